@@ -1,0 +1,1 @@
+"""Everything of tokendyno that works without a browser."""

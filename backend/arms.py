@@ -1,0 +1,45 @@
+"""An arm as text, to a `Config`: `axis=choice,axis=choice`, or the name of a preset."""
+
+from collections.abc import Mapping
+
+from backend.config import Config
+from backend.errors import InputError, unknown
+from backend.optimizations import axes, axis_names
+from backend.presets import arm_presets
+
+
+def parse_arm(model: str, text: str) -> Config:
+    """Read `axis=choice,...`, a preset's name, or "" (all defaults). Raises InputError with the nearest name."""
+    text = text.strip()
+    if not text:
+        return make_config(model, {})
+    if "=" not in text:
+        presets = {preset.name: preset for preset in arm_presets()}
+        if text not in presets:
+            raise unknown("preset", text, presets)
+        return make_config(model, presets[text].choices)
+    choices: dict[str, str] = {}
+    for part in text.split(","):
+        axis, sign, choice = (piece.strip() for piece in part.partition("="))
+        if not (axis and sign and choice):
+            raise InputError(f"Cannot read {part.strip()!r} in the arm {text!r}. Write axis=choice,axis=choice; "
+                             f"axes: {', '.join(axis_names())}.")  # fmt: skip
+        if axis in choices:
+            raise InputError(f"The axis {axis!r} is given twice in {text!r}. Give each axis one choice.")
+        choices[axis] = choice
+    return make_config(model, choices)
+
+
+def make_config(model: str, choices: Mapping[str, str]) -> Config:
+    """A checked Config: unknown axes and choices are refused, defaults are left out, order does not matter."""
+    known = {axis.name: axis for axis in axes()}
+    kept = []
+    for name, choice in choices.items():
+        if name not in known:
+            raise unknown("axis", name, known)
+        axis = known[name]
+        if choice not in {c.name for c in axis.choices}:
+            raise unknown(f"choice for the axis {name!r}", choice, (c.name for c in axis.choices))
+        if choice != axis.default:
+            kept.append((name, choice))
+    return Config(model, tuple(sorted(kept)))

@@ -1,0 +1,285 @@
+"""The bench without a browser: `tokendyno compare | run | models | doctor | check`.
+
+Progress goes to standard error, results to standard output. Exit codes: 0, 2 for bad input, 3 for a failed
+run, 130 when it was stopped with Ctrl-C (the partial result is still written).
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from backend import hardware
+from backend.arms import parse_arm
+from backend.config import Workload
+from backend.doctor import doctor_report
+from backend.engine import Bench
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, catalogue
+from backend.records import ArmRequest, Request
+from backend.redact import redact
+from backend.report import document, predicted_series, table
+from backend.runs import Run
+
+OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Entry of the console script. Returns the exit code."""
+    try:
+        options = _parser().parse_args(arguments)
+        return int(options.act(options))
+    except InputError as error:
+        print(f"tokendyno: {redact(str(error))}", file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return OK
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}. See {self.prog} --help.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="tokendyno", description="A dynamometer for Transformers inference.")
+    acts = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    arm_help = "axis=choice,axis=choice, or the name of a preset in presets/arms"
+
+    compare = acts.add_parser("compare", help="run two arms on one prompt and compare them")
+    compare.add_argument("--a", default="", metavar="ARM", help=f"arm A: {arm_help}; left out: all defaults")
+    compare.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
+    run = acts.add_parser("run", help="run one arm")
+    run.add_argument("--arm", default="", metavar="ARM", help=arm_help)
+    check = acts.add_parser("check", help="judge an arm without running it; exit code 2 if it would be refused")
+    check.add_argument("--arm", default="", metavar="ARM", help=arm_help)
+    for sub in (compare, run, check):
+        _add_workload(sub)
+    compare.set_defaults(act=_compare)
+    run.set_defaults(act=_run)
+    check.set_defaults(act=_check)
+
+    models = acts.add_parser("models", help="list the catalogue")
+    models.set_defaults(act=_models)
+    doctor = acts.add_parser("doctor", help="the machine, the versions, what is usable and why not")
+    doctor.set_defaults(act=_doctor)
+    for sub in (models, doctor):
+        _add_json(sub)
+    return parser
+
+
+def _add_json(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--json", metavar="FILE", help="write one JSON document to FILE; - is standard output alone")
+
+
+def _add_workload(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--model", default=DEFAULT_MODEL, help="catalogue name, Hub id[@revision], folder, .gguf file "
+                     f"or random:NAME (default: {DEFAULT_MODEL})")  # fmt: skip
+    sub.add_argument("--models-dir", type=Path, default=os.environ.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
+                     help="folder in which plain model names are looked up too")  # fmt: skip
+    sub.add_argument("--prompt", help="text to continue")
+    sub.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a UTF-8 file")
+    sub.add_argument("--prompt-tokens", type=int, default=0, metavar="N",
+                     help="cut or repeat the prompt to N tokens; without --prompt a synthetic one")  # fmt: skip
+    sub.add_argument("--max-new-tokens", type=int, default=256, metavar="N")
+    sub.add_argument("--batch-size", type=int, default=1, metavar="N")
+    sub.add_argument("--seed", type=int, default=0)
+    sub.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (default)")
+    sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B ...)")
+    sub.add_argument("--ignore-eos", action="store_true", help="make all tokens, past every end of text")
+    sub.add_argument("--history", type=Path, metavar="FILE", help="keep the run in this history file as well")
+    _add_json(sub)
+
+
+def _workload(options: argparse.Namespace) -> Workload:
+    prompt = options.prompt
+    if prompt is not None and options.prompt_file is not None:
+        raise InputError("Give --prompt or --prompt-file, not both.")
+    if options.prompt_file is not None:
+        try:
+            prompt = options.prompt_file.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"The prompt file {options.prompt_file} cannot be read as UTF-8 text: {error}.") from error
+    if prompt is None:
+        from backend.presets import prompts
+
+        prompt = "" if options.prompt_tokens else prompts()[0].text
+    return Workload(
+        prompt=prompt, prompt_tokens=options.prompt_tokens, max_new_tokens=options.max_new_tokens,
+        batch_size=options.batch_size, temperature=options.temperature, seed=options.seed, repeats=options.repeats,
+        ignore_eos=options.ignore_eos,
+    )  # fmt: skip
+
+
+def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
+    workload = _workload(options)
+    parsed = [ArmRequest(name, dict(parse_arm(options.model, text).choices)) for name, text in arms.items()]
+    return Request(options.model, parsed, workload)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    return _perform(options, _request(options, {"A": options.a, "B": options.b}))
+
+
+def _run(options: argparse.Namespace) -> int:
+    return _perform(options, _request(options, {"A": options.arm}))
+
+
+def _perform(options: argparse.Namespace, request: Request) -> int:
+    _check_writable(options.json)
+    bench = Bench(options.history, options.models_dir)
+    for message in bench.messages:
+        _say(f"note: {message}")
+    checked = bench.check(request)
+    bench.start()
+    try:
+        run_id = bench.submit(request)
+        run = bench.runs.get(run_id)
+        assert run is not None
+        for arm in run.created.arms:
+            for verdict in arm.verdicts:
+                _say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
+        stopped = _follow(bench, run)
+        result = document(run, predicted_series(run, options.models_dir, checked))
+        if options.json != "-":
+            print(table(run))
+        _write_json(options.json, result)
+        if stopped:
+            return STOPPED
+        if run.status != "done":
+            print(f"tokendyno: {run.message}", file=sys.stderr)
+            return BAD_INPUT if run.bad_input else FAILED
+        return OK
+    finally:
+        bench.close()
+
+
+def _follow(bench: Bench, run: Run) -> bool:
+    """Show progress until the run has ended. True if it was stopped with Ctrl-C."""
+    stopped, last = False, ""
+    while not run.ended:
+        try:
+            time.sleep(0.1)
+            line = _progress_line(run)
+            if line != last:
+                _say(line, again=bool(last))
+                last = line
+        except KeyboardInterrupt:
+            stopped = True
+            bench.cancel(run.id)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    return stopped
+
+
+def _progress_line(run: Run) -> str:
+    parts = []
+    for name, lane in run.lanes.items():
+        if lane.state == "working":
+            phase = next(reversed(list(lane.phases.values())), None)
+            made, most = len(lane.t_s), run.request.workload.max_new_tokens
+            if not sys.stderr.isatty():
+                made -= made % max(1, most // 4)  # a log needs no line for every step
+            tokens = f" {made}/{most} tokens" if made else ""
+            fraction = f" {phase.fraction:.0%}" if phase and phase.fraction and not tokens else ""
+            parts.append(f"{name}: {phase.title if phase else 'wait'}{fraction}{tokens}")
+        else:
+            parts.append(f"{name}: {lane.state}")
+    return " | ".join(parts)
+
+
+def _say(text: str, again: bool = False) -> None:
+    """To standard error; on a terminal a progress line replaces the one before, in a file only phases are kept."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{text}" if again else text, end="", file=sys.stderr, flush=True)
+        if not again and not text.startswith(("A:", "B:")):
+            print(file=sys.stderr)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+def _check(options: argparse.Namespace) -> int:
+    request = _request(options, {"A": options.arm})
+    bench = Bench(None, options.models_dir)
+    checked = bench.check(request)["A"]
+    verdicts = [
+        {"level": v.level, "axis": v.axis, "reason": v.reason, "fix": v.fix, "source": v.source, "becomes": v.becomes}
+        for v in checked.verdicts
+    ]
+    result = {
+        "schema": 1, "model": options.model, "runnable": not checked.blocked, "requested": dict(checked.requested),
+        "planned": dict(checked.planned), "verdicts": verdicts,
+        "predicted_bytes": {"weights": checked.memory.weights, "kv": checked.memory.kv, "total": checked.memory.total},
+        "free_bytes": bench.machine().room_bytes,
+    }  # fmt: skip
+    if options.json != "-":
+        for axis, choice in checked.requested.items():
+            planned = checked.planned[axis]
+            print(f"{axis:<12} {choice}" + ("" if planned == choice else f" -> {planned}"))
+        for verdict in checked.verdicts:
+            fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
+            print(f"{verdict.level}: {verdict.reason}" + (f" Fix: {fix}." if fix else ""))
+        print("This arm would run." if not checked.blocked else "This arm would be refused.")
+    _write_json(options.json, result)
+    return BAD_INPUT if checked.blocked else OK
+
+
+def _models(options: argparse.Namespace) -> int:
+    entries = catalogue()
+    if options.json != "-":
+        for entry in entries:
+            default = " (default)" if entry.name == DEFAULT_MODEL else ""
+            print(f"{entry.name:<24} {entry.kind:<8} {entry.title}{default}")
+            if entry.note:
+                print(f"{'':<24} {entry.note}")
+        print("\nAlso: a Hub id such as org/name@revision, a local folder, a .gguf file, or random:NAME "
+              "(the architecture with random weights, no download).")  # fmt: skip
+    names = [
+        {"name": e.name, "title": e.title, "kind": e.kind, "repo": e.repo, "note": e.note, "default": e.name == DEFAULT_MODEL}
+        for e in entries
+    ]
+    _write_json(options.json, {"schema": 1, "models": names})
+    return OK
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    report = doctor_report(hardware.machine())
+    if options.json != "-":
+        print(report.text())
+    _write_json(options.json, report.as_json())
+    return OK
+
+
+def _check_writable(target: str | None) -> None:
+    """Find out before a long run, not after it, that its result cannot be written."""
+    if target and target != "-":
+        try:
+            with open(target, "a", encoding="utf-8"):
+                pass
+        except OSError as error:
+            raise InputError(f"{target} cannot be written ({error.strerror}). Name another file with --json.") from error
+
+
+def _write_json(target: str | None, result: dict[str, Any]) -> None:
+    """One document to standard output, or to a file that is replaced in one step."""
+    if not target:
+        return
+    text = json.dumps(result, indent=1, allow_nan=False)
+    if target == "-":
+        print(text)
+        return
+    draft = Path(f"{target}.part")
+    with open(draft, "w", encoding="utf-8") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, target)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,246 @@
+"""Conducts one run: workers ready, models loaded, arms in turn, each event into the log.
+
+Deadlines are a phase's own and are fed by progress: what moves may take its time, what does not is ended.
+"""
+
+import os
+import queue
+import time
+from typing import TYPE_CHECKING
+
+from backend.messages import (
+    Cancel,
+    Command,
+    Event,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    PhaseName,
+    Progress,
+    Ready,
+    Samples,
+    Started,
+    Tokens,
+)
+from backend.predict.kv import kv_polyline
+from backend.records import ArmEvent, Foretold, KvPoint, Status
+from backend.redact import redact
+from backend.workers import Died, WorkerProcess
+
+if TYPE_CHECKING:
+    from backend.engine import Bench, Job
+
+DEADLINE_S: dict[PhaseName, float] = {
+    "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 1800, "warmup": 600, "run": 300,
+}  # fmt: skip
+"""Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
+
+CANCEL_GRACE_S = 1.0
+
+
+class Halt(Exception):
+    """The run ends here, with this status and sentence."""
+
+    def __init__(self, status: Status, message: str, bad_input: bool = False) -> None:
+        super().__init__(message)
+        self.status, self.message, self.bad_input = status, message, bad_input
+
+
+class Conductor:
+    """One job on the bench's engine thread."""
+
+    def __init__(self, bench: "Bench", job: "Job") -> None:
+        self.bench, self.job = bench, job
+        self.run = job.run
+        self.arms = [arm.name for arm in job.run.created.arms]
+        self.phase: PhaseName = "start"
+        self.repeat = 0
+        self._fraction: float | None = None
+
+    def perform(self) -> tuple[Status, str, bool]:
+        """Run all arms and repeats. Raises Halt when it must end early."""
+        together = self._fit_together()
+        if together:
+            for arm in self.arms:
+                self.bench.take_worker(arm, self._plan(arm).load_key)
+            for arm in self.arms:
+                self._ready(arm)
+                self._load(arm)
+        for self.repeat in range(self.run.request.workload.repeats):
+            for arm in self.arms:
+                if not together:
+                    for other in self.arms:
+                        if other != arm:
+                            self.bench.drop_worker(other)
+                    self.bench.take_worker(arm, self._plan(arm).load_key)
+                    self._ready(arm)
+                    self._load(arm)
+                self._generate(arm)
+        return "done", "", False
+
+    def _plan(self, arm: str):  # type: ignore[no-untyped-def]
+        return self.job.arms[arm].plan
+
+    def _fit_together(self) -> bool:
+        total = sum(checked.memory.total for checked in self.job.arms.values())
+        held = sum(w.held_bytes for w in self.bench.slots.values())
+        return total <= self.bench.machine().room_bytes + held
+
+    # --- the steps of one arm ---------------------------------------------------------------------
+
+    def _ready(self, arm: str) -> None:
+        worker = self.bench.slots[arm]
+        if worker.ready:
+            return
+        self.phase = "start"
+        self._log(arm, Progress("start", "begin", time.monotonic() - worker.begin_s))
+        while not worker.ready:
+            event = self._next(arm, worker)
+            if isinstance(event, Ready):
+                worker.ready = True
+                self._log(arm, Progress("start", "end", time.monotonic() - worker.begin_s, 1.0))
+
+    def _load(self, arm: str) -> None:
+        worker, checked = self.bench.slots[arm], self.job.arms[arm]
+        self.phase = "load"
+        event = self._ask(arm, worker, Load(checked.plan, checked.memory.weights))
+        assert isinstance(event, Loaded)
+        worker.load_key = checked.plan.load_key
+        worker.held_bytes = worker.memory_bytes if checked.plan.load.device == "cpu" else checked.memory.total
+
+    def _generate(self, arm: str) -> None:
+        worker, work = self.bench.slots[arm], self.run.request.workload
+        self.phase = "warmup"
+        command = Generate(
+            plan=self._plan(arm), prompt=work.prompt, prompt_tokens=work.prompt_tokens,
+            max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
+            seed=work.seed, ignore_eos=work.ignore_eos or self.job.facts.random, warmup=True,
+        )  # fmt: skip
+        event = self._ask(arm, worker, command)
+        assert isinstance(event, Finished)
+        if self._plan(arm).load.device == "cpu":
+            worker.held_bytes = worker.memory_bytes
+        if event.reason == "cancelled":
+            raise Halt("cancelled", "Stopped. What was measured until then is kept.")
+
+    def _ask(self, arm: str, worker: WorkerProcess, command: Command) -> Event:
+        """Send a command and log what comes until it is answered."""
+        worker.send(command)
+        while True:
+            event = self._next(arm, worker)
+            if isinstance(event, Ready):
+                worker.ready = True
+                continue
+            self._log(arm, event)
+            match event:
+                case Progress(phase=phase):
+                    self.phase = phase
+                case Started():
+                    self._foretell(arm, event)
+                case Loaded() | Finished():
+                    return event
+                case Failed():
+                    if event.fatal:
+                        self.bench.drop_worker(arm)
+                    advice = f" {event.advice}" if event.advice else ""
+                    where = "" if event.bad_input else f"Arm {arm} failed while it should {_WORDS[event.phase]}. "
+                    raise Halt("failed", redact(f"{where}{event.error}{advice}"), event.bad_input)
+                case _:
+                    pass
+
+    def _next(self, arm: str, worker: WorkerProcess) -> Event:
+        """The worker's next event; Halt on its death, its deadline, or a cancel."""
+        limit_s = float(os.environ.get("TOKENDYNO_DEADLINE_S") or DEADLINE_S[self.phase])
+        deadline_s = time.monotonic() + limit_s
+        while True:
+            if self.job.cancelled.is_set():
+                self._stop(arm, worker)
+            try:
+                letter = self.bench.inbox.get(timeout=max(0.0, deadline_s - time.monotonic()))
+            except queue.Empty:
+                self.bench.drop_worker(arm)
+                raise Halt(
+                    "failed",
+                    f"Arm {arm} made no progress for {limit_s:.0f} s while it should {_WORDS[self.phase]}, and was "
+                    "ended. Run again, or switch this arm's last change off.",
+                ) from None
+            if letter.worker is not worker:
+                if letter.worker is not None:
+                    self._other(letter.worker, letter.body)
+                continue
+            match letter.body:
+                case Died(cause=cause):
+                    self.bench.drop_worker(arm)
+                    raise Halt(
+                        "failed",
+                        redact(f"Arm {arm} stopped while it should {_WORDS[self.phase]}: {cause} Press Run to try again: "
+                               "a new worker is started."),
+                    )  # fmt: skip
+                case Progress(state="step", fraction=fraction) as event if fraction == self._fraction:
+                    self._log(arm, event)  # said something, moved nothing: the deadline stays
+                case Progress() as event:
+                    self._fraction = event.fraction
+                    return event
+                case Ready() | Loaded() | Started() | Tokens() | Finished() | Failed() as event:
+                    return event
+                case Samples() as event:
+                    self._log(arm, event)
+                case _:
+                    pass
+
+    def _stop(self, arm: str, worker: WorkerProcess) -> None:
+        """Cancel: politely while tokens are made, by ending the process while it cannot listen."""
+        if self.phase in ("run", "warmup") and worker.ready:
+            worker.send(Cancel())
+            deadline_s = time.monotonic() + CANCEL_GRACE_S
+            while (left_s := deadline_s - time.monotonic()) > 0:
+                try:
+                    letter = self.bench.inbox.get(timeout=left_s)
+                except queue.Empty:
+                    break
+                if letter.worker is worker and not isinstance(letter.body, Died):
+                    body = letter.body
+                    if isinstance(body, Tokens | Samples | Progress | Started | Finished):
+                        self._log(arm, body)
+                    if isinstance(body, Finished | Failed):
+                        raise Halt("cancelled", "Stopped. What was measured until then is kept.")
+        self.bench.drop_worker(arm)
+        raise Halt("cancelled", f"Stopped while it should {_WORDS[self.phase]}; the worker was ended.")
+
+    def _other(self, worker: WorkerProcess, body: object) -> None:
+        """News of a worker that is not the one at work."""
+        if isinstance(body, Ready):
+            worker.ready = True
+        elif isinstance(body, Died):
+            for slot, held in list(self.bench.slots.items()):
+                if held is worker:
+                    self.bench.drop_worker(slot)
+            self.bench.spares = [spare for spare in self.bench.spares if spare is not worker]
+
+    # --- the log ----------------------------------------------------------------------------------
+
+    def _log(self, arm: str, event: Event) -> None:
+        if isinstance(event, Ready):
+            return
+        at_s = time.time() - self.run.created.created
+        self.bench.runs.append(self.run.id, ArmEvent(arm, self.repeat, at_s, event))
+
+    def _foretell(self, arm: str, event: Started) -> None:
+        if self.repeat:
+            return
+        checked = self.job.arms[arm]
+        first, last = event.prompt_tokens, event.prompt_tokens + event.max_new_tokens - 1
+        points = kv_polyline(
+            self.job.facts, checked.plan.generate.cache, first, last, event.batch_size, checked.itemsize,
+            event.prompt_tokens + event.max_new_tokens,
+        )  # fmt: skip
+        kept = [KvPoint(p.length, p.sliding, p.full) for p in points]
+        self.bench.runs.append(self.run.id, Foretold(arm, kept))
+
+
+_WORDS: dict[PhaseName, str] = {
+    "start": "start", "download": "download", "load": "load", "quantize": "quantize", "compile": "compile",
+    "warmup": "warm up", "run": "run",
+}  # fmt: skip

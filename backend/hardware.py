@@ -1,0 +1,161 @@
+"""The machine as found: devices, memory, driver, packages. Read from NVML and the system, never from torch."""
+
+import contextlib
+import functools
+import importlib.metadata
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import psutil
+
+PACKAGES = (
+    "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
+    "numpy", "tokenizers", "safetensors", "huggingface-hub", "gguf", "triton", "accelerate",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One NVIDIA GPU as NVML names it. `capability`: (major, minor), e.g. (9, 0)."""
+
+    index: int
+    name: str
+    memory_bytes: int
+    free_bytes: int
+    capability: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the bench stands on. `gpu_problem`: why no GPU is used, in words; "" with a GPU."""
+
+    cpu: str
+    cores: int
+    memory_bytes: int
+    free_bytes: int
+    gpus: tuple[Gpu, ...]
+    driver: str
+    gpu_problem: str
+    python: str
+    system: str
+
+    @property
+    def device(self) -> str:
+        """Where workers put the model: "cuda" with a GPU, else "cpu"."""
+        return "cuda" if self.gpus else "cpu"
+
+    @property
+    def room_bytes(self) -> int:
+        """Free memory of that device now."""
+        return self.gpus[0].free_bytes if self.gpus else self.free_bytes
+
+    def describe(self) -> dict[str, str]:
+        """Facts by name, as text, for the result's `machine`."""
+        gib = 1 << 30
+        facts = {
+            "device": self.device,
+            "cpu": self.cpu,
+            "cores": str(self.cores),
+            "memory": f"{self.memory_bytes / gib:.1f} GiB",
+            "python": self.python,
+            "system": self.system,
+        }
+        for gpu in self.gpus:
+            major, minor = gpu.capability
+            facts[f"gpu{gpu.index}"] = f"{gpu.name}, {gpu.memory_bytes / gib:.1f} GiB, capability {major}.{minor}"
+        if self.driver:
+            facts["driver"] = self.driver
+        if self.gpu_problem:
+            facts["gpu"] = self.gpu_problem
+        return facts
+
+
+@contextlib.contextmanager
+def nvml() -> Iterator[object]:
+    """The initialised `pynvml` module; raises whatever NVML raises when it is missing or refuses."""
+    import pynvml
+
+    pynvml.nvmlInit()
+    try:
+        yield pynvml
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def machine() -> Machine:
+    """Look at the machine now. Cheap enough (a few ms) to be called before every run."""
+    gpus, driver, problem = _gpus()
+    total, free = _memory()
+    return Machine(
+        cpu=_cpu_name(), cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        memory_bytes=total, free_bytes=free, gpus=gpus, driver=driver, gpu_problem=problem,
+        python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
+    )  # fmt: skip
+
+
+def _gpus() -> tuple[tuple[Gpu, ...], str, str]:
+    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
+        return (), "", "hidden by CUDA_VISIBLE_DEVICES"
+    if os.environ.get("TOKENDYNO_DEVICE") == "cpu":
+        return (), "", "switched off by TOKENDYNO_DEVICE=cpu"
+    try:
+        with nvml() as lib:
+            found = []
+            for i in range(lib.nvmlDeviceGetCount()):  # type: ignore[attr-defined]
+                handle = lib.nvmlDeviceGetHandleByIndex(i)  # type: ignore[attr-defined]
+                memory = lib.nvmlDeviceGetMemoryInfo(handle)  # type: ignore[attr-defined]
+                name = lib.nvmlDeviceGetName(handle)  # type: ignore[attr-defined]
+                capability = lib.nvmlDeviceGetCudaComputeCapability(handle)  # type: ignore[attr-defined]
+                found.append(Gpu(i, _text(name), int(memory.total), int(memory.free), (capability[0], capability[1])))
+            driver = _text(lib.nvmlSystemGetDriverVersion())  # type: ignore[attr-defined]
+            return tuple(found), driver, "" if found else "NVML sees no GPU"
+    except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
+        return (), "", f"no NVIDIA GPU is used: NVML says {type(error).__name__}: {error}"
+
+
+def _text(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _memory() -> tuple[int, int]:
+    """(total, available) bytes of host memory, the control group's limit included (containers, Spaces)."""
+    info = psutil.virtual_memory()
+    total, free = int(info.total), int(info.available)
+    try:
+        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
+            cap = limit.read().strip()
+            if cap != "max":
+                total = min(total, int(cap))
+                free = min(free, max(0, int(cap) - int(used.read())))
+    except (OSError, ValueError):
+        pass
+    return total, free
+
+
+@functools.cache
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo") as info:
+            for line in info:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Installed versions by distribution name; a missing one is left out."""
+    found = {"tokendyno": _version("tokendyno"), "python": platform.python_version()}
+    found |= {name: _version(name) for name in PACKAGES}
+    return {name: version for name, version in found.items() if version}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

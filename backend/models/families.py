@@ -1,0 +1,108 @@
+"""How the known architectures differ, as a table: one row for each `model_type`.
+
+Each row was read from transformers 5.22: `models/<name>/configuration_<name>.py` for the defaults (they
+apply when a config.json leaves a field out), `modeling_<name>.py` for the rest. Tests hold it against
+that package.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+WindowRule = Literal[
+    "plain",  # `sliding_window` set: every layer slides
+    "flag",  # the same, but only with `use_sliding_window`
+    "late",  # with `use_sliding_window`, the layers from `max_window_layers` on
+    "nope",  # with `use_sliding_window`, the layers without rotary positions
+    "pattern",  # every layer but each n-th one
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One architecture: the defaults of its config class and what its layers hold.
+
+    heads 0         required in the config; kv_heads 0: as many as heads; head_dim 0: hidden / heads
+    norms           norms of width `hidden` in a layer
+    qk_norm         norms on queries and keys: of one head's width, or of all heads together
+    qkv_bias, o_bias, mlp_bias  True, False, or the config field that decides
+    moe             layout of the experts
+    rope_sets       "one" set of rotary frequencies, one "each" layer kind, or "none" (learned positions)
+    """
+
+    vocab: int
+    hidden: int
+    intermediate: int
+    layers: int
+    heads: int
+    kv_heads: int = 0
+    head_dim: int = 0
+    max_positions: int = 2048
+    window: int = 0
+    window_rule: WindowRule = "plain"
+    pattern: int = 0
+    tied: bool = False
+    norms: int = 2
+    qk_norm: Literal["", "head", "all"] = ""
+    qkv_bias: bool | str = False
+    o_bias: bool | str = False
+    mlp_bias: bool | str = False
+    attention_bias: bool = False
+    moe: Literal["", "mixtral", "qwen3_moe", "gpt_oss"] = ""
+    experts: int = 0
+    experts_per_token: int = 0
+    expert_width: int = 0
+    rope_sets: Literal["none", "one", "each"] = "one"
+    layout: Literal["llama", "gpt2", "bert"] = "llama"
+
+
+BIAS = "attention_bias"
+
+FAMILIES: dict[str, Family] = {
+    "llama": Family(32000, 4096, 11008, 32, 32, qkv_bias=BIAS, o_bias=BIAS, mlp_bias="mlp_bias"),
+    "mistral": Family(32000, 4096, 14336, 32, 32, 8, max_positions=131072, window=4096),
+    "mixtral": Family(
+        32000, 4096, 14336, 32, 32, 8, max_positions=131072, moe="mixtral", experts=8, experts_per_token=2,
+    ),
+    "qwen2": Family(
+        151936, 4096, 22016, 32, 32, 32, max_positions=32768, window=4096, window_rule="late", qkv_bias=True,
+    ),
+    "qwen3": Family(
+        151936, 4096, 22016, 32, 32, 32, 128, max_positions=32768, window=4096, window_rule="late",
+        qk_norm="head", qkv_bias=BIAS, o_bias=BIAS,
+    ),
+    "qwen3_moe": Family(
+        151936, 2048, 6144, 24, 32, 4, max_positions=32768, window=4096, window_rule="flag",
+        qk_norm="head", qkv_bias=BIAS, o_bias=BIAS,
+        moe="qwen3_moe", experts=128, experts_per_token=8, expert_width=768,
+    ),
+    "olmo2": Family(50304, 4096, 11008, 32, 32, qk_norm="all", qkv_bias=BIAS, o_bias=BIAS),
+    "olmo3": Family(
+        50304, 4096, 11008, 32, 32, window=4096, window_rule="pattern", pattern=4,
+        qk_norm="all", qkv_bias=BIAS, o_bias=BIAS, rope_sets="each",
+    ),
+    "smollm3": Family(
+        128256, 2048, 11008, 36, 16, 4, max_positions=32768, window_rule="nope", tied=True,
+        qkv_bias=BIAS, o_bias=BIAS, mlp_bias="mlp_bias",
+    ),
+    "phi3": Family(32064, 3072, 8192, 32, 32, max_positions=4096),
+    "gemma": Family(
+        256000, 3072, 24576, 28, 16, 16, 256, max_positions=8192, tied=True, qkv_bias=BIAS, o_bias=BIAS,
+    ),
+    "gemma2": Family(
+        256000, 2304, 9216, 26, 8, 4, 256, max_positions=8192, window=4096, window_rule="pattern", pattern=2,
+        tied=True, norms=4, qkv_bias=BIAS, o_bias=BIAS,
+    ),
+    "gemma3_text": Family(
+        262208, 2304, 9216, 26, 8, 4, 256, max_positions=131072, window=4096, window_rule="pattern",
+        pattern=6, tied=True, norms=4, qk_norm="head", qkv_bias=BIAS, o_bias=BIAS, rope_sets="each",
+    ),
+    "gpt_oss": Family(
+        201088, 2880, 2880, 36, 64, 8, 64, max_positions=131072, window=128, window_rule="pattern", pattern=2,
+        qkv_bias=BIAS, o_bias=BIAS, attention_bias=True, moe="gpt_oss", experts=128, experts_per_token=4,
+    ),
+    "gpt2": Family(50257, 768, 0, 12, 12, max_positions=1024, tied=True, rope_sets="none", layout="gpt2"),
+    "bert": Family(30522, 768, 3072, 12, 12, max_positions=512, tied=True, rope_sets="none", layout="bert"),
+}  # fmt: skip
+
+WRAPPERS = {"gemma3": "gemma3_text"}
+"""Architectures of several parts whose text part is one of ours, found in their `text_config`."""

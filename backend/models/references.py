@@ -1,0 +1,52 @@
+"""Tells the forms of a reference apart: what is a path here, and what can be no reference at all."""
+
+from pathlib import Path
+
+from backend.errors import InputError
+
+MAX_REFERENCE = 1_024
+
+
+def clean(ref: str) -> str:
+    """The reference without blanks around it; InputError for what can name no model at all."""
+    if not ref.strip():
+        raise InputError(
+            "No model is named. Give a name of the catalogue (pocket), a Hub id, a folder or a GGUF file."
+        )
+    reason = "it is too long" if len(ref) > MAX_REFERENCE else "it holds control characters"
+    if len(ref) > MAX_REFERENCE or not ref.isprintable():
+        raise InputError(
+            f"This is no name of a model: {reason}. Give a name of the catalogue (pocket), a Hub id, a "
+            "folder or a GGUF file."
+        )
+    return ref.strip()
+
+
+def local_path(name: str, models_dir: Path | None, local_paths: bool) -> Path | None:
+    """The folder or GGUF file that is meant, or None when `name` is no local path."""
+    given = Path(name)
+    inside = not given.is_absolute() and ".." not in given.parts and not name.startswith("~")
+    is_gguf = name.lower().endswith(".gguf")
+    if models_dir is not None and inside and (found := _existing(models_dir / given, is_gguf)):
+        return found
+    path_like = name.startswith(("/", "./", "../", "~", ".\\")) or name in (".", "..") or given.is_absolute()
+    wanted = path_like or is_gguf or ".." in given.parts
+    if not local_paths:
+        if wanted:
+            raise InputError(
+                f"Paths are not taken here: {name!r}. Choose a model of the list, or give a Hub id."
+            )
+        return None
+    path = _existing(given, wanted)
+    if path is None and wanted:
+        raise InputError(f"There is no folder or GGUF file {name!r}. Check the path.")
+    return path
+
+
+def _existing(path: Path, file_too: bool) -> Path | None:
+    """The path if it is a folder, or, when that may be, a plain file (no pipe, no device)."""
+    try:
+        path = path.expanduser()
+        return path if path.is_dir() or (file_too and path.is_file()) else None
+    except (OSError, RuntimeError, ValueError):  # too long for the file system, no such home
+        return None

@@ -1,0 +1,200 @@
+"""From what a user types to the facts of that model, or to one sentence that says what to do instead."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from backend.errors import InputError, unknown
+from backend.models import folder, hub
+from backend.models.catalogue import CatalogueEntry, catalogue, find
+from backend.models.facts import RANDOM_NOTE, ModelFacts
+from backend.models.fields import parse_json, read_json
+from backend.models.gguf import read_gguf
+from backend.models.parameters import count_buffer_bytes, count_parameters
+from backend.models.references import clean, local_path
+from backend.models.shape import Shape, read_shape
+from backend.plan import ModelSource
+
+RANDOM = "random:"
+
+UNMODELLED = ("quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures")
+"""Fields of a config that say something of its weights; random ones are never packed."""
+
+
+def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> ModelFacts:
+    """The facts of a model; see the README for the forms a reference may have.
+
+    models_dir   plain names are looked up there too, after the catalogue
+    local_paths  False: no path outside `models_dir` is opened (for a page that strangers can reach)
+    """
+    name = clean(ref)
+    if name.lower().startswith(RANDOM):
+        return _random(ref, name[len(RANDOM) :].strip(), models_dir, local_paths)
+    entry = find(name)
+    if entry is not None:
+        return _catalogued(ref, entry)
+    path = local_path(name, models_dir, local_paths)
+    if path is not None:
+        return _gguf(ref, path) if path.is_file() else _folder(ref, path, "folder", path.name)
+    parsed = hub.parse_reference(name)
+    if parsed is None:
+        raise _unknown(name)
+    return _hub(ref, *parsed)
+
+
+def loadable(facts: ModelFacts) -> None:
+    """InputError unless local weights are all there and whole; the Hub's are seen when they are loaded."""
+    path = Path(facts.source.path)
+    if facts.source.kind in ("embedded", "folder"):
+        folder.check_weights(path)
+    elif facts.source.kind == "gguf":
+        missing_bytes = read_gguf(path).missing_bytes
+        if missing_bytes:
+            raise InputError(
+                f"{path} is cut off: {missing_bytes:,} bytes are missing. Download or copy it again."
+            )
+
+
+def _unknown(name: str) -> InputError:
+    return InputError(
+        f"{_nearest('model', name)} A Hub model is written org/name, a local one as the path of its folder "
+        "or GGUF file, random weights as random:NAME."
+    )
+
+
+def _catalogued(ref: str, entry: CatalogueEntry) -> ModelFacts:
+    if entry.folder is not None:
+        return _folder(ref, entry.folder, "embedded", entry.title)
+    return _facts(
+        ref,
+        read_shape(parse_json(entry.config.encode(), entry.name), entry.name),
+        ModelSource("hub", repo=entry.repo),
+        label=entry.title,
+        quantization=entry.quantization,
+    )
+
+
+def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
+    source = ModelSource("hub", repo=repo, revision=revision)
+    where, label = f"config.json of {repo}", f"{repo}@{revision}" if revision else repo
+    try:
+        shape = read_shape(parse_json(hub.fetch_config(repo, revision), where), where)
+    except hub.HubUnreachable:
+        entry = find(repo)
+        if entry is None:
+            raise
+        facts = replace(_catalogued(ref, entry), source=source, label=label)
+        return replace(
+            facts, note=f"{facts.note} The Hub was not reached: these are the catalogue's facts.".strip()
+        )
+    return _facts(ref, shape, source, label=label)
+
+
+def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: str) -> ModelFacts:
+    shape = read_shape(folder.read_config(path), str(path / "config.json"))
+    weights = folder.read_weights(path)
+    return _facts(ref, shape, ModelSource(kind, path=str(path.resolve())), label=label, weights=weights)
+
+
+def _gguf(ref: str, path: Path) -> ModelFacts:
+    file = read_gguf(path)
+    return replace(
+        _facts(
+            ref,
+            read_shape(file.config, str(path)),
+            ModelSource("gguf", path=str(path.resolve())),
+            label=path.name,
+        ),
+        weight_file_bytes=file.file_bytes,
+        note="GGUF weights are unpacked when they are loaded: memory is that of the dense model.",
+    )
+
+
+def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> ModelFacts:
+    """The architecture of a catalogue model or of a folder, to be filled with random numbers."""
+    entry = find(name)
+    if entry is not None:
+        config, where, label = parse_json(entry.config.encode(), entry.name), entry.name, entry.title
+    else:
+        path = local_path(name, models_dir, local_paths)
+        if path is None or path.is_file():
+            raise _unknown_random(name)
+        if not (path / "config.json").is_file():
+            raise InputError(
+                f"The folder {path} holds no config.json. Name one that does, or a catalogue model."
+            )
+        config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
+    shape = read_shape(config, where)
+    if not shape.known:
+        raise InputError(
+            f"{where}: architecture {shape.architecture!r} cannot be built with random weights here. "
+            f"Choose a catalogue model: {', '.join(entry.name for entry in catalogue())}."
+        )
+    plain = {key: value for key, value in config.items() if key not in UNMODELLED}
+    plain.setdefault("dtype", shape.dtype or "float32")
+    source = ModelSource("random", config_json=msgspec.json.encode(plain, order="deterministic").decode())
+    return _facts(ref, replace(shape, quantization=None), source, label=f"{label} (random weights)")
+
+
+def _unknown_random(name: str) -> InputError:
+    return InputError(
+        f"{_nearest('architecture for random weights', name)} A folder with a config.json works too."
+    )
+
+
+def _nearest(what: str, name: str) -> InputError:
+    return unknown(what, name, [entry.name for entry in catalogue()])
+
+
+def _facts(
+    ref: str,
+    shape: Shape,
+    source: ModelSource,
+    *,
+    label: str,
+    quantization: str | None = None,
+    weights: folder.Weights | None = None,
+) -> ModelFacts:
+    quantization = shape.quantization or quantization
+    parameters, exact, notes = count_parameters(shape), shape.known, list[str]()
+    if source.kind == "random":
+        notes.append(RANDOM_NOTE)
+    if not shape.known:
+        if weights is not None and quantization is None:
+            parameters = weights.elements
+        notes.append(f"{shape.architecture} is not modelled here: its sizes are an estimate.")
+    if shape.wrapped and source.kind != "random":
+        notes.append("Only the text part is counted, not the vision part.")
+        exact = False
+    return ModelFacts(
+        model=ref,
+        label=label,
+        kind="encoder" if shape.family.layout == "bert" else "decoder",
+        architecture=shape.architecture,
+        layers=shape.layers,
+        layer_kinds=shape.layer_kinds,
+        window=shape.window,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        intermediate=shape.expert_width or shape.intermediate,
+        vocab=shape.vocab,
+        max_positions=shape.max_positions,
+        parameters=parameters,
+        parameters_exact=exact,
+        buffer_bytes=count_buffer_bytes(shape),
+        dtype=shape.dtype or (weights.dtype if weights else None) or "float32",
+        tied=shape.tied,
+        experts=shape.experts,
+        experts_per_token=shape.experts_per_token,
+        sinks=shape.family.moe == "gpt_oss",
+        random=source.kind == "random",
+        source=source,
+        quantization=quantization,
+        weight_file_bytes=weights.file_bytes if weights else None,
+        packed_bytes=weights.tensor_bytes if weights else None,
+        note=" ".join(notes),
+    )

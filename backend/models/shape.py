@@ -1,0 +1,196 @@
+"""From a config to the shape of its text model, whatever the architecture calls its fields."""
+
+from dataclasses import dataclass
+
+from backend.errors import InputError
+from backend.models.facts import LayerKind
+from backend.models.families import FAMILIES, WRAPPERS, Family
+from backend.models.fields import Fields, show
+from backend.models.windows import read_windows
+
+ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+"""Bytes of one number, by torch dtype name."""
+
+UNKNOWN = Family(vocab=0, hidden=0, intermediate=0, layers=0, heads=0)
+
+FOREIGN = (  # fields of architectures whose cache or weights follow rules that are not modelled here
+    "kv_lora_rank", "ssm_state_size", "mamba_d_state", "state_size", "linear_num_value_heads", "conv_L_cache",
+    "attention_chunk_size", "num_kv_shared_layers", "d_model", "decoder_layers", "n_routed_experts",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The text model of one config; fields as in ModelFacts, plus what only the parameter count needs."""
+
+    architecture: str
+    known: bool
+    layers: int
+    layer_kinds: tuple[LayerKind, ...]
+    window: int | None
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    intermediate: int
+    vocab: int
+    max_positions: int
+    dtype: str | None
+    tied: bool
+    experts: int
+    experts_per_token: int
+    expert_layers: int
+    expert_width: int
+    qkv_bias: bool
+    o_bias: bool
+    mlp_bias: bool
+    type_vocab: int
+    rotary_dim: int
+    quantization: str | None
+    wrapped: bool
+
+    @property
+    def family(self) -> Family:
+        """The row of the table; a llama-like one for an architecture that is not in it."""
+        return FAMILIES.get(self.architecture, FAMILIES["llama"])
+
+
+def read_shape(config: dict[str, object], where: str) -> Shape:
+    """The shape a config.json describes; `where` names it in errors. Nothing of it is executed."""
+    outer = Fields(config, where)
+    architecture = outer.text("model_type")
+    if architecture is None:
+        raise InputError(f"{where} does not say 'model_type'. Take a config.json written by transformers.")
+    wrapped = architecture in WRAPPERS
+    fields = (outer.part("text_config") or Fields({}, where)) if wrapped else outer
+    architecture = WRAPPERS.get(architecture, architecture)
+    family = FAMILIES.get(architecture)
+    if family is None:
+        _refuse_foreign(outer, architecture)
+    known, family = family is not None, family or UNKNOWN
+
+    layers = fields.count(("num_hidden_layers", "n_layer"), family.layers or None, "layers")
+    hidden = fields.count(("hidden_size", "n_embd"), family.hidden or None, "width")
+    heads = fields.count(("num_attention_heads", "n_head"), family.heads or None, "heads")
+    kv_null = "num_key_value_heads" in fields and not fields.has("num_key_value_heads")
+    kv_heads = fields.count(("num_key_value_heads",), heads if kv_null else family.kv_heads or heads, "heads")
+    if heads % kv_heads:
+        raise InputError(
+            f"{where}: {heads} attention heads cannot share {kv_heads} key/value heads evenly. "
+            "Correct the file."
+        )
+    if not fields.has("head_dim") and not family.head_dim and hidden % heads:
+        raise InputError(
+            f"{where}: hidden size {hidden} is not a multiple of {heads} heads. Correct the file."
+        )
+    head_dim = fields.count(("head_dim",), family.head_dim or hidden // heads, "width")
+    width = fields.count(("intermediate_size", "n_inner"), family.intermediate or 4 * hidden, "width")
+    experts = fields.count(("num_local_experts", "num_experts"), family.experts, "experts", 0)
+    if not family.moe and known:
+        experts = 0
+    window, kinds = read_windows(fields, family, layers)
+    dtype = fields.text("dtype", "torch_dtype") or outer.text("dtype", "torch_dtype")
+    quantization = outer.part("quantization_config")
+
+    return Shape(
+        architecture=architecture,
+        known=known,
+        layers=layers,
+        layer_kinds=kinds,
+        window=window,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        intermediate=width,
+        vocab=fields.count(("vocab_size",), family.vocab or None, "vocab"),
+        max_positions=fields.count(
+            ("max_position_embeddings", "n_positions"), family.max_positions, "positions"
+        ),
+        dtype=_dtype(dtype, where),
+        tied=outer.flag("tie_word_embeddings", fields.flag("tie_word_embeddings", family.tied)),
+        experts=experts,
+        experts_per_token=(
+            fields.count(
+                ("num_experts_per_tok", "experts_per_token"), family.experts_per_token or 1, "experts", 0
+            )
+            if experts
+            else 0
+        ),
+        expert_layers=_expert_layers(fields, family, layers, experts),
+        expert_width=_expert_width(fields, family, width, experts),
+        qkv_bias=_bias(fields, family, family.qkv_bias),
+        o_bias=_bias(fields, family, family.o_bias),
+        mlp_bias=_bias(fields, family, family.mlp_bias),
+        type_vocab=fields.count(("type_vocab_size",), 2, "vocab"),
+        rotary_dim=_rotary_dim(fields, head_dim),
+        quantization=quantization.text("quant_method") if quantization else None,
+        wrapped=wrapped,
+    )
+
+
+def _refuse_foreign(fields: Fields, architecture: str) -> None:
+    """An architecture outside the table is taken only when its config plainly says all that is needed."""
+    known = ", ".join(sorted({*FAMILIES, *WRAPPERS}))
+    if fields.has("auto_map"):
+        raise InputError(
+            f"{fields.where}: the model brings its own code (auto_map, model_type {architecture!r}), "
+            f"and code from a checkpoint is never run. Choose a model of an architecture that is built in: {known}."
+        )
+    reason = next((repr(name) for name in FOREIGN if fields.has(name)), None)
+    if fields.flag("is_encoder_decoder", False):
+        reason = "an encoder with a decoder"
+    if reason or not fields.has("hidden_size") or not fields.has("num_hidden_layers"):
+        raise InputError(
+            f"{fields.where}: memory and KV cache of a {architecture!r} model"
+            f"{f' (it has {reason})' if reason else ''} are not known here. Choose one of: {known}."
+        )
+
+
+def _expert_layers(fields: Fields, family: Family, layers: int, experts: int) -> int:
+    """Layers with experts; in the rest of them (Qwen) an ordinary feed-forward block stands."""
+    if not experts:
+        return 0
+    if family.moe != "qwen3_moe":
+        return layers
+    step = fields.count(("decoder_sparse_step",), 1, "layers")
+    dense = [layer for layer in fields.items("mlp_only_layers", layers) or () if isinstance(layer, int)]
+    return sum(1 for layer in range(layers) if layer not in dense and (layer + 1) % step == 0)
+
+
+def _expert_width(fields: Fields, family: Family, width: int, experts: int) -> int:
+    """Some name their experts' width, in the others it is the feed-forward's; 0 without experts."""
+    if not experts:
+        return 0
+    if family.moe and not family.expert_width:
+        return width
+    return fields.count(("moe_intermediate_size",), family.expert_width or width, "width")
+
+
+def _bias(fields: Fields, family: Family, rule: bool | str) -> bool:
+    if isinstance(rule, bool):
+        return rule
+    return fields.flag(rule, family.attention_bias if rule == "attention_bias" else False)
+
+
+def _rotary_dim(fields: Fields, head_dim: int) -> int:
+    """Numbers of a head that are rotated: all of them, but for partial rotary embeddings (phi)."""
+    rope = fields.part("rope_parameters")
+    part = (rope.raw("partial_rotary_factor") if rope else None) or fields.raw("partial_rotary_factor") or 1.0
+    if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part <= 1:
+        raise InputError(
+            f"{fields.where}: 'partial_rotary_factor' is {show(part)}; a number from 0 to 1 is needed. "
+            "Correct the file."
+        )
+    return int(head_dim * part)
+
+
+def _dtype(name: str | None, where: str) -> str | None:
+    if name is None or name == "auto":
+        return None
+    name = name.removeprefix("torch.")
+    if name not in ITEMSIZES:
+        raise InputError(
+            f"{where}: 'dtype' is {show(name)}; one of {', '.join(ITEMSIZES)} is needed. Correct the file."
+        )
+    return name

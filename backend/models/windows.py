@@ -1,0 +1,79 @@
+"""Which layers of a model see a window of the past only, and how wide it is.
+
+Rules: the config classes and `get_layer_types_and_kwargs` (cache_utils) in transformers 5.22.
+"""
+
+from backend.errors import InputError
+from backend.models.facts import LayerKind
+from backend.models.families import Family
+from backend.models.fields import Fields, show
+
+LAYER_KINDS: dict[str, LayerKind] = {"sliding_attention": "sliding", "full_attention": "full"}
+
+
+def read_windows(fields: Fields, family: Family, layers: int) -> tuple[int | None, tuple[LayerKind, ...]]:
+    """Window and kind of each layer, None and all full when no layer slides."""
+    window: int | None = None
+    if fields.has("sliding_window") or family.window:
+        window = fields.count(("sliding_window",), family.window, "positions", 0)
+    if "sliding_window" in fields and not fields.has("sliding_window"):
+        window = None  # null is an answer: no window
+    if family.window_rule in ("flag", "late", "nope") and not fields.flag("use_sliding_window", False):
+        window = None
+    given = fields.items("layer_types", layers)
+    kinds = (
+        _given_kinds(given, fields, layers)
+        if given is not None
+        else _ruled_kinds(fields, family, layers, window)
+    )
+    if "sliding" not in kinds:
+        return None, kinds
+    if window is None or window < 2:
+        raise InputError(
+            f"{fields.where}: layers slide, but 'sliding_window' is {show(window)}; "
+            "a window of at least 2 tokens is needed. Correct the file."
+        )
+    return window, kinds
+
+
+def _given_kinds(given: list[object], fields: Fields, layers: int) -> tuple[LayerKind, ...]:
+    if len(given) != layers:
+        raise InputError(
+            f"{fields.where}: 'layer_types' has {len(given)} entries for {layers} layers. Correct the file."
+        )
+    strange = next((kind for kind in given if not isinstance(kind, str) or kind not in LAYER_KINDS), None)
+    if strange is not None or None in given:
+        raise InputError(
+            f"{fields.where}: the memory of layers of type {show(strange)} is not known here. "
+            f"Choose a model whose layers are {' or '.join(LAYER_KINDS)}."
+        )
+    return tuple(LAYER_KINDS[kind] for kind in given if isinstance(kind, str))
+
+
+def _ruled_kinds(fields: Fields, family: Family, layers: int, window: int | None) -> tuple[LayerKind, ...]:
+    if window is None and family.window_rule != "pattern":
+        return tuple(_kind(False) for _ in range(layers))
+    match family.window_rule:
+        case "late":
+            first = fields.count(("max_window_layers",), 28, "layers", 0)
+            slides = [layer >= first for layer in range(layers)]
+        case "nope":
+            rope = fields.items("no_rope_layers", layers)
+            every = fields.count(("no_rope_layer_interval",), 4, "layers")
+            whole = rope is not None and len(rope) == layers
+            slides = [not has for has in rope or ()] if whole else _each(every, layers)
+        case "pattern":
+            every = fields.count(("sliding_window_pattern",), family.pattern, "layers")
+            slides = [not last for last in _each(every, layers)]
+        case "plain" | "flag":
+            slides = [True] * layers
+    return tuple(_kind(slide) for slide in slides)
+
+
+def _kind(slides: bool) -> LayerKind:
+    return "sliding" if slides else "full"
+
+
+def _each(every: int, layers: int) -> list[bool]:
+    """True for each layer that ends a group of `every`."""
+    return [(layer + 1) % every == 0 for layer in range(layers)]

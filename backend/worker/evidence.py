@@ -1,0 +1,19 @@
+"""Asks every axis what was really in effect."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from backend.messages import Finding
+from backend.optimizations import Seen, axes
+
+
+def find_all(seen: Seen, before: Mapping[str, Any]) -> list[Finding]:
+    """One finding an axis. A probe that fails is a finding too: "unknown", with what went wrong."""
+    found = []
+    for axis in axes():
+        seen.before = before.get(axis.name)
+        try:
+            found.append(axis.find(seen))
+        except Exception as error:
+            found.append(Finding(axis.name, "unknown", f"the probe failed: {type(error).__name__}: {error}"[:300]))
+    return found

@@ -1,0 +1,29 @@
+"""What went wrong in a worker, in words a user can act on."""
+
+import torch
+
+from backend.errors import InputError
+
+
+def explain(error: Exception) -> tuple[str, str, bool]:
+    """(what happened, what to do, whether the process is lost).
+
+    After a CUDA error the device context is unusable, and after an out-of-memory the freed parts stay
+    fragmented: in both cases a fresh process is the only clean state.
+    """
+    text = " ".join(str(error).split())
+    first = text[:400] or type(error).__name__
+    if isinstance(error, InputError):
+        return first, "", False
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
+        return f"Out of memory: {first}", "Take a smaller model, batch or length, or a 2-byte dtype.", True
+    if "CUDA" in text and isinstance(error, RuntimeError):
+        return f"The GPU reported an error: {first}", "The worker starts afresh; run again, or switch the last change off.", True
+    if isinstance(error, FileNotFoundError | OSError):
+        return f"The model's files cannot be read: {first}", "Check the folder, or pick another model.", False
+    if isinstance(error, ImportError):
+        return f"A package is missing: {first}", "Install it, or switch this optimization off.", False
+    name = type(error).__name__
+    if "torch._dynamo" in type(error).__module__ or "torch._inductor" in type(error).__module__:
+        return f"torch.compile failed ({name}): {first}", "Set compile=off for this arm.", False
+    return f"{name}: {first}", "Run again; if it stays, switch this arm's choices back one by one.", False

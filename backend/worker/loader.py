@@ -1,0 +1,121 @@
+"""Brings a model and its tokenizer into memory, as a plan's `LoadPlan` says, and reports each phase."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+from backend.plan import LoadPlan
+from backend.worker import noise
+from backend.worker.outbox import Outbox, Steps
+from backend.worker.telemetry import MemoryMeter
+
+_WANTED_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt"]
+
+
+class Bench:
+    """A loaded model with its tokenizer. `eos` holds the ids that end a text, possibly none."""
+
+    def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any) -> None:
+        self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
+        own = model.generation_config
+        ends = own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id
+        self.eos: list[int] = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
+        pad = own.pad_token_id if own.pad_token_id is not None else tokenizer.pad_token_id
+        self.pad: int = pad if pad is not None else (self.eos[0] if self.eos else 0)
+        # A checkpoint's own sampling defaults would change what is measured: only what a run states counts.
+        model.generation_config = GenerationConfig(pad_token_id=self.pad)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of all parameters and buffers, each storage once, counted from the tensors."""
+        seen: dict[int, int] = {}
+        for tensor in [*self.model.parameters(), *self.model.buffers()]:
+            seen[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
+        return sum(seen.values())
+
+
+def load(plan: LoadPlan, outbox: Outbox, expected_bytes: int = 0) -> Bench:
+    """Load as planned. Raises whatever transformers raises; the caller words it."""
+    source = plan.source
+    path = Path(source.path)
+    if source.kind == "hub":
+        path = _download(source.repo, source.revision, outbox)
+    with outbox.phasing("load", source.kind) as steps, _Watching(plan.device, steps, expected_bytes):
+        if source.kind == "random":
+            model = noise.random_model(source.config_json, plan.dtype, plan.attention, plan.device)
+            return Bench(plan, model, noise.byte_tokenizer(model.config.get_text_config().vocab_size))
+        more: dict[str, Any] = {}
+        if source.kind == "gguf":
+            path, more = path.parent, {"gguf_file": path.name}
+        else:
+            more = {"use_safetensors": True}
+        tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False, local_files_only=True,
+                                                  **({"gguf_file": more["gguf_file"]} if "gguf_file" in more else {}))  # fmt: skip
+        if plan.attention is not None:
+            more["attn_implementation"] = plan.attention
+        if plan.device != "cpu":
+            more["device_map"] = plan.device
+        model = AutoModelForCausalLM.from_pretrained(
+            path, dtype=plan.dtype, trust_remote_code=False, local_files_only=True, **more
+        )
+        return Bench(plan, model, tokenizer)
+
+
+def _download(repo: str, revision: str, outbox: Outbox) -> Path:
+    """Fetch a Hub snapshot: safetensors and text files only, nothing that can run."""
+    from huggingface_hub import snapshot_download
+    from tqdm import tqdm
+
+    with outbox.phasing("download", repo) as steps:
+
+        class Bar(tqdm):  # type: ignore[type-arg]
+            """Passes the byte count of the running downloads on as progress."""
+
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                super().__init__(*args, **{**kwargs, "disable": False, "file": _Nowhere(), "mininterval": 0.5})
+
+            def display(self, *args: Any, **kwargs: Any) -> bool:
+                if self.total:
+                    steps.step(min(1.0, self.n / self.total), f"{self.n:,} of {self.total:,} {self.unit}")
+                return True
+
+        return Path(snapshot_download(repo, revision=revision or None, allow_patterns=_WANTED_FILES, tqdm_class=Bar))
+
+
+class _Nowhere:
+    def write(self, text: str) -> int:
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+
+class _Watching:
+    """Reports a load's fraction as the memory that has arrived, every half second while it grows."""
+
+    def __init__(self, device: str, steps: Steps, expected_bytes: int) -> None:
+        self._steps, self._expected = steps, expected_bytes
+        self._read = torch.cuda.memory_allocated if device == "cuda" else MemoryMeter("cpu").read
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
+
+    def __enter__(self) -> "_Watching":
+        self._base = self._read()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        last = 0.0
+        while not self._stop.wait(0.5):
+            grown = max(0, self._read() - self._base)
+            fraction = min(0.99, grown / self._expected) if self._expected else None
+            if (fraction or grown) > last:
+                last = fraction or grown
+                self._steps.step(fraction, f"{grown:,} bytes")

@@ -1,0 +1,94 @@
+"""presets/models.toml: strict, complete, and accepted by transformers as it stands."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, CatalogueEntry, catalogue, resolve
+from backend.models.catalogue import find, read_catalogue
+
+NAMES = {
+    "pocket", "SmolLM2-135M-Instruct", "gpt2", "Qwen3-0.6B", "Llama-3-8B", "Mistral-7B-v0.1", "Olmo-3-7B",
+    "Gemma-3-1b", "gpt-oss-20b", "gpt-oss-120b", "bert-base-uncased",
+}  # fmt: skip
+
+ROW = """
+[[model]]
+name = "a"
+title = "A"
+repo = "o/a"
+kind = "decoder"
+note = ""
+sources = []
+"""
+
+
+def test_the_promised_models_are_there_and_the_default_comes_first() -> None:
+    entries = catalogue()
+    assert {entry.name for entry in entries} == NAMES
+    assert entries[0].name == DEFAULT_MODEL
+    assert all(entry.sources and entry.note and entry.title for entry in entries)
+
+
+def test_an_entry_is_found_by_name_and_by_hub_id_in_any_case() -> None:
+    entry = find("LLAMA-3-8b")
+    assert entry is not None and entry is find("meta-llama/meta-llama-3-8B")
+    assert entry.gated
+    assert find("") is None
+
+
+@pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
+def test_transformers_takes_each_config_and_agrees_on_every_layer(entry: CatalogueEntry) -> None:
+    from transformers import AutoConfig
+    from transformers.cache_utils import get_layer_types_and_kwargs
+
+    config = AutoConfig.for_model(**json.loads(entry.config))
+    facts = resolve(entry.name)
+    assert (facts.layers, facts.hidden, facts.heads) == (
+        config.num_hidden_layers, config.hidden_size, config.num_attention_heads,
+    )  # fmt: skip
+    assert facts.vocab == config.vocab_size
+    assert facts.max_positions == config.max_position_embeddings
+    assert facts.dtype == str(config.dtype).removeprefix("torch.")
+    if facts.kind == "decoder":
+        kinds, arguments = get_layer_types_and_kwargs(config)
+        assert [kind.split("_")[0] for kind in kinds] == list(facts.layer_kinds)
+        assert {a["sliding_window"] for a in arguments if "sliding_window" in a} <= {facts.window}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (ROW.replace("title", "titel"), "'title'"),
+        (ROW + 'colour = "red"\n', "colour"),
+        ("modell = []", "'model'"),
+        (ROW.replace('"decoder"', '"decodr"'), "kind"),
+        (ROW.replace('"A"', "1"), "title"),
+        (ROW + ROW.replace('"o/a"', '"o/b"'), "twice"),
+        ("[[model]", "not valid TOML"),
+        ("model = 3", "model"),
+        ("model = [3]", "model"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_the_place_and_the_nearest_key(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    path = tmp_path / "models.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        read_catalogue(path)
+    assert said in str(error.value) and str(tmp_path) in str(error.value)
+
+
+def test_a_right_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "models.toml"
+    path.write_text(ROW)
+    (entry,) = read_catalogue(path)
+    assert (entry.name, entry.repo, entry.gated, entry.quantization) == ("a", "o/a", False, None)
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_catalogue(tmp_path / "none.toml")

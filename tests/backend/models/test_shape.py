@@ -1,0 +1,129 @@
+"""A config.json may be wrong or hostile: it costs one sentence, never a traceback and never long."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from backend.errors import InputError
+from backend.models.fields import MAX_CONFIG_BYTES, parse_json
+from backend.models.shape import read_shape
+
+GOOD: dict[str, Any] = {
+    "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100, "max_position_embeddings": 128,
+}  # fmt: skip
+
+BAD: list[dict[str, Any]] = [
+    {"model_type": None},
+    {"model_type": 3},
+    {"model_type": "x" * 10_000},
+    {"model_type": "\x00"},
+    {"num_hidden_layers": 10**9},
+    {"num_hidden_layers": 10**30},
+    {"num_hidden_layers": 0},
+    {"num_hidden_layers": "32"},
+    {"num_hidden_layers": 2.5},
+    {"num_hidden_layers": True},
+    {"num_hidden_layers": [2]},
+    {"num_attention_heads": -4},
+    {"num_key_value_heads": 3},
+    {"num_key_value_heads": 0},
+    {"hidden_size": 65},
+    {"hidden_size": 1 << 40},
+    {"vocab_size": 0},
+    {"tie_word_embeddings": "yes"},
+    {"attention_bias": 1},
+    {"dtype": "int99"},
+    {"torch_dtype": {"a": 1}},
+    {"sliding_window": -1},
+    {"sliding_window": 1},
+    {"sliding_window": "wide"},
+    {"layer_types": ["full_attention"]},
+    {"layer_types": ["full_attention"] * 10_000},
+    {"layer_types": "full_attention"},
+    {"layer_types": ["full_attention", None]},
+    {"layer_types": ["full_attention", {"a": 1}]},
+    {"layer_types": ["linear_attention", "full_attention"]},
+    {"layer_types": ["sliding_attention", "full_attention"]},
+    {"rope_parameters": 3},
+    {"rope_parameters": {"partial_rotary_factor": -1}},
+    {"rope_parameters": {"partial_rotary_factor": "all"}},
+    {"quantization_config": "mxfp4"},
+    {"quantization_config": {"quant_method": 4}},
+    {"model_type": "gpt_oss", "num_local_experts": -1},
+    {"model_type": "gpt_oss", "num_local_experts": 1 << 40},
+    {"model_type": "qwen3_moe", "mlp_only_layers": 7},
+    {"model_type": "qwen3_moe", "decoder_sparse_step": 0},
+    {"model_type": "gemma3", "text_config": 7},
+    {"model_type": "gemma3", "text_config": {"num_hidden_layers": -1}},
+    {"model_type": "smollm3", "use_sliding_window": True, "sliding_window": 8, "no_rope_layer_interval": 0},
+]
+
+
+@pytest.mark.parametrize("change", BAD, ids=lambda change: json.dumps(change)[:60])
+def test_a_bad_value_is_refused_in_one_short_sentence(change: dict[str, Any]) -> None:
+    began = time.perf_counter()
+    with pytest.raises(InputError) as error:
+        read_shape(GOOD | change, "config.json")
+    assert time.perf_counter() - began < 0.5
+    said = str(error.value)
+    assert said.startswith("config.json") and len(said) < 500 and said.isprintable()
+
+
+def test_a_good_config_is_left_alone() -> None:
+    shape = read_shape(GOOD, "config.json")
+    assert (shape.layers, shape.kv_heads, shape.head_dim, shape.window) == (2, 2, 16, None)
+    assert shape.known and shape.dtype is None
+
+
+def test_extra_fields_are_left_alone() -> None:
+    assert read_shape(GOOD | {"colour": "red", "auto_map": {"AutoModel": "x.Y"}}, "config.json").known
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"model_type": "evil", "auto_map": {"AutoModel": "x.Y"}}, "never run"),
+        ({"model_type": "deepseek_v3", "kv_lora_rank": 512}, "kv_lora_rank"),
+        ({"model_type": "t5", "d_model": 512}, "d_model"),
+        ({"model_type": "marian", "is_encoder_decoder": True}, "decoder"),
+        ({"model_type": "vit"}, "not known"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(config: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        read_shape(GOOD | config if "vit" not in str(config) else config, "config.json")
+
+
+def test_an_unknown_architecture_that_says_all_is_taken_as_an_estimate() -> None:
+    shape = read_shape(GOOD | {"model_type": "newllama"}, "config.json")
+    assert not shape.known and shape.layers == 2
+
+
+def test_a_wrapped_text_model_is_found() -> None:
+    text = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}
+    shape = read_shape({"model_type": "gemma3", "text_config": text, "dtype": "bfloat16"}, "config.json")
+    assert (shape.architecture, shape.heads, shape.kv_heads, shape.head_dim) == ("gemma3_text", 8, 4, 256)
+    assert shape.layer_kinds.count("full") == 5 and shape.window == 1024 and shape.dtype == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"3",
+        b"\xff\xfe{}",
+        b"{" * 100_000,
+        b"[" * 1_000_000,
+        b'{"a": NaN}',
+        b" " * (MAX_CONFIG_BYTES + 1),
+    ],
+    ids=lambda data: repr(data[:8]),
+)
+def test_what_is_no_json_object_is_refused(data: bytes) -> None:
+    with pytest.raises(InputError, match=r"^config\.json "):
+        parse_json(data, "config.json")

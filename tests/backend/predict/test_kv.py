@@ -1,0 +1,152 @@
+"""The prediction of KV bytes against the tensors of transformers' own caches, byte for byte."""
+
+import functools
+import json
+from typing import Any
+
+import pytest
+
+from backend.models import ModelFacts, resolve
+from backend.plan import CacheKind
+from backend.predict import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
+
+WINDOW = 8
+SHAPE: dict[str, Any] = {
+    "vocab_size": 64, "hidden_size": 32, "intermediate_size": 16, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 128,
+    "bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2,
+}  # fmt: skip
+MODELS: dict[str, dict[str, Any]] = {
+    "all full": {"model_type": "llama", "num_hidden_layers": 2},
+    "all sliding": {"model_type": "mistral", "num_hidden_layers": 2, "sliding_window": WINDOW},
+    "alternating": {
+        "model_type": "gpt_oss", "num_hidden_layers": 4, "sliding_window": WINDOW, "num_local_experts": 2,
+        "num_experts_per_tok": 1, "rope_parameters": {"rope_type": "default", "rope_theta": 1e4},
+    },
+    "five to one": {"model_type": "gemma3_text", "num_hidden_layers": 7, "sliding_window": WINDOW},
+}  # fmt: skip
+CACHES: tuple[CacheKind, ...] = ("dynamic", "unwindowed", "static")
+PLACES = 24
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return tmp_path_factory.mktemp("models")
+
+
+def facts_of(name: str, folder: Any) -> ModelFacts:
+    path = folder / name.replace(" ", "-")
+    path.mkdir(exist_ok=True)
+    (path / "config.json").write_text(json.dumps(SHAPE | MODELS[name]))
+    return resolve(f"random:{path}")
+
+
+@functools.cache
+def model_of(name: str) -> Any:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(**SHAPE | MODELS[name])
+    return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+
+
+def cache_of(kind: CacheKind, config: Any) -> Any:
+    from transformers import DynamicCache, StaticCache
+
+    match kind:
+        case "dynamic":
+            return DynamicCache(config=config)
+        case "unwindowed":
+            return DynamicCache()
+        case "static":
+            return StaticCache(config=config, max_cache_len=PLACES)
+
+
+def counted(cache: Any, facts: ModelFacts) -> KvBytes:
+    """Logical bytes of the tensors in a cache, split by the model's layer kind."""
+    sizes = {"sliding": 0, "full": 0}
+    for kind, layer in zip(facts.layer_kinds, cache.layers, strict=True):
+        sizes[kind] += sum(t.numel() * t.element_size() for t in (layer.keys, layer.values))
+    return KvBytes(sizes["sliding"], sizes["full"])
+
+
+@pytest.mark.parametrize("prompt", [1, 5, 6, 7, 8, 9, 20], ids=lambda length: f"prompt {length}")
+@pytest.mark.parametrize("kind", CACHES)
+@pytest.mark.parametrize("name", MODELS)
+def test_bytes_are_those_of_the_real_cache_before_at_and_past_the_window(
+    name: str, kind: CacheKind, prompt: int, folder: Any
+) -> None:
+    import torch
+
+    facts, model = facts_of(name, folder), model_of(name)
+    for batch in (1, 2):
+        cache, tokens = cache_of(kind, model.config), torch.ones(batch, prompt, dtype=torch.long)
+        series = kv_series(facts, kind, prompt, 4, batch, 4, PLACES)
+        with torch.inference_mode():
+            for expected in series:
+                model(tokens, past_key_values=cache, use_cache=True, logits_to_keep=1)
+                assert counted(cache, facts) == expected
+                tokens = tokens[:, -1:]
+        assert series[-1] == kv_bytes(facts, kind, prompt + 3, batch, 4, PLACES)
+
+
+@pytest.mark.parametrize("kind", CACHES)
+@pytest.mark.parametrize("name", MODELS)
+def test_generate_leaves_the_predicted_bytes_behind(name: str, kind: CacheKind, folder: Any) -> None:
+    import torch
+
+    facts, model = facts_of(name, folder), model_of(name)
+    cache = cache_of(kind, model.config)
+    ids = torch.full((2, 5), 3)
+    model.generate(
+        ids, attention_mask=torch.ones_like(ids), past_key_values=cache, max_new_tokens=9, min_new_tokens=9,
+        do_sample=False,
+    )  # fmt: skip
+    assert counted(cache, facts) == kv_series(facts, kind, 5, 9, 2, 4, PLACES)[-1]
+
+
+@pytest.mark.parametrize("kind", CACHES)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_polyline_passes_through_every_point(name: str, kind: CacheKind, folder: Any) -> None:
+    facts = facts_of(name, folder)
+    for first, last in ((1, 20), (1, 4), (10, 20), (7, 8), (5, 5), (0, 3)):
+        corners = kv_polyline(facts, kind, first, last, 2, 4, PLACES)
+        assert (corners[0].length, corners[-1].length) == (first, last) and len(corners) <= 3
+        for length in range(first, last + 1):
+            size = kv_bytes(facts, kind, length, 2, 4, PLACES)
+            assert _on(corners, length) == (size.sliding, size.full)
+
+
+def _on(corners: tuple[KvPoint, ...], length: int) -> tuple[float, float]:
+    """The straight line between two corners, at `length`."""
+    left = max((c for c in corners if c.length <= length), key=lambda c: c.length)
+    right = min((c for c in corners if c.length >= length), key=lambda c: c.length)
+    part = (length - left.length) / (right.length - left.length) if right != left else 0.0
+    return (left.sliding + part * (right.sliding - left.sliding), left.full + part * (right.full - left.full))
+
+
+def test_the_series_has_one_entry_for_each_token_and_plateaus() -> None:
+    facts = resolve("random:Mistral-7B-v0.1")
+    series = kv_series(facts, "dynamic", 4_000, 200, 1, 2)
+    assert len(series) == 200 and all(at.full == 0 for at in series)
+    assert series[95].sliding == series[-1].sliding == 32 * 2 * 8 * 128 * 2 * 4_095
+    assert series[94].sliding < series[95].sliding
+    assert kv_series(facts, "unwindowed", 4_000, 200, 1, 2)[-1].sliding == 32 * 2 * 8 * 128 * 2 * 4_199
+
+
+def test_gpt_oss_20b_at_32k_is_half_with_the_windows() -> None:
+    facts = resolve("random:gpt-oss-20b")
+    assert kv_bytes(facts, "dynamic", 32_768, 1, 2).total == 808_427_520
+    assert kv_bytes(facts, "unwindowed", 32_768, 1, 2).total == 1_610_612_736
+
+
+def test_an_encoder_has_no_cache() -> None:
+    facts = resolve("random:bert-base-uncased")
+    assert kv_bytes(facts, "dynamic", 100, 8, 4) == KvBytes(0, 0)
+    assert kv_polyline(facts, "dynamic", 1, 9, 1, 4)[-1] == KvPoint(9, 0, 0)
+
+
+def test_a_static_cache_that_is_too_small_is_an_error() -> None:
+    with pytest.raises(ValueError, match="cannot hold 11"):
+        kv_bytes(resolve("random:pocket"), "static", 11, 1, 2, 10)

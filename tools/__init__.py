@@ -1,0 +1,1 @@
+"""Command-line tools that are no part of the app."""

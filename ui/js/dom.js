@@ -1,0 +1,40 @@
+// Small helpers for the page. Text reaches the document through textContent alone: a model's text, its name and
+// an error message are strangers' words, and may hold markup.
+
+function el(tag, className, text) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+// Write only what changed: a needless write costs a layout, on a machine that may be measuring itself.
+function say(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function find(selector) {
+  return element.querySelector(selector);
+}
+
+function css(name) {
+  return getComputedStyle(element).getPropertyValue(name).trim();
+}
+
+// Three significant digits, as backend/view.py writes them.
+function three(value) {
+  if (value >= 1000) return Math.round(value).toLocaleString('en-US');
+  return String(Number(value.toPrecision(3)));
+}
+
+function seconds(value) {
+  if (value >= 100) return Math.round(value) + ' s';
+  return value.toFixed(value >= 10 ? 1 : 2) + ' s';
+}
+
+// The unit in which a size of so many bytes is read best.
+function byteUnit(bytes) {
+  if (bytes >= 4 * 2 ** 30) return { unit: 'GiB', scale: 1 / 2 ** 30 };
+  if (bytes >= 2 * 2 ** 20) return { unit: 'MiB', scale: 1 / 2 ** 20 };
+  return { unit: 'KiB', scale: 1 / 1024 };
+}

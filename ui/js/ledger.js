@@ -1,0 +1,47 @@
+// The ledger: what was asked, planned and found, with the proof, one row for each axis and arm.
+const LEDGER_WORDS = { proved: '\u2713 proved', fallback: '\u25B2 fallback', failed: '\u2715 failed' };
+
+function makeLedger(box) {
+  let shown = '';
+
+  function take(arms) {
+    const rows = arms.flatMap(arm => arm.ledger.map(row => ({ arm: arm.name, ...row })));
+    const now = JSON.stringify(rows);
+    if (now === shown) return;
+    shown = now;
+    box.replaceChildren();
+    if (!rows.length) {
+      box.append(el('p', 'td-empty', 'When an arm has run, each of its switches proves here that it was on.'));
+      return;
+    }
+    const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
+    table.append(el('caption', '', 'Evidence'));
+    for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
+      const cell = el('th', '', title);
+      cell.scope = 'col';
+      top.append(cell);
+    }
+    head.append(top);
+    const axes = [...new Set(rows.map(row => row.axis))];
+    for (const axis of axes) for (const row of rows.filter(one => one.axis === axis)) body.append(line(row));
+    table.append(head, body);
+    box.append(table);
+  }
+
+  function line(row) {
+    const tr = el('tr', row.status);
+    const axis = el('th', '', row.axis);
+    axis.scope = 'row';
+    tr.append(axis, el('td', 'arm-' + row.arm.toLowerCase()));
+    tr.lastChild.append(el('span', 'td-arm', row.arm));
+    for (const key of ['requested', 'planned', 'effective']) tr.append(el('td', '', row[key]));
+    tr.append(el('td', 'td-status', LEDGER_WORDS[row.status] || row.status));
+    const proof = el('td', 'td-proof', row.proof);
+    if (row.reason) proof.append(el('small', '', row.reason));
+    tr.append(proof);
+    return tr;
+  }
+
+  function clear() { shown = ''; box.replaceChildren(); }
+  return { take, clear };
+}

@@ -1,0 +1,57 @@
+// Phases of each arm. `tick` counts the running one on between two replies.
+function makePhases(box) {
+  let rows = [], head = null, heardAt = 0;
+
+  function build(arms) {
+    box.replaceChildren();
+    rows = arms.map(arm => {
+      const row = el('div', 'td-phases arm-' + arm.name.toLowerCase());
+      const steps = el('span', 'td-steps'), bar = el('i', 'td-bar');
+      row.append(el('span', 'td-arm', arm.name), steps, bar);
+      box.append(row);
+      return { steps, bar, chips: new Map() };
+    });
+  }
+
+  function words(phase, arm, nowS, tokens) {
+    const live = phase.state === 'begin' || phase.state === 'step';
+    let text = phase.title + ' ' + seconds(live ? Math.max(phase.seconds, nowS - phase.begin_s) : phase.seconds);
+    if (phase.name === 'run') text += ', ' + tokens.toLocaleString('en-US') + ' of ' + head.max_new_tokens.toLocaleString('en-US') + ' tokens';
+    else if (live && phase.fraction !== null) text += ', ' + Math.round(100 * phase.fraction) + '%';
+    if (live && phase.note) text += ' (' + phase.note + ')';
+    return phase.state === 'broken' ? '\u2715 ' + text : text;
+  }
+
+  function tick(lanes) {
+    if (!head) return;
+    const nowS = head.now_s + (performance.now() - heardAt) / 1000;
+    head.arms.forEach((arm, i) => {
+      const row = rows[i];
+      if (!arm.phases.length) {
+        if (!row.chips.size) say(row.steps, head.arms.length > 1 && i ? 'waits for its turn' : 'waiting');
+        return;
+      }
+      if (!row.chips.size) row.steps.replaceChildren();
+      for (const phase of arm.phases) {
+        let chip = row.chips.get(phase.name);
+        if (!chip) {
+          chip = el('span', '');
+          row.chips.set(phase.name, chip);
+          row.steps.append(chip);
+        }
+        const look = 'td-step ' + phase.state;
+        if (chip.className !== look) chip.className = look;
+        say(chip, words(phase, arm, nowS, lanes[i].t.length));
+      }
+      const last = arm.phases[arm.phases.length - 1];
+      const share = last.name === 'run' ? lanes[i].t.length / head.max_new_tokens : last.fraction || 0;
+      const width = arm.state === 'working' ? (100 * Math.min(1, share)).toFixed(1) + '%' : '0';
+      if (row.bar.style.width !== width) row.bar.style.width = width;
+    });
+  }
+
+  function take(newHead) { head = newHead; heardAt = performance.now(); }
+  function clear() { head = null; rows = []; box.replaceChildren(); }
+  return { build, take, tick, clear };
+}
+
