@@ -240,9 +240,12 @@ def _models(options: argparse.Namespace) -> int:
         print("\nAlso: a Hub id such as org/name@revision, a local folder, a .gguf file, or random:NAME "
               "(the architecture with random weights, no download).")  # fmt: skip
     names = [
-        {"name": e.name, "title": e.title, "kind": e.kind, "repo": e.repo, "note": e.note, "default": e.name == DEFAULT_MODEL}
+        {
+            "name": e.name, "title": e.title, "kind": e.kind, "repo": e.repo, "note": e.note,
+            "default": e.name == DEFAULT_MODEL,
+        }
         for e in entries
-    ]
+    ]  # fmt: skip
     _write_json(options.json, {"schema": 1, "models": names})
     return OK
 
@@ -262,7 +265,8 @@ def _check_writable(target: str | None) -> None:
             with open(target, "a", encoding="utf-8"):
                 pass
         except OSError as error:
-            raise InputError(f"{target} cannot be written ({error.strerror}). Name another file with --json.") from error
+            what = error.strerror
+            raise InputError(f"{target} cannot be written ({what}). Name another file with --json.") from error
 
 
 def _write_json(target: str | None, result: dict[str, Any]) -> None:

@@ -24,6 +24,7 @@ from backend.messages import (
     Started,
     Tokens,
 )
+from backend.plan import Plan
 from backend.predict.kv import kv_polyline
 from backend.records import ArmEvent, Foretold, KvPoint, Status
 from backend.redact import redact
@@ -68,7 +69,8 @@ class Conductor:
             for arm in self.arms:
                 self._ready(arm)
                 self._load(arm)
-        for self.repeat in range(self.run.request.workload.repeats):
+        for repeat in range(self.run.request.workload.repeats):
+            self.repeat = repeat
             for arm in self.arms:
                 if not together:
                     for other in self.arms:
@@ -80,7 +82,7 @@ class Conductor:
                 self._generate(arm)
         return "done", "", False
 
-    def _plan(self, arm: str):  # type: ignore[no-untyped-def]
+    def _plan(self, arm: str) -> Plan:
         return self.job.arms[arm].plan
 
     def _fit_together(self) -> bool:
@@ -175,9 +177,11 @@ class Conductor:
                     self.bench.drop_worker(arm)
                     raise Halt(
                         "failed",
-                        redact(f"Arm {arm} stopped while it should {_WORDS[self.phase]}: {cause} Press Run to try again: "
-                               "a new worker is started."),
-                    )  # fmt: skip
+                        redact(
+                            f"Arm {arm} stopped while it should {_WORDS[self.phase]}: {cause} Run again: a new worker "
+                            "is started."
+                        ),
+                    )
                 case Progress(state="step", fraction=fraction) as event if fraction == self._fraction:
                     self._log(arm, event)  # said something, moved nothing: the deadline stays
                 case Progress() as event:

@@ -88,8 +88,9 @@ def machine() -> Machine:
     """Look at the machine now. Cheap enough (a few ms) to be called before every run."""
     gpus, driver, problem = _gpus()
     total, free = _memory()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return Machine(
-        cpu=_cpu_name(), cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cpu=_cpu_name(), cores=cores,
         memory_bytes=total, free_bytes=free, gpus=gpus, driver=driver, gpu_problem=problem,
         python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
     )  # fmt: skip

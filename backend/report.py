@@ -124,8 +124,9 @@ def table(run: Run) -> str:
     for name in names:
         lines += ["", f"Arm {name}: requested -> planned -> effective"]
         for row in run.ledger(name):
-            mark = {"proved": "ok  ", "fallback": "FELL BACK", "failed": "NOT IN EFFECT"}[row.status]
-            lines.append(f"  {row.axis:<10} {row.requested} -> {row.planned} -> {row.effective}  [{mark.strip()}] {row.proof}")
+            mark = {"proved": "proved", "fallback": "FELL BACK", "failed": "NOT IN EFFECT"}[row.status]
+            steps = f"{row.requested} -> {row.planned} -> {row.effective}"
+            lines.append(f"  {row.axis:<10} {steps}  [{mark}] {row.proof}")
             if row.reason:
                 lines.append(f"             {row.reason}")
     texts = [lane.text for lane in run.lanes.values()]

@@ -73,20 +73,31 @@ def _of_the_whole(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     found = []
     if facts.kind == "encoder":
         found.append(
-            Verdict("blocked", "model", f"{facts.label} is an encoder: it makes no tokens to measure. Pick a model that "
-                    "generates text, such as pocket or gpt2.")  # fmt: skip
+            Verdict(
+                "blocked",
+                "model",
+                f"{facts.label} is an encoder: it makes no tokens to measure. Pick a model that generates text, such "
+                "as pocket or gpt2.",
+            )
         )
     elif workload.prompt_tokens and workload.prompt_tokens + workload.max_new_tokens > facts.max_positions:
         total = workload.prompt_tokens + workload.max_new_tokens
         found.append(
-            Verdict("blocked", "model", f"{workload.prompt_tokens:,} prompt tokens and {workload.max_new_tokens:,} new "
-                    f"ones make {total:,}, but {facts.label} has {facts.max_positions:,} positions. "
-                    "Ask for fewer tokens.")  # fmt: skip
+            Verdict(
+                "blocked",
+                "model",
+                f"{workload.prompt_tokens:,} prompt tokens and {workload.max_new_tokens:,} new ones make {total:,}, "
+                f"but {facts.label} has {facts.max_positions:,} positions. Ask for fewer tokens.",
+            )
         )
     elif workload.max_new_tokens >= facts.max_positions:
         found.append(
-            Verdict("blocked", "model", f"{facts.label} has {facts.max_positions:,} positions: "
-                    f"{workload.max_new_tokens:,} new tokens do not fit behind a prompt. Ask for fewer.")  # fmt: skip
+            Verdict(
+                "blocked",
+                "model",
+                f"{facts.label} has {facts.max_positions:,} positions: {workload.max_new_tokens:,} new tokens do not "
+                "fit behind a prompt. Ask for fewer.",
+            )
         )
     return found
 

@@ -4,6 +4,7 @@ Watching live, coming back after a reload, opening a permalink and exporting are
 records of a run into columns and hand out what lies past the reader's cursor. A `Run` is such a fold.
 """
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -167,7 +168,7 @@ class Run:
         predicted = None
         if lane.predicted and kv is not None and lane.started is not None:
             at = kv_at(lane.predicted, lane.started.prompt_tokens + len(lane.t_s) - 1)
-            predicted = at[0] + at[1]
+            predicted = round(at[0] + at[1])
         return summarize(firsts, rest, self.request.workload.batch_size, len(lane.t_s), memory, kv, predicted)
 
     def ledger(self, name: str) -> list[Evidence]:
@@ -247,7 +248,7 @@ def lane_differs(created: Created, arm: str, axis: str) -> bool:
 
 def kv_at(points: Sequence[KvPoint], length: int) -> tuple[float, float]:
     """Predicted (sliding, full) bytes at a length, between the corner points."""
-    for a, b in zip(points, points[1:], strict=False):
+    for a, b in itertools.pairwise(points):
         if a.length <= length <= b.length and b.length > a.length:
             f = (length - a.length) / (b.length - a.length)
             return a.sliding + f * (b.sliding - a.sliding), a.full + f * (b.full - a.full)

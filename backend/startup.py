@@ -21,8 +21,9 @@ def startup_messages() -> list[str]:
         newest = transformers >= Version("5.23")
         if (newest and kernels < Version("0.18.2")) or (not newest and kernels >= Version("0.18")):
             messages.append(
-                f"transformers {transformers} and kernels {kernels} do not work together: hub kernels and MXFP4 would be "
-                "silently off. Install a checked pair: pip install 'transformers>=5.20,<5.23' 'kernels>=0.17.2,<0.18'"
+                f"transformers {transformers} and kernels {kernels} do not work together: hub kernels and MXFP4 would "
+                "be silently off. Install a checked pair: "
+                "pip install 'transformers>=5.20,<5.23' 'kernels>=0.17.2,<0.18'"
             )
     if transformers and not Version("5.20") <= transformers < Version("5.23"):
         messages.append(f"transformers {transformers} was not checked with this version; 5.20 to 5.22 were.")

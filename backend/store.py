@@ -180,8 +180,8 @@ class Store:
 
     def _mark_interrupted(self, db: sqlite3.Connection) -> None:
         """Runs whose process is gone were cut off: give each its last record."""
-        open_runs = db.execute("SELECT id, created, pid, pid_started FROM runs WHERE status = 'running'").fetchall()
-        for run_id, created, pid, pid_started in open_runs:
+        open_runs = db.execute("SELECT id, pid, pid_started FROM runs WHERE status = 'running'").fetchall()
+        for run_id, pid, pid_started in open_runs:
             if _alive(pid, pid_started):
                 continue
             (last,) = db.execute("SELECT max(seq) FROM records WHERE run_id = ?", (run_id,)).fetchone()
@@ -202,7 +202,7 @@ class Store:
 
 def _alive(pid: int, started: float) -> bool:
     try:
-        return abs(psutil.Process(pid).create_time() - started) < 2
+        return bool(abs(psutil.Process(pid).create_time() - started) < 2)
     except psutil.Error:
         return False
 

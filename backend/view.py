@@ -158,7 +158,9 @@ def tiles(s: Summary, memory_label: str, batch_size: int, repeats: int) -> list[
 
     spread = "" if s.latency_stdev_s is None else f"± {' '.join(seconds_text(s.latency_stdev_s))} (st. dev.)"
     rate = None if s.tokens_per_s is None else (three(s.tokens_per_s), "tok/s")
-    batch = "" if batch_size == 1 or s.batch_tokens_per_s is None else f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
+    batch = ""
+    if batch_size > 1 and s.batch_tokens_per_s is not None:
+        batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
     kv_note = ""
     if s.kv_bytes is not None and s.kv_predicted_bytes:
         error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes

@@ -16,6 +16,8 @@ _SINKS = (
 
 
 class Attention(Optimization):
+    """eager or sdpa, told apart by the operators of one real forward step."""
+
     name = "attention"
     title = "Attention"
     summary = "Implementation of the attention function."
@@ -58,7 +60,7 @@ class Attention(Optimization):
 
         ops: Counter[str] = Counter()
 
-        class Watch(TorchDispatchMode):
+        class Watch(TorchDispatchMode):  # type: ignore[misc]
             def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
                 ops[func.__name__.split(".")[0]] += 1
                 return func(*args, **(kwargs or {}))

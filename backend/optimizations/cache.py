@@ -13,6 +13,8 @@ _KINDS: dict[str, CacheKind] = {"dynamic": "dynamic", "unwindowed": "unwindowed"
 
 
 class Cache(Optimization):
+    """Windowed, ever-growing or static, told apart by the classes of the cache's layers."""
+
     name = "cache"
     title = "KV cache"
     summary = "How keys and values of past tokens are kept."
@@ -33,7 +35,7 @@ class Cache(Optimization):
                 ),
             ),
         ),
-        Choice("static", "static", "Allocated once at its full length: the shapes never change, so it can be compiled."),
+        Choice("static", "static", "Allocated once at its full length: shapes never change, so it can be compiled."),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
@@ -43,9 +45,8 @@ class Cache(Optimization):
     def find(self, seen: Seen) -> Finding:
         """Looks at the classes of the cache's layers, and at the bytes of their tensors."""
         layers = Counter(type(layer).__name__ for layer in seen.cache.layers)
-        held = sum(
-            t.numel() * t.element_size() for layer in seen.cache.layers for t in (layer.keys, layer.values) if t is not None
-        )
+        tensors = [t for layer in seen.cache.layers for t in (layer.keys, layer.values) if t is not None]
+        held = sum(t.nbytes for t in tensors)
         proof = ", ".join(f"{n} x {name}" for name, n in sorted(layers.items())) + f"; {held:,} bytes"
         if any(name.startswith("Static") for name in layers):
             return Finding(self.name, "static", proof)

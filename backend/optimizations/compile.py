@@ -25,6 +25,8 @@ _NO_GRAPHS = Rule(
 
 
 class Compile(Optimization):
+    """The mode of torch.compile, told apart by the graphs that Dynamo made."""
+
     name = "compile"
     title = "torch.compile"
     summary = "Compile the decode step inside generate (prefill stays eager)."
@@ -70,7 +72,7 @@ class Compile(Optimization):
         if seen.plan.generate.compile_mode is None:
             fresh = graphs - (seen.before or 0)
             if fresh == 0:
-                return Finding(self.name, "off", "no graph compiled since before warm-up; the compiled call was not used")
+                return Finding(self.name, "off", "no graph compiled since before warm-up, so none was used")
         from torch._dynamo.utils import counters
 
         mode = str(seen.model._last_compile_config.mode)

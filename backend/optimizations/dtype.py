@@ -12,6 +12,8 @@ _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtyp
 
 
 class Dtype(Optimization):
+    """The format that most bytes of the weights are in."""
+
     name = "dtype"
     title = "Dtype"
     summary = "Number format of weights, activations and KV cache."

@@ -18,7 +18,8 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
         return f"Out of memory: {first}", "Take a smaller model, batch or length, or a 2-byte dtype.", True
     if "CUDA" in text and isinstance(error, RuntimeError):
-        return f"The GPU reported an error: {first}", "The worker starts afresh; run again, or switch the last change off.", True
+        advice = "The worker starts afresh; run again, or switch the last change off."
+        return f"The GPU reported an error: {first}", advice, True
     if isinstance(error, FileNotFoundError | OSError):
         return f"The model's files cannot be read: {first}", "Check the folder, or pick another model.", False
     if isinstance(error, ImportError):

@@ -47,20 +47,16 @@ def load(plan: LoadPlan, outbox: Outbox, expected_bytes: int = 0) -> Bench:
         if source.kind == "random":
             model = noise.random_model(source.config_json, plan.dtype, plan.attention, plan.device)
             return Bench(plan, model, noise.byte_tokenizer(model.config.get_text_config().vocab_size))
-        more: dict[str, Any] = {}
+        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+        more: dict[str, Any] = {"use_safetensors": True}
         if source.kind == "gguf":
-            path, more = path.parent, {"gguf_file": path.name}
-        else:
-            more = {"use_safetensors": True}
-        tokenizer = AutoTokenizer.from_pretrained(path, trust_remote_code=False, local_files_only=True,
-                                                  **({"gguf_file": more["gguf_file"]} if "gguf_file" in more else {}))  # fmt: skip
+            path, safe["gguf_file"], more = path.parent, path.name, {}
+        tokenizer = AutoTokenizer.from_pretrained(path, **safe)
         if plan.attention is not None:
             more["attn_implementation"] = plan.attention
         if plan.device != "cpu":
             more["device_map"] = plan.device
-        model = AutoModelForCausalLM.from_pretrained(
-            path, dtype=plan.dtype, trust_remote_code=False, local_files_only=True, **more
-        )
+        model = AutoModelForCausalLM.from_pretrained(path, dtype=plan.dtype, **safe, **more)
         return Bench(plan, model, tokenizer)
 
 
@@ -71,7 +67,7 @@ def _download(repo: str, revision: str, outbox: Outbox) -> Path:
 
     with outbox.phasing("download", repo) as steps:
 
-        class Bar(tqdm):  # type: ignore[type-arg]
+        class Bar(tqdm):  # type: ignore[misc]
             """Passes the byte count of the running downloads on as progress."""
 
             def __init__(self, *args: Any, **kwargs: Any) -> None:
