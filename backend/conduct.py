@@ -28,7 +28,7 @@ from backend.plan import Plan
 from backend.predict.kv import kv_polyline
 from backend.records import ArmEvent, Foretold, KvPoint, Status
 from backend.redact import redact
-from backend.workers import Died, WorkerProcess
+from backend.workers import Died, Letter, WorkerProcess
 
 if TYPE_CHECKING:
     from backend.engine import Bench, Job
@@ -39,6 +39,7 @@ DEADLINE_S: dict[PhaseName, float] = {
 """Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
 
 CANCEL_GRACE_S = 1.0
+_AGAIN = "Run again: a new worker is started."
 
 
 class Halt(Exception):
@@ -86,9 +87,15 @@ class Conductor:
         return self.job.arms[arm].plan
 
     def _fit_together(self) -> bool:
+        """Whether all arms' models fit side by side. Other runs' workers are ended if their memory is needed."""
         total = sum(checked.memory.total for checked in self.job.arms.values())
-        held = sum(w.held_bytes for w in self.bench.slots.values())
-        return total <= self.bench.machine().room_bytes + held
+        slots = self.bench.slots
+        room = self.bench.machine().room_bytes + sum(w.held_bytes for name, w in slots.items() if name in self.arms)
+        for name in [name for name in slots if name not in self.arms]:
+            if total > room:
+                room += slots[name].held_bytes
+                self.bench.drop_worker(name)
+        return total <= room
 
     # --- the steps of one arm ---------------------------------------------------------------------
 
@@ -169,19 +176,16 @@ class Conductor:
                     "ended. Run again, or switch this arm's last change off.",
                 ) from None
             if letter.worker is not worker:
-                if letter.worker is not None:
-                    self._other(letter.worker, letter.body)
+                lost = self._other(letter)
+                if lost:
+                    self.bench.drop_worker(arm)
+                    raise Halt("failed", lost)
                 continue
             match letter.body:
                 case Died(cause=cause):
                     self.bench.drop_worker(arm)
-                    raise Halt(
-                        "failed",
-                        redact(
-                            f"Arm {arm} stopped while it should {_WORDS[self.phase]}: {cause} Run again: a new worker "
-                            "is started."
-                        ),
-                    )
+                    lost = redact(f"Arm {arm} stopped while it should {_WORDS[self.phase]}: {cause} {_AGAIN}")
+                    raise Halt("failed", lost)
                 case Progress(state="step", fraction=fraction) as event if fraction == self._fraction:
                     self._log(arm, event)  # said something, moved nothing: the deadline stays
                 case Progress() as event:
@@ -204,24 +208,32 @@ class Conductor:
                     letter = self.bench.inbox.get(timeout=left_s)
                 except queue.Empty:
                     break
-                if letter.worker is worker and not isinstance(letter.body, Died):
-                    body = letter.body
-                    if isinstance(body, Tokens | Samples | Progress | Started | Finished):
-                        self._log(arm, body)
-                    if isinstance(body, Finished | Failed):
-                        raise Halt("cancelled", "Stopped. What was measured until then is kept.")
+                body = letter.body
+                if letter.worker is not worker:
+                    self._other(letter)
+                    continue
+                if isinstance(body, Tokens | Samples | Progress | Started | Finished):
+                    self._log(arm, body)
+                if isinstance(body, Died) or (isinstance(body, Failed) and body.fatal):
+                    break
+                if isinstance(body, Finished | Failed):
+                    raise Halt("cancelled", "Stopped. What was measured until then is kept.")
         self.bench.drop_worker(arm)
         raise Halt("cancelled", f"Stopped while it should {_WORDS[self.phase]}; the worker was ended.")
 
-    def _other(self, worker: WorkerProcess, body: object) -> None:
-        """News of a worker that is not the one at work."""
-        if isinstance(body, Ready):
+    def _other(self, letter: Letter) -> str:
+        """News of a worker that is not the one at work: a sentence if this run cannot go on without it."""
+        worker, lost = letter.worker, ""
+        if worker is not None and isinstance(letter.body, Ready):
             worker.ready = True
-        elif isinstance(body, Died):
+        elif isinstance(letter.body, Died):
             for slot, held in list(self.bench.slots.items()):
                 if held is worker:
                     self.bench.drop_worker(slot)
+                    if slot in self.arms:
+                        lost = redact(f"Arm {slot} stopped while it waited for its turn: {letter.body.cause} {_AGAIN}")
             self.bench.spares = [spare for spare in self.bench.spares if spare is not worker]
+        return lost
 
     # --- the log ----------------------------------------------------------------------------------
 

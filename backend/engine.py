@@ -76,8 +76,12 @@ class Bench:
         with self._lock:
             jobs = [*self._jobs, *([self._current] if self._current else [])]
             self._jobs.clear()
+            current = self._current
         for job in jobs:
-            job.cancelled.set()
+            if job is current:
+                job.cancelled.set()
+            else:
+                self._end(job.run, "cancelled", "The app was ended before this run began.")
         self.wake()
         if self._thread.is_alive():
             self._thread.join(timeout=10)
@@ -208,7 +212,11 @@ class Bench:
         if len(have) < self._wanted_spares and self._start_failures < MOST_START_FAILURES:
             if self._start_failures:
                 time.sleep(min(5.0, 0.2 * 2**self._start_failures))
-            self.spares.append(WorkerProcess(self.inbox))
+            try:
+                self.spares.append(WorkerProcess(self.inbox))
+            except OSError as error:  # no memory or no process left: a run will say so, the engine lives on
+                self._start_failures += 1
+                log.warning("no worker could be started: %s", error)
 
     def _handle_idle(self, letter: Letter) -> None:
         from backend.messages import Ready

@@ -292,6 +292,7 @@ class RunLog:
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:
+                self._runs.move_to_end(run_id)
                 return run
         records = self._keeper.read(run_id)
         if not records or not isinstance(records[0], Created):
@@ -299,15 +300,16 @@ class RunLog:
         run = Run(records[0])
         for record in records[1:]:
             run.append(record)
-        self._remember(run)
+        if run.ended:  # another process's live run is read anew each time: it grows without us
+            self._remember(run)
         return run
 
     def newest(self) -> str | None:
-        """Id of the run created last, live or stored."""
+        """Id of the run at work, else of the first that waits, else of the one created last."""
         with self._lock:
             live = [r for r in self._runs.values() if not r.ended]
             if live:
-                return live[0].id
+                return min(live, key=lambda run: run.created.created).id
         return self._keeper.newest()
 
     def _remember(self, run: Run) -> None:

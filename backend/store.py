@@ -95,6 +95,7 @@ class Store:
     def _write(self) -> None:
         db = self._connect()
         ending = False
+        pending: list[tuple[str, Record]] = []  # what could not be written yet is tried again with what comes next
         while not ending:
             batch = [self._queue.get()]
             deadline_s = time.monotonic() + 0.1
@@ -104,10 +105,15 @@ class Store:
                 except queue.Empty:
                     break
             ending = batch[-1] is None
+            pending += [item for item in batch if isinstance(item, tuple)]
             try:
-                self._commit(db, [item for item in batch if isinstance(item, tuple)])
+                self._commit(db, pending)
+                pending = []
             except sqlite3.Error as error:
                 self._say(f"The history could not be written ({error}): this session's runs stay in memory only.")
+            except Exception as error:  # a record that cannot be encoded must not end the history of all others
+                pending = []
+                self._say(f"A part of the history could not be kept ({type(error).__name__}: {error}).")
             for item in batch:
                 if isinstance(item, threading.Event):
                     item.set()
@@ -117,6 +123,7 @@ class Store:
         if not items:
             return
         me = psutil.Process()
+        seqs = dict(self._seq)
         db.execute("BEGIN IMMEDIATE")
         try:
             for run_id, record in items:
@@ -127,12 +134,14 @@ class Store:
                     )
                 elif isinstance(record, Ended):
                     db.execute("UPDATE runs SET status = ? WHERE id = ?", (record.status, run_id))
-                seq = self._seq[run_id] = self._seq.get(run_id, -1) + 1
+                seq = seqs[run_id] = seqs.get(run_id, -1) + 1
                 db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, seq, encode_record(record)))
             db.execute("COMMIT")
         except BaseException:
-            db.execute("ROLLBACK")
+            if db.in_transaction:
+                db.execute("ROLLBACK")
             raise
+        self._seq = seqs
 
     # --- opening ----------------------------------------------------------------------------------
 
@@ -149,11 +158,12 @@ class Store:
             with open(path, "ab"):
                 pass
         except OSError as error:
-            raise InputError(f"The history file {path} cannot be written ({error.strerror}). Name another with "
-                             "--history, or make its folder writable.") from error  # fmt: skip
+            raise _unwritable(path, error.strerror) from error
         try:
             self._prepare(path)
         except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_THE_FILES_FAULT:
+                raise _unwritable(path, str(error)) from error
             aside = _set_aside(path)
             self._say(f"The history file {path.name} could not be read ({error}). It was kept as {aside.name}, and a "
                       "new one was begun.")  # fmt: skip
@@ -161,7 +171,7 @@ class Store:
 
     def _prepare(self, path: Path) -> None:
         with closing(self._connect()) as db:
-            db.execute("PRAGMA journal_mode = WAL")
+            _use_wal(db)
             (state,) = db.execute("PRAGMA quick_check").fetchone()
             if state != "ok":
                 raise sqlite3.DatabaseError(f"quick_check: {state}")
@@ -173,8 +183,10 @@ class Store:
                     db.backup(backup)
             for number in range(version, len(MIGRATIONS)):
                 db.execute("BEGIN IMMEDIATE")
-                MIGRATIONS[number](db)
-                db.execute(f"PRAGMA user_version = {number + 1}")
+                (now,) = db.execute("PRAGMA user_version").fetchone()  # another process may have done this step
+                if now == number:
+                    MIGRATIONS[number](db)
+                    db.execute(f"PRAGMA user_version = {number + 1}")
                 db.execute("COMMIT")
             self._mark_interrupted(db)
 
@@ -198,6 +210,32 @@ class Store:
     def _say(self, message: str) -> None:
         if message not in self.messages:
             self.messages.append(message)
+
+
+_NOT_THE_FILES_FAULT = (
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+)  # fmt: skip
+"""Errors that say nothing against a history's content: it stays where it is."""
+
+
+def _unwritable(path: Path, why: str) -> InputError:
+    return InputError(
+        f"The history file {path} cannot be written ({why}). Name another with --history, or make its folder writable."
+    )
+
+
+def _use_wal(db: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log. The switch needs the file alone and does not wait by itself."""
+    deadline_s = time.monotonic() + 10
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.02)
 
 
 def _alive(pid: int, started: float) -> bool:

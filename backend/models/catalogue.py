@@ -104,9 +104,7 @@ def _check_keys(value: Any, path: Path) -> None:
 def _entry(row: _Row, presets: Path) -> CatalogueEntry:
     folder = None if row.repo else presets / "models" / row.name
     if folder and row.config:
-        raise InputError(
-            f"{presets / 'models.toml'}: {row.name!r} has no repo, so its config lies in {folder}."
-        )
+        raise InputError(f"{presets / 'models.toml'}: {row.name!r} has no repo, so its config lies in {folder}.")
     return CatalogueEntry(
         name=row.name,
         title=row.title,

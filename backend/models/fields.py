@@ -26,9 +26,7 @@ def read_json(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             data = file.read(MAX_CONFIG_BYTES + 1)
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}). Check the path and its permissions."
-        ) from None
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check the path and its permissions.") from None
     return parse_json(data, str(path))
 
 
@@ -89,9 +87,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise InputError(
-                f"{self.where}: {name!r} is {show(value)}; true or false is needed. Correct the file."
-            )
+            raise InputError(f"{self.where}: {name!r} is {show(value)}; true or false is needed. Correct the file.")
         return value
 
     def text(self, *names: str) -> str | None:
@@ -100,9 +96,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str) or not 0 < len(value) <= 100 or not value.isprintable():
-            raise InputError(
-                f"{self.where}: {names[0]!r} is {show(value)}; a name is needed. Correct the file."
-            )
+            raise InputError(f"{self.where}: {names[0]!r} is {show(value)}; a name is needed. Correct the file.")
         return value
 
     def part(self, name: str) -> "Fields | None":
@@ -111,9 +105,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise InputError(
-                f"{self.where}: {name!r} is {show(value)}; an object is needed. Correct the file."
-            )
+            raise InputError(f"{self.where}: {name!r} is {show(value)}; an object is needed. Correct the file.")
         return Fields(value, f"{self.where}: {name}")
 
     def items(self, name: str, most: int) -> list[Any] | None:
@@ -122,17 +114,11 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, list) or len(value) > most:
-            raise InputError(
-                f"{self.where}: {name!r} must be a list of at most {most:,} items. Correct the file."
-            )
+            raise InputError(f"{self.where}: {name!r} must be a list of at most {most:,} items. Correct the file.")
         return value
 
 
 def show(value: object) -> str:
     """A value as it may stand in an error: short, printable."""
-    text = (
-        repr(value)
-        if not isinstance(value, int) or abs(value) < 10**18
-        else "a number of more than 18 digits"
-    )
+    text = repr(value) if not isinstance(value, int) or abs(value) < 10**18 else "a number of more than 18 digits"
     return text if len(text) <= 60 else text[:57] + "..."

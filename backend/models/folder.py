@@ -63,9 +63,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         raise InputError(f"{folder / INDEX} names no weight files. Download or copy it again.")
     for name in index.values():
         if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
-            raise InputError(
-                f"{folder / INDEX} names {show(name)}, which is no file of its folder. Download it again."
-            )
+            raise InputError(f"{folder / INDEX} names {show(name)}, which is no file of its folder. Download it again.")
     names = sorted(set(index.values()))
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:

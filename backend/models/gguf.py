@@ -109,16 +109,12 @@ def read_gguf(path: Path) -> GgufFile:
         size = path.stat().st_size
         with path.open("rb") as file:
             if file.read(4) != b"GGUF":
-                raise InputError(
-                    f"{path} is not a GGUF file. Name one, or the folder that holds the weights."
-                )
+                raise InputError(f"{path} is not a GGUF file. Name one, or the folder that holds the weights.")
             return _read(_Reader(file, size), path)
     except InputError:  # a ValueError too, and already a sentence
         raise
     except OSError as error:
-        raise InputError(
-            f"{path} cannot be read ({error.strerror}). Check the path and its permissions."
-        ) from None
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check the path and its permissions.") from None
     except (EOFError, ValueError, KeyError, struct.error, OverflowError):
         raise InputError(f"{path} is not a whole GGUF file. Download or copy it again.") from None
 
@@ -128,9 +124,7 @@ def _read(reader: _Reader, path: Path) -> GgufFile:
     if max(tensors, pairs) > MOST:
         raise ValueError("counts")
     if version not in (2, 3):
-        raise InputError(
-            f"{path} is GGUF version {version}, and versions 2 and 3 are read. Convert it again."
-        )
+        raise InputError(f"{path} is GGUF version {version}, and versions 2 and 3 are read. Convert it again.")
     values: dict[str, Any] = {}
     for _ in range(pairs):
         key = reader.text()

@@ -3,6 +3,7 @@
 import os
 import re
 import threading
+import time
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,11 +12,10 @@ from backend.models.fields import MAX_CONFIG_BYTES
 
 DEADLINE_S = 20.0
 TIMEOUT_S = 5.0
+SILENCE_S = 30.0  # how long a Hub that was not reached is not asked again for the same model
 
 NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
-REFERENCE = re.compile(
-    rf"(?P<repo>{NAME}/{NAME})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]{{0,127}}))?", re.ASCII
-)
+REFERENCE = re.compile(rf"(?P<repo>{NAME}/{NAME})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]{{0,127}}))?", re.ASCII)
 
 
 def parse_reference(ref: str) -> tuple[str, str] | None:
@@ -25,13 +25,7 @@ def parse_reference(ref: str) -> tuple[str, str] | None:
     a path or a URL is ever sent.
     """
     match = REFERENCE.fullmatch(ref)
-    if (
-        match is None
-        or ".." in ref
-        or "--" in ref
-        or "//" in ref
-        or match["repo"].endswith((".git", ".ipynb"))
-    ):
+    if match is None or ".." in ref or "--" in ref or "//" in ref or match["repo"].endswith((".git", ".ipynb")):
         return None
     return match["repo"], match["revision"] or ""
 
@@ -40,9 +34,25 @@ class HubUnreachable(InputError):
     """The Hub did not answer; what is known without it may still be used."""
 
 
+_unanswered: dict[tuple[str, str], float] = {}
+
+
 @lru_cache(maxsize=256)
 def fetch_config(repo: str, revision: str) -> bytes:
     """The bytes of the repository's config.json, from the local cache when the Hub does not answer."""
+    if time.monotonic() < _unanswered.get((repo, revision), 0.0):
+        raise _unreachable(repo, "a moment ago")
+    try:
+        return _fetch_in_time(repo, revision)
+    except HubUnreachable:
+        if len(_unanswered) > 256:
+            _unanswered.clear()
+        _unanswered[repo, revision] = time.monotonic() + SILENCE_S
+        raise
+
+
+def _fetch_in_time(repo: str, revision: str) -> bytes:
+    """Timeouts of the client hold for each step; this one holds for all of them."""
     result: list[bytes | InputError] = []
     thread = threading.Thread(target=lambda: result.append(_fetch(repo, revision)), daemon=True)
     thread.start()
@@ -67,17 +77,12 @@ def _fetch(repo: str, revision: str) -> bytes | InputError:
         url = hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
         size = hub.get_hf_file_metadata(url, timeout=TIMEOUT_S).size or 0
         if size > MAX_CONFIG_BYTES:
-            return InputError(
-                f"config.json of {repo} has {size:,} bytes, which no model's has. Choose another model."
-            )
-        path = hub.hf_hub_download(
-            repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S
-        )
+            return InputError(f"config.json of {repo} has {size:,} bytes, which no model's has. Choose another model.")
+        path = hub.hf_hub_download(repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S)
         return _read(Path(path))
     except GatedRepoError:
         return InputError(
-            f"{repo} is gated. Accept its licence at https://huggingface.co/{repo}, then log in with: "
-            "hf auth login."
+            f"{repo} is gated. Accept its licence at https://huggingface.co/{repo}, then log in with: hf auth login."
         )
     except RepositoryNotFoundError:
         return InputError(
@@ -85,13 +90,9 @@ def _fetch(repo: str, revision: str) -> bytes | InputError:
             "for a private one log in with: hf auth login."
         )
     except RevisionNotFoundError:
-        return InputError(
-            f"{repo} has no revision {revision!r}. Leave it out, or name a branch, tag or commit of it."
-        )
+        return InputError(f"{repo} has no revision {revision!r}. Leave it out, or name a branch, tag or commit of it.")
     except EntryNotFoundError:
-        return InputError(
-            f"{repo} holds no config.json, so transformers cannot load it. Choose another model."
-        )
+        return InputError(f"{repo} holds no config.json, so transformers cannot load it. Choose another model.")
     except HfHubHTTPError as error:
         return _cached(repo, branch) or _unreachable(repo, f"it answered {error.response.status_code}")
     except Exception as error:  # name resolution, timeouts, TLS, proxies: their types differ between versions

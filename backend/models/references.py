@@ -10,9 +10,7 @@ MAX_REFERENCE = 1_024
 def clean(ref: str) -> str:
     """The reference without blanks around it; InputError for what can name no model at all."""
     if not ref.strip():
-        raise InputError(
-            "No model is named. Give a name of the catalogue (pocket), a Hub id, a folder or a GGUF file."
-        )
+        raise InputError("No model is named. Give a name of the catalogue (pocket), a Hub id, a folder or a GGUF file.")
     reason = "it is too long" if len(ref) > MAX_REFERENCE else "it holds control characters"
     if len(ref) > MAX_REFERENCE or not ref.isprintable():
         raise InputError(
@@ -33,9 +31,7 @@ def local_path(name: str, models_dir: Path | None, local_paths: bool) -> Path | 
     wanted = path_like or is_gguf or ".." in given.parts
     if not local_paths:
         if wanted:
-            raise InputError(
-                f"Paths are not taken here: {name!r}. Choose a model of the list, or give a Hub id."
-            )
+            raise InputError(f"Paths are not taken here: {name!r}. Choose a model of the list, or give a Hub id.")
         return None
     path = _existing(given, wanted)
     if path is None and wanted:

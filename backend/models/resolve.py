@@ -19,8 +19,11 @@ from backend.plan import ModelSource
 
 RANDOM = "random:"
 
-UNMODELLED = ("quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures")
-"""Fields of a config that say something of its weights; random ones are never packed."""
+NOT_SHAPE = (
+    "quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures",
+    "attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation",
+)  # fmt: skip
+"""Fields of a config that say nothing of the architecture: random weights are never packed, kernels are the arm's."""
 
 
 def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> ModelFacts:
@@ -52,9 +55,7 @@ def loadable(facts: ModelFacts) -> None:
     elif facts.source.kind == "gguf":
         missing_bytes = read_gguf(path).missing_bytes
         if missing_bytes:
-            raise InputError(
-                f"{path} is cut off: {missing_bytes:,} bytes are missing. Download or copy it again."
-            )
+            raise InputError(f"{path} is cut off: {missing_bytes:,} bytes are missing. Download or copy it again.")
 
 
 def _unknown(name: str) -> InputError:
@@ -86,9 +87,7 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         if entry is None:
             raise
         facts = replace(_catalogued(ref, entry), source=source, label=label)
-        return replace(
-            facts, note=f"{facts.note} The Hub was not reached: these are the catalogue's facts.".strip()
-        )
+        return replace(facts, note=f"{facts.note} The Hub was not reached: these are the catalogue's facts.".strip())
     return _facts(ref, shape, source, label=label)
 
 
@@ -122,9 +121,7 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
         if path is None or path.is_file():
             raise _unknown_random(name)
         if not (path / "config.json").is_file():
-            raise InputError(
-                f"The folder {path} holds no config.json. Name one that does, or a catalogue model."
-            )
+            raise InputError(f"The folder {path} holds no config.json. Name one that does, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
     shape = read_shape(config, where)
     if not shape.known:
@@ -132,16 +129,14 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
             f"{where}: architecture {shape.architecture!r} cannot be built with random weights here. "
             f"Choose a catalogue model: {', '.join(entry.name for entry in catalogue())}."
         )
-    plain = {key: value for key, value in config.items() if key not in UNMODELLED}
+    plain = {key: value for key, value in config.items() if key not in NOT_SHAPE}
     plain.setdefault("dtype", shape.dtype or "float32")
     source = ModelSource("random", config_json=msgspec.json.encode(plain, order="deterministic").decode())
     return _facts(ref, replace(shape, quantization=None), source, label=f"{label} (random weights)")
 
 
 def _unknown_random(name: str) -> InputError:
-    return InputError(
-        f"{_nearest('architecture for random weights', name)} A folder with a config.json works too."
-    )
+    return InputError(f"{_nearest('architecture for random weights', name)} A folder with a config.json works too.")
 
 
 def _nearest(what: str, name: str) -> InputError:

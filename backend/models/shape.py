@@ -63,6 +63,8 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         raise InputError(f"{where} does not say 'model_type'. Take a config.json written by transformers.")
     wrapped = architecture in WRAPPERS
     fields = (outer.part("text_config") or Fields({}, where)) if wrapped else outer
+    _refuse_kernels(outer)
+    _refuse_kernels(fields)
     architecture = WRAPPERS.get(architecture, architecture)
     family = FAMILIES.get(architecture)
     if family is None:
@@ -76,13 +78,10 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
     kv_heads = fields.count(("num_key_value_heads",), heads if kv_null else family.kv_heads or heads, "heads")
     if heads % kv_heads:
         raise InputError(
-            f"{where}: {heads} attention heads cannot share {kv_heads} key/value heads evenly. "
-            "Correct the file."
+            f"{where}: {heads} attention heads cannot share {kv_heads} key/value heads evenly. Correct the file."
         )
     if not fields.has("head_dim") and not family.head_dim and hidden % heads:
-        raise InputError(
-            f"{where}: hidden size {hidden} is not a multiple of {heads} heads. Correct the file."
-        )
+        raise InputError(f"{where}: hidden size {hidden} is not a multiple of {heads} heads. Correct the file.")
     head_dim = fields.count(("head_dim",), family.head_dim or hidden // heads, "width")
     width = fields.count(("intermediate_size", "n_inner"), family.intermediate or 4 * hidden, "width")
     experts = fields.count(("num_local_experts", "num_experts"), family.experts, "experts", 0)
@@ -104,16 +103,12 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         head_dim=head_dim,
         intermediate=width,
         vocab=fields.count(("vocab_size",), family.vocab or None, "vocab"),
-        max_positions=fields.count(
-            ("max_position_embeddings", "n_positions"), family.max_positions, "positions"
-        ),
+        max_positions=fields.count(("max_position_embeddings", "n_positions"), family.max_positions, "positions"),
         dtype=_dtype(dtype, where),
         tied=outer.flag("tie_word_embeddings", fields.flag("tie_word_embeddings", family.tied)),
         experts=experts,
         experts_per_token=(
-            fields.count(
-                ("num_experts_per_tok", "experts_per_token"), family.experts_per_token or 1, "experts", 0
-            )
+            fields.count(("num_experts_per_tok", "experts_per_token"), family.experts_per_token or 1, "experts", 0)
             if experts
             else 0
         ),
@@ -127,6 +122,17 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         quantization=quantization.text("quant_method") if quantization else None,
         wrapped=wrapped,
     )
+
+
+def _refuse_kernels(fields: Fields) -> None:
+    """transformers takes an attention kernel from a config.json, and one of the Hub (org/name) is code."""
+    for name in ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation"):
+        value = fields.raw(name)
+        if value is not None and (not isinstance(value, str) or not value.isidentifier()):
+            raise InputError(
+                f"{fields.where} asks for the kernel {show(value)}, which is code of its own. Take {name!r} out; an "
+                "attention is chosen on the arm."
+            )
 
 
 def _refuse_foreign(fields: Fields, architecture: str) -> None:

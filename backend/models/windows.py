@@ -21,11 +21,7 @@ def read_windows(fields: Fields, family: Family, layers: int) -> tuple[int | Non
     if family.window_rule in ("flag", "late", "nope") and not fields.flag("use_sliding_window", False):
         window = None
     given = fields.items("layer_types", layers)
-    kinds = (
-        _given_kinds(given, fields, layers)
-        if given is not None
-        else _ruled_kinds(fields, family, layers, window)
-    )
+    kinds = _given_kinds(given, fields, layers) if given is not None else _ruled_kinds(fields, family, layers, window)
     if "sliding" not in kinds:
         return None, kinds
     if window is None or window < 2:

@@ -44,9 +44,7 @@ def kv_bytes(
         return KvBytes(0, 0)
     if cache == "static" and length > max_cache_len:
         raise ValueError(f"a static cache of {max_cache_len} tokens cannot hold {length}")
-    token_bytes = (
-        2 * batch * facts.kv_heads * facts.head_dim * itemsize
-    )  # keys and values of one token in one layer
+    token_bytes = 2 * batch * facts.kv_heads * facts.head_dim * itemsize  # keys and values of one token in one layer
     sliding = _tokens(facts, cache, "sliding", length, max_cache_len) * facts.sliding_layers
     full = _tokens(facts, cache, "full", length, max_cache_len) * facts.full_layers
     return KvBytes(sliding * token_bytes, full * token_bytes)

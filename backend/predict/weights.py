@@ -7,9 +7,7 @@ from backend.models import ITEMSIZES, ModelFacts
 from backend.models.parameters import count_parameters
 from backend.models.shape import read_shape
 
-MXFP4_BITS = (
-    4.25  # 4 bits a number and one shared 8-bit scale for 32 (OCP Microscaling Formats v1.0, table 1)
-)
+MXFP4_BITS = 4.25  # 4 bits a number and one shared 8-bit scale for 32 (OCP Microscaling Formats v1.0, table 1)
 
 
 def parameters(config: Mapping[str, object]) -> int:
@@ -39,8 +37,6 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", *, packed: bool = False
     if facts.packed_bytes is not None:
         return facts.packed_bytes + facts.buffer_bytes
     if facts.quantization != "mxfp4":
-        raise InputError(
-            f"The packed size of {facts.label} ({facts.quantization or 'not packed'}) is not known here."
-        )
+        raise InputError(f"The packed size of {facts.label} ({facts.quantization or 'not packed'}) is not known here.")
     in_experts = facts.layers * facts.experts * 3 * facts.hidden * facts.intermediate
     return round(in_experts * MXFP4_BITS / 8) + (facts.parameters - in_experts) * size + facts.buffer_bytes

@@ -7,12 +7,13 @@ compilers) is sent to standard error, so that no stray line can tear the stream 
 import os
 import sys
 
-from backend.worker.lifeline import die_with_parent
+from backend.worker.lifeline import die_with_parent, guard_group
 
 
 def main() -> None:
     """Tie this process's life to the parent's before the slow imports, then serve."""
     die_with_parent(int(sys.argv[1]))
+    guard_group()
     events_fd = os.dup(1)
     os.set_inheritable(events_fd, False)
     os.dup2(2, 1)

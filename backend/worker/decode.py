@@ -138,11 +138,11 @@ class Decoder:
                     settings = self._settings(job, tokens, ignore_eos=True)
                     self._generate(prompt, self._cache(job.plan.generate, ids.shape[0], length), settings, stop)
                     steps.step((i + 1) / len(prompts))
-        self._warm.add(shape)
+        if not self.cancelled.is_set():
+            self._warm.add(shape)
 
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, run once, and send everything up to `Finished`."""
-        self.cancelled.clear()
         ids, notes = self.prompt(job)
         length = ids.shape[1] + job.max_new_tokens
         before = {axis.name: axis.baseline(self.bench.model) for axis in axes()}
@@ -178,6 +178,7 @@ class Decoder:
                 sampler.stop()
                 streamer.close()
         made = streamer.ids
+        text = self.bench.tokenizer.decode(made, skip_special_tokens=True)
         reason = "cancelled" if stop() else "eos" if len(made) < job.max_new_tokens else "length"
         findings = [] if reason == "cancelled" else find_all(Seen(self.bench.model, cache, job.plan), before)
         extra = {"weight_bytes": float(self.bench.weight_bytes)}
@@ -187,7 +188,7 @@ class Decoder:
         self.outbox.send(
             Finished(
                 reason=reason,  # type: ignore[arg-type]
-                text=self.bench.tokenizer.decode(made, skip_special_tokens=True),
+                text=text if text.startswith(streamer.text) else streamer.text,  # viewers hold its beginning
                 ttft_s=meter.seconds(meter.rows[0]) if meter.rows else 0.0,
                 wall_s=wall_s,
                 peak_memory_bytes=sampler.peak,

@@ -3,6 +3,7 @@
 import torch
 
 from backend.errors import InputError
+from backend.worker.loader import DownloadFailed
 
 
 def explain(error: Exception) -> tuple[str, str, bool]:
@@ -20,6 +21,9 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     if "CUDA" in text and isinstance(error, RuntimeError):
         advice = "The worker starts afresh; run again, or switch the last change off."
         return f"The GPU reported an error: {first}", advice, True
+    if isinstance(error, DownloadFailed):
+        advice = "Check the connection, name a local folder, or take random:NAME, which needs no download."
+        return f"The model could not be downloaded ({first}).", advice, False
     if isinstance(error, FileNotFoundError | OSError):
         return f"The model's files cannot be read: {first}", "Check the folder, or pick another model.", False
     if isinstance(error, ImportError):

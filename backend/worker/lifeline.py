@@ -1,4 +1,6 @@
-"""No worker outlives its parent: the kernel's parent-death signal, and the end of the command pipe.
+"""No worker outlives its parent, and none of its children outlives it.
+
+Two ways to learn of the parent's death: the kernel's parent-death signal, and the end of the command pipe.
 
 The signal works even while native code holds the interpreter lock; the pipe's end (see `process`) works
 on systems without prctl. The signal is tied to the thread that started this process, so the engine starts
@@ -19,3 +21,24 @@ def die_with_parent(parent_pid: int) -> None:
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent_pid:
         os._exit(0)
+
+
+def guard_group() -> None:
+    """Leave a tiny process behind that ends this one's whole group once this one is gone, however it went.
+
+    A compiler or a compile worker started here would otherwise work on as an orphan after a SIGKILL. Called
+    before any thread and any large import: the fork is safe and costs next to nothing. Only a process that
+    leads its group may have it ended.
+    """
+    if not hasattr(os, "fork") or os.getpgrp() != os.getpid():
+        return
+    watched, held = os.pipe()  # not inherited by programs started later: it closes with this process alone
+    if os.fork():
+        os.close(watched)
+        return
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.close(held)
+    for fd in (0, 1, 2):
+        os.close(fd)
+    os.read(watched, 1)
+    os.killpg(0, signal.SIGKILL)

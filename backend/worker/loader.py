@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
+from backend.errors import InputError
 from backend.plan import LoadPlan
 from backend.worker import noise
 from backend.worker.outbox import Outbox, Steps
@@ -60,9 +61,14 @@ def load(plan: LoadPlan, outbox: Outbox, expected_bytes: int = 0) -> Bench:
         return Bench(plan, model, tokenizer)
 
 
+class DownloadFailed(Exception):
+    """The Hub did not give the files; the text says what it said."""
+
+
 def _download(repo: str, revision: str, outbox: Outbox) -> Path:
     """Fetch a Hub snapshot: safetensors and text files only, nothing that can run."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
     from tqdm import tqdm
 
     with outbox.phasing("download", repo) as steps:
@@ -75,10 +81,26 @@ def _download(repo: str, revision: str, outbox: Outbox) -> Path:
 
             def display(self, *args: Any, **kwargs: Any) -> bool:
                 if self.total:
-                    steps.step(min(1.0, self.n / self.total), f"{self.n:,} of {self.total:,} {self.unit}")
+                    done = "bytes" if self.unit == "B" else "files"
+                    steps.step(min(1.0, self.n / self.total), f"{self.n:,} of {self.total:,} {done}")
                 return True
 
-        return Path(snapshot_download(repo, revision=revision or None, allow_patterns=_WANTED_FILES, tqdm_class=Bar))
+        try:
+            path = snapshot_download(repo, revision=revision or None, allow_patterns=_WANTED_FILES, tqdm_class=Bar)
+        except GatedRepoError as error:
+            page = f"https://huggingface.co/{repo}"
+            raise InputError(f"{repo} is gated. Accept its licence at {page}, then log in: hf auth login.") from error
+        except (RepositoryNotFoundError, RevisionNotFoundError) as error:
+            what = f"{repo}@{revision}" if revision else repo
+            raise InputError(f"The Hub has no {what}. Check the name at https://huggingface.co/models.") from error
+        except Exception as error:  # connections, time-outs, full disks: their types differ between versions
+            raise DownloadFailed(f"{type(error).__name__}: {error}") from error
+    if not any(Path(path).glob("*.safetensors")):
+        raise InputError(
+            f"{repo} has no safetensors weights, and pickled ones are not loaded because they can run code. Take a "
+            "repository or revision with model.safetensors, or convert it yourself and name the folder."
+        )
+    return Path(path)
 
 
 class _Nowhere:

@@ -46,15 +46,23 @@ class Worker:
         self._key = ""
 
     def read_commands(self) -> None:
-        """Body of the reading thread."""
-        for line in sys.stdin.buffer:
-            command = decode_command(line)
-            if isinstance(command, Cancel):
-                if self._decoder is not None:
-                    self._decoder.cancelled.set()
-            else:
+        """Body of the reading thread. A Cancel counts for the Generate before it, never for the next one."""
+        code = 1  # a worker that cannot read its commands must not live on deaf
+        try:
+            for line in sys.stdin.buffer:
+                command = decode_command(line)
+                decoder = self._decoder
+                if isinstance(command, Cancel):
+                    if decoder is not None:
+                        decoder.cancelled.set()
+                    continue
+                if isinstance(command, Generate) and decoder is not None:
+                    decoder.cancelled.clear()
                 self._commands.put(command)
-        os._exit(0)
+            code = 0
+        except Exception:
+            traceback.print_exc()
+        os._exit(code)
 
     def serve(self) -> None:
         """Carry out commands until Shutdown. A failed command is reported; a fatal one ends the process."""

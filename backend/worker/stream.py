@@ -23,6 +23,7 @@ class Streamer:
         self._sent = 0
         self._last_s = 0.0
         self.ids: list[int] = []
+        self.text = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
 
@@ -59,4 +60,5 @@ class Streamer:
             )
         )  # fmt: skip
         self.ids += ids
+        self.text += text
         self._sent, self._last_s = end, t_s[-1]

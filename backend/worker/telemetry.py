@@ -4,6 +4,7 @@ import contextlib
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -74,7 +75,7 @@ class Sampler:
     def __init__(self, meter: MemoryMeter) -> None:
         self._meter = meter
         self._stop = threading.Event()
-        self._samples: list[tuple[float, int]] = []
+        self._samples: deque[tuple[float, int]] = deque()
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
@@ -94,8 +95,7 @@ class Sampler:
 
     def take(self) -> list[tuple[float, int]]:
         """Samples that were not taken yet."""
-        taken, self._samples = self._samples, []
-        return taken
+        return [self._samples.popleft() for _ in range(len(self._samples))]
 
     def _work(self) -> None:
         while not self._stop.wait(SAMPLE_EVERY_S):

@@ -1,9 +1,14 @@
 """Tell stories from hand-written plots, whole or only their beginning for the teacher to continue."""
 
 import random
+import re
 from dataclasses import dataclass
 
 from tools.pocket.plots import CLOSING, DAY, END, INTRO, PLOTS
+from tools.pocket.plots_more import ASIDES, NEXT, PLOTS_MORE
+
+ALL_PLOTS = PLOTS | PLOTS_MORE
+CHOICE = re.compile(r"\[([^\]]+)\]")
 
 GIRLS = (
     "Lily Mia Anna Lucy Rosie Sue Ella Molly Daisy Nora Ruby Ivy Emma Sophie Grace Alice Jane Kate Amy Clara Hazel Luna "
@@ -41,6 +46,7 @@ FOODS = (
     "cheese;plums"
 ).split(";")
 WEATHER = "sunny rainy windy cold warm cloudy bright".split()
+CALM = "lost bird bake seed storm snow map sick boat wish pet sleep".split()  # plots that may follow another
 FILL_KINDS = "woman man farmer owl bear goat turtle".split()
 
 
@@ -106,16 +112,38 @@ def cast(rng: random.Random) -> Cast:
         "m_He": capital(m_he),
         "m_him": m_him,
         "m_his": m_his,
+        "m_His": capital(m_his),
+        "his_grand": capital(f"{his} {rng.choice(('grandmother', 'grandfather', 'uncle'))}"),
     }
-    return Cast(slots, rng.choice(list(PLOTS)))
+    return Cast(slots, rng.choice(list(ALL_PLOTS)))
+
+
+def say(rng: random.Random, ways: tuple[str, ...], who: Cast) -> str:
+    """Tell a beat in one of its ways: draw the bracketed words, then fill the slots."""
+    way = CHOICE.sub(lambda match: rng.choice(match.group(1).split("|")), rng.choice(ways))
+    return way.format(day=rng.choice(DAY).format(**who.slots), **who.slots)
+
+
+def episode(rng: random.Random, who: Cast) -> list[str]:
+    """Write the beats of one plot, a side remark between them here and there once the friend is known."""
+    told: list[str] = []
+    asides = rng.sample(ASIDES, 2)
+    for ways in ALL_PLOTS[who.plot]:
+        if asides and any(who.slots["m"] in beat for beat in told) and rng.random() < 0.3:
+            told.append(say(rng, (asides.pop(),), who))
+        told.append(say(rng, ways, who))
+    return told
 
 
 def beats(rng: random.Random, who: Cast) -> list[str]:
-    """Write the beats of a story in order, an introduction first and an end last."""
-    told = [rng.choice(INTRO), *(rng.choice(ways) for ways in PLOTS[who.plot])]
+    """Write the beats of a story in order, an introduction first and mostly an end last."""
+    told = [say(rng, INTRO, who), *episode(rng, who)]
+    if rng.random() < 0.12:
+        again = Cast(who.slots, rng.choice([plot for plot in CALM if plot != who.plot]))
+        told += [say(rng, NEXT, who), *episode(rng, again)]
     if rng.random() < 0.85:
-        told.append(rng.choice(END))
-    return [beat.format(day=rng.choice(DAY).format(**who.slots), **who.slots) for beat in told]
+        told.append(say(rng, END, who))
+    return told
 
 
 def join(rng: random.Random, told: list[str]) -> str:

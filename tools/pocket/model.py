@@ -155,7 +155,8 @@ class Router(nn.Module):
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Give dense routing weights (T, E), zero for idle experts, and the balance loss."""
-        logits = F.linear(x.float(), self.weight, self.bias)
+        with torch.autocast(x.device.type, enabled=False):  # near ties must not be settled by rounding
+            logits = F.linear(x.float(), self.weight, self.bias)
         top, index = logits.topk(self.active, dim=-1)
         dense = torch.zeros_like(logits).scatter(-1, index, top.softmax(-1))
         load = (dense > 0).float().mean(0)
@@ -255,7 +256,7 @@ class Pocket(nn.Module):
         length = ids.shape[1]
         cos, sin = self.cos[:length], self.sin[:length]  # type: ignore[index]
         x: Tensor = self.model.embed_tokens(ids)
-        if x.is_cuda:
+        if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.bfloat16)
         balances = []
         for block in self.model.layers:

@@ -27,6 +27,16 @@ THEMES = {
     "sleep": "{n} cannot sleep.",
     "snow": "It is the first snow of the winter.",
     "present": "It is a birthday story.",
+    "wish": "{n} wants to fly.",
+    "monster": "{n} is afraid of a monster.",
+    "help": "{n} is very small.",
+    "pet": "{n} has a pet.",
+    "song": "{n} loves to sing.",
+    "map": "There is a treasure map.",
+    "sick": "{m} is sick.",
+    "fight": "The two have a fight.",
+    "lesson": "{n} learns something new.",
+    "boat": "{n} goes sailing.",
 }
 SYSTEM = "You tell short stories for children."
 

@@ -58,9 +58,7 @@ WINDOWS: list[tuple[dict[str, Any], str, int | None]] = [
 
 
 @pytest.mark.parametrize(("config", "kinds", "window"), WINDOWS)
-def test_windows_follow_the_rules_of_each_class(
-    config: dict[str, Any], kinds: str, window: int | None
-) -> None:
+def test_windows_follow_the_rules_of_each_class(config: dict[str, Any], kinds: str, window: int | None) -> None:
     from transformers import AutoConfig
     from transformers.cache_utils import get_layer_types_and_kwargs
 

@@ -113,9 +113,7 @@ def test_broken_weights_still_give_facts_but_cannot_be_loaded(
         loadable(facts)
 
 
-@pytest.mark.parametrize(
-    "name", ["pytorch_model.bin", "model.pt", "model.ckpt", "pytorch_model-00001-of-00002.bin"]
-)
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.ckpt", "pytorch_model-00001-of-00002.bin"])
 def test_a_pickle_only_checkpoint_is_refused_with_the_way_out(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"\x80\x04")
     with pytest.raises(InputError, match=r"pickle.*save_pretrained"):

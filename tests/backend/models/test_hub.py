@@ -50,7 +50,7 @@ class Hub(BaseHTTPRequestHandler):
     """A Hub of a few repositories, each with its own trouble."""
 
     body = json.dumps(CONFIG).encode()
-    asked: list[str] = []  # noqa: RUF012
+    asked: list[str] = []
 
     def do_HEAD(self) -> None:
         self.answer(False)
@@ -100,6 +100,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     hub.fetch_config.cache_clear()
+    hub._unanswered.clear()
     Hub.asked.clear()
     yield Hub.asked
     http.shutdown()
@@ -140,9 +141,7 @@ def test_a_slow_hub_is_not_waited_for(server: list[str], monkeypatch: pytest.Mon
         resolve("org/slow")
 
 
-def test_a_config_in_the_cache_serves_without_the_hub(
-    server: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_config_in_the_cache_serves_without_the_hub(server: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     resolve("org/good")
     hub.fetch_config.cache_clear()
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
@@ -159,3 +158,16 @@ def test_without_a_network_the_answer_is_quick_and_plain(
         resolve(repo)
     assert time.perf_counter() - began < 5
     assert not server
+
+
+def test_a_hub_that_was_not_reached_is_not_asked_again_at_once(
+    server: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        with pytest.raises(hub.HubUnreachable):
+            resolve("org/down")
+    assert len(server) == 1
+    monkeypatch.setattr(hub, "_unanswered", {})
+    with pytest.raises(hub.HubUnreachable):
+        resolve("org/down")
+    assert len(server) == 2

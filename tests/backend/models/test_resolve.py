@@ -71,6 +71,14 @@ def test_random_takes_a_hub_id_of_the_catalogue_and_a_folder(folder: Path) -> No
     assert facts.random and facts.layers == 2 and json.loads(facts.source.config_json) == TINY
 
 
+def test_random_weights_take_the_shape_of_a_folder_and_nothing_else(folder: Path) -> None:
+    more = {"attn_implementation": "eager", "quantization_config": {"quant_method": "mxfp4"}, "auto_map": {"A": "b.C"}}
+    (folder / "config.json").write_text(json.dumps(TINY | more))
+    assert resolve(str(folder)).quantization == "mxfp4"
+    facts = resolve(f"random:{folder}")
+    assert facts.quantization is None and json.loads(facts.source.config_json) == TINY
+
+
 def test_a_folder_with_only_a_config_gives_facts_but_cannot_be_loaded(folder: Path) -> None:
     facts = resolve(str(folder))
     assert facts.source.kind == "folder" and facts.weight_file_bytes is None

@@ -1,0 +1,136 @@
+"""Serve the dashboard: read the options, build the page, launch. A Space runs this file too.
+
+Neither torch nor transformers is imported here or below: a worker process does that, one an arm.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+DEFAULT_PORT = 7860
+MAX_UPLOAD = "1kb"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to serve. `auth`: (user, password), or None: everybody may."""
+
+    host: str
+    port: int
+    auth: tuple[str, str] | None
+    share: bool
+    models_dir: Path | None
+    history: Path
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one sentence, without the usage."""
+
+    def error(self, message: str) -> NoReturn:
+        refuse(f"{message[:1].upper()}{message[1:]}. See python app.py --help.")
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Bad input: one sentence, exit code 2."""
+    print(f"tokendyno: {sentence}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
+    """Options win over environment variables, those over defaults."""
+    from backend.engine import default_history
+
+    hosted = bool(env.get("SPACE_ID"))
+    parser = _Parser(prog="app.py", description="The tokendyno dashboard.", allow_abbrev=False)
+    host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if hosted else "127.0.0.1")
+    port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
+    history = env.get("TOKENDYNO_HISTORY") or default_history()
+    parser.add_argument("--host", default=host, help=f"address to listen on (TOKENDYNO_HOST; now {host})")
+    parser.add_argument("--port", default=port, help=f"port to listen on (TOKENDYNO_PORT; now {port})")
+    parser.add_argument("--auth", default=env.get("TOKENDYNO_AUTH"), metavar="USER:PASSWORD",
+                        help="ask for a login (TOKENDYNO_AUTH; a command line can be seen by other users)")  # fmt: skip
+    parser.add_argument("--share", action="store_true", default=env.get("TOKENDYNO_SHARE", "").lower() in ("1", "true", "yes"),
+                        help="open a public gradio.live link (TOKENDYNO_SHARE=1)")  # fmt: skip
+    parser.add_argument("--models-dir", default=env.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
+                        help="folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
+    parser.add_argument("--history", default=history, metavar="FILE",
+                        help=f"where runs are kept (TOKENDYNO_HISTORY; now {history})")  # fmt: skip
+    given = parser.parse_args(arguments)
+    if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
+        refuse(f"The port {given.port!r} is no number from 1 to 65535.")
+    models_dir = Path(given.models_dir).expanduser() if given.models_dir else None
+    if models_dir is not None and not models_dir.is_dir():
+        refuse(f"The models folder {str(models_dir)!r} does not exist. Make it, or leave --models-dir out.")
+    return Options(given.host, int(given.port), _login(given.auth), given.share, models_dir, Path(given.history).expanduser())
+
+
+def _login(text: str | None) -> tuple[str, str] | None:
+    if not text:
+        return None
+    user, sign, password = text.partition(":")
+    if not (user and sign and password):
+        refuse("The login must be written user:password.")
+    return user, password
+
+
+def check_port(host: str, port: int) -> None:
+    """Refuse now, in words, instead of after the page was built."""
+    try:
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except socket.gaierror:
+        refuse(f"The host {host!r} is not known. Give an address of this machine, such as 127.0.0.1.")
+    except OSError as error:
+        refuse(f"Port {port} on {host} cannot be used ({error.strerror}). Choose another with --port.")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until interrupted."""
+    options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
+    check_port(options.host, options.port)
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+
+    from starlette.middleware import Middleware
+
+    from backend.engine import Bench
+    from ui.page import build
+    from ui.policy import PolicyMiddleware
+    from ui.theme import style, theme
+
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    bench = Bench(options.history, options.models_dir)
+    demo = build(bench)
+    try:
+        demo.launch(
+            server_name=options.host, server_port=options.port, auth=options.auth, share=options.share,
+            theme=theme(), css=style(), prevent_thread_lock=True, quiet=True, ssr_mode=False, run_history=False,
+            show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
+            footer_links=[], app_kwargs={"middleware": [Middleware(PolicyMiddleware)]},
+        )  # fmt: skip
+        bench.start(prewarm=2)
+        shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
+        print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)
+        if demo.share_url:
+            print(f"public link: {demo.share_url}", flush=True)
+        ended.wait()
+    finally:
+        bench.close()
+        demo.close(verbose=False)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,73 @@
+"""A Hub on the loopback interface that serves folders: the routes that huggingface_hub asks for, no more.
+
+It lets the real download code run where there is no Hub: HF_ENDPOINT points the client here.
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@contextmanager
+def fake_hub(repos: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
+    """Serve `repos` (org/name -> folder); yields the endpoint's URL and the list of paths asked for."""
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_HEAD(self) -> None:
+            self._answer(body=False)
+
+        def do_GET(self) -> None:
+            self._answer(body=True)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+        def _answer(self, body: bool) -> None:
+            path = self.path.split("?")[0].strip("/")
+            asked.append(path)
+            for repo, folder in repos.items():
+                files = sorted(f for f in folder.iterdir() if f.is_file())
+                if path in (f"api/models/{repo}", f"api/models/{repo}/revision/main"):
+                    siblings = [{"rfilename": f.name, "size": f.stat().st_size} for f in files]
+                    info = {"id": repo, "modelId": repo, "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
+                    return self._send(200, json.dumps(info).encode(), {"Content-Type": "application/json"}, body)
+                if path.startswith(f"api/models/{repo}/tree/"):
+                    tree = [{"type": "file", "path": f.name, "size": f.stat().st_size, "oid": "0" * 40} for f in files]
+                    return self._send(200, json.dumps(tree).encode(), {"Content-Type": "application/json"}, body)
+                for f in files:
+                    if path in (f"{repo}/resolve/main/{f.name}", f"{repo}/resolve/{COMMIT}/{f.name}"):
+                        data = f.read_bytes()
+                        tag = hashlib.sha1(data).hexdigest()
+                        return self._send(200, data, {"ETag": f'"{tag}"', "X-Repo-Commit": COMMIT}, body)
+                if path.startswith((f"{repo}/resolve/", f"api/models/{repo}")):
+                    return self._send(404, b"", {"X-Error-Code": "EntryNotFound"}, body)
+            return self._send(404, b"", {"X-Error-Code": "RepoNotFound"}, body)
+
+        def _send(self, status: int, data: bytes, headers: dict[str, str], body: bool) -> None:
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            if body:
+                self.wfile.write(data)
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,39 @@
+"""Runs the command line in a process of its own and returns its document; results are kept where asked.
+
+`TOKENDYNO_OUT`: a folder for the whole JSON documents, for MEASUREMENTS.md.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def bench(name: str, *arguments: str) -> dict[str, Any]:
+    """`tokendyno ARGUMENTS --json -`; AssertionError with standard error if it failed."""
+    command = [sys.executable, "-m", "backend", *arguments, "--json", "-"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=540, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    if folder := os.environ.get("TOKENDYNO_OUT"):
+        (Path(folder) / f"{name}.json").write_text(done.stdout)
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def tell(document: dict[str, Any]) -> None:
+    """One line an arm, for the log of a GPU run."""
+    mib = 1 << 20
+    for arm in document["arms"]:
+        s, extra = arm["summary"], arm["extra"]
+        asked = ",".join(f"{axis}={choice}" for axis, choice in arm["effective"].items())
+        print(
+            f"{document['model']} {arm['name']} {asked}: ttft {1e3 * s['ttft_s']:.1f} ms, median "
+            f"{1e3 * s['latency_median_s']:.2f} ms, {s['tokens_per_s']:.1f} tok/s, peak {s['peak_memory_bytes'] / mib:.0f} "
+            f"MiB ({arm['memory_label']}), allocator peak {extra.get('allocator_peak_bytes', 0) / mib:.0f} MiB, predicted "
+            f"{arm['memory_predicted_bytes']['total'] / mib:.0f} MiB, kv {s['kv_bytes'] / mib:.1f} MiB, phases "
+            + ", ".join(f"{k} {v:.1f} s" for k, v in arm["phases_s"].items())
+        )

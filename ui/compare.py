@@ -1,0 +1,203 @@
+"""The Compare page: two arms, one prompt, one live panel. Wiring only: every handler calls what is tested apart."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend import hardware
+from backend.engine import Bench
+from backend.errors import InputError
+from backend.models import resolve
+from backend.optimizations import axis_names
+from backend.presets import prompts
+from backend.runs import Run
+from ui import controls, form
+from ui.calm import Updates, calmly
+from ui.controls import ArmControls, WorkControls
+from ui.facts import machine_line, model_line
+from ui.live import RUN_ID, live_panel
+from ui.verdicts import describe
+from ui.words import words
+
+PRESETS = ("baseline", "unwindowed")
+SAME = "A and B are identical: what will differ between them is noise."
+IDLE, BUSY = (True, False), (False, True)
+
+
+def compare_page(bench: Bench) -> None:
+    """Build the page inside the current Blocks."""
+    work, run_button, stop_button = _work_row()
+    facts = words("facts", classes="td-facts")
+    with gr.Row(elem_id="arms", equal_height=False):
+        arms = [controls.arm_controls(name, preset) for name, preset in zip(form.ARMS, PRESETS, strict=True)]
+    same = words("same", role="status", classes="td-same")
+    message = words("message", role="alert", classes="td-failure")
+    live = live_panel(bench.runs)
+    page = _Page(bench, work, arms, run_button, stop_button, facts, same, message, live)
+    page.wire()
+
+
+def _work_row() -> tuple[WorkControls, gr.Button, gr.Button]:
+    first = prompts()[0]
+    with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
+        model = controls.model_control()
+        preset = controls.prompt_preset_control()
+        prompt = controls.prompt_control()
+        tokens = controls.number_control("New tokens", first.max_new_tokens, "max-new-tokens")
+        run_button = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
+        stop_button = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
+    with gr.Accordion("More: batch, sampling, repeats, synthetic prompt", open=False, elem_id="more"):  # noqa: SIM117
+        with gr.Row(elem_classes=["td-work"]):
+            batch = controls.number_control("Batch size", 1, "batch-size")
+            temperature = controls.number_control("Temperature (0: greedy)", 0, "temperature")
+            seed = controls.number_control("Seed", 0, "seed")
+            repeats = controls.number_control("Repeats", 1, "repeats")
+            length = controls.number_control("Prompt tokens (0: as written)", 0, "prompt-tokens")
+            ignore = gr.Checkbox(False, label="Ignore the end of text", elem_id="ignore-eos", min_width=140)
+    work = WorkControls(model, prompt, tokens, batch, temperature, seed, repeats, length, ignore)
+
+    def choose_prompt(name: str) -> Updates:
+        chosen = next(p for p in prompts() if p.name == name)
+        return {
+            work.prompt: chosen.text, work.max_new_tokens: chosen.max_new_tokens,
+            work.prompt_tokens: chosen.prompt_tokens, work.ignore_eos: chosen.ignore_eos,
+        }  # fmt: skip
+
+    preset.input(choose_prompt, preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos],
+                 show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
+    return work, run_button, stop_button
+
+
+class _Page:
+    """The handlers of one page. They hold no state: what a viewer sees is in the controls and in the run log."""
+
+    def __init__(
+        self, bench: Bench, work: WorkControls, arms: list[ArmControls], run_button: gr.Button, stop_button: gr.Button,
+        facts: gr.HTML, same: gr.HTML, message: gr.HTML, live: gr.HTML,
+    ) -> None:  # fmt: skip
+        self.bench, self.work, self.arms = bench, work, arms
+        self.run_button, self.stop_button, self.live = run_button, stop_button, live
+        self.facts, self.same, self.message = facts, same, message
+        self.inputs: list[Any] = [*work, *(axis for arm in arms for axis in arm.axes)]
+
+    def wire(self) -> None:
+        """Connect every event."""
+        calm = calmly(self.message)
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        judged = [self.facts, self.same, self.message, *(part for arm in self.arms for part in (arm.preset, arm.verdicts))]
+        buttons = [self.run_button, self.stop_button]
+        everything = [*self.inputs, *judged, self.live, *buttons]
+
+        changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
+        gr.on(changes, calm(self.judge), self.inputs, judged, trigger_mode="always_last", concurrency_limit=None, **quiet)
+        for arm in self.arms:
+            arm.preset.input(calm(self.choose_preset(arm)), arm.preset, [*arm.axes, self.message], queue=False, **quiet)
+            arm.verdicts.fix(calm(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
+        gr.on([self.run_button.click, self.work.prompt.submit], calm(self.run), self.inputs,
+              [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
+        self.stop_button.click(calm(self.stop), self.live, [self.message], queue=False, **quiet)
+        self.live.finished(calm(self.finished), self.live, buttons, queue=False, **quiet)
+        context = gr.context.Context.root_block
+        assert context is not None
+        context.load(calm(self.attach), None, everything, queue=False, **quiet).then(
+            calm(self.judge), self.inputs, judged, concurrency_limit=None, **quiet
+        )
+
+    # --- arms -------------------------------------------------------------------------------------
+
+    def judge(self, *values: Any) -> Updates:
+        """Verdicts, facts and presets for what stands in the controls now."""
+        updates: Updates = {self.message: ""}
+        width = len(axis_names())
+        chosen = [form.read_choices(values[-2 * width :][i * width : (i + 1) * width]) for i in range(len(self.arms))]
+        for arm, choices in zip(self.arms, chosen, strict=True):
+            updates[arm.preset] = form.matching_preset(choices)
+        updates[self.same] = SAME if chosen[0] == chosen[1] else ""
+        try:
+            request = form.read_request(values, need_prompt=False)
+            updates[self.facts] = model_line(resolve(request.model, self.bench.models_dir))
+            room_bytes = hardware.machine().room_bytes
+            for arm, checked in zip(self.arms, self.bench.check(request).values(), strict=True):
+                updates[arm.verdicts] = describe(checked, room_bytes)
+        except InputError as error:
+            updates |= {self.message: str(error)} | {arm.verdicts: "" for arm in self.arms}
+        return updates
+
+    def choose_preset(self, arm: ArmControls) -> Any:
+        """Handler: an arm's preset was chosen."""
+
+        def choose(name: str) -> Updates:
+            if name == form.CUSTOM:
+                return {}
+            return dict(zip(arm.axes, form.choice_values(form.preset_choices(name)), strict=True))
+
+        return choose
+
+    def fix(self, arm: ArmControls) -> Any:
+        """Handler: a verdict's fix was pressed."""
+
+        def apply(event: gr.EventData, *values: Any) -> Updates:
+            asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
+            if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
+                raise InputError("This fix cannot be read. Reload the page.")
+            current = dict(zip(axis_names(), values, strict=True))
+            choices = form.read_choices([{**current, **asked}[axis] for axis in axis_names()])
+            return dict(zip(arm.axes, form.choice_values(choices), strict=True))
+
+        return apply
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def run(self, request: gr.Request, *values: Any) -> Updates:
+        """Run was pressed."""
+        run_id = self.bench.submit(form.read_request(values), _owner(request))
+        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
+
+    def stop(self, request: gr.Request, run_id: Any) -> Updates:
+        """Stop was pressed, by any viewer of the run."""
+        if isinstance(run_id, str) and self.bench.cancel(run_id, _owner(request)):
+            return {self.message: ""}
+        return {self.message: "This run has ended already, or somebody else started it: it was not stopped."}
+
+    def finished(self, run_id: Any) -> Updates:
+        """The panel saw the end of its run."""
+        run = self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
+        return self.buttons(IDLE if run is None or run.ended else BUSY)
+
+    def attach(self, request: gr.Request) -> Updates:
+        """The page was opened: show the run of `?run=`, else this owner's newest, with its own settings."""
+        wanted = request.query_params.get("run") or ""
+        if wanted:
+            run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
+            if run is None:
+                return {self.live: "", self.message: f"There is no run {wanted[:64]!r} here. Press Run to make one."}
+        else:
+            newest = self.bench.runs.newest()
+            run = self.bench.runs.get(newest) if newest else None
+            if run is None or run.created.owner != _owner(request):
+                return {self.live: ""}
+        return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
+
+    def settings(self, run: Run) -> Updates:
+        """Updates that show what a run was asked to do; choices that are unknown by now are left alone."""
+        updates = self.work.values(run.request.model, run.request.workload)
+        for arm, asked in zip(self.arms, run.request.arms, strict=False):
+            if asked.choices.keys() <= set(axis_names()):
+                updates |= zip(arm.axes, form.choice_values(asked.choices), strict=True)
+        return updates
+
+    def buttons(self, state: tuple[bool, bool]) -> Updates:
+        """Run and Stop."""
+        return {
+            self.run_button: gr.update(interactive=state[0]),
+            self.stop_button: gr.update(interactive=state[1]),
+        }
+
+
+def device_line() -> str:
+    """The machine, for the page's head."""
+    return machine_line(hardware.machine())
+
+
+def _owner(request: gr.Request) -> str:
+    return getattr(request, "username", None) or ""

@@ -1,0 +1,95 @@
+"""What stands in the controls, to a `Request` and back. Every value is a stranger's: a raw POST may hold anything."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from backend.arms import make_config
+from backend.config import Workload
+from backend.errors import InputError
+from backend.optimizations import axes, axis_names
+from backend.presets import arm_presets
+from backend.records import ArmRequest, Request
+
+ARMS = ("A", "B")
+CUSTOM = "custom"
+"""Shown as the preset when the choices are those of none."""
+
+
+class Fields(NamedTuple):
+    """The controls in the order in which events hand them over; the axes of arm A and of arm B follow."""
+
+    model: object
+    prompt: object
+    max_new_tokens: object
+    batch_size: object
+    temperature: object
+    seed: object
+    repeats: object
+    prompt_tokens: object
+    ignore_eos: object
+
+
+def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
+    """The request, or an InputError that names the control. Without `need_prompt` an empty prompt passes, so that
+    an arm can be judged while the prompt is still being written."""
+    fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
+    model = _text("The model", fields.model).strip()
+    prompt, prompt_tokens = _text("The prompt", fields.prompt), _whole("Prompt tokens", fields.prompt_tokens)
+    if not need_prompt and not prompt.strip() and not prompt_tokens:
+        prompt = "?"
+    workload = Workload(
+        prompt=prompt,
+        prompt_tokens=prompt_tokens,
+        max_new_tokens=_whole("New tokens", fields.max_new_tokens),
+        batch_size=_whole("Batch size", fields.batch_size),
+        temperature=_number("Temperature", fields.temperature),
+        seed=_whole("Seed", fields.seed),
+        repeats=_whole("Repeats", fields.repeats),
+        ignore_eos=bool(fields.ignore_eos),
+    )
+    width = len(axis_names())
+    arms = [ArmRequest(name, read_choices(rest[i * width : (i + 1) * width])) for i, name in enumerate(ARMS)]
+    return Request(model, arms, workload)
+
+
+def read_choices(values: Sequence[object]) -> dict[str, str]:
+    """The choices that differ from the default, by axis."""
+    named = {axis: _text(axis, value) for axis, value in zip(axis_names(), values, strict=True)}
+    return dict(make_config("", named).choices)
+
+
+def choice_values(choices: dict[str, str]) -> list[str]:
+    """One value for each axis control, the default where nothing was chosen."""
+    return [choices.get(axis.name, axis.default) for axis in axes()]
+
+
+def preset_choices(name: str) -> dict[str, str]:
+    """The choices of an arm preset."""
+    for preset in arm_presets():
+        if preset.name == name:
+            return preset.choices
+    raise InputError(f"There is no preset {name!r}. Choose one of the list.")
+
+
+def matching_preset(choices: dict[str, str]) -> str:
+    """The preset that has exactly these choices, or `CUSTOM`."""
+    return next((p.name for p in arm_presets() if dict(make_config("", p.choices).choices) == choices), CUSTOM)
+
+
+def _text(label: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{label} is missing. Write or choose one.")
+    return value
+
+
+def _number(label: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise InputError(f"{label} is empty. Give a number.")
+    return float(value)
+
+
+def _whole(label: str, value: object) -> int:
+    number = _number(label, value)
+    if number in (float("inf"), float("-inf")) or number != int(number):
+        raise InputError(f"{label} is {value}. Give a whole number.")
+    return int(number)

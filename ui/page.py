@@ -1,0 +1,18 @@
+"""The frame: name, machine and start-up remarks above, the pages below."""
+
+import gradio as gr
+
+from backend.engine import Bench
+from ui.compare import compare_page, device_line
+from ui.words import words
+
+
+def build(bench: Bench) -> gr.Blocks:
+    """The whole page over a bench, which may be started later. Nothing in here touches a model."""
+    with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
+        with gr.Row(elem_id="masthead"):
+            gr.HTML('<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>', elem_id="brand")
+            words("device", device_line(), classes="td-device")
+        words("startup", " ".join(bench.messages), role="status", classes="td-startup")
+        compare_page(bench)
+    return demo

@@ -1,0 +1,71 @@
+"""The look: calm and exact. Grey is the ground; blue and coral mean the arms; green, amber and red mean proof,
+fallback and failure; nothing else is coloured. Fonts are the system's: nothing is fetched from elsewhere."""
+
+from pathlib import Path
+
+import gradio as gr
+
+STYLE = Path(__file__).resolve().parent / "style.css"
+
+_SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
+_MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")
+
+
+def theme() -> gr.themes.Base:
+    """Gradio's plainest theme, tightened."""
+    base = gr.themes.Base(
+        primary_hue=gr.themes.colors.slate,
+        secondary_hue=gr.themes.colors.slate,
+        neutral_hue=gr.themes.colors.slate,
+        text_size=gr.themes.sizes.text_sm,
+        spacing_size=gr.themes.sizes.spacing_sm,
+        radius_size=gr.themes.sizes.radius_sm,
+        font=_SANS,
+        font_mono=_MONO,
+    )
+    return base.set(
+        body_background_fill="white",
+        body_background_fill_dark="#11151c",
+        background_fill_primary="white",
+        background_fill_primary_dark="#171c25",
+        background_fill_secondary="#f6f7f9",
+        background_fill_secondary_dark="#1d232e",
+        block_background_fill="transparent",
+        block_background_fill_dark="transparent",
+        block_border_width="0px",
+        block_border_width_dark="0px",
+        block_padding="0px",
+        block_label_text_size="12px",
+        block_title_text_size="12px",
+        block_title_text_weight="500",
+        block_title_text_color="*body_text_color_subdued",
+        block_title_text_color_dark="*body_text_color_subdued",
+        block_shadow="none",
+        block_shadow_dark="none",
+        input_background_fill="white",
+        input_background_fill_dark="#11151c",
+        input_border_width="1px",
+        input_border_color="#cbd2dc",
+        input_border_color_dark="#3a4352",
+        border_color_primary="#e1e5eb",
+        border_color_primary_dark="#2c3440",
+        body_text_color="#1b2230",
+        body_text_color_dark="#e6e9ef",
+        body_text_color_subdued="#586174",
+        body_text_color_subdued_dark="#9aa4b5",
+        button_primary_background_fill="#1b2230",
+        button_primary_background_fill_hover="#333d50",
+        button_primary_text_color="white",
+        button_primary_background_fill_dark="#e6e9ef",
+        button_primary_background_fill_hover_dark="white",
+        button_primary_text_color_dark="#11151c",
+        button_secondary_background_fill="#eceff3",
+        button_secondary_background_fill_hover="#dfe4ea",
+        button_secondary_background_fill_dark="#2c3440",
+        button_secondary_background_fill_hover_dark="#3a4352",
+    )
+
+
+def style() -> str:
+    """The page's own rules."""
+    return STYLE.read_text(encoding="utf-8")
