@@ -39,7 +39,7 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
             raise unknown("axis", name, known)
         axis = known[name]
         if choice not in {c.name for c in axis.choices}:
-            raise unknown(f"choice for the axis {name!r}", choice, (c.name for c in axis.choices))
+            raise unknown(f"{name} choice", choice, (c.name for c in axis.choices))
         if choice != axis.default:
             kept.append((name, choice))
     return Config(model, tuple(sorted(kept)))

@@ -5,7 +5,7 @@ run, 130 when it was stopped with Ctrl-C (the partial result is still written).
 """
 
 import argparse
-import json
+import io
 import os
 import sys
 import time
@@ -19,29 +19,40 @@ from backend.config import Workload
 from backend.doctor import doctor_report
 from backend.engine import Bench
 from backend.errors import InputError
+from backend.files import check_folder, check_writable, read_prompt, write_json
 from backend.models import DEFAULT_MODEL, catalogue
 from backend.records import ArmRequest, Request
 from backend.redact import redact
 from backend.report import document, predicted_series, table
 from backend.runs import Run
+from backend.view import bytes_text
 
 OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry of the console script. Returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # no text of a model can break an ASCII terminal
     try:
         options = _parser().parse_args(arguments)
         return int(options.act(options))
     except InputError as error:
         print(f"tokendyno: {redact(str(error))}", file=sys.stderr)
         return BAD_INPUT
+    except KeyboardInterrupt:
+        print("tokendyno: stopped.", file=sys.stderr)
+        return STOPPED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return OK
 
 
 class _Parser(argparse.ArgumentParser):
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more, allow_abbrev=False)  # else `run --a X` would quietly be `run --arm X`
+
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}. See {self.prog} --help.")
 
@@ -101,10 +112,7 @@ def _workload(options: argparse.Namespace) -> Workload:
     if prompt is not None and options.prompt_file is not None:
         raise InputError("Give --prompt or --prompt-file, not both.")
     if options.prompt_file is not None:
-        try:
-            prompt = options.prompt_file.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"The prompt file {options.prompt_file} cannot be read as UTF-8 text: {error}.") from error
+        prompt = read_prompt(options.prompt_file)
     if prompt is None:
         from backend.presets import prompts
 
@@ -131,7 +139,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _perform(options: argparse.Namespace, request: Request) -> int:
-    _check_writable(options.json)
+    check_writable(options.json)
+    check_folder(options.models_dir)
     bench = Bench(options.history, options.models_dir)
     for message in bench.messages:
         _say(f"note: {message}")
@@ -146,9 +155,9 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
                 _say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
         stopped = _follow(bench, run)
         result = document(run, predicted_series(run, options.models_dir, checked))
-        if options.json != "-":
+        if options.json != "-" and not run.bad_input:
             print(table(run))
-        _write_json(options.json, result)
+        write_json(options.json, result)
         if stopped:
             return STOPPED
         if run.status != "done":
@@ -204,6 +213,8 @@ def _say(text: str, again: bool = False) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    check_writable(options.json)
+    check_folder(options.models_dir)
     request = _request(options, {"A": options.arm})
     bench = Bench(None, options.models_dir)
     checked = bench.check(request)["A"]
@@ -221,15 +232,18 @@ def _check(options: argparse.Namespace) -> int:
         for axis, choice in checked.requested.items():
             planned = checked.planned[axis]
             print(f"{axis:<12} {choice}" + ("" if planned == choice else f" -> {planned}"))
+        predicted, free = (" ".join(bytes_text(size)) for size in (checked.memory.total, result["free_bytes"]))
+        print(f"{'memory':<12} {predicted} predicted, {free} free")
         for verdict in checked.verdicts:
             fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
             print(f"{verdict.level}: {verdict.reason}" + (f" Fix: {fix}." if fix else ""))
         print("This arm would run." if not checked.blocked else "This arm would be refused.")
-    _write_json(options.json, result)
+    write_json(options.json, result)
     return BAD_INPUT if checked.blocked else OK
 
 
 def _models(options: argparse.Namespace) -> int:
+    check_writable(options.json)
     entries = catalogue()
     if options.json != "-":
         for entry in entries:
@@ -246,43 +260,17 @@ def _models(options: argparse.Namespace) -> int:
         }
         for e in entries
     ]  # fmt: skip
-    _write_json(options.json, {"schema": 1, "models": names})
+    write_json(options.json, {"schema": 1, "models": names})
     return OK
 
 
 def _doctor(options: argparse.Namespace) -> int:
+    check_writable(options.json)
     report = doctor_report(hardware.machine())
     if options.json != "-":
         print(report.text())
-    _write_json(options.json, report.as_json())
+    write_json(options.json, report.as_json())
     return OK
-
-
-def _check_writable(target: str | None) -> None:
-    """Find out before a long run, not after it, that its result cannot be written."""
-    if target and target != "-":
-        try:
-            with open(target, "a", encoding="utf-8"):
-                pass
-        except OSError as error:
-            what = error.strerror
-            raise InputError(f"{target} cannot be written ({what}). Name another file with --json.") from error
-
-
-def _write_json(target: str | None, result: dict[str, Any]) -> None:
-    """One document to standard output, or to a file that is replaced in one step."""
-    if not target:
-        return
-    text = json.dumps(result, indent=1, allow_nan=False)
-    if target == "-":
-        print(text)
-        return
-    draft = Path(f"{target}.part")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, target)
 
 
 if __name__ == "__main__":

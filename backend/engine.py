@@ -45,10 +45,16 @@ class Job:
 
 
 class Bench:
-    """The facade that pages and command line use. `history` None: runs are kept in memory only."""
+    """The facade that pages and command line use.
 
-    def __init__(self, history: Path | None = None, models_dir: Path | None = None) -> None:
-        self.models_dir = models_dir
+    history      None: runs are kept in memory only
+    local_paths  False: no path outside `models_dir` is opened (a page that strangers can reach)
+    """
+
+    def __init__(
+        self, history: Path | None = None, models_dir: Path | None = None, local_paths: bool = True
+    ) -> None:
+        self.models_dir, self.local_paths = models_dir, local_paths
         self.store = Store(history)
         self.runs = RunLog(self.store)
         self.messages = [*startup_messages(), *self.store.messages]
@@ -102,7 +108,7 @@ class Bench:
         return self._judge(request)[1]
 
     def _judge(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
-        facts = resolve(request.model, self.models_dir)
+        facts = resolve(request.model, self.models_dir, local_paths=self.local_paths)
         machine = self.machine()
         held = sum(worker.held_bytes for worker in list(self.slots.values()))
         arms = {

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import psutil
+from packaging.version import Version
 
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
@@ -111,9 +112,21 @@ def _gpus() -> tuple[tuple[Gpu, ...], str, str]:
                 capability = lib.nvmlDeviceGetCudaComputeCapability(handle)  # type: ignore[attr-defined]
                 found.append(Gpu(i, _text(name), int(memory.total), int(memory.free), (capability[0], capability[1])))
             driver = _text(lib.nvmlSystemGetDriverVersion())  # type: ignore[attr-defined]
-            return tuple(found), driver, "" if found else "NVML sees no GPU"
+            if not found:
+                return (), driver, "NVML sees no GPU"
+            if Version(_version("torch") or "0").local == "cpu":
+                return (), driver, f"{found[0].name} is not used: the installed torch is a build for CPUs"
+            return _visible(tuple(found), os.environ.get("CUDA_VISIBLE_DEVICES")), driver, ""
     except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
         return (), "", f"no NVIDIA GPU is used: NVML says {type(error).__name__}: {error}"
+
+
+def _visible(gpus: tuple[Gpu, ...], wanted: str | None) -> tuple[Gpu, ...]:
+    """The GPUs that torch will see, in its order, when CUDA_VISIBLE_DEVICES names them by number."""
+    numbers = [part.strip() for part in (wanted or "").split(",")]
+    if not all(number.isdecimal() and int(number) < len(gpus) for number in numbers):
+        return gpus  # not set, or named by UUID
+    return tuple(gpus[int(number)] for number in numbers)
 
 
 def _text(value: object) -> str:
@@ -129,10 +142,16 @@ def _memory() -> tuple[int, int]:
             cap = limit.read().strip()
             if cap != "max":
                 total = min(total, int(cap))
-                free = min(free, max(0, int(cap) - int(used.read())))
+                free = min(free, max(0, int(cap) - int(used.read()) + _reclaimable_bytes()))
     except (OSError, ValueError):
         pass
     return total, free
+
+
+def _reclaimable_bytes() -> int:
+    """File cache that the control group counts as used and the kernel gives back when it is needed."""
+    with open("/sys/fs/cgroup/memory.stat") as stat:
+        return next((int(line.split()[1]) for line in stat if line.startswith("inactive_file ")), 0)
 
 
 @functools.cache

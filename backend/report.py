@@ -5,6 +5,7 @@ from typing import Any
 from backend import hardware
 from backend.models import resolve
 from backend.predict.kv import kv_series
+from backend.redact import plain
 from backend.runs import Lane, Run
 from backend.statistics import Summary
 from backend.view import Tile, tiles
@@ -107,7 +108,8 @@ def table(run: Run) -> str:
     """The run for a terminal: figures side by side, then the ledger, then the texts."""
     created = run.created
     names = list(run.lanes)
-    lines = [f"{created.model_label} on {created.machine.get('gpu0') or created.machine.get('cpu', 'this machine')}"]
+    gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
+    lines = [f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"]
     if created.model_note:
         lines.append(created.model_note)
     figures: dict[str, list[Tile]] = {}
@@ -129,7 +131,7 @@ def table(run: Run) -> str:
             lines.append(f"  {row.axis:<10} {steps}  [{mark}] {row.proof}")
             if row.reason:
                 lines.append(f"             {row.reason}")
-    texts = [lane.text for lane in run.lanes.values()]
+    texts = [plain(lane.text) for lane in run.lanes.values()]
     if len(texts) == 2 and texts[0] == texts[1]:
         lines += ["", "Both arms wrote the same text:", texts[0]]
     else:

@@ -158,7 +158,7 @@ class Store:
             with open(path, "ab"):
                 pass
         except OSError as error:
-            raise _unwritable(path, error.strerror) from error
+            raise _unwritable(path, error.strerror or str(error)) from error
         try:
             self._prepare(path)
         except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
@@ -192,6 +192,7 @@ class Store:
 
     def _mark_interrupted(self, db: sqlite3.Connection) -> None:
         """Runs whose process is gone were cut off: give each its last record."""
+        db.execute("BEGIN IMMEDIATE")  # before looking: another process may be marking the same runs
         open_runs = db.execute("SELECT id, pid, pid_started FROM runs WHERE status = 'running'").fetchall()
         for run_id, pid, pid_started in open_runs:
             if _alive(pid, pid_started):
@@ -202,10 +203,9 @@ class Store:
             at_s = getattr(record, "at_s", 0.0)
             ended = Ended(at_s, "interrupted", "The app was ended while this run was going on. What was measured until "
                           "then is kept; press Run to measure again.")  # fmt: skip
-            db.execute("BEGIN IMMEDIATE")
             db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, last + 1, encode_record(ended)))
             db.execute("UPDATE runs SET status = 'interrupted' WHERE id = ?", (run_id,))
-            db.execute("COMMIT")
+        db.execute("COMMIT")
 
     def _say(self, message: str) -> None:
         if message not in self.messages:

@@ -3,6 +3,8 @@
 Numbers are turned into words here, once: three significant digits, a unit beside each.
 """
 
+import math
+
 import msgspec
 
 from backend.records import Verdict
@@ -121,13 +123,13 @@ PHASE_TITLES = {
 
 
 def three(value: float) -> str:
-    """Three significant digits, never in exponent form."""
+    """Three significant digits (19.0, 0.00123, 1,230), never in exponent form; "n/a" for what is no number."""
     if value == 0:
         return "0"
-    text = f"{value:.3g}"
-    if "e" in text:
-        text = f"{float(text):.0f}" if abs(value) >= 1 else f"{value:.6f}"
-    return f"{float(text):,.0f}" if abs(value) >= 1000 else text
+    if not math.isfinite(value):
+        return "n/a"
+    rounded = f"{value:.2e}"
+    return f"{float(rounded):,.{max(0, 2 - int(rounded.partition('e')[2]))}f}"
 
 
 def bytes_text(size: float) -> tuple[str, str]:

@@ -124,6 +124,9 @@ class WorkerProcess:
         self._signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
+        self._hang_up()
+
+    def _hang_up(self) -> None:
         with contextlib.suppress(OSError):
             if self._process.stdin is not None:
                 self._process.stdin.close()
@@ -134,27 +137,30 @@ class WorkerProcess:
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                event = decode_event(line)
-            except msgspec.MsgspecError:
-                self._said.append(f"unreadable line from the worker: {line[:200]!r}")
-                continue
-            if not self._ending:
-                self._inbox.put(Letter(self, event))
+        with self._process.stdout as lines:
+            for line in lines:
+                try:
+                    event = decode_event(line)
+                except msgspec.MsgspecError:
+                    self._said.append(f"unreadable line from the worker: {line[:200]!r}")
+                    continue
+                if not self._ending:
+                    self._inbox.put(Letter(self, event))
 
     def _listen(self) -> None:
         assert self._process.stderr is not None
-        for line in self._process.stderr:
-            text = redact(line.decode("utf-8", "replace").rstrip())
-            if text:
-                self._said.append(text)
+        with self._process.stderr as lines:
+            for line in lines:
+                text = redact(line.decode("utf-8", "replace").rstrip())
+                if text:
+                    self._said.append(text)
 
     def _wait(self) -> None:
         code = self._process.wait()
         self._reader.join(0.3)  # what it still said comes before its death; a grandchild may hold the pipe open
         self._listener.join(0.1)
         self._signal(signal.SIGKILL)  # no grandchild outlives it
+        self._hang_up()
         if not self._ending:
             self._inbox.put(Letter(self, Died(self._cause(code))))
 

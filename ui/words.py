@@ -4,9 +4,7 @@ import gradio as gr
 
 _SHOW = """
 const show = () => {
-  const text = props.value || '';
-  element.querySelector('.td-words').textContent = text;
-  element.classList.toggle('filled', text !== '');
+  element.querySelector('.td-words').textContent = props.value || '';
 };
 show();
 watch('value', show);

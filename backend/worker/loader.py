@@ -86,7 +86,13 @@ def _download(repo: str, revision: str, outbox: Outbox) -> Path:
                 return True
 
         try:
-            path = snapshot_download(repo, revision=revision or None, allow_patterns=_WANTED_FILES, tqdm_class=Bar)
+            path = snapshot_download(
+                repo,
+                revision=revision or None,
+                allow_patterns=_WANTED_FILES,
+                ignore_patterns=["*/*"],  # a folder inside holds the same weights in another layout
+                tqdm_class=Bar,
+            )
         except GatedRepoError as error:
             page = f"https://huggingface.co/{repo}"
             raise InputError(f"{repo} is gated. Accept its licence at {page}, then log in: hf auth login.") from error

@@ -17,6 +17,8 @@ function makeCharts(plot, panels) {
     run = newRun; head = null; lanes = []; units = panels.map(() => null); hidden = new Set(); ended = false; dirty = true;
   }
 
+  // Plotly reads a little markup in its texts.
+  const plain = text => text.replace(/[<>&]/g, '');
   const narrow = () => element.clientWidth < NARROW_PX;
   const suffix = i => (i ? i + 1 : '');
   const axisOf = i => plot._fullLayout && plot._fullLayout['xaxis' + suffix(i)];
@@ -83,7 +85,7 @@ function makeCharts(plot, panels) {
     const shared = together ? visiblePlaces(i, measured, all) : null;
     const put = (trace, l, x, y) => {
       const arm = head.arms[l].name, style = ARM_LINES[l % 2];
-      const label = [arm, trace.kind, trace.predicted ? 'predicted' : ''].filter(Boolean).join(' ');
+      const label = plain([arm, trace.kind, trace.predicted ? 'predicted' : ''].filter(Boolean).join(' '));
       const off = hidden.has(arm) || hidden.has(trace.kind) || (trace.predicted && hidden.has('predicted'));
       out.push({
         ...axes, x, y, name: label, showlegend: false, visible: !off, meta: { panel: panel.key, arm, kind: trace.kind, predicted: trace.predicted },
@@ -125,7 +127,7 @@ function makeCharts(plot, panels) {
   // Entries of a legend: the arms on the first panel, layer kinds where a panel has them.
   function legendOf(panel, i, axes, kinds) {
     const entry = (name, line, legend) => ({
-      ...axes, x: [null], y: [null], name, line, legend, showlegend: true, hoverinfo: 'skip',
+      ...axes, x: [null], y: [null], name: plain(name), line, legend, showlegend: true, hoverinfo: 'skip',
       visible: hidden.has(name) ? 'legendonly' : true, meta: { legend: name },
     });
     const neutral = css('--body-text-color-subdued');
@@ -149,9 +151,9 @@ function makeCharts(plot, panels) {
     };
     panels.forEach((panel, i) => {
       const from = i * (size + gap), x = stacked ? [0, 1] : [from, from + size], y = stacked ? [1 - from - size, 1 - from] : [0, 1];
-      const unit = panel.unit === 'bytes' ? (units[i] ? units[i].unit : 'bytes') : panel.unit;
-      const title = panel.title || (head ? head.memory_label : 'Memory');
-      const line = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false };
+      const unit = panel.unit === 'bytes' ? units[i] && units[i].unit : panel.unit;
+      const title = plain(panel.title || (head ? head.memory_label : 'memory'));
+      const line = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head };
       figure['xaxis' + suffix(i)] = {
         ...line, domain: x, anchor: 'y' + suffix(i), title: { text: panel.x_title, standoff: 2 }, nticks: 6,
         unifiedhovertitle: { text: panel.hover }, hoverformat: panel.x_title === 'seconds' ? '.2f' : ',d',
@@ -160,7 +162,7 @@ function makeCharts(plot, panels) {
         ...line, domain: y, anchor: 'x' + suffix(i), rangemode: panel.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
       };
       figure.annotations.push({
-        text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>, ' + unit, showarrow: false, xref: 'paper', yref: 'paper',
+        text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>' + (unit ? ', ' + unit : ''), showarrow: false, xref: 'paper', yref: 'paper',
         x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: 4, xshift: -4, font: { size: 12 },
       });
       const legend = { orientation: 'h', x: x[1], y: y[1], xanchor: 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
@@ -169,8 +171,6 @@ function makeCharts(plot, panels) {
     });
     return figure;
   }
-
-  const escapeText = text => text.replace(/[<>&]/g, '');
 
   async function paint(force) {
     if (!dirty || painting || document.hidden || !element.offsetParent) return;

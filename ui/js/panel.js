@@ -144,6 +144,7 @@ function clock() {
 find('.td-copy').addEventListener('click', copyLink);
 new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 new ResizeObserver(() => charts.touch()).observe(element);
+element.classList.add('td-live');
 element.bench = { get lanes() { return lanes; }, get head() { return head; } };
 watch('value', () => { if ((props.value || '') !== run) open(props.value); });
 charts.start().then(() => { open(props.value); clock(); });

@@ -1,0 +1,133 @@
+"""Helpers of many tests: a request in one line, a worker spoken to directly, waiting with a limit."""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backend import hardware
+from backend.arms import make_config
+from backend.config import Workload
+from backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
+from backend.models import resolve
+from backend.plan import Plan
+from backend.records import ArmRequest, Request
+from backend.rules import check
+from backend.workers import Died, Inbox, WorkerProcess
+
+SENTENCE = "One day, Pip found a red ball in the garden."
+E = TypeVar("E")
+
+
+def wait_for(claim: Callable[[], object], limit_s: float = 30, what: str = "it") -> float:
+    """Wait until `claim` is true; returns the seconds that took."""
+    begin_s = time.monotonic()
+    while not claim():
+        assert time.monotonic() - begin_s < limit_s, f"waited {limit_s} s for {what}"
+        time.sleep(0.002)
+    return time.monotonic() - begin_s
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended; a zombie that nobody has collected yet counts as ended."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return state in "ZX"
+
+
+def group(pgid: int) -> list[int]:
+    """Living members of a process group."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if fields[0] not in "ZX" and int(fields[2]) == pgid:
+                found.append(int(entry.name))
+    return found
+
+
+def request(*arms: Mapping[str, str], model: str = "pocket", **work: Any) -> Request:
+    """A run of one arm (A) or two (A, B), by their choices."""
+    named = [ArmRequest(name, dict(choices)) for name, choices in zip("AB", arms or ({},), strict=False)]
+    return Request(model, named, Workload(**{"prompt": SENTENCE, "max_new_tokens": 8, "ignore_eos": True} | work))
+
+
+def plan_of(model: str = "pocket", **choices: str) -> Plan:
+    """The plan that the rules make of these choices on this machine."""
+    workload = Workload(prompt=SENTENCE)
+    return check(make_config(model, choices), resolve(model), hardware.machine(), workload).plan
+
+
+class Talk:
+    """A real worker process, spoken to as the engine does."""
+
+    def __init__(self) -> None:
+        self.inbox: Inbox = Inbox()
+        self.worker = WorkerProcess(self.inbox)
+        self.ready = self.until(Ready)[-1]
+
+    def send(self, command: Command) -> None:
+        self.worker.send(command)
+
+    def next(self, limit_s: float = 60) -> Event | Died:
+        body = self.inbox.get(timeout=limit_s).body
+        assert not isinstance(body, type(None))
+        return body  # type: ignore[return-value]
+
+    def until(self, *kinds: type, limit_s: float = 60) -> list[Any]:
+        """All that comes, up to and with the first of these kinds."""
+        seen: list[Any] = []
+        while not seen or not isinstance(seen[-1], kinds):
+            seen.append(self.next(limit_s))
+            assert not isinstance(seen[-1], Died) or Died in kinds, seen[-1]
+        return seen
+
+    def load(self, plan: Plan) -> Loaded | Failed:
+        self.send(Load(plan))
+        answer = self.until(Loaded, Failed)[-1]
+        assert isinstance(answer, Loaded | Failed)
+        return answer
+
+    def begin(self, plan: Plan, **more: Any) -> None:
+        """Send a Generate without waiting for anything."""
+        work: dict[str, Any] = {
+            "prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 8, "batch_size": 1, "temperature": 0.0,
+            "seed": 0, "ignore_eos": True, "warmup": True,
+        }  # fmt: skip
+        self.send(Generate(plan=plan, **work | more))
+
+    def generate(self, plan: Plan, **more: Any) -> list[Any]:
+        """Load, run, and return all events of the run up to Finished or Failed."""
+        loaded = self.load(plan)
+        assert isinstance(loaded, Loaded), loaded
+        self.begin(plan, **more)
+        return self.until(Finished, Failed, limit_s=300)
+
+    def end(self) -> None:
+        self.worker.end()
+
+
+def only(events: list[Any], kind: type[E]) -> list[E]:
+    """The events of one kind, in order."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def column(events: list[Any], name: str) -> list[Any]:
+    """One column of all Tokens events, joined."""
+    return [value for event in only(events, Tokens) for value in getattr(event, name)]
+
+
+def sitecustomize(folder: Path, code: str) -> None:
+    """Make every Python process started with PYTHONPATH=folder run `code` first."""
+    (folder / "sitecustomize.py").write_text(code)
+
+
+def with_path(folder: Path) -> str:
+    """PYTHONPATH with a folder in front."""
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
