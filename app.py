@@ -16,12 +16,17 @@ from pathlib import Path
 from typing import NoReturn
 
 DEFAULT_PORT = 7860
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_UPLOAD = "1kb"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve. `auth`: (user, password), or None: everybody may."""
+    """How to serve.
+
+    auth         (user, password), or None: everybody may
+    local_paths  whether a visitor may name folders of this machine as models: not where strangers can come in
+    """
 
     host: str
     port: int
@@ -29,6 +34,7 @@ class Options:
     share: bool
     models_dir: Path | None
     history: Path
+    local_paths: bool
 
 
 class _Parser(argparse.ArgumentParser):
@@ -69,7 +75,9 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     models_dir = Path(given.models_dir).expanduser() if given.models_dir else None
     if models_dir is not None and not models_dir.is_dir():
         refuse(f"The models folder {str(models_dir)!r} does not exist. Make it, or leave --models-dir out.")
-    return Options(given.host, int(given.port), _login(given.auth), given.share, models_dir, Path(given.history).expanduser())
+    auth = _login(given.auth)
+    private = not hosted and (auth is not None or (not given.share and given.host in LOOPBACK))
+    return Options(given.host, int(given.port), auth, given.share, models_dir, Path(given.history).expanduser(), private)
 
 
 def _login(text: str | None) -> tuple[str, str] | None:
@@ -111,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    bench = Bench(options.history, options.models_dir)
+    bench = Bench(options.history, options.models_dir, options.local_paths)
     demo = build(bench)
     try:
         demo.launch(

@@ -37,7 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # no text of a model can break an ASCII terminal
     try:
         options = _parser().parse_args(arguments)
-        return int(options.act(options))
+        code = int(options.act(options))
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a reader that has gone away is no traceback
+        return code
     except InputError as error:
         print(f"tokendyno: {redact(str(error))}", file=sys.stderr)
         return BAD_INPUT
@@ -155,7 +158,7 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
                 _say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
         stopped = _follow(bench, run)
         result = document(run, predicted_series(run, options.models_dir, checked))
-        if options.json != "-" and not run.bad_input:
+        if options.json != "-" and any(lane.t_s for lane in run.lanes.values()):
             print(table(run))
         write_json(options.json, result)
         if stopped:

@@ -62,7 +62,10 @@ class Workload:
         if not self.prompt.strip() and not self.prompt_tokens:
             raise InputError("The prompt is empty. Write some text to continue, or ask for a synthetic prompt "
                              "with a number of prompt tokens (--prompt-tokens).")  # fmt: skip
-        size_bytes = len(self.prompt.encode("utf-8", "replace"))
+        try:
+            size_bytes = len(self.prompt.encode())
+        except UnicodeEncodeError:
+            raise InputError("The prompt holds bytes that are not UTF-8 text. Save or type it as UTF-8.") from None
         if size_bytes > MAX_PROMPT_BYTES:
             raise InputError(f"The prompt has {size_bytes:,} bytes; at most {MAX_PROMPT_BYTES:,} are taken. "
                              "Shorten it.")  # fmt: skip

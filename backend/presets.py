@@ -43,7 +43,7 @@ def read_toml(path: Path, kind: type[T]) -> T:
     """A TOML file as `kind`; an InputError names the file and what is wrong in it."""
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind, strict=True)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"{path.name} in {path.parent} cannot be used: {error}. Correct or remove it.") from error
 
 

@@ -35,6 +35,9 @@ def _first(db: sqlite3.Connection) -> None:
 MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first]
 """Step i brings a file from version i to i + 1. Steps are added at the end and never changed."""
 
+WAIT_S = 10.0
+"""How long a lock that another process holds is waited for."""
+
 
 class Store:
     """Implements `backend.runs.Keeper`. `path` None keeps the history in memory only."""
@@ -147,8 +150,7 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         assert self.path is not None
-        db = sqlite3.connect(self.path, timeout=10, isolation_level=None, check_same_thread=False)
-        db.execute("PRAGMA busy_timeout = 10000")
+        db = sqlite3.connect(self.path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
         db.execute("PRAGMA synchronous = NORMAL")
         return db
 
@@ -227,7 +229,7 @@ def _unwritable(path: Path, why: str) -> InputError:
 
 def _use_wal(db: sqlite3.Connection) -> None:
     """Switch to a write-ahead log. The switch needs the file alone and does not wait by itself."""
-    deadline_s = time.monotonic() + 10
+    deadline_s = time.monotonic() + WAIT_S
     while True:
         try:
             db.execute("PRAGMA journal_mode = WAL")

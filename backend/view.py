@@ -158,7 +158,7 @@ def tiles(s: Summary, memory_label: str, batch_size: int, repeats: int) -> list[
     def of_bytes(value: int | None) -> tuple[str, str] | None:
         return None if value is None else bytes_text(value)
 
-    spread = "" if s.latency_stdev_s is None else f"± {' '.join(seconds_text(s.latency_stdev_s))} (st. dev.)"
+    spread = "" if s.latency_stdev_s is None else f"± {' '.join(seconds_text(s.latency_stdev_s))} st. dev."
     rate = None if s.tokens_per_s is None else (three(s.tokens_per_s), "tok/s")
     batch = ""
     if batch_size > 1 and s.batch_tokens_per_s is not None:
@@ -166,7 +166,7 @@ def tiles(s: Summary, memory_label: str, batch_size: int, repeats: int) -> list[
     kv_note = ""
     if s.kv_bytes is not None and s.kv_predicted_bytes:
         error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes
-        kv_note = "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% against prediction"
+        kv_note = "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
     over = f"over {repeats} repeats" if repeats > 1 else ""
     return [
         tile("ttft", "Time to first token", of_s(s.ttft_s), over and f"median {over}"),

@@ -55,7 +55,8 @@ def group(pgid: int) -> list[int]:
 def request(*arms: Mapping[str, str], model: str = "pocket", **work: Any) -> Request:
     """A run of one arm (A) or two (A, B), by their choices."""
     named = [ArmRequest(name, dict(choices)) for name, choices in zip("AB", arms or ({},), strict=False)]
-    return Request(model, named, Workload(**{"prompt": SENTENCE, "max_new_tokens": 8, "ignore_eos": True} | work))
+    every: dict[str, Any] = {"prompt": SENTENCE, "max_new_tokens": 8, "ignore_eos": True}
+    return Request(model, named, Workload(**every | work))
 
 
 def plan_of(model: str = "pocket", **choices: str) -> Plan:
@@ -67,10 +68,10 @@ def plan_of(model: str = "pocket", **choices: str) -> Plan:
 class Talk:
     """A real worker process, spoken to as the engine does."""
 
-    def __init__(self) -> None:
+    def __init__(self, wait: bool = True) -> None:
         self.inbox: Inbox = Inbox()
         self.worker = WorkerProcess(self.inbox)
-        self.ready = self.until(Ready)[-1]
+        self.ready = self.until(Ready)[-1] if wait else None
 
     def send(self, command: Command) -> None:
         self.worker.send(command)

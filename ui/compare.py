@@ -26,8 +26,7 @@ IDLE, BUSY = (True, False), (False, True)
 
 def compare_page(bench: Bench) -> None:
     """Build the page inside the current Blocks."""
-    work, run_button, stop_button = _work_row()
-    facts = words("facts", classes="td-facts")
+    work, run_button, stop_button, facts = _work_row()
     with gr.Row(elem_id="arms", equal_height=False):
         arms = [controls.arm_controls(name, preset) for name, preset in zip(form.ARMS, PRESETS, strict=True)]
     same = words("same", role="status", classes="td-same")
@@ -37,7 +36,7 @@ def compare_page(bench: Bench) -> None:
     page.wire()
 
 
-def _work_row() -> tuple[WorkControls, gr.Button, gr.Button]:
+def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
     first = prompts()[0]
     with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
         model = controls.model_control()
@@ -46,6 +45,7 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button]:
         tokens = controls.number_control("New tokens", first.max_new_tokens, "max-new-tokens")
         run_button = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
         stop_button = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
+    facts = words("facts", classes="td-facts")
     with gr.Accordion("More: batch, sampling, repeats, synthetic prompt", open=False, elem_id="more"):  # noqa: SIM117
         with gr.Row(elem_classes=["td-work"]):
             batch = controls.number_control("Batch size", 1, "batch-size")
@@ -65,7 +65,7 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button]:
 
     preset.input(choose_prompt, preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos],
                  show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
-    return work, run_button, stop_button
+    return work, run_button, stop_button, facts
 
 
 class _Page:
@@ -115,7 +115,7 @@ class _Page:
         updates[self.same] = SAME if chosen[0] == chosen[1] else ""
         try:
             request = form.read_request(values, need_prompt=False)
-            updates[self.facts] = model_line(resolve(request.model, self.bench.models_dir))
+            updates[self.facts] = model_line(resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths))
             room_bytes = hardware.machine().room_bytes
             for arm, checked in zip(self.arms, self.bench.check(request).values(), strict=True):
                 updates[arm.verdicts] = describe(checked, room_bytes)

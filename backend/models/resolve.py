@@ -113,7 +113,7 @@ def _gguf(ref: str, path: Path) -> ModelFacts:
 
 def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> ModelFacts:
     """The architecture of a catalogue model or of a folder, to be filled with random numbers."""
-    entry = find(name)
+    entry = find(clean(name))
     if entry is not None:
         config, where, label = parse_json(entry.config.encode(), entry.name), entry.name, entry.title
     else:

@@ -50,10 +50,10 @@ class Decoder:
         most = _max_positions(self.bench.model.config)
         total = len(ids) + job.max_new_tokens
         if most and total > most:
+            fewer = f" or ask for at most {most - len(ids):,} new tokens" if len(ids) < most else ""
             raise InputError(
                 f"The prompt has {len(ids):,} tokens; with {job.max_new_tokens:,} new ones that is {total:,}, but the "
-                f"model has {most:,} positions. Shorten the prompt or ask for at most {max(0, most - len(ids)):,} "
-                "new tokens."
+                f"model has {most:,} positions. Shorten the prompt{fewer}."
             )
         vocab = self.bench.model.get_input_embeddings().weight.shape[0]
         if max(ids) >= vocab:

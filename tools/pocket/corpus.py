@@ -1,7 +1,7 @@
 """Sample stories from the teacher, clean them, and keep the ones it finds most likely.
 
-    python -m tools.pocket.corpus sample --teacher FOLDER --out raw.jsonl --seconds 240
-    python -m tools.pocket.corpus select --raw raw.jsonl --out stories.jsonl --keep 150000
+python -m tools.pocket.corpus sample --teacher FOLDER --out raw.jsonl --seconds 240
+python -m tools.pocket.corpus select --raw raw.jsonl --out stories.jsonl --keep 150000
 """
 
 import argparse

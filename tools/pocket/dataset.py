@@ -2,32 +2,35 @@
 
     python -m tools.pocket.dataset --teacher stories.jsonl --out FOLDER --grammar 600000
 
-A stream never tells two stories of the same hero in a row: with the end of a story the model learns to think of
-somebody else, and long texts do not come round to their beginning.
+In a stream the plots take turns, so that with the end of a story the model learns to think of something else, and
+long texts do not come round to their beginning.
 """
 
 import argparse
 import json
 import random
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from tokenizers import Tokenizer
 
 from tools.pocket import tokenizer as bpe
 from tools.pocket.clean import words
-from tools.pocket.grammar import BOYS, GIRLS, story
+from tools.pocket.grammar import ALL_PLOTS, story
 
 SEED = 20_261
 HELD = 1_000  # stories of each kind that no training step sees
 RARE = 8  # a story of the teacher with a word that fewer stories use is dropped
 BARE_END = 0.3  # share of stories whose end token is left out: the blank line alone may start the next one
-NAMES = re.compile(r"\b(?:" + "|".join(GIRLS + BOYS) + r")\b")
+MIN_WORDS = 80  # the teacher's shorter stories end before they begin
+PLOT_IDS = {plot: index for index, plot in enumerate(ALL_PLOTS)}
+Told = dict[str, int]  # story -> plot
 Ints = NDArray[np.int64]
 
 
@@ -38,64 +41,69 @@ class Stories:
     flat: NDArray[np.uint16]
     starts: Ints
     lengths: Ints
-    heroes: Ints
+    plots: Ints
 
     def save(self, path: Path) -> None:
-        """Write one compressed file."""
-        np.savez_compressed(path, flat=self.flat, lengths=self.lengths, heroes=self.heroes)
+        """Write one file."""
+        np.savez(path, flat=self.flat, lengths=self.lengths, plots=self.plots)
 
 
 def load(path: Path) -> Stories:
     """Read what `save` wrote."""
     with np.load(path) as file:
         lengths = file["lengths"].astype(np.int64)
-        return Stories(file["flat"], np.cumsum(lengths) - lengths, lengths, file["heroes"].astype(np.int64))
+        return Stories(file["flat"], np.cumsum(lengths) - lengths, lengths, file["plots"].astype(np.int64))
 
 
-def tell(block: int) -> list[str]:
-    """Tell a block of stories from the grammar; negative blocks are the held-out ones."""
+def tell(block: int) -> list[tuple[str, str]]:
+    """Tell a block of stories from the grammar; block -1 is the held-out one."""
     rng = random.Random(SEED * 1_000_003 + block)
     return [story(rng) for _ in range(HELD)]
 
 
-def grammar(count: int) -> tuple[list[str], list[str]]:
+def grammar(count: int) -> tuple[Told, Told]:
     """Give held-out and training stories without doubles."""
-    held = list(dict.fromkeys(tell(-1)))
+    held = {text: PLOT_IDS[plot] for plot, text in tell(-1)}
     with ProcessPoolExecutor() as pool:
-        told = [text for block in pool.map(tell, range(count // HELD), chunksize=4) for text in block]
-    unique = dict.fromkeys(told)
+        blocks = pool.map(tell, range(count // HELD), chunksize=4)
+        told = {text: PLOT_IDS[plot] for block in blocks for plot, text in block}
     for text in held:
-        unique.pop(text, None)
-    return held, list(unique)
+        told.pop(text, None)
+    return held, told
 
 
-def sampled(path: Path) -> tuple[list[str], list[str]]:
-    """Read the teacher's stories without those that use rare words, the held-out ones first."""
+def sampled(path: Path) -> tuple[Told, Told]:
+    """Read the teacher's stories without short ones and rare words, the held-out ones first; two plots of their own."""
     texts: list[str] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     counts = Counter(word for text in texts for word in set(words(text)))
-    texts = [text for text in texts if min(counts[word] for word in words(text)) >= RARE]
-    return texts[:HELD], texts[HELD:]
+    split = [(text, words(text)) for text in texts]
+    good = [text for text, found in split if len(found) >= MIN_WORDS and min(counts[word] for word in found) >= RARE]
+    plots = {text: len(PLOT_IDS) + index % 2 for index, text in enumerate(good)}
+    return {text: plots[text] for text in good[:HELD]}, {text: plots[text] for text in good[HELD:]}
 
 
-def encode(tokenizer: bpe.Tokenizer, texts: Sequence[str]) -> Stories:
+def encode(tokenizer: Tokenizer, told: Told, repeat: int = 1) -> Stories:
     """Encode stories: text, blank line, end token."""
-    encoded = [found.ids + [0] for found in tokenizer.encode_batch_fast([text + "\n\n" for text in texts])]
+    encoded = [[*found.ids, 0] for found in tokenizer.encode_batch_fast([text + "\n\n" for text in told])] * repeat
     lengths = np.array([len(ids) for ids in encoded], dtype=np.int64)
     flat = np.fromiter((token for ids in encoded for token in ids), dtype=np.uint16, count=int(lengths.sum()))
-    places = {name: index for index, name in enumerate(GIRLS + BOYS)}
-    found = (NAMES.search(text) for text in texts)
-    heroes = np.array([places[match.group()] if match else 0 for match in found], dtype=np.int64)
-    return Stories(flat, np.cumsum(lengths) - lengths, lengths, heroes)
+    return Stories(flat, np.cumsum(lengths) - lengths, lengths, np.array([*told.values()] * repeat, dtype=np.int64))
+
+
+def both(one: Stories, two: Stories) -> Stories:
+    """Put two sets of stories together."""
+    lengths = np.concatenate((one.lengths, two.lengths))
+    flat, plots = np.concatenate((one.flat, two.flat)), np.concatenate((one.plots, two.plots))
+    return Stories(flat, np.cumsum(lengths) - lengths, lengths, plots)
 
 
 def stream(stories: Stories, rng: np.random.Generator) -> tuple[NDArray[np.uint16], Ints]:
-    """Order the stories of one epoch, heroes taking turns, and give the tokens and where each story starts."""
+    """Order the stories of one epoch, plots taking turns, and give the tokens and where each story starts."""
     count = len(stories.lengths)
     shuffled = rng.permutation(count)
-    by_hero = shuffled[np.argsort(stories.heroes[shuffled], kind="stable")]
-    heroes = stories.heroes[by_hero]
-    first = np.searchsorted(heroes, heroes)
-    order = by_hero[np.lexsort((rng.random(count), np.arange(count) - first))]
+    by_plot = shuffled[np.argsort(stories.plots[shuffled], kind="stable")]
+    plots = stories.plots[by_plot]
+    order = by_plot[np.lexsort((rng.random(count), np.arange(count) - np.searchsorted(plots, plots)))]
     lengths = stories.lengths[order] - (rng.random(count) < BARE_END)
     starts = np.cumsum(lengths) - lengths
     index = np.repeat(stories.starts[order] - starts, lengths) + np.arange(int(lengths.sum()))
@@ -120,20 +128,20 @@ def main() -> None:
     parser.add_argument("--teacher", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--grammar", type=int, default=600_000)
-    parser.add_argument("--repeat", type=int, default=2, help="times the teacher's stories come in an epoch")
+    parser.add_argument("--repeat", type=int, default=1, help="times the teacher's stories come in an epoch")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     held_told, told = grammar(args.grammar)
     held_sampled, given = sampled(args.teacher)
-    tokenizer = bpe.train(told[:40_000] + given[:40_000])
+    tokenizer = bpe.train([*islice(told, 40_000), *islice(given, 20_000)])
     bpe.save(tokenizer, args.out)
-    encode(tokenizer, told + given * args.repeat).save(args.out / "train.npz")
+    train = both(encode(tokenizer, told), encode(tokenizer, given, args.repeat))
+    train.save(args.out / "train.npz")
     for name, texts in {"told": held_told, "sampled": held_sampled}.items():
         encode(tokenizer, texts).save(args.out / f"held_{name}.npz")
         lines = "".join(json.dumps(text) + "\n" for text in texts)
         (args.out / f"held_{name}.jsonl").write_text(lines, encoding="utf-8")
-    size = int(load(args.out / "train.npz").lengths.sum())
-    print(f"told {len(told)} sampled {len(given)} tokens an epoch {size}")
+    print(f"told {len(told)} sampled {len(given)} tokens an epoch {len(train.flat)}")
 
 
 if __name__ == "__main__":

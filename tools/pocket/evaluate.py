@@ -1,3 +1,4 @@
+# mypy: disable-error-code="misc, untyped-decorator"
 """Measure the shipped model on a CPU: perplexity, variety, loops, what quantization costs, load time and speed.
 
     python -m tools.pocket.evaluate --model presets/models/pocket --mxfp4 presets/models/pocket-mxfp4 \\
@@ -6,8 +7,10 @@
 
 import argparse
 import json
+import logging
 import math
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -118,7 +121,10 @@ def evaluate(folder: Path, mxfp4: Path | None, held: dict[str, list[str]]) -> di
 
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     ids = {kind: packed(tokenizer, texts) for kind, texts in held.items()}
-    result: dict[str, Any] = {"held_out_tokens": {kind: len(found) for kind, found in ids.items()}, "perplexity": {}}
+    result: dict[str, Any] = {
+        "held_out_tokens": {kind: len(found) for kind, found in ids.items()},
+        "perplexity": {},
+    }
     for name, make in variants(folder, mxfp4).items():
         start = time.perf_counter()
         model = make()
@@ -159,6 +165,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     torch.set_num_threads(2)
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", message="MatMul8bitLt")
     held: dict[str, list[str]] = {}
     for line in args.held.read_text(encoding="utf-8").splitlines():
         kind, text = json.loads(line)

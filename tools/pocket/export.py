@@ -1,6 +1,6 @@
 """Write the checkpoints that the app ships: bf16, and the same weights with experts in MXFP4.
 
-    python -m tools.pocket.export --weights FOLDER/weights.safetensors --tokenizer FOLDER --out presets/models
+python -m tools.pocket.export --weights FOLDER/weights.safetensors --tokenizer FOLDER --out presets/models
 """
 
 import argparse
@@ -18,7 +18,12 @@ from tools.pocket.mxfp4 import quantize
 
 LIMIT_BYTES = 10_000_000
 EXPERTS = ("gate_up_proj", "down_proj")
-KEPT = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]  # as gpt-oss does
+KEPT = [
+    "model.layers.*.self_attn",
+    "model.layers.*.mlp.router",
+    "model.embed_tokens",
+    "lm_head",
+]  # as gpt-oss does
 GENERATION = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 1}
 
 
@@ -78,7 +83,12 @@ def main() -> None:
     settings = config(Shape())
     write(args.out / "pocket", weights, settings, args.tokenizer)
     method = {"quant_method": "mxfp4", "modules_to_not_convert": KEPT}
-    write(args.out / "pocket-mxfp4", as_mxfp4(weights), settings | {"quantization_config": method}, args.tokenizer)
+    write(
+        args.out / "pocket-mxfp4",
+        as_mxfp4(weights),
+        settings | {"quantization_config": method},
+        args.tokenizer,
+    )
 
 
 if __name__ == "__main__":

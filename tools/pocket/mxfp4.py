@@ -39,7 +39,7 @@ def _round(blocks: Tensor, power: Tensor) -> Tensor:
     scaled = blocks / 2.0**power
     grid = torch.tensor(MAGNITUDES)
     middles = (grid[1:] + grid[:-1]) / 2
-    size = torch.bucketize(scaled.abs(), middles)
+    size = torch.bucketize(scaled.abs().contiguous(), middles)
     return (size + 8 * (scaled < 0)).to(torch.uint8)
 
 

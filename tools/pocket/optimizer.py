@@ -1,3 +1,4 @@
+# mypy: disable-error-code="misc, untyped-decorator"
 """Muon for the matrices and AdamW for the rest, because orthogonal steps need fewer tokens at this size.
 
 Muon (Jordan et al., 2024, https://kellerjordan.github.io/posts/muon/) replaces a matrix's momentum by the nearest
@@ -33,7 +34,7 @@ class Muon(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "momentum": momentum, "decay": decay})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
+    def step(self, closure: None = None) -> None:
         """Take one step."""
         for group in self.param_groups:
             shapes: dict[tuple[int, ...], list[nn.Parameter]] = {}

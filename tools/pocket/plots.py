@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Hand-written beats of simple stories: the spine that a small teacher cannot give.
 
 A plot is a list of beats, a beat is a list of ways to tell it, and a slot in braces is filled once a story, so that
@@ -15,6 +16,26 @@ INTRO = (
     "{n} the {k} was very {f}. {He} lived {p}.",
     "Far away, {p}, lived {a} named {n}.",
     "Do you know {n}? {n} is {a}, and this is {his} story.",
+    "One day, {a} named {n} went [for a walk by the river|to the park|to the beach|into the forest].",
+    "One day, {a} went to the [beach|park|market|forest|lake]. {His} name was {n}.",
+    "{n} was {a} who lived {p}.",
+    "{n} was {a}.",
+    "{n} the {k} lived {p}. {He} was very {f}.",
+    "Once upon a time, {p}, there lived {a} named {n}.",
+    "Once upon a time, in a [small village|big forest|little town|far land], there lived {a}. {His} name was {n}.",
+    "It was a {d} morning. {n} looked out of the window. {He} was {a}.",
+    "It was a {d} day. {n} the {k} was [at home|outside|in the garden|still in bed].",
+    "{n} and {m} were best friends. {n} was {a}, and {m} was {b}.",
+    "This is a story about {n}, {a}.",
+    "The {k} was very {f}. {His} name was {n}, and {he} lived {p}.",
+    "The {f} {k} was called {n}. {He} lived {p}.",
+    "There was once {a}. {He} was called {n}.",
+    "{n} the {k} was [always|often|sometimes] {f}.",
+    "It was a {d} day, and {n} the {k} was [happy|bored|in a good mood|hungry].",
+    '"Good morning!" said {n} the {k}. {He} lived {p}.',
+    '"Where are you going?" asked {n} the {k}. "[To the lake|Home|To school]," said {m}, {b}.',
+    '"What a {d} day!" said {n}, {a} who lived {p}.',
+    "Today, {n} the {k} got up very early.",
 )
 DAY = (
     "One day,",
@@ -93,7 +114,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             '"Thank you, {m}," said {n}. "You are a good friend."',
             '{n} was so happy. "We can play with it together," {he} said.',
-            '{n} let {m} hold the {t} all the way home.',
+            "{n} let {m} hold the {t} all the way home.",
         ),
     ),
     "dark": (
@@ -145,7 +166,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             '"That is all right," said {m}. They sat down in the sun, and {n} shared everything.',
             '{m} smiled. "Thank you for saying sorry," {m_he} said. Then they played together all day.',
-            '{m} was not angry. {m_He} had brought some {food2}, and they shared that too.',
+            "{m} was not angry. {m_He} had brought some {food2}, and they shared that too.",
         ),
         (
             '"It is better with two," said {n}.',
@@ -167,7 +188,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         (
             "{n} was afraid. {He} hid behind the door and did not say a word.",
             '"Who did this?" everyone asked. {n} looked at the floor. "It was the wind," {he} said.',
-            '{n} wanted to run away. {His} face was hot and {his} heart beat fast.',
+            "{n} wanted to run away. {His} face was hot and {his} heart beat fast.",
         ),
         (
             "But that night {n} could not sleep. {He} knew that {he} had to tell the truth.",
@@ -271,7 +292,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "seed": (
         (
             "{n} found a little seed on the ground. It was brown and very small.",
-            "An old farmer gave {n} a seed. \"Take good care of it,\" he said.",
+            'An old farmer gave {n} a seed. "Take good care of it," he said.',
             "{n} wanted to have a garden, but {he} had only one seed.",
         ),
         (
@@ -341,7 +362,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         (
             '"I see a cave," said {n}. "We can wait there." They ran as fast as they could.',
-            "They saw a light. It was the house of an old {k2}. \"Come in, come in,\" said the old {k2}.",
+            'They saw a light. It was the house of an old {k2}. "Come in, come in," said the old {k2}.',
             "They sat under a big tree and held a blanket over their heads.",
         ),
         (
@@ -361,7 +382,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         (
             '{day} {he} climbed a very tall tree. But then {he} looked down. "Oh dear," said {n}. "How do I get down?"',
-            '{day} {he} put {his} head into a jar, and it was stuck. {He} pulled and pulled, but it did not come off.',
+            "{day} {he} put {his} head into a jar, and it was stuck. {He} pulled and pulled, but it did not come off.",
             "{day} {he} fell into a deep hole. The walls were too high to climb.",
         ),
         (
@@ -396,11 +417,11 @@ PLOTS: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         (
             '"You can count sheep," said {m}. {n} counted one sheep, two sheep, three sheep.',
-            '{m} told {him} a story about a little {c} boat that sailed to the moon.',
+            "{m} told {him} a story about a little {c} boat that sailed to the moon.",
             "{m} sang a quiet song about the wind and the sea.",
         ),
         (
-            'When {m} was done, {n} did not answer. {n} was fast asleep.',
+            "When {m} was done, {n} did not answer. {n} was fast asleep.",
             "Soon {his} eyes were small, and {he} was warm and sleepy.",
         ),
     ),

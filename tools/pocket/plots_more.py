@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """More hand-written plots, and side remarks that fit between the beats of any plot; see `plots.py`."""
 
 PLOTS_MORE: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -64,7 +65,7 @@ PLOTS_MORE: dict[str, tuple[tuple[str, ...], ...]] = {
             "{n} was the smallest of all.",
         ),
         (
-            "{day} the others [built a bridge|carried stones|picked apples]. {n} wanted to help. \"Go and play,\" they said.",
+            '{day} the others [built a bridge|carried stones|picked apples]. {n} wanted to help. "Go and play," they said.',
             "{day} the key of the [big door|village gate|school] fell into a [small hole|crack in the wall]. Nobody could reach it.",
         ),
         (
@@ -186,7 +187,7 @@ PLOTS_MORE: dict[str, tuple[tuple[str, ...], ...]] = {
         ),
         (
             '"You made me well," said {m}. "That is what friends are for," said {n}.',
-            "Then {n} said, \"Achoo!\" Now {n} had to stay in bed, and {m} brought the soup.",
+            'Then {n} said, "Achoo!" Now {n} had to stay in bed, and {m} brought the soup.',
         ),
     ),
     "fight": (

@@ -1,3 +1,5 @@
+# ruff: noqa: SIM905
+# mypy: disable-error-code="misc, untyped-decorator"
 """Sample from the teacher at large batch: a bare Llama decode loop that is limited by memory traffic, not by Python.
 
 `generate` of transformers spends most of a step outside the model at batch sizes in the thousands. Four choices make
@@ -18,11 +20,11 @@ from torch import Tensor
 GGUF_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 RARE_FROM = 26_000  # BPE merges are ordered by frequency: later ids are rare words
 ALLOWED = re.compile(r"""^(?: ?[A-Z]?[a-z]+| ?[AI]|[.,!?;]+| ?"|[.,!?]"|' ?|'(?:s|t|re|ve|m|ll|d)|-|\n\n?| )$""")
-WORN = " special adventure adventures journey community lesson valuable unique various importance challenges".split()
+WORN = ("special adventure adventures journey community lesson valuable unique various importance challenges").split()
 STOP = (
-    "the a an and to of in on at for with was were is are be been it its he she they them his her him their i you we my me "
-    "us our your that this there then so but as if when what who how had has have did do does not no one up out all said s t "
-    "re ve m ll d from into by very could would can will"
+    "the a an and to of in on at for with was were is are be been it its he she they them his her him their "
+    "i you we my me us our your that this there then so but as if when what who how had has have did do does "
+    "not no one up out all said s t re ve m ll d from into by very could would can will"
 ).split()
 
 
@@ -170,9 +172,9 @@ class Teacher:
             wide_key, wide_value = (part.repeat_interleave(3, dim=1) for part in (key, value))
             mixed = F.scaled_dot_product_attention(rotate(query, cos, sin), wide_key, wide_value, is_causal=True)
             flat = mixed.transpose(1, 2).reshape(batch * length, 576)
-            x = after_attention(
-                x.reshape(-1, 576), flat, layer.out, layer.norm2, layer.gate_up, layer.down
-            ).view(batch, length, 576)
+            x = after_attention(x.reshape(-1, 576), flat, layer.out, layer.norm2, layer.gate_up, layer.down).view(
+                batch, length, 576
+            )
         return x[:, -1]
 
     @torch.inference_mode()

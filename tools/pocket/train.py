@@ -1,3 +1,4 @@
+# mypy: disable-error-code="misc, untyped-decorator"
 """Train the model from scratch in one short run.
 
     python -m tools.pocket.train --data FOLDER --out FOLDER --seconds 600
@@ -90,7 +91,7 @@ class Trainer:
         self.loss = torch.compile(self.model.loss, dynamic=False) if device == "cuda" else self.model.loss
         for length in (recipe.short, recipe.long) if device == "cuda" else ():
             for window in (shape.sliding_window, None):
-                self.model.model.layers[0].self_attn.attend.mask(length, window)  # type: ignore[union-attr, operator]
+                self.model.model.layers[0].self_attn.attend.mask(length, window)
 
     def step(self, ids: Tensor, share: float) -> Tensor:
         """Take one step; `share` scales the learning rates."""
@@ -115,8 +116,9 @@ class Trainer:
                 param.copy_(mean)
 
     def save(self, path: Path) -> None:
-        """Write the weights in float32."""
-        save_file({name: param.detach().contiguous().cpu() for name, param in self.model.named_parameters()}, path)
+        """Write the weights as they ship, in bfloat16."""
+        named = self.model.named_parameters()
+        save_file({name: param.detach().to(torch.bfloat16).contiguous().cpu() for name, param in named}, path)
 
 
 def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, device: str, shape: Shape) -> None:
@@ -148,7 +150,8 @@ def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, devic
             planned = max(200, int(seconds / (each * (1 + 0.25 * recipe.long_share))))
             print(f"steps planned {planned}, {each * 1000:.1f} ms a step", flush=True)
         if step % 20 == 0:
-            log.append((step, step * recipe.tokens_a_step, round(time.time() - start, 2), round(float(loss), 4)))
+            seconds_now = round(time.time() - start, 2)
+            log.append((step, step * recipe.tokens_a_step, seconds_now, round(float(loss), 4)))
         if step % 200 == 0:
             print(f"step {step} s {time.time() - start:.0f} loss {float(loss):.4f}", flush=True)
         if step % 2000 == 0:
@@ -165,7 +168,12 @@ def run(data: Path, out: Path, recipe: Recipe, seconds: float, steps: int, devic
         for kind, found in held.items()
         for length in (recipe.short, recipe.long)
     }
-    facts = {"steps": step, "tokens": step * recipe.tokens_a_step, "seconds": round(spent, 1), "held_out_loss": losses}
+    facts: dict[str, object] = {
+        "steps": step,
+        "tokens": step * recipe.tokens_a_step,
+        "seconds": round(spent, 1),
+    }
+    facts["held_out_loss"] = losses
     (out / "training.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
     print(facts, {kind: round(math.exp(loss), 3) for kind, loss in losses.items()}, flush=True)
 
@@ -184,7 +192,8 @@ def main() -> None:
     recipe, shape, device = Recipe(lr=args.lr, muon_lr=args.muon_lr), Shape(), "cuda"
     if args.tiny:
         recipe = Recipe(args.lr, args.muon_lr, tokens_a_step=512, short=64, long=128, warmup=5)
-        shape, device = Shape(hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2), "cpu"
+        shape = Shape(hidden_size=64, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2)
+        device = "cpu"
     run(args.data, args.out, recipe, args.seconds, args.steps, device, shape)
 
 

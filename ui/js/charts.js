@@ -11,7 +11,8 @@ const FIGURE_OPTIONS = {
 
 function makeCharts(plot, panels) {
   let run = '', head = null, lanes = [], revision = 0, hidden = new Set(), units = [];
-  let dirty = true, painting = false, notBefore = 0, share = 0.6, leastMs = 0, mostMs = 400, ended = false;
+  let dirty = true, painting = false, notBefore = 0, rest = 0.6, leastMs = 0, mostMs = 400, ended = false;
+  const took = [];
 
   function reset(newRun) {
     run = newRun; head = null; lanes = []; units = panels.map(() => null); hidden = new Set(); ended = false; dirty = true;
@@ -60,6 +61,12 @@ function makeCharts(plot, panels) {
     return most;
   }
 
+  function smallest(panel) {
+    let least = Infinity;
+    for (const trace of panel.traces) for (const lane of lanes) for (const value of lane[trace.column] || []) if (value < least) least = value;
+    return least < Infinity ? least : 0;
+  }
+
   // Bytes are shown in the unit that suits the largest value; it stays while a user looks at a part.
   function unitOf(i, most) {
     if (panels[i].unit !== 'bytes') return { unit: panels[i].unit, scale: 1 };
@@ -105,12 +112,12 @@ function makeCharts(plot, panels) {
       const at = (shared || visiblePlaces(i, measured, [l])).filter(place => place < column.length);
       put(trace, l, at.map(toX), at.map(place => column[place] * factor));
     }
-    out.push(extent(panel, i, axes, most * scale));
+    out.push(extent(panel, axes, most * scale, scale));
     return out.concat(legendOf(panel, i, axes, kinds));
   }
 
   // An invisible line that holds the axes where the run will end: they do not creep while values stream in.
-  function extent(panel, i, axes, most) {
+  function extent(panel, axes, most, scale) {
     const at = panel.traces[0].at, prompt = Math.max(0, ...head.arms.map(arm => arm.prompt_tokens));
     const tokens = ended ? Math.max(...lanes.map(lane => lane.t.length)) : head.max_new_tokens;
     const offset = at === 'length' ? prompt : 0;
@@ -120,7 +127,8 @@ function makeCharts(plot, panels) {
       const step = 10 ** Math.floor(Math.log10(Math.max(1, last)));
       x = [0, ended ? last : Math.ceil((last + step / 10) / step) * step];
     }
-    const y = panel.from_zero ? [0, 0] : [most * (1 - panel.min_span), most * (1 + panel.min_span / 10)];
+    const least = panel.from_zero ? 0 : smallest(panel) * scale, room = panel.min_span * most;
+    const y = [least - room / 4, Math.max(most, least + 3 * room / 4)];
     return { ...axes, x, y, line: { width: 0 }, hoverinfo: 'skip', showlegend: false, meta: { panel: panel.key, extent: true } };
   }
 
@@ -167,7 +175,7 @@ function makeCharts(plot, panels) {
       });
       const legend = { orientation: 'h', x: x[1], y: y[1], xanchor: 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       if (!i) figure.legend = legend;
-      else if (panel.traces.some(trace => trace.kind)) figure.legend2 = legend;
+      else if (panel.traces.some(trace => trace.kind)) figure.legend2 = stacked ? { ...legend, y: y[0] + 0.005 } : legend;
     });
     return figure;
   }
@@ -184,9 +192,10 @@ function makeCharts(plot, panels) {
       painting = false;
     }
     requestAnimationFrame(() => setTimeout(() => {
-      const tookMs = performance.now() - begin;
-      notBefore = performance.now() + Math.max(leastMs, Math.min(mostMs, tookMs * share));
-      if (window.tokendynoProbe) window.tokendynoProbe.painted(shown, tookMs);
+      took.push(performance.now() - begin);
+      if (took.length > 5) took.shift();
+      notBefore = performance.now() + Math.max(leastMs, Math.min(mostMs, Math.min(...took) * rest));
+      if (window.tokendynoProbe) window.tokendynoProbe.painted(shown, took[took.length - 1]);
     }, 0));
   }
 
@@ -211,7 +220,8 @@ function makeCharts(plot, panels) {
     take(newHead, newLanes) { head = newHead; lanes = newLanes; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
     touch() { dirty = true; },
-    // Part of the time that painting may take: a paint of t ms is followed by at least t * rest ms of rest.
-    pace(rest, least, most) { share = rest; leastMs = least; mostMs = most; },
+    // A paint that takes t ms is followed by t * rest ms of rest, within limits. Of the latest paints the quickest
+    // counts: the others waited for a core.
+    pace(newRest, least, most) { rest = newRest; leastMs = least; mostMs = most; },
   };
 }

@@ -23,16 +23,23 @@ function makeLedger(box) {
     }
     head.append(top);
     const axes = [...new Set(rows.map(row => row.axis))];
-    for (const axis of axes) for (const row of rows.filter(one => one.axis === axis)) body.append(line(row));
+    for (const axis of axes) {
+      const group = rows.filter(row => row.axis === axis);
+      group.forEach((row, i) => body.append(line(row, i ? 0 : group.length)));
+    }
     table.append(head, body);
     box.append(table);
   }
 
-  function line(row) {
+  function line(row, span) {
     const tr = el('tr', row.status);
-    const axis = el('th', '', row.axis);
-    axis.scope = 'row';
-    tr.append(axis, el('td', 'arm-' + row.arm.toLowerCase()));
+    if (span) {
+      const axis = el('th', '', row.axis);
+      axis.scope = 'rowgroup';
+      axis.rowSpan = span;
+      tr.append(axis);
+    }
+    tr.append(el('td', 'arm-' + row.arm.toLowerCase()));
     tr.lastChild.append(el('span', 'td-arm', row.arm));
     for (const key of ['requested', 'planned', 'effective']) tr.append(el('td', '', row[key]));
     tr.append(el('td', 'td-status', LEDGER_WORDS[row.status] || row.status));

@@ -1,17 +1,20 @@
-// Tiles: one for each figure, with a line for each arm.
+// Tiles: one for each figure, with a line for each arm; what is noted of both alike stands once, below.
 function makeTiles(box) {
   let cells = new Map();
 
   function take(arms) {
     const keys = arms[0].tiles.map(tile => tile.key).join() + arms.length;
     if (box.dataset.keys !== keys) build(arms, keys);
-    arms.forEach(arm => arm.tiles.forEach(tile => {
-      const cell = cells.get(arm.name + tile.key);
-      if (!cell) return;
-      say(cell.value, tile.value);
-      say(cell.unit, tile.unit);
-      say(cell.note, tile.note);
-    }));
+    arms[0].tiles.forEach((first, i) => {
+      const common = arms.every(arm => arm.tiles[i].note === first.note) ? first.note : '';
+      say(cells.get(first.key), common);
+      for (const arm of arms) {
+        const cell = cells.get(arm.name + first.key), tile = arm.tiles[i];
+        say(cell.value, tile.value);
+        say(cell.unit, tile.unit);
+        say(cell.note, common ? '' : tile.note);
+      }
+    });
   }
 
   function build(arms, keys) {
@@ -29,6 +32,9 @@ function makeTiles(box) {
         card.append(line);
         cells.set(arm.name + tile.key, cell);
       }
+      const foot = el('small', 'td-foot', '');
+      card.append(foot);
+      cells.set(tile.key, foot);
       box.append(card);
     }
   }

@@ -1,0 +1,100 @@
+"""An arm is a value whose id never moves; a workload refuses nonsense when it is built."""
+
+import dataclasses
+import math
+from typing import Any
+
+import pytest
+
+from backend.config import MAX_BATCH_SIZE, MAX_NEW_TOKENS, MAX_PROMPT_BYTES, MAX_REPEATS, Config, Workload
+from backend.errors import InputError, unknown
+
+
+def test_an_id_is_the_same_in_every_version_and_process() -> None:
+    assert Config("pocket").id == "4fb46e88b4a9"
+    assert Config("pocket", (("cache", "static"), ("compile", "default"))).id == "0585f828715d"
+
+
+def test_an_id_differs_when_anything_does() -> None:
+    configs = [
+        Config("pocket"),
+        Config("gpt2"),
+        Config("pocket", (("cache", "static"),)),
+        Config("pocket", (("cache", "unwindowed"),)),
+        Config("pocket", (("compile", "static"),)),
+        Config("pocket,cache", (("static", ""),)),
+        Config('pocket", [["cache', ()),
+    ]
+    assert len({config.id for config in configs}) == len(configs)
+
+
+def test_a_config_is_frozen_and_hashable() -> None:
+    config = Config("pocket", (("cache", "static"),))
+    assert {config: 1}[Config("pocket", (("cache", "static"),))] == 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.model = "gpt2"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        {"prompt": "x"},
+        {"prompt": "x", "max_new_tokens": 1},
+        {"prompt": "x", "max_new_tokens": MAX_NEW_TOKENS},
+        {"prompt": "x", "batch_size": MAX_BATCH_SIZE},
+        {"prompt": "x", "repeats": MAX_REPEATS},
+        {"prompt": "x", "temperature": 10.0},
+        {"prompt": "x", "seed": 2**63 - 1},
+        {"prompt": "x" * MAX_PROMPT_BYTES},
+        {"prompt_tokens": 5},
+        {"prompt": "\x00 is a character too"},
+        {"prompt": "ein Bär 🐻"},
+    ],
+)
+def test_takes(work: dict[str, Any]) -> None:
+    made = Workload(**work)
+    assert all(getattr(made, name) == value for name, value in work.items())
+
+
+@pytest.mark.parametrize(
+    ("work", "says"),
+    [
+        ({}, "The prompt is empty. Write some text"),
+        ({"prompt": " \n\t"}, "The prompt is empty"),
+        ({"prompt": "x", "max_new_tokens": 0}, "max_new_tokens is 0; give a whole number from 1 to 32,768."),
+        ({"prompt": "x", "max_new_tokens": MAX_NEW_TOKENS + 1}, "max_new_tokens is 32769"),
+        ({"prompt": "x", "max_new_tokens": -1}, "max_new_tokens is -1"),
+        ({"prompt": "x", "batch_size": 0}, "batch_size is 0"),
+        ({"prompt": "x", "batch_size": MAX_BATCH_SIZE + 1}, "batch_size is 1025"),
+        ({"prompt": "x", "repeats": 0}, "repeats is 0"),
+        ({"prompt": "x", "repeats": MAX_REPEATS + 1}, "repeats is 51"),
+        ({"prompt_tokens": -1}, "prompt_tokens is -1"),
+        ({"prompt_tokens": 1_000_001}, "prompt_tokens is 1000001"),
+        ({"prompt": "x", "seed": -1}, "seed is -1"),
+        ({"prompt": "x", "seed": 2**63}, "seed is"),
+        ({"prompt": "x", "temperature": -0.1}, "temperature is -0.1; give 0 (greedy) to 10."),
+        ({"prompt": "x", "temperature": 10.1}, "temperature is 10.1"),
+        ({"prompt": "x", "temperature": math.nan}, "temperature is nan"),
+        ({"prompt": "x", "temperature": math.inf}, "temperature is inf"),
+        ({"prompt": "é" * (MAX_PROMPT_BYTES // 2 + 1)}, "The prompt has 1,048,578 bytes; at most 1,048,576"),
+        ({"prompt": "\udcff"}, "not UTF-8"),
+    ],
+)
+def test_refuses(work: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        Workload(**work)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "hint"),
+    [
+        ("atention", ["attention", "cache"], " Did you mean 'attention'?"),
+        ("CACHE", ["attention", "cache"], " Did you mean 'cache'?"),
+        ("mistral", ["Mistral-7B-v0.1", "gpt2"], " Did you mean 'Mistral-7B-v0.1'?"),
+        ("QWEN3", ["Qwen3-0.6B", "gpt2"], " Did you mean 'Qwen3-0.6B'?"),
+        ("zzz", ["attention", "cache"], ""),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_valid_one(name: str, valid: list[str], hint: str) -> None:
+    assert str(unknown("thing", name, valid)) == f"Unknown thing {name!r}.{hint} Valid: {', '.join(sorted(valid))}."

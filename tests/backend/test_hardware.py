@@ -1,0 +1,161 @@
+"""The machine as NVML, psutil and the control group tell it; what cannot be told is said, never 0."""
+
+import contextlib
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from backend import hardware
+from tests.facts import CPU, GIB, H200
+
+
+class Memory(NamedTuple):
+    total: int
+    free: int
+
+
+class FakeNvml:
+    """Two GPUs, or what it is told to fail with."""
+
+    def __init__(self, count: int = 2, as_bytes: bool = False, error: Exception | None = None) -> None:
+        self.count, self.as_bytes, self.error = count, as_bytes, error
+
+    def nvmlDeviceGetCount(self) -> int:
+        if self.error is not None:
+            raise self.error
+        return self.count
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Memory:
+        return Memory(140 * GIB, (139 - handle) * GIB)
+
+    def nvmlDeviceGetName(self, handle: int) -> str | bytes:
+        name = f"NVIDIA H200 no. {handle}"
+        return name.encode() if self.as_bytes else name
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> list[int]:
+        return [9, 0]
+
+    def nvmlSystemGetDriverVersion(self) -> str:
+        return "575.1"
+
+
+@pytest.fixture
+def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Callable[..., hardware.Machine]:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("TOKENDYNO_DEVICE", raising=False)
+
+    def look(torch: str = "2.13.0+cu130", **more: Any) -> hardware.Machine:
+        @contextlib.contextmanager
+        def nvml() -> Iterator[object]:
+            yield FakeNvml(**more)
+
+        monkeypatch.setattr(hardware, "nvml", nvml)
+        monkeypatch.setattr(hardware, "_version", lambda name: torch)
+        return hardware.machine()
+
+    return look
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_gpus_are_read_whole(with_nvml: Callable[..., hardware.Machine], as_bytes: bool) -> None:
+    machine = with_nvml(as_bytes=as_bytes)
+    assert [gpu.name for gpu in machine.gpus] == ["NVIDIA H200 no. 0", "NVIDIA H200 no. 1"]
+    assert (machine.device, machine.driver, machine.gpu_problem) == ("cuda", "575.1", "")
+    assert machine.gpus[0].capability == (9, 0)
+    assert machine.room_bytes == 139 * GIB
+
+
+@pytest.mark.parametrize(
+    ("visible", "indexes"),
+    [("1", [1]), ("1,0", [1, 0]), ("0", [0]), ("GPU-123", [0, 1]), ("7", [0, 1])],
+)
+def test_the_first_gpu_is_the_one_that_torch_will_take(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, visible: str, indexes: list[int]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert [gpu.index for gpu in with_nvml().gpus] == indexes
+
+
+@pytest.mark.parametrize("value", ["", "-1"])
+def test_hidden_gpus_are_not_used(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    machine = with_nvml()
+    assert (machine.device, machine.gpu_problem) == ("cpu", "hidden by CUDA_VISIBLE_DEVICES")
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"error": RuntimeError("Driver/library version mismatch")}, "NVML says RuntimeError: Driver/library version"),
+        ({"error": ImportError("no pynvml")}, "NVML says ImportError"),
+        ({"count": 0}, "NVML sees no GPU"),
+        ({"torch": "2.13.0+cpu"}, "the installed torch is a build for CPUs"),
+    ],
+)
+def test_without_a_usable_gpu_it_says_why(
+    with_nvml: Callable[..., hardware.Machine], more: dict[str, Any], problem: str
+) -> None:
+    machine = with_nvml(**more)
+    assert machine.device == "cpu"
+    assert problem in machine.gpu_problem
+    assert machine.describe()["gpu"] == machine.gpu_problem
+
+
+def test_switched_off_by_the_user(with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENDYNO_DEVICE", "cpu")
+    assert with_nvml().device == "cpu"
+
+
+def test_this_machine_has_what_every_machine_has() -> None:
+    machine = hardware.machine()
+    assert machine.cpu
+    assert machine.cores >= 1
+    assert 0 < machine.free_bytes <= machine.memory_bytes
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "stat", "free"),
+    [
+        ("max", 5 * GIB, f"inactive_file {GIB}\n", None),
+        (str(4 * GIB), GIB, "anon 5\n", 3 * GIB),
+        (str(4 * GIB), 3 * GIB, f"anon 5\ninactive_file {2 * GIB}\nactive_file 7\n", 3 * GIB),
+        (str(4 * GIB), 5 * GIB, "", 0),
+        ("nonsense", 0, "", None),
+    ],
+)
+def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
+    monkeypatch: pytest.MonkeyPatch, limit: str, used: int, stat: str, free: int | None
+) -> None:
+    class Info(NamedTuple):
+        total: int = 64 * GIB
+        available: int = 60 * GIB
+
+    files = {"max": limit, "current": str(used), "stat": stat}
+    monkeypatch.setattr(hardware.psutil, "virtual_memory", Info)
+    monkeypatch.setattr(
+        hardware, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
+    )
+    total, found = hardware._memory()
+    assert found == (60 * GIB if free is None else free)
+    assert total == (64 * GIB if free is None else 4 * GIB)
+
+
+@pytest.mark.parametrize(("machine", "gpu"), [(CPU, "none here"), (H200, None)])
+def test_a_description_is_text_alone(machine: hardware.Machine, gpu: str | None) -> None:
+    facts = machine.describe()
+    assert all(isinstance(value, str) and value for value in facts.values())
+    assert facts.get("gpu") == gpu
+    assert ("gpu0" in facts) is (gpu is None)
+
+
+def test_versions_name_what_is_installed_and_leave_out_what_is_not() -> None:
+    found = hardware.versions()
+    assert {"python", "torch", "transformers"} <= set(found)
+    assert all(found.values())

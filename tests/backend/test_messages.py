@@ -1,0 +1,99 @@
+"""Messages survive the wire one line each; what is not known is an error, never half read."""
+
+import msgspec
+import pytest
+
+from backend.messages import (
+    Cancel,
+    Command,
+    Event,
+    Evidence,
+    Failed,
+    Finding,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Progress,
+    Ready,
+    Samples,
+    Shutdown,
+    Started,
+    Tokens,
+    decode_command,
+    decode_event,
+    encode,
+)
+from backend.plan import LoadPlan, ModelSource, Plan
+
+PLAN = Plan(LoadPlan(ModelSource("random", config_json='{"a": "\\n"}')))
+COMMANDS: list[Command] = [
+    Load(PLAN, 5),
+    Generate(PLAN, "line one\nline two \x00 🐻", 0, 8, 1, 0.5, 2**63 - 1, True, False),
+    Cancel(),
+    Shutdown(),
+]
+EVENTS: list[Event] = [
+    Ready(1, 0.5, {"torch": "2.13"}),
+    Progress("load", "step", 1.5, 0.25, "half\nway"),
+    Loaded(10, 5, True),
+    Started(3, 2, 8, ["a note"]),
+    Tokens(0, [0.1], [0.1], [1], [2], [3], [4], "</script>\n\u2028"),
+    Samples([0.1], [7]),
+    Finished("eos", "text", 0.1, 0.2, 5, "RSS", "clock", [Finding("cache", "static", "proof")], {"x": 1.0}),
+    Failed("run", "it broke", "mend it", "Traceback", True, False),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda c: type(c).__name__)
+def test_a_command_is_one_line_and_comes_back(command: Command) -> None:
+    line = encode(command)
+    assert b"\n" not in line
+    assert decode_command(line) == command
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda e: type(e).__name__)
+def test_an_event_is_one_line_and_comes_back(event: Event) -> None:
+    line = encode(event)
+    assert b"\n" not in line
+    assert decode_event(line) == event
+
+
+def test_every_message_is_in_these_tables() -> None:
+    assert {type(c) for c in COMMANDS} == set(Command.__args__)
+    assert {type(e) for e in EVENTS} == set(Event.__args__)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{}",
+        b"a library printed this",
+        b'{"type":"nobody"}',
+        b'{"type":"cancel","more":1}',
+        b'{"type":"samples","t_s":[0.1]}',
+        b'{"type":"samples","t_s":["0.1"],"memory_bytes":[1]}',
+        encode(EVENTS[4])[:-5],
+    ],
+)
+def test_what_is_torn_or_foreign_is_refused(line: bytes) -> None:
+    for decode in (decode_command, decode_event):
+        if not (decode is decode_event and line == b'{"type":"cancel","more":1}'):
+            with pytest.raises(msgspec.MsgspecError):
+                decode(line)
+
+
+@pytest.mark.parametrize(
+    ("requested", "planned", "effective", "status"),
+    [
+        ("static", "static", "static", "proved"),
+        ("auto", "sdpa", "sdpa", "proved"),
+        ("sdpa", "eager", "eager", "fallback"),
+        ("sdpa", "sdpa", "eager", "failed"),
+        ("sdpa", "eager", "sdpa", "failed"),
+        ("auto", "sdpa", "unknown", "failed"),
+    ],
+)
+def test_a_row_of_the_ledger_is_green_amber_or_red(requested: str, planned: str, effective: str, status: str) -> None:
+    assert Evidence("attention", requested, planned, effective, "seen").status == status

@@ -1,0 +1,165 @@
+"""The rules: what falls back, what is blocked and how that is settled, what is only remarked."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.arms import make_config
+from backend.config import Workload
+from backend.errors import InputError
+from backend.optimizations import axes
+from backend.plan import LoadPlan, Plan
+from backend.records import Verdict
+from backend.rules import Checked, check, prompt_tokens
+from tests.facts import CPU, GIB, H200, MACHINES, NAMES, facts
+
+SHORT = Workload(prompt="Once upon a time", max_new_tokens=32)
+
+
+def judge(model: str = "pocket", machine: Any = CPU, workload: Workload = SHORT, **choices: str) -> Checked:
+    return check(make_config(model, choices), facts(model), machine, workload)
+
+
+def of(checked: Checked, axis: str) -> list[Verdict]:
+    return [verdict for verdict in checked.verdicts if verdict.axis == axis]
+
+
+@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_an_arm_of_defaults_runs_as_transformers_does_it_without_a_remark(model: str, machine: str) -> None:
+    free = replace(MACHINES[machine], free_bytes=1 << 60)
+    checked = check(make_config(model, {}), facts(model), free, SHORT)
+    assert checked.verdicts == ()
+    assert checked.plan == Plan(LoadPlan(facts(model).source, device=free.device))
+    assert set(checked.requested) == set(checked.planned) == {axis.name for axis in axes()}
+
+
+@pytest.mark.parametrize("model", ["pocket", "random:gpt-oss-20b"])
+def test_sdpa_falls_back_to_eager_where_there_are_sinks_and_the_request_stays(model: str) -> None:
+    checked = judge(model, attention="sdpa")
+    (verdict,) = of(checked, "attention")
+    assert (verdict.level, verdict.becomes, verdict.fix) == ("fallback", "eager", {"attention": "eager"})
+    assert "sinks" in verdict.reason
+    assert (checked.requested["attention"], checked.planned["attention"]) == ("sdpa", "eager")
+    assert checked.plan.load.attention is None
+    checked.require_runnable()
+
+
+@pytest.mark.parametrize("model", ["random:gpt2", "random:Mistral-7B-v0.1", "random:Gemma-3-1b"])
+def test_sdpa_stays_where_there_are_none(model: str) -> None:
+    checked = judge(model, attention="sdpa")
+    assert of(checked, "attention") == []
+    assert checked.planned["attention"] == "sdpa"
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
+@pytest.mark.parametrize("cache", ["dynamic", "unwindowed"])
+def test_compile_is_blocked_without_a_static_cache_and_its_fix_settles_it(mode: str, cache: str) -> None:
+    checked = judge(compile=mode, cache=cache)
+    (blocked,) = checked.blocked
+    assert (blocked.axis, blocked.fix) == ("compile", {"cache": "static"})
+    with pytest.raises(InputError, match=r"Set cache=static\.$"):
+        checked.require_runnable()
+    assert judge(**{"compile": mode, "cache": cache, **blocked.fix}).blocked == ()
+
+
+def test_compile_off_is_never_blocked() -> None:
+    assert not any(judge(cache=cache).blocked for cache in ("dynamic", "unwindowed", "static"))
+
+
+@pytest.mark.parametrize(
+    ("choices", "model", "machine", "level"),
+    [
+        ({"dtype": "float16"}, "pocket", CPU, "note"),
+        ({"dtype": "float16"}, "random:gpt2", CPU, None),
+        ({"cache": "unwindowed"}, "random:gpt2", CPU, "note"),
+        ({"cache": "unwindowed"}, "pocket", CPU, None),
+        ({"cache": "static", "compile": "reduce-overhead"}, "pocket", CPU, "note"),
+        ({"cache": "static", "compile": "reduce-overhead"}, "pocket", H200, None),
+        ({"cache": "static", "compile": "max-autotune"}, "pocket", CPU, "note"),
+        ({"cache": "static", "compile": "default"}, "pocket", CPU, None),
+        ({"cache": "static", "compile": "max-autotune-no-cudagraphs"}, "pocket", CPU, None),
+        ({"attention": "eager"}, "pocket", CPU, None),
+    ],
+)
+def test_remarks_stand_beside_what_leaves_alone(
+    choices: dict[str, str], model: str, machine: Any, level: str | None
+) -> None:
+    checked = judge(model, machine, **choices)
+    assert [verdict.level for verdict in checked.verdicts] == ([level] if level else [])
+    assert all(checked.planned[axis] == choice for axis, choice in choices.items())
+    checked.require_runnable()
+
+
+def test_a_model_that_cannot_fit_is_refused_with_both_figures() -> None:
+    checked = judge("random:gpt-oss-120b")
+    (verdict,) = checked.blocked
+    assert f"{checked.memory.total:,} bytes" in verdict.reason
+    assert f"{CPU.room_bytes:,} bytes" in verdict.reason
+    assert "smaller model" in verdict.reason
+    assert checked.memory.weights > 200 * GIB
+
+
+@pytest.mark.parametrize(("spare_bytes", "runs"), [(0, True), (-1, False)])
+def test_the_last_byte_counts(spare_bytes: int, runs: bool) -> None:
+    need = judge("random:gpt2").memory.total
+    machine = replace(CPU, free_bytes=need + spare_bytes)
+    assert (judge("random:gpt2", machine).blocked == ()) is runs
+    held = check(make_config("random:gpt2", {}), facts("random:gpt2"), machine, SHORT, held_bytes=1)
+    assert held.blocked == ()
+
+
+def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
+    full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=1 << 20),))
+    assert "GPU memory" in judge("pocket", full).blocked[0].reason
+    assert judge("pocket", replace(H200, free_bytes=0)).blocked == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "work", "says"),
+    [
+        ("bert-base-uncased", {}, "is an encoder"),
+        ("random:bert-base-uncased", {}, "is an encoder"),
+        ("pocket", {"prompt_tokens": 4000, "max_new_tokens": 97}, "make 4,097, but Pocket, 5M has 4,096 positions"),
+        ("pocket", {"prompt": "x", "max_new_tokens": 4096}, "4,096 new tokens do not fit behind a prompt"),
+        ("random:gpt2", {"prompt_tokens": 1000, "max_new_tokens": 25}, "has 1,024 positions"),
+    ],
+)
+def test_what_no_choice_can_settle_is_blocked(model: str, work: dict[str, Any], says: str) -> None:
+    checked = judge(model, workload=Workload(**{"prompt": "x", **work}))
+    assert [(v.axis, says in v.reason) for v in checked.blocked] == [("model", True)]
+
+
+@pytest.mark.parametrize(
+    ("model", "work"),
+    [
+        ("pocket", {"prompt_tokens": 4000, "max_new_tokens": 96}),
+        ("pocket", {"prompt": "x", "max_new_tokens": 4095}),
+        ("random:gpt2", {"prompt_tokens": 1000, "max_new_tokens": 24}),
+    ],
+)
+def test_the_last_position_may_be_used(model: str, work: dict[str, Any]) -> None:
+    assert judge(model, workload=Workload(**work)).blocked == ()
+
+
+def test_every_verdict_of_every_choice_has_a_sentence_a_source_and_a_fix_that_helps() -> None:
+    for model in NAMES:
+        for axis in axes():
+            for choice in axis.choices:
+                for verdict in judge(model, **{axis.name: choice.name}).verdicts:
+                    if verdict.axis == "model":
+                        continue
+                    assert verdict.reason.endswith("."), verdict
+                    assert verdict.source, verdict
+                    if verdict.level in ("blocked", "fallback"):
+                        settled = judge(model, **{axis.name: choice.name, **verdict.fix})
+                        assert verdict.reason not in [v.reason for v in settled.verdicts], verdict
+
+
+@pytest.mark.parametrize(
+    ("work", "tokens"),
+    [({"prompt_tokens": 7}, 7), ({"prompt": "x"}, 1), ({"prompt": "seven b" * 5}, 10), ({"prompt": "é" * 35}, 20)],
+)
+def test_the_estimated_length_of_a_prompt(work: dict[str, Any], tokens: int) -> None:
+    assert prompt_tokens(Workload(**work)) == tokens

@@ -1,0 +1,200 @@
+"""Every axis's proof, on real tiny models: true for what is on, false for what is off."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.arms import make_config
+from backend.config import Workload
+from backend.hardware import machine
+from backend.messages import Event, Finding, Finished, Generate, Progress, Started
+from backend.models import resolve
+from backend.optimizations import Seen, axes
+from backend.plan import Plan
+from backend.rules import check
+from tests.helpers import SENTENCE, plan_of
+
+torch = pytest.importorskip("torch")
+
+SHAPE: dict[str, Any] = {
+    "vocab_size": 300, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 256, "bos_token_id": 0, "eos_token_id": 1,
+    "pad_token_id": 2, "dtype": "float32",
+}  # fmt: skip
+MODELS: dict[str, dict[str, Any]] = {
+    "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"]},
+    "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 16},
+}
+
+
+class Recorder:
+    """An outbox that keeps its events here, and may act when one comes."""
+
+    def __new__(cls) -> Any:
+        from backend.worker.outbox import Outbox
+
+        class Kept(Outbox):
+            def __init__(self) -> None:
+                super().__init__(os.open(os.devnull, os.O_WRONLY))
+                self.events: list[Event] = []
+                self.act: Any = lambda event: None
+
+            def send(self, event: Event) -> None:
+                self.events.append(event)
+                self.act(event)
+                super().send(event)
+
+        return Kept()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import json
+
+    base = tmp_path_factory.mktemp("models")
+    for name, more in MODELS.items():
+        (base / name).mkdir()
+        (base / name / "config.json").write_text(json.dumps(SHAPE | more))
+    return base
+
+
+@pytest.fixture
+def decoders() -> Iterator[dict[str, Any]]:
+    """Decoders by load key, so that one test's arms share what a worker would share."""
+    yield {}
+    torch._dynamo.reset()
+
+
+def run(decoders: dict[str, Any], model: str, act: Any = None, length: int = 24, **choices: str) -> tuple[Plan, Any]:
+    """Do in this process what a worker does; returns the plan and the recorder of its events."""
+    from backend.worker.decode import Decoder
+    from backend.worker.loader import load
+
+    plan = check(make_config(model, choices), resolve(model), machine(), Workload(prompt=SENTENCE)).plan
+    if plan.load_key not in decoders:
+        outbox = Recorder()
+        decoders[plan.load_key] = Decoder(load(plan.load, outbox), outbox)
+    decoder = decoders[plan.load_key]
+    decoder.outbox.events.clear()
+    decoder.outbox.act = act or (lambda event: None)
+    decoder.run(Generate(plan, SENTENCE, 8, length, 1, 0.0, 0, True, True))
+    return plan, decoder
+
+
+def found(decoder: Any) -> dict[str, Finding]:
+    (finished,) = (event for event in decoder.outbox.events if isinstance(event, Finished))
+    return {finding.axis: finding for finding in finished.findings}
+
+
+def only_true(axis_name: str, decoder: Any, cache: Any, plan: Plan, before: Any = None) -> str:
+    """The one choice that an axis's `verify` says yes to, of all that it has."""
+    axis = next(axis for axis in axes() if axis.name == axis_name)
+    yes = [c.name for c in axis.choices if axis.verify(c.name, Seen(decoder.bench.model, cache, plan, before))]
+    assert len(yes) == 1, yes
+    return yes[0]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32"])
+def test_dtype_is_verified_for_the_dtype_of_the_weights_and_for_no_other(
+    dtype: str, folder: Path, decoders: dict[str, Any]
+) -> None:
+    plan, decoder = run(decoders, f"random:{folder / 'llama'}", dtype=dtype)
+    assert found(decoder)["dtype"].effective == dtype
+    assert only_true("dtype", decoder, None, plan) == dtype
+    decoder.bench.model.to(torch.float64)
+    assert found(decoder)["dtype"].effective == dtype  # the record of the run stays
+    axis = next(axis for axis in axes() if axis.name == "dtype")
+    assert not any(axis.verify(c.name, Seen(decoder.bench.model, None, plan)) for c in axis.choices)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_attention_is_verified_by_what_was_dispatched(
+    attention: str, folder: Path, decoders: dict[str, Any]
+) -> None:
+    plan, decoder = run(decoders, f"random:{folder / 'llama'}", attention=attention)
+    assert found(decoder)["attention"].effective == attention
+    assert only_true("attention", decoder, None, plan) == attention
+    other = {"eager": "sdpa", "sdpa": "eager"}[attention]
+    decoder.bench.model.set_attn_implementation(other)
+    assert only_true("attention", decoder, None, plan) == other, "the plan was believed, not the model"
+
+
+def test_sdpa_on_a_model_with_sinks_is_found_to_be_eager(decoders: dict[str, Any]) -> None:
+    _, decoder = run(decoders, "pocket", attention="sdpa")
+    assert found(decoder)["attention"].effective == "eager"
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "unwindowed", "static"])
+def test_cache_is_verified_by_the_layers_that_were_filled(cache: str, folder: Path, decoders: dict[str, Any]) -> None:
+    from transformers import DynamicCache, StaticCache
+
+    plan, decoder = run(decoders, f"random:{folder / 'mistral'}", cache=cache)
+    assert found(decoder)["cache"].effective == cache
+    config = decoder.bench.model.config
+    made = {
+        "dynamic": DynamicCache(config=config), "unwindowed": DynamicCache(),
+        "static": StaticCache(config=config, max_cache_len=16),
+    }  # fmt: skip
+    for kind, filled in made.items():
+        decoder.bench.model(torch.tensor([[1, 2, 3]]), past_key_values=filled)
+        assert only_true("cache", decoder, filled, plan) == kind, "the plan was believed, not the cache"
+
+
+def test_compile_is_found_off_when_nothing_was_compiled(folder: Path, decoders: dict[str, Any]) -> None:
+    _, decoder = run(decoders, f"random:{folder / 'llama'}", cache="static")
+    assert found(decoder)["compile"].effective == "off"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_compile_is_found_on_then_off_then_on_again_in_one_process(folder: Path, decoders: dict[str, Any]) -> None:
+    """The worker keeps the model between such runs, and with it the compiled call."""
+    name = f"random:{folder / 'llama'}"
+    told = []
+    for compile_mode in ("default", "off", "default"):
+        _, decoder = run(decoders, name, cache="static", compile=compile_mode)
+        told.append(found(decoder)["compile"])
+    assert [finding.effective for finding in told] == ["default", "off", "default"], told
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(
+    folder: Path, decoders: dict[str, Any]
+) -> None:
+    """Its warm-up went past the window of 16, in a phase of its own called compile."""
+    from torch._dynamo.utils import counters
+
+    graphs: dict[str, int] = {}
+
+    def look(event: Event) -> None:
+        if isinstance(event, Started | Finished):
+            graphs[type(event).__name__] = counters["stats"]["unique_graphs"]
+
+    _, decoder = run(decoders, f"random:{folder / 'mistral'}", look, 40, cache="static", compile="default")
+    assert graphs["Started"] == graphs["Finished"] > 0
+    phases = [p.phase for p in decoder.outbox.events if isinstance(p, Progress) and p.state == "begin"]
+    assert phases == ["compile", "warmup", "run"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_compiled_greedy_text_is_that_of_the_plain_run(folder: Path, decoders: dict[str, Any]) -> None:
+    name = f"random:{folder / 'mistral'}"
+    texts = []
+    for choices in ({"cache": "static"}, {"cache": "static", "compile": "default"}, {}):
+        _, decoder = run(decoders, name, length=40, **choices)
+        texts.append(next(e.text for e in decoder.outbox.events if isinstance(e, Finished)))
+    assert texts[0] == texts[1] == texts[2]
+
+
+def test_a_probe_that_fails_is_told_as_unknown_and_the_others_are_asked_all_the_same() -> None:
+    from backend.worker.evidence import find_all
+
+    findings = find_all(Seen(object(), None, plan_of()), {})
+    assert [f.axis for f in findings] == [axis.name for axis in axes()]
+    assert {f.effective for f in findings if f.axis != "compile"} == {"unknown"}
+    assert all("probe failed" in f.proof for f in findings if f.effective == "unknown")

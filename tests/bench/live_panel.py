@@ -1,0 +1,90 @@
+"""From token to pixel: `python -m tests.bench.live_panel [--tokens 4000] [--done 0] [--rate 200] [--pace fast|quiet]`.
+
+Two lanes at a steady rate go through a real run log, page and browser. Printed: milliseconds from the moment at
+which a token existed to the frame whose charts show it, paints a second, lost tokens, the server's share of a
+core. `--done 12000 --tokens 16000` begins with 12,000 tokens a lane, for the cost at length.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from tests.bench.watched import free_port
+from tests.browser.chromium import chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+PROBE = """
+window.tokendynoProbe = {
+  shown: [0, 0], ms: [], paints: [], arrivals: 0,
+  arrived() { this.arrivals++; },
+  painted(upto, tookMs) {
+    this.paints.push(tookMs);
+    const now = performance.timeOrigin + performance.now(), panel = document.querySelector('.td-live').bench;
+    if (!window.begins) return;
+    upto.forEach((n, lane) => {
+      for (let i = this.shown[lane]; i < n; i++) this.ms.push(now - 1000 * (window.begins[lane] + panel.lanes[lane].t[i]));
+      this.shown[lane] = n;
+    });
+  },
+};
+"""
+
+
+def quantile(values: list[float], q: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(q * len(values)))] if values else float("nan")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokens", type=int, default=4000, help="a lane")
+    parser.add_argument("--done", type=int, default=0, help="tokens that are there from the start")
+    parser.add_argument("--rate", type=float, default=200.0, help="tokens a second and lane")
+    parser.add_argument("--pace", choices=("fast", "quiet"), default="fast")
+    options = parser.parse_args()
+    port = free_port()
+    command = [sys.executable, "-m", "tests.bench.lanes", str(port), str(options.tokens), str(options.rate), str(options.done), "cuda"]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert server.stdin is not None and server.stdout is not None
+    try:
+        run_id = server.stdout.readline().strip()
+        with chromium() as browser:
+            page = browser.new_page(viewport={"width": 1366, "height": 768})
+            page.add_init_script(PROBE)
+            page.goto(f"http://127.0.0.1:{port}/?run={run_id}&pace={options.pace}")
+            page.wait_for_function("() => document.querySelector('.td-live')?.bench.head")
+            page.wait_for_timeout(1500)
+            server.stdin.write("\n")
+            server.stdin.flush()
+            begins = dict(map(lambda d: (d["arm"], d["begin_s"]), (json.loads(server.stdout.readline()) for _ in "AB")))
+            page.evaluate("b => { window.begins = b }", [begins["A"], begins["B"]])
+            page.wait_for_timeout(1000)  # a backlog is drawn once, and not counted
+            page.evaluate("() => { tokendynoProbe.ms.length = 0; tokendynoProbe.paints.length = 0; tokendynoProbe.arrivals = 0 }")
+            process = psutil.Process(server.pid)
+            cpu, wall_s = process.cpu_times(), time.perf_counter()
+            page.wait_for_function("n => document.querySelector('.td-live').bench.lanes.every(lane => lane.t.length === n)",
+                                   arg=options.tokens, timeout=600_000, polling=250)  # fmt: skip
+            used, wall_s = process.cpu_times(), time.perf_counter() - wall_s
+            page.wait_for_function("() => document.querySelector('.td-live').dataset.over")
+            seen = page.evaluate("""() => { const p = tokendynoProbe, lanes = document.querySelector('.td-live').bench.lanes;
+                return { ms: p.ms, paints: p.paints, arrivals: p.arrivals, ids: lanes.map(lane => lane.t.length),
+                         chars: lanes.map(lane => lane.text.length) } }""")
+    finally:
+        server.kill()
+        server.wait()
+    share = (used.user + used.system - cpu.user - cpu.system) / wall_s
+    print(f"{options.rate:g} tokens/s a lane, {options.done} to {options.tokens} tokens, pace {options.pace}, {wall_s:.1f} s")
+    print(f"token to pixel: p50 {quantile(seen['ms'], 0.5):.0f} ms, p95 {quantile(seen['ms'], 0.95):.0f} ms, "
+          f"p99 {quantile(seen['ms'], 0.99):.0f} ms of {len(seen['ms'])} tokens")  # fmt: skip
+    print(f"paints: {len(seen['paints']) / wall_s:.1f} a second, median {quantile(seen['paints'], 0.5):.0f} ms each; "
+          f"replies {seen['arrivals'] / wall_s:.1f} a second")  # fmt: skip
+    print(f"tokens lost: {[options.tokens - n for n in seen['ids']]}; characters: {seen['chars']}")
+    print(f"server: {100 * share:.1f}% of a core")
+
+
+if __name__ == "__main__":
+    main()

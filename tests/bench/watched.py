@@ -1,0 +1,256 @@
+"""The cost of being watched: `python -m tests.bench.watched [--model M] [--pairs N] [--tokens N] [--viewer page|none]`.
+
+Tokens a second of arm A through the whole app (app.py, a run submitted through the page in headless Chromium,
+its charts streaming) against a bare script that only calls `generate` with the same weights, dtype, cache,
+prompt, token count, threads and environment. Both stay loaded; they run in turn: bare, app, bare, app, ...
+The time of both is that of the whole `generate` call. One ratio a pair; printed: all, median and spread.
+"""
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from backend.workers import environment
+
+ROOT = Path(__file__).resolve().parents[2]
+PROMPT = "Once upon a time, there was a little fox named Pip."
+
+
+# --- the bare script --------------------------------------------------------------------------------
+
+
+def bare(model_ref: str, tokens: int) -> None:
+    """Body of the other process: load once, then one measured `generate` for every line on standard input."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, GenerationConfig
+
+    from backend.models import resolve
+
+    source = resolve(model_ref).source
+    device = "cuda" if torch.cuda.is_available() and os.environ.get("TOKENDYNO_DEVICE") != "cpu" else "cpu"
+    if source.kind == "random":
+        from backend.worker import noise
+
+        model = noise.random_model(source.config_json, "auto", None, device).eval()
+        tokenizer: Any = noise.byte_tokenizer(model.config.vocab_size)
+    else:
+        path = Path(source.path)
+        gguf = {"gguf_file": path.name} if source.kind == "gguf" else {}
+        folder = path.parent if gguf else path
+        tokenizer = AutoTokenizer.from_pretrained(folder, **gguf)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto", **gguf).to(device).eval()
+    pad = model.generation_config.pad_token_id or tokenizer.pad_token_id or 0
+    model.generation_config = GenerationConfig(pad_token_id=pad)
+    ids = tokenizer(PROMPT, return_tensors="pt")["input_ids"].to(device)
+    sync = torch.cuda.synchronize if device == "cuda" else lambda: None
+
+    def run(count: int) -> float:
+        settings = GenerationConfig(
+            max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=pad, disable_compile=True
+        )
+        cache = DynamicCache(config=model.config)
+        sync()
+        begin_s = time.perf_counter()
+        with torch.inference_mode():
+            out = model.generate(
+                ids, attention_mask=torch.ones_like(ids), past_key_values=cache, generation_config=settings
+            )
+        sync()
+        took_s = time.perf_counter() - begin_s
+        assert out.shape[1] == ids.shape[1] + count
+        return took_s
+
+    run(8)
+    print(json.dumps({"ready": True, "dtype": str(model.dtype), "threads": torch.get_num_threads()}), flush=True)
+    for _ in sys.stdin:
+        print(json.dumps({"wall_s": run(tokens)}), flush=True)
+
+
+@contextmanager
+def bare_process(model: str, tokens: int) -> Iterator[Any]:
+    command = [sys.executable, "-m", "tests.bench.watched", "--bare", "--model", model, "--tokens", str(tokens)]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT)
+    assert process.stdin is not None and process.stdout is not None
+    print("bare script:", process.stdout.readline().strip(), flush=True)
+
+    def run() -> float:
+        assert process.stdin is not None and process.stdout is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        return float(json.loads(process.stdout.readline())["wall_s"])
+
+    try:
+        yield run
+    finally:
+        process.kill()
+        process.wait()
+
+
+# --- the app ----------------------------------------------------------------------------------------
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def app_process(folder: Path) -> Iterator[tuple[str, Path, psutil.Process]]:
+    """(address, history file, process) of an app of its own."""
+    port, history = free_port(), folder / "history.sqlite"
+    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert "ready" in line, f"app.py said {line!r}"
+    try:
+        yield f"http://127.0.0.1:{port}", history, psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+class Page:
+    """The Compare page as a user drives it."""
+
+    def __init__(self, address: str, model: str, tokens: int, watch: bool) -> None:
+        from playwright.sync_api import sync_playwright
+
+        self.watch = watch
+        self._play = sync_playwright().start()
+        found = os.environ.get("CHROMIUM") or next(
+            (path for path in ("/usr/bin/chromium", "/usr/bin/chromium-browser") if Path(path).exists()), None
+        )
+        self._browser = self._play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        self.page = self._browser.new_page(viewport={"width": 1280, "height": 900})
+        self.page.goto(address)
+        self.page.locator("#run").wait_for(timeout=60_000)
+        self.page.wait_for_timeout(1500)
+        if model != "pocket":
+            box = self.page.locator("#model input")
+            box.fill(model)
+            box.press("Enter")
+            box.blur()
+        self.page.locator("#prompt textarea").fill(PROMPT)
+        self.page.locator("#max-new-tokens input").fill(str(tokens))
+        self.page.locator("#max-new-tokens input").blur()
+        self.page.get_by_role("button", name="More").click()
+        self.page.locator("#ignore-eos input").check()
+        self.page.wait_for_timeout(1000)
+
+    def start(self) -> None:
+        self.page.locator("#run").click()
+        if not self.watch:
+            self.page.wait_for_timeout(200)
+            self.page.goto("about:blank")
+
+    def close(self) -> None:
+        self._browser.close()
+        self._play.stop()
+
+
+def last_run(history: Path, after: str | None) -> Any:
+    """The newest run of the app once it has ended and is another than `after`. Read from its history file."""
+    from backend.runs import RunLog
+    from backend.store import Store
+
+    store = Store(history)
+    try:
+        deadline_s = time.monotonic() + 600
+        while time.monotonic() < deadline_s:
+            newest = store.newest()
+            run = RunLog(store).get(newest) if newest and newest != after else None
+            if run is not None and run.ended:
+                assert run.status == "done", run.message
+                return run
+            time.sleep(0.5)
+        raise TimeoutError("the run did not end")
+    finally:
+        store.close()
+
+
+def cpu_s(processes: list[psutil.Process]) -> float:
+    """Processor seconds of these processes so far; one that is gone counts nothing."""
+    total = 0.0
+    for process in processes:
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
+
+
+def browsers() -> list[psutil.Process]:
+    """The browser's processes, started by this one."""
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "chrom" in process.name():
+                found.append(process)
+    return found
+
+
+def load_average() -> str:
+    return Path("/proc/loadavg").read_text().split()[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="pocket", help="as tokendyno takes it; a .gguf path for SmolLM2")
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=400)
+    parser.add_argument("--viewer", choices=("page", "none"), default="page", help="none: the page is left at once")
+    parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.bare:
+        bare(options.model, options.tokens)
+        return
+    ratios, last = [], None
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        app_process(Path(folder)) as (address, history, app),
+        bare_process(options.model, options.tokens) as run_bare,
+    ):
+        for number in range(options.pairs + 1):
+            page = Page(address, options.model, options.tokens, options.viewer == "page")
+            before = load_average()
+            bare_s = run_bare()
+            watching = browsers()
+            begin_s, web_s, browser_s = time.monotonic(), cpu_s([app]), cpu_s(watching)
+            page.start()
+            run = last_run(history, last)
+            took_s = time.monotonic() - begin_s
+            web, browser = (cpu_s([app]) - web_s) / took_s, (cpu_s(watching) - browser_s) / took_s
+            page.close()
+            last, finished = run.id, run.lanes["A"].finished
+            made = len(run.lanes["A"].ids)
+            assert made == options.tokens, f"{made} tokens instead of {options.tokens}"
+            ratio = bare_s / finished.wall_s
+            note = "(first pair: not counted)" if number == 0 else ""
+            print(
+                f"pair {number}: bare {options.tokens / bare_s:.2f} tok/s, app {made / finished.wall_s:.2f} tok/s, "
+                f"ratio {ratio:.3f}; of a core: web process {web:.0%}, browser {browser:.0%}; load {before} {note}",
+                flush=True,
+            )
+            if number:
+                ratios.append(ratio)
+    low, high = min(ratios), max(ratios)
+    print(f"ratio app / bare: median {statistics.median(ratios):.3f}, {low:.3f} to {high:.3f}, {len(ratios)} pairs of "
+          f"{options.tokens} tokens, model {options.model}, viewer: {options.viewer}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""Runs made of records, without a worker: for tests of what a page shows."""
+
+import time
+from collections.abc import Sequence
+
+from backend.config import Workload
+from backend.messages import Finding, Finished, Progress, Samples, Started, Tokens
+from backend.records import (
+    ArmEvent,
+    ArmPlanned,
+    ArmRequest,
+    Created,
+    Ended,
+    Foretold,
+    KvPoint,
+    Record,
+    Request,
+    Status,
+)
+
+PROMPT, WINDOW, TOKEN_BYTES = 10, 32, 512
+
+
+def kv(arm: str, length: int) -> int:
+    """Bytes of the sliding layers: arm A knows its window, arm B does not."""
+    return TOKEN_BYTES * (min(length, WINDOW - 1) if arm == "A" else length)
+
+
+def created(run_id: str = "run1", arms: Sequence[str] = ("A", "B"), owner: str = "") -> Created:
+    """The first record: B runs unwindowed."""
+    asked = [ArmRequest(name, {} if name == "A" else {"cache": "unwindowed"}) for name in arms]
+    planned = [ArmPlanned(a.name, {"cache": a.choices.get("cache", "dynamic")}, {"cache": "dynamic"}, []) for a in asked]
+    request = Request("pocket", asked, Workload(prompt="Once upon a time", max_new_tokens=64))
+    return Created(run_id, time.time(), request, planned, "Pocket", "", {}, "cpu", owner)
+
+
+def arm_records(arm: str, tokens: int, text: str = "", done: bool = True) -> list[Record]:
+    """One arm's records, from its prediction to its end."""
+    at = range(tokens)
+    last = PROMPT + 63
+    corners = [KvPoint(n, kv(arm, n), TOKEN_BYTES * n) for n in (PROMPT, WINDOW - 1, last)]
+    events = [
+        Started(PROMPT, 1, 64, []),
+        Progress("run", "begin", 0.0),
+        Tokens(
+            0, [0.1 + 0.01 * i for i in at], [0.1] + [0.01] * (tokens - 1),
+            [kv(arm, PROMPT + i) for i in at], [TOKEN_BYTES * (PROMPT + i) for i in at], [2**29] * tokens,
+            list(at), text or "word " * tokens,
+        ),
+        Samples([0.0, 0.5], [2**29, 2**29 + 2**20]),
+    ]  # fmt: skip
+    if done:
+        finding = Finding("cache", "dynamic" if arm == "A" else "unwindowed", "looked at the layers")
+        events.append(Finished("length", text or "word " * tokens, 0.1, 1.0, 2**29, "RSS", "clock", [finding], {}))
+    return [Foretold(arm, corners), *(ArmEvent(arm, 0, 0.1 * i, event) for i, event in enumerate(events))]
+
+
+def ended(status: Status = "done", message: str = "") -> Ended:
+    """The last record."""
+    return Ended(2.0, status, message)

@@ -1,0 +1,75 @@
+"""Options, environment variables and refusals of app.py."""
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_defaults_listen_on_this_machine_alone() -> None:
+    options = app.parse([], {})
+    assert (options.host, options.port, options.auth, options.share, options.models_dir) == ("127.0.0.1", 7860, None, False, None)
+    assert options.history.name == "history.sqlite" and options.local_paths
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "field", "value"),
+    [
+        ([], {"TOKENDYNO_PORT": "7000"}, "port", 7000),
+        ([], {"GRADIO_SERVER_PORT": "7001"}, "port", 7001),
+        (["--port", "7002"], {"TOKENDYNO_PORT": "7000"}, "port", 7002),
+        ([], {"TOKENDYNO_HOST": "0.0.0.0"}, "host", "0.0.0.0"),
+        ([], {"GRADIO_SERVER_NAME": "::1"}, "host", "::1"),
+        ([], {"SPACE_ID": "org/space"}, "host", "0.0.0.0"),
+        (["--auth", "me:a:b"], {}, "auth", ("me", "a:b")),
+        ([], {"TOKENDYNO_AUTH": "me:secret"}, "auth", ("me", "secret")),
+        (["--share"], {}, "share", True),
+        ([], {"TOKENDYNO_SHARE": "1"}, "share", True),
+        ([], {"TOKENDYNO_SHARE": "0"}, "share", False),
+        ([], {"TOKENDYNO_HISTORY": "/x/h.sqlite"}, "history", Path("/x/h.sqlite")),
+        (["--models-dir", str(ROOT)], {}, "models_dir", ROOT),
+        (["--share"], {}, "local_paths", False),
+        (["--host", "0.0.0.0"], {}, "local_paths", False),
+        (["--host", "0.0.0.0", "--auth", "a:b"], {}, "local_paths", True),
+        ([], {"SPACE_ID": "org/space", "TOKENDYNO_AUTH": "a:b"}, "local_paths", False),
+    ],
+)  # fmt: skip
+def test_options_win_over_the_environment(arguments: list[str], env: dict[str, str], field: str, value: object) -> None:
+    assert getattr(app.parse(arguments, env), field) == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--port", "0"], "from 1 to 65535"),
+        (["--port", "many"], "from 1 to 65535"),
+        (["--auth", "nopassword"], "user:password"),
+        (["--models-dir", "/no/such/folder"], "does not exist"),
+        (["--nosuch"], "nrecognized arguments"),
+        (["--host", "no.such.host.invalid", "--port", "7999"], "not known"),
+    ],
+)
+def test_a_bad_option_is_one_sentence_and_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        app.main(arguments)
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and words in said and said.count("\n") == 1
+
+
+def test_a_port_in_use_is_said_at_once() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ran = subprocess.run([sys.executable, "app.py", "--port", port], cwd=ROOT, capture_output=True, text=True, timeout=60,
+                             env=os.environ | {"HOME": "/nonexistent"})  # fmt: skip
+    assert ran.returncode == 2 and f"Port {port}" in ran.stderr and "--port" in ran.stderr and "Traceback" not in ran.stderr

@@ -1,0 +1,40 @@
+"""Handlers stay calm."""
+
+import logging
+
+import gradio as gr
+import pytest
+
+from backend.errors import InputError
+from ui.calm import UNEXPECTED, calmly
+
+SECRET = "hf_" + "x" * 20
+
+
+def outcome(error: Exception) -> object:
+    with gr.Blocks(analytics_enabled=False):
+        message, other = gr.HTML(""), gr.HTML("")
+
+    @calmly(message)
+    def handler() -> dict[object, object]:
+        if error.args:
+            raise error
+        return {other: "fine"}
+
+    updates = handler()
+    assert len(updates) == 1
+    return updates.get(message, updates.get(other))
+
+
+def test_bad_input_is_said_in_its_own_words_without_secrets() -> None:
+    assert outcome(InputError(f"No model {SECRET}. Choose one.")) == "No model [redacted]. Choose one."
+
+
+def test_anything_else_is_said_calmly_and_logged_without_secrets(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        assert outcome(RuntimeError(f"boom {SECRET}")) == UNEXPECTED
+    assert "Traceback" in caplog.text and "boom" in caplog.text and SECRET not in caplog.text
+
+
+def test_what_works_is_left_alone() -> None:
+    assert outcome(RuntimeError()) == "fine"

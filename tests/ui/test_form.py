@@ -1,0 +1,73 @@
+"""From the controls to a request and back."""
+
+from typing import Any
+
+import pytest
+
+from backend.errors import InputError
+from backend.optimizations import axes
+from backend.presets import arm_presets
+from ui import form
+
+GOOD: dict[str, Any] = {
+    "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
+    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False,
+}  # fmt: skip
+DEFAULTS = [axis.default for axis in axes()]
+
+
+def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> list[Any]:
+    return [*form.Fields(**GOOD | changed), *a, *b]
+
+
+def test_what_stands_in_the_controls_is_what_is_asked() -> None:
+    b = form.choice_values({"cache": "static", "compile": "default"})
+    request = form.read_request(values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True))
+    assert request.model == "gpt2"
+    assert [(arm.name, arm.choices) for arm in request.arms] == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
+    assert (request.workload.max_new_tokens, request.workload.temperature, request.workload.ignore_eos) == (32, 0.5, True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"prompt": "  "}, "prompt is empty"),
+        ({"prompt": None}, "The prompt is missing"),
+        ({"prompt": "x" * (2 << 20)}, "bytes"),
+        ({"model": None}, "The model is missing"),
+        ({"max_new_tokens": None}, "New tokens is empty"),
+        ({"max_new_tokens": 0}, "max_new_tokens is 0"),
+        ({"max_new_tokens": 2.5}, "New tokens is 2.5"),
+        ({"max_new_tokens": 10**9}, "max_new_tokens is 1000000000"),
+        ({"max_new_tokens": float("nan")}, "New tokens is empty"),
+        ({"max_new_tokens": float("inf")}, "New tokens is inf"),
+        ({"max_new_tokens": True}, "New tokens is empty"),
+        ({"batch_size": "4"}, "Batch size is empty"),
+        ({"batch_size": -1}, "batch_size is -1"),
+        ({"temperature": 99}, "temperature is 99"),
+        ({"seed": -1}, "seed is -1"),
+        ({"repeats": 1000}, "repeats is 1000"),
+    ],
+)
+def test_bad_input_is_named(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        form.read_request(values(**changed))
+
+
+@pytest.mark.parametrize("choice", ["nosuch", "", None, 3, ["static"]])
+def test_a_choice_that_does_not_exist_is_refused(choice: object) -> None:
+    with pytest.raises(InputError):
+        form.read_request(values(a=[choice, *DEFAULTS[1:]]))
+
+
+def test_an_arm_can_be_judged_before_the_prompt_is_written() -> None:
+    assert form.read_request(values(prompt=""), need_prompt=False).workload.prompt
+    assert form.read_request(values(prompt="", prompt_tokens=5)).workload.prompt == ""
+
+
+def test_presets_and_choices_are_each_others_inverse() -> None:
+    for preset in arm_presets():
+        assert form.matching_preset(form.read_choices(form.choice_values(form.preset_choices(preset.name)))) == preset.name
+    assert form.matching_preset({"cache": "static", "dtype": "float16"}) == form.CUSTOM
+    with pytest.raises(InputError, match="no preset"):
+        form.preset_choices("nosuch")
