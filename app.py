@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,17 +59,18 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     parser = _Parser(prog="app.py", description="The tokendyno dashboard.", allow_abbrev=False)
     host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if hosted else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
-    history = env.get("TOKENDYNO_HISTORY") or default_history()
+    default = env.get("TOKENDYNO_HISTORY") or default_history()
     parser.add_argument("--host", default=host, help=f"address to listen on (TOKENDYNO_HOST; now {host})")
     parser.add_argument("--port", default=port, help=f"port to listen on (TOKENDYNO_PORT; now {port})")
     parser.add_argument("--auth", default=env.get("TOKENDYNO_AUTH"), metavar="USER:PASSWORD",
                         help="ask for a login (TOKENDYNO_AUTH; a command line can be seen by other users)")  # fmt: skip
-    parser.add_argument("--share", action="store_true", default=env.get("TOKENDYNO_SHARE", "").lower() in ("1", "true", "yes"),
+    share = env.get("TOKENDYNO_SHARE", "").lower() in ("1", "true", "yes")
+    parser.add_argument("--share", action="store_true", default=share,
                         help="open a public gradio.live link (TOKENDYNO_SHARE=1)")  # fmt: skip
     parser.add_argument("--models-dir", default=env.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
                         help="folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
-    parser.add_argument("--history", default=history, metavar="FILE",
-                        help=f"where runs are kept (TOKENDYNO_HISTORY; now {history})")  # fmt: skip
+    parser.add_argument("--history", default=default, metavar="FILE",
+                        help=f"where runs are kept (TOKENDYNO_HISTORY; now {default})")  # fmt: skip
     given = parser.parse_args(arguments)
     if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
         refuse(f"The port {given.port!r} is no number from 1 to 65535.")
@@ -77,7 +79,8 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
         refuse(f"The models folder {str(models_dir)!r} does not exist. Make it, or leave --models-dir out.")
     auth = _login(given.auth)
     private = not hosted and (auth is not None or (not given.share and given.host in LOOPBACK))
-    return Options(given.host, int(given.port), auth, given.share, models_dir, Path(given.history).expanduser(), private)
+    history = Path(given.history).expanduser()
+    return Options(given.host, int(given.port), auth, given.share, models_dir, history, private)
 
 
 def _login(text: str | None) -> tuple[str, str] | None:
@@ -107,6 +110,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
     check_port(options.host, options.port)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # a stranger's "<script>" in a message is shown as text; Gradio cannot know that
+    warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
 
     from starlette.middleware import Middleware

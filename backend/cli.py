@@ -20,7 +20,7 @@ from backend.doctor import doctor_report
 from backend.engine import Bench
 from backend.errors import InputError
 from backend.files import check_folder, check_writable, read_prompt, write_json
-from backend.models import DEFAULT_MODEL, catalogue
+from backend.models import DEFAULT_MODEL, catalogue, loadable, resolve
 from backend.records import ArmRequest, Request
 from backend.redact import redact
 from backend.report import document, predicted_series, table
@@ -221,6 +221,7 @@ def _check(options: argparse.Namespace) -> int:
     request = _request(options, {"A": options.arm})
     bench = Bench(None, options.models_dir)
     checked = bench.check(request)["A"]
+    loadable(resolve(options.model, options.models_dir))
     verdicts = [
         {"level": v.level, "axis": v.axis, "reason": v.reason, "fix": v.fix, "source": v.source, "becomes": v.becomes}
         for v in checked.verdicts

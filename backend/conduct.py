@@ -8,6 +8,7 @@ import queue
 import time
 from typing import TYPE_CHECKING
 
+from backend.errors import InputError
 from backend.messages import (
     Cancel,
     Command,
@@ -42,6 +43,20 @@ CANCEL_GRACE_S = 1.0
 _AGAIN = "Run again: a new worker is started."
 
 
+def deadline_override_s() -> float | None:
+    """TOKENDYNO_DEADLINE_S, or None where it is not set. InputError if it is no positive number."""
+    text = os.environ.get("TOKENDYNO_DEADLINE_S", "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(f"TOKENDYNO_DEADLINE_S is {text!r}; give seconds, such as 600, or unset it.")
+    return seconds
+
+
 class Halt(Exception):
     """The run ends here, with this status and sentence."""
 
@@ -59,6 +74,7 @@ class Conductor:
         self.arms = [arm.name for arm in job.run.created.arms]
         self.phase: PhaseName = "start"
         self.repeat = 0
+        self.begin_s = time.monotonic()
         self._fraction: float | None = None
 
     def perform(self) -> tuple[Status, str, bool]:
@@ -101,15 +117,14 @@ class Conductor:
 
     def _ready(self, arm: str) -> None:
         worker = self.bench.slots[arm]
-        if worker.ready:
-            return
+        if worker.ready and worker.begin_s < self.begin_s:
+            return  # it was there before this run: no start to tell of
         self.phase = "start"
-        self._log(arm, Progress("start", "begin", time.monotonic() - worker.begin_s))
-        while not worker.ready:
-            event = self._next(arm, worker)
-            if isinstance(event, Ready):
-                worker.ready = True
-                self._log(arm, Progress("start", "end", time.monotonic() - worker.begin_s, 1.0))
+        self._log(arm, Progress("start", "begin", worker.start_s or time.monotonic() - worker.begin_s))
+        while worker.start_s is None:
+            if isinstance(self._next(arm, worker), Ready):
+                worker.now_ready()
+        self._log(arm, Progress("start", "end", worker.start_s, 1.0))
 
     def _load(self, arm: str) -> None:
         worker, checked = self.bench.slots[arm], self.job.arms[arm]
@@ -140,7 +155,7 @@ class Conductor:
         while True:
             event = self._next(arm, worker)
             if isinstance(event, Ready):
-                worker.ready = True
+                worker.now_ready()
                 continue
             self._log(arm, event)
             match event:
@@ -161,7 +176,7 @@ class Conductor:
 
     def _next(self, arm: str, worker: WorkerProcess) -> Event:
         """The worker's next event; Halt on its death, its deadline, or a cancel."""
-        limit_s = float(os.environ.get("TOKENDYNO_DEADLINE_S") or DEADLINE_S[self.phase])
+        limit_s = deadline_override_s() or DEADLINE_S[self.phase]
         deadline_s = time.monotonic() + limit_s
         while True:
             if self.job.cancelled.is_set():
@@ -225,7 +240,7 @@ class Conductor:
         """News of a worker that is not the one at work: a sentence if this run cannot go on without it."""
         worker, lost = letter.worker, ""
         if worker is not None and isinstance(letter.body, Ready):
-            worker.ready = True
+            worker.now_ready()
         elif isinstance(letter.body, Died):
             for slot, held in list(self.bench.slots.items()):
                 if held is worker:

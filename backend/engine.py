@@ -17,7 +17,7 @@ from pathlib import Path
 
 from backend import hardware
 from backend.arms import make_config
-from backend.conduct import Conductor, Halt
+from backend.conduct import Conductor, Halt, deadline_override_s
 from backend.errors import InputError
 from backend.hardware import Machine
 from backend.models import ModelFacts, loadable, resolve
@@ -55,6 +55,7 @@ class Bench:
         self, history: Path | None = None, models_dir: Path | None = None, local_paths: bool = True
     ) -> None:
         self.models_dir, self.local_paths = models_dir, local_paths
+        deadline_override_s()  # a bad value is found out now, not in the middle of a run
         self.store = Store(history)
         self.runs = RunLog(self.store)
         self.messages = [*startup_messages(), *self.store.messages]
@@ -145,9 +146,10 @@ class Bench:
                      "runtime": memory.runtime_bytes, "total": memory.total},
                 )
             )  # fmt: skip
-        if len(planned) == 2 and planned[0].requested == planned[1].requested:
-            same = "A and B are identical: what differs between them is noise."
-            planned[1].verdicts.append(Verdict("note", "arms", same))
+        if len(planned) == 2 and planned[0].planned == planned[1].planned:
+            asked = planned[0].requested == planned[1].requested
+            what = "A and B are identical" if asked else "A and B come to the same on this model and machine"
+            planned[1].verdicts.append(Verdict("note", "arms", f"{what}: what differs between them is noise."))
         return Created(
             secrets.token_hex(6), time.time(), request, planned, facts.label, facts.note, machine.describe(),
             machine.device, owner,
@@ -231,7 +233,7 @@ class Bench:
         match letter.body:
             case Ready():
                 assert letter.worker is not None
-                letter.worker.ready = True
+                letter.worker.now_ready()
                 self._start_failures = 0
             case Died(cause=cause):
                 assert letter.worker is not None

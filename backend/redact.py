@@ -3,7 +3,9 @@
 import re
 
 # a token of the Hub is a mix of cases: names such as hf_quantizer stay
-_SECRETS = re.compile(r"(?:hf|api_org)_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{8,}|(?<=://)[^/\s@]+(?=@)|(?i:bearer\s+)[A-Za-z0-9._\-]{12,}")
+_SECRETS = re.compile(
+    r"(?:hf|api_org)_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{8,}|(?<=://)[^/\s@]+(?=@)|(?i:bearer\s+)[A-Za-z0-9._\-]{12,}"
+)
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

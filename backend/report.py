@@ -120,12 +120,12 @@ def table(run: Run) -> str:
     lines += ["", " " * 24 + "".join(f"{'arm ' + n:<{width}}" for n in names)]
     for i, tile in enumerate(figures[names[0]]):
         values = [figures[n][i] for n in names]
-        row = f"{tile.label:<24}" + "".join(f"{(v.value + ' ' + v.unit).strip():<{width}}" for v in values)
+        line = f"{tile.label:<24}" + "".join(f"{(v.value + ' ' + v.unit).strip():<{width}}" for v in values)
         notes = [v.note for v in values]
         if len(set(notes)) == 1:
-            lines.append((row + notes[0]).rstrip())
+            lines.append((line + notes[0]).rstrip())
         else:
-            lines += [row.rstrip(), (" " * 24 + "".join(f"{note:<{width}}" for note in notes)).rstrip()]
+            lines += [line.rstrip(), (" " * 24 + "".join(f"{note:<{width}}" for note in notes)).rstrip()]
     counts = [str(len(lane.t_s)) for lane in run.lanes.values()]
     lines.append((f"{'Tokens':<24}" + "".join(f"{count:<{width}}" for count in counts)).rstrip())
     for name in names:

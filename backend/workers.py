@@ -72,7 +72,7 @@ class WorkerProcess:
     def __init__(self, inbox: Inbox) -> None:
         self._inbox = inbox
         self.begin_s = time.monotonic()
-        self.ready = False
+        self.start_s: float | None = None
         self.load_key = ""
         self.held_bytes = 0
         self._process = subprocess.Popen(
@@ -91,6 +91,15 @@ class WorkerProcess:
         self._waiter = threading.Thread(target=self._wait, name=f"worker-{self.pid}-wait", daemon=True)
         for thread in (self._reader, self._listener, self._waiter):
             thread.start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether its imports are done and it takes commands; `start_s` says how long that took."""
+        return self.start_s is not None
+
+    def now_ready(self) -> None:
+        """Note that its `Ready` has come."""
+        self.start_s = time.monotonic() - self.begin_s
 
     @property
     def alive(self) -> bool:

@@ -13,7 +13,14 @@ CPU = Machine(
 H200 = replace(CPU, gpus=(Gpu(0, "NVIDIA H200", 140 * GIB, 139 * GIB, (9, 0)),), driver="575", gpu_problem="")
 MACHINES = {"cpu": CPU, "h200": H200}
 
-NAMES = ("pocket", "random:gpt2", "random:Mistral-7B-v0.1", "random:Gemma-3-1b", "random:gpt-oss-20b", "random:Qwen3-0.6B")
+NAMES = (
+    "pocket",
+    "random:gpt2",
+    "random:Mistral-7B-v0.1",
+    "random:Gemma-3-1b",
+    "random:gpt-oss-20b",
+    "random:Qwen3-0.6B",
+)
 
 
 def facts(name: str = "pocket") -> ModelFacts:

@@ -17,7 +17,9 @@ from backend.redact import redact
 
 log = logging.getLogger("tokendyno.page")
 
-UNEXPECTED = "Something went wrong on the server. Nothing of what you typed is lost; try again. The server's log says more."
+UNEXPECTED = (
+    "Something went wrong on the server. Nothing of what you typed is lost; try again. The server's log says more."
+)
 
 Updates = dict[Any, Any]
 

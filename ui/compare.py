@@ -56,9 +56,9 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
             ignore = gr.Checkbox(False, label="Ignore the end of text", elem_id="ignore-eos", min_width=140)
     work = WorkControls(model, prompt, tokens, batch, temperature, seed, repeats, length, ignore)
 
-    def choose_prompt(name: str) -> Updates:
-        chosen = next(p for p in prompts() if p.name == name)
-        return {
+    def choose_prompt(name: object) -> Updates:
+        chosen = next((p for p in prompts() if p.name == name), None)
+        return {} if chosen is None else {
             work.prompt: chosen.text, work.max_new_tokens: chosen.max_new_tokens,
             work.prompt_tokens: chosen.prompt_tokens, work.ignore_eos: chosen.ignore_eos,
         }  # fmt: skip
@@ -84,12 +84,14 @@ class _Page:
         """Connect every event."""
         calm = calmly(self.message)
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        judged = [self.facts, self.same, self.message, *(part for arm in self.arms for part in (arm.preset, arm.verdicts))]
+        of_arms = [part for arm in self.arms for part in (arm.preset, arm.verdicts)]
+        judged = [self.facts, self.same, self.message, *of_arms]
         buttons = [self.run_button, self.stop_button]
         everything = [*self.inputs, *judged, self.live, *buttons]
 
         changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
-        gr.on(changes, calm(self.judge), self.inputs, judged, trigger_mode="always_last", concurrency_limit=None, **quiet)
+        gr.on(changes, calm(self.judge), self.inputs, judged, trigger_mode="always_last",
+              concurrency_limit=None, **quiet)  # fmt: skip
         for arm in self.arms:
             arm.preset.input(calm(self.choose_preset(arm)), arm.preset, [*arm.axes, self.message], queue=False, **quiet)
             arm.verdicts.fix(calm(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
@@ -115,7 +117,8 @@ class _Page:
         updates[self.same] = SAME if chosen[0] == chosen[1] else ""
         try:
             request = form.read_request(values, need_prompt=False)
-            updates[self.facts] = model_line(resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths))
+            facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
+            updates[self.facts] = model_line(facts)
             room_bytes = hardware.machine().room_bytes
             for arm, checked in zip(self.arms, self.bench.check(request).values(), strict=True):
                 updates[arm.verdicts] = describe(checked, room_bytes)

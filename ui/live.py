@@ -91,6 +91,8 @@ def live_panel(runs: RunLog) -> gr.HTML:
     def pull(question: object) -> str:
         return answer(runs, question)
 
+    panels = [panel._asdict() | {"traces": [trace._asdict() for trace in panel.traces]} for panel in PANELS]
+
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
@@ -99,6 +101,6 @@ def live_panel(runs: RunLog) -> gr.HTML:
         server_functions=[pull],
         apply_default_css=False,
         elem_id="live",
-        panels=msgspec.to_builtins([panel._asdict() | {"traces": [t._asdict() for t in panel.traces]} for panel in PANELS]),
+        panels=panels,
         most=MAX_TOKENS_A_PULL,
     )

@@ -9,6 +9,7 @@ from ui.words import words
 
 def build(bench: Bench) -> gr.Blocks:
     """The whole page over a bench, which may be started later. Nothing in here touches a model."""
+    demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         with gr.Row(elem_id="masthead"):
             gr.HTML('<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>', elem_id="brand")

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,11 @@ SHOWN_S = 1.0
 READY_S = 10.0
 Long = Callable[[str], Request]
 WORDS = {"start": "start", "load": "load", "warmup": "warm up", "run": "run"}
+
+
+def slow(phase: str) -> Any:
+    """A phase that is gone through in the slow tests only."""
+    return pytest.param(phase, marks=pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +134,7 @@ def test_the_death_of_another_runs_worker_is_no_concern_of_this_run(bench: Bench
     assert run.status == "done" and "B" not in bench.slots
 
 
-@pytest.mark.parametrize("phase", ["start", "load", "warmup", "run"])
+@pytest.mark.parametrize("phase", ["start", slow("load"), slow("warmup"), "run"])
 def test_a_worker_that_hangs_is_ended_at_its_deadline(
     bench: Bench, trap: Trap, long: Long, phase: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -138,7 +138,7 @@ def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
         available: int = 60 * GIB
 
     files = {"max": limit, "current": str(used), "stat": stat}
-    monkeypatch.setattr(hardware.psutil, "virtual_memory", Info)
+    monkeypatch.setattr("psutil.virtual_memory", Info)
     monkeypatch.setattr(
         hardware, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
     )

@@ -17,7 +17,7 @@ from tests.facts import CPU, GIB, H200, MACHINES, NAMES, facts
 SHORT = Workload(prompt="Once upon a time", max_new_tokens=32)
 
 
-def judge(model: str = "pocket", machine: Any = CPU, workload: Workload = SHORT, **choices: str) -> Checked:
+def judge(model: str = "pocket", machine: Any = CPU, workload: Workload = SHORT, /, **choices: str) -> Checked:
     return check(make_config(model, choices), facts(model), machine, workload)
 
 
@@ -121,26 +121,28 @@ def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
     [
         ("bert-base-uncased", {}, "is an encoder"),
         ("random:bert-base-uncased", {}, "is an encoder"),
-        ("pocket", {"prompt_tokens": 4000, "max_new_tokens": 97}, "make 4,097, but Pocket, 5M has 4,096 positions"),
-        ("pocket", {"prompt": "x", "max_new_tokens": 4096}, "4,096 new tokens do not fit behind a prompt"),
-        ("random:gpt2", {"prompt_tokens": 1000, "max_new_tokens": 25}, "has 1,024 positions"),
+        (
+            "random:gpt2",
+            {"prompt_tokens": 1000, "max_new_tokens": 25},
+            "make 1,025, but GPT-2, 124M (random weights) has",
+        ),
+        ("random:gpt2", {"prompt": "x", "max_new_tokens": 1024}, "1,024 new tokens do not fit behind a prompt"),
     ],
 )
 def test_what_no_choice_can_settle_is_blocked(model: str, work: dict[str, Any], says: str) -> None:
-    checked = judge(model, workload=Workload(**{"prompt": "x", **work}))
+    checked = judge(model, CPU, Workload(**{"prompt": "x", **work}))
     assert [(v.axis, says in v.reason) for v in checked.blocked] == [("model", True)]
 
 
 @pytest.mark.parametrize(
     ("model", "work"),
     [
-        ("pocket", {"prompt_tokens": 4000, "max_new_tokens": 96}),
-        ("pocket", {"prompt": "x", "max_new_tokens": 4095}),
+        ("random:gpt2", {"prompt": "x", "max_new_tokens": 1023}),
         ("random:gpt2", {"prompt_tokens": 1000, "max_new_tokens": 24}),
     ],
 )
 def test_the_last_position_may_be_used(model: str, work: dict[str, Any]) -> None:
-    assert judge(model, workload=Workload(**work)).blocked == ()
+    assert judge(model, CPU, Workload(**work)).blocked == ()
 
 
 def test_every_verdict_of_every_choice_has_a_sentence_a_source_and_a_fix_that_helps() -> None:

@@ -77,10 +77,10 @@ def worker_deaths(phases: list[str], times: int) -> None:
         bench.close()
 
 
-def orphans(name: str, submit: str, state: str, before_kill: Callable[[], object] = lambda: None) -> None:
+def orphans(name: str, submit: str, state: str, before_kill: Callable[[int], object] = lambda pid: None) -> None:
     process = web(submit)
     pids = [int(until(process, state)[0])]
-    before_kill()
+    before_kill(pids[0])
     wait_for(lambda: len(group(pids[0])) >= 1)
     members = len(group(pids[0]))
     left = kill_and_count(process, pids)
@@ -104,7 +104,7 @@ def main() -> None:
         sitecustomize(Path(folder), HOLD_THE_LOCK.format(trigger=str(trigger), name="backend.worker"))
         os.environ["PYTHONPATH"] = with_path(Path(folder))
 
-        def hold() -> None:
+        def hold(pid: int) -> None:
             trigger.touch()
             wait_for(Path(f"{trigger}-held").exists)
 
@@ -113,7 +113,7 @@ def main() -> None:
             os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(folder) / "cache")
             trigger.unlink()
             submit = "bench.submit(request({'cache': 'static', 'compile': 'default'}))"
-            orphans("compiles", submit, "compile", lambda: time.sleep(8))
+            orphans("compiles", submit, "compile", lambda pid: wait_for(lambda: len(group(pid)) >= 3))
     print("load average at the end:", Path("/proc/loadavg").read_text().split()[0])
 
 

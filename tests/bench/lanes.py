@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 
+from starlette.middleware import Middleware
+
 from backend.config import Workload
 from backend.engine import Bench
 from backend.messages import Finished, Progress, Samples, Started, Tokens
@@ -20,15 +22,16 @@ from ui.theme import style, theme
 
 FLUSH_EVERY_S = 0.05  # as backend/worker/stream.py
 PROMPT, WINDOW, TOKEN_BYTES = 12, 128, 1024
-WORDS = "the little fox found a red ball under an old tree and ran home".split()
+WORDS = ["the", "little", "fox", "found", "a", "red", "ball", "under", "an", "old", "tree", "and", "ran", "home"]
 
 
-def make_run(bench: Bench, tokens: int, device: str) -> str:
+def make_run(bench: Bench, tokens: int) -> str:
     """A run with two arms that differ in their cache."""
     arms = [ArmRequest("A"), ArmRequest("B", {"cache": "unwindowed"})]
-    planned = [ArmPlanned(arm.name, {"cache": "dynamic"} | arm.choices, {"cache": "dynamic"} | arm.choices, []) for arm in arms]
+    axes = [{"cache": "dynamic"} | arm.choices for arm in arms]
+    planned = [ArmPlanned(arm.name, choices, choices, []) for arm, choices in zip(arms, axes, strict=True)]
     request = Request("pocket", arms, Workload(prompt="x", max_new_tokens=tokens))
-    created = Created("bench", time.time(), request, planned, "Two lanes of a clock", "", {}, device)
+    created = Created("bench", time.time(), request, planned, "Two lanes of a clock", "", {}, "cuda")
     return bench.runs.create(created).id
 
 
@@ -57,9 +60,10 @@ def feed(bench: Bench, run_id: str, arm: str, tokens: int, rate: float, done: in
             at = range(sent, due)
             tell(
                 Tokens(
-                    sent, [i / rate for i in at], [noise.gauss(5e-3, 3e-4) if noise.random() > 0.002 else 0.05 for _ in at],
-                    [kv_bytes(arm, PROMPT + i) for i in at], [TOKEN_BYTES * (PROMPT + i) for i in at], [2**29 + i for i in at],
-                    list(at), "".join(" " + noise.choice(WORDS) for _ in at),
+                    sent, [i / rate for i in at],
+                    [0.05 if noise.random() < 0.002 else noise.gauss(5e-3, 3e-4) for _ in at],
+                    [kv_bytes(arm, PROMPT + i) for i in at], [TOKEN_BYTES * (PROMPT + i) for i in at],
+                    [2**29 + i for i in at], list(at), "".join(" " + noise.choice(WORDS) for _ in at),
                 )
             )  # fmt: skip
             tell(Samples([due / rate], [2**29 + due * 4096]))
@@ -70,13 +74,14 @@ def feed(bench: Bench, run_id: str, arm: str, tokens: int, rate: float, done: in
 
 
 def main() -> None:
-    port, tokens, rate, done, device = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+    port, tokens, done = (int(text) for text in sys.argv[1:4])
+    rate = float(sys.argv[4])
     bench = Bench(None)
     build(bench).launch(
         server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True, ssr_mode=False,
-        run_history=False, theme=theme(), css=style(), app_kwargs={"middleware": [(PolicyMiddleware, (), {})]},
+        run_history=False, theme=theme(), css=style(), app_kwargs={"middleware": [Middleware(PolicyMiddleware)]},
     )  # fmt: skip
-    run_id = make_run(bench, tokens, device)
+    run_id = make_run(bench, tokens)
     print(run_id, flush=True)
     sys.stdin.readline()
     epoch_s = bench.runs.get(run_id).created.created  # type: ignore[union-attr]

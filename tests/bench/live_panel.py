@@ -7,6 +7,7 @@ core. `--done 12000 --tokens 16000` begins with 12,000 tokens a lane, for the co
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -27,12 +28,19 @@ window.tokendynoProbe = {
     const now = performance.timeOrigin + performance.now(), panel = document.querySelector('.td-live').bench;
     if (!window.begins) return;
     upto.forEach((n, lane) => {
-      for (let i = this.shown[lane]; i < n; i++) this.ms.push(now - 1000 * (window.begins[lane] + panel.lanes[lane].t[i]));
+      const t = panel.lanes[lane].t, begin = window.begins[lane];
+      for (let i = this.shown[lane]; i < n; i++) this.ms.push(now - 1000 * (begin + t[i]));
       this.shown[lane] = n;
     });
   },
 };
 """
+
+
+RESULT = """() => {
+  const { ms, paints, arrivals } = tokendynoProbe, lanes = document.querySelector('.td-live').bench.lanes;
+  return { ms, paints, arrivals, ids: lanes.map(lane => lane.t.length), chars: lanes.map(lane => lane.text.length) };
+}"""
 
 
 def quantile(values: list[float], q: float) -> float:
@@ -47,7 +55,8 @@ def main() -> None:
     parser.add_argument("--pace", choices=("fast", "quiet"), default="fast")
     options = parser.parse_args()
     port = free_port()
-    command = [sys.executable, "-m", "tests.bench.lanes", str(port), str(options.tokens), str(options.rate), str(options.done), "cuda"]
+    figures = [str(figure) for figure in (port, options.tokens, options.done, options.rate)]
+    command = [sys.executable, "-m", "tests.bench.lanes", *figures]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert server.stdin is not None and server.stdout is not None
     try:
@@ -60,24 +69,24 @@ def main() -> None:
             page.wait_for_timeout(1500)
             server.stdin.write("\n")
             server.stdin.flush()
-            begins = dict(map(lambda d: (d["arm"], d["begin_s"]), (json.loads(server.stdout.readline()) for _ in "AB")))
+            said = [json.loads(server.stdout.readline()) for _ in "AB"]
+            begins = {one["arm"]: one["begin_s"] for one in said}
             page.evaluate("b => { window.begins = b }", [begins["A"], begins["B"]])
             page.wait_for_timeout(1000)  # a backlog is drawn once, and not counted
-            page.evaluate("() => { tokendynoProbe.ms.length = 0; tokendynoProbe.paints.length = 0; tokendynoProbe.arrivals = 0 }")
+            page.evaluate("() => Object.assign(tokendynoProbe, { ms: [], paints: [], arrivals: 0 })")
             process = psutil.Process(server.pid)
             cpu, wall_s = process.cpu_times(), time.perf_counter()
-            page.wait_for_function("n => document.querySelector('.td-live').bench.lanes.every(lane => lane.t.length === n)",
-                                   arg=options.tokens, timeout=600_000, polling=250)  # fmt: skip
+            there = "n => document.querySelector('.td-live').bench.lanes.every(lane => lane.t.length === n)"
+            page.wait_for_function(there, arg=options.tokens, timeout=600_000, polling=250)
             used, wall_s = process.cpu_times(), time.perf_counter() - wall_s
             page.wait_for_function("() => document.querySelector('.td-live').dataset.over")
-            seen = page.evaluate("""() => { const p = tokendynoProbe, lanes = document.querySelector('.td-live').bench.lanes;
-                return { ms: p.ms, paints: p.paints, arrivals: p.arrivals, ids: lanes.map(lane => lane.t.length),
-                         chars: lanes.map(lane => lane.text.length) } }""")
+            seen = page.evaluate(RESULT)
     finally:
         server.kill()
         server.wait()
     share = (used.user + used.system - cpu.user - cpu.system) / wall_s
-    print(f"{options.rate:g} tokens/s a lane, {options.done} to {options.tokens} tokens, pace {options.pace}, {wall_s:.1f} s")
+    print(f"{options.rate:g} tokens/s a lane, {options.done} to {options.tokens} tokens, pace {options.pace}, "
+          f"{wall_s:.1f} s, load {os.getloadavg()[0]:.1f}")  # fmt: skip
     print(f"token to pixel: p50 {quantile(seen['ms'], 0.5):.0f} ms, p95 {quantile(seen['ms'], 0.95):.0f} ms, "
           f"p99 {quantile(seen['ms'], 0.99):.0f} ms of {len(seen['ms'])} tokens")  # fmt: skip
     print(f"paints: {len(seen['paints']) / wall_s:.1f} a second, median {quantile(seen['paints'], 0.5):.0f} ms each; "

@@ -14,14 +14,21 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
+from backend.config import Workload
+from backend.engine import Bench
+from backend.records import ArmRequest, Request
 from backend.workers import environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,41 +63,45 @@ def bare(model_ref: str, tokens: int) -> None:
     ids = tokenizer(PROMPT, return_tensors="pt")["input_ids"].to(device)
     sync = torch.cuda.synchronize if device == "cuda" else lambda: None
 
-    def run(count: int) -> float:
+    def run(count: int) -> tuple[float, float]:
         settings = GenerationConfig(
             max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=pad, disable_compile=True
         )
         cache = DynamicCache(config=model.config)
         sync()
-        begin_s = time.perf_counter()
+        begin_s, begin_cpu_s = time.perf_counter(), time.process_time()
         with torch.inference_mode():
             out = model.generate(
                 ids, attention_mask=torch.ones_like(ids), past_key_values=cache, generation_config=settings
             )
         sync()
-        took_s = time.perf_counter() - begin_s
+        took = time.perf_counter() - begin_s, time.process_time() - begin_cpu_s
         assert out.shape[1] == ids.shape[1] + count
-        return took_s
+        return took
 
     run(8)
     print(json.dumps({"ready": True, "dtype": str(model.dtype), "threads": torch.get_num_threads()}), flush=True)
     for _ in sys.stdin:
-        print(json.dumps({"wall_s": run(tokens)}), flush=True)
+        print(json.dumps(run(tokens)), flush=True)
 
 
 @contextmanager
 def bare_process(model: str, tokens: int) -> Iterator[Any]:
     command = [sys.executable, "-m", "tests.bench.watched", "--bare", "--model", model, "--tokens", str(tokens)]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT)
+    # A session of its own, as workers have: Linux shares a busy machine out by session.
+    process = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT, start_new_session=True
+    )
     assert process.stdin is not None and process.stdout is not None
     print("bare script:", process.stdout.readline().strip(), flush=True)
 
-    def run() -> float:
+    def run() -> tuple[float, float]:
         assert process.stdin is not None and process.stdout is not None
         process.stdin.write("\n")
         process.stdin.flush()
-        return float(json.loads(process.stdout.readline())["wall_s"])
+        wall_s, cpu_s = json.loads(process.stdout.readline())
+        return float(wall_s), float(cpu_s)
 
     try:
         yield run
@@ -109,10 +120,12 @@ def free_port() -> int:
 
 
 @contextmanager
-def app_process(folder: Path) -> Iterator[tuple[str, Path, psutil.Process]]:
+def app_process(folder: Path, engine: bool) -> Iterator[tuple[str, Path, psutil.Process]]:
     """(address, history file, process) of an app of its own."""
     port, history = free_port(), folder / "history.sqlite"
     command = [sys.executable, "app.py", "--port", str(port), "--history", str(history)]
+    if engine:
+        command = [sys.executable, "-m", "tests.bench.watched", "--serve", str(port), str(history)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -161,6 +174,65 @@ class Page:
     def close(self) -> None:
         self._browser.close()
         self._play.stop()
+
+
+class Viewer:
+    """In place of a browser, where there is none: pulls over HTTP ten times a second, from another process."""
+
+    def __init__(self, address: str, model: str, tokens: int, watch: bool) -> None:
+        self.address, self.body, self.watch = address, {"model": model, "tokens": tokens}, watch
+
+    def start(self) -> None:
+        run = self._post("/run", self.body)["run"]
+        if self.watch:
+            threading.Thread(target=self._pull, args=(run,), daemon=True).start()
+
+    def _pull(self, run: str) -> None:
+        version, cursors, ended = 0, [[0, 0, 0]] * 2, False
+        while not ended:
+            delta = self._post("/pull", {"run": run, "version": version, "cur": cursors})
+            version, ended = delta["version"], delta["ended"]
+            cursors = [[lane["n"], lane["sn"], lane["cn"]] for lane in delta["lanes"]]
+            time.sleep(0.1)
+
+    def _post(self, path: str, body: Any) -> Any:
+        with urllib.request.urlopen(self.address + path, json.dumps(body).encode(), timeout=60) as answer:
+            return json.load(answer)
+
+    def close(self) -> None:
+        pass
+
+
+def serve(port: int, history: Path) -> None:
+    """Body of the app's stand-in: the same engine behind the same cursor, with a server of the standard library."""
+    bench = Bench(history)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/run":
+                arms = [ArmRequest("A"), ArmRequest("B", {"cache": "unwindowed"})]
+                work = Workload(prompt=PROMPT, max_new_tokens=asked["tokens"], ignore_eos=True)
+                answer = json.dumps({"run": bench.submit(Request(asked["model"], arms, work))}).encode()
+            else:
+                run = bench.runs.get(asked["run"])
+                assert run is not None
+                answer = msgspec.json.encode(run.delta(asked["version"], asked["cur"], 0.0))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    bench.start(prewarm=2)
+    print("ready", flush=True)
+    try:
+        server.serve_forever()
+    finally:
+        bench.close()
 
 
 def last_run(history: Path, after: str | None) -> Any:
@@ -213,27 +285,36 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--viewer", choices=("page", "none"), default="page", help="none: the page is left at once")
+    parser.add_argument(
+        "--engine", action="store_true", help="the engine behind a bare HTTP server, no page, no browser"
+    )
     parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.bare:
         bare(options.model, options.tokens)
         return
+    if options.serve:
+        serve(int(options.serve[0]), Path(options.serve[1]))
+        return
+    make = Viewer if options.engine else Page
     ratios, last = [], None
     with (
         tempfile.TemporaryDirectory() as folder,
-        app_process(Path(folder)) as (address, history, app),
+        app_process(Path(folder), options.engine) as (address, history, app),
         bare_process(options.model, options.tokens) as run_bare,
     ):
         for number in range(options.pairs + 1):
-            page = Page(address, options.model, options.tokens, options.viewer == "page")
+            page = make(address, options.model, options.tokens, options.viewer == "page")
             before = load_average()
-            bare_s = run_bare()
-            watching = browsers()
-            begin_s, web_s, browser_s = time.monotonic(), cpu_s([app]), cpu_s(watching)
+            bare_s, bare_cpu_s = run_bare()
+            watching, workers = browsers(), app.children(recursive=True)
+            begin_s, web_s, browser_s, work_s = time.monotonic(), cpu_s([app]), cpu_s(watching), cpu_s(workers)
             page.start()
             run = last_run(history, last)
             took_s = time.monotonic() - begin_s
             web, browser = (cpu_s([app]) - web_s) / took_s, (cpu_s(watching) - browser_s) / took_s
+            work_s = (cpu_s(workers) - work_s) / 2  # of two arms; the first pair includes load and warm-up
             page.close()
             last, finished = run.id, run.lanes["A"].finished
             made = len(run.lanes["A"].ids)
@@ -242,14 +323,18 @@ def main() -> None:
             note = "(first pair: not counted)" if number == 0 else ""
             print(
                 f"pair {number}: bare {options.tokens / bare_s:.2f} tok/s, app {made / finished.wall_s:.2f} tok/s, "
-                f"ratio {ratio:.3f}; of a core: web process {web:.0%}, browser {browser:.0%}; load {before} {note}",
+                f"ratio {ratio:.3f}; CPU ms a token: bare {1e3 * bare_cpu_s / made:.2f}, "
+                f"worker {1e3 * work_s / made:.2f}; "
+                f"of a core: web process {web:.0%}, browser {browser:.0%}; load {before} {note}",
                 flush=True,
             )
             if number:
                 ratios.append(ratio)
-    low, high = min(ratios), max(ratios)
-    print(f"ratio app / bare: median {statistics.median(ratios):.3f}, {low:.3f} to {high:.3f}, {len(ratios)} pairs of "
-          f"{options.tokens} tokens, model {options.model}, viewer: {options.viewer}")  # fmt: skip
+    viewer = "HTTP" if options.engine and options.viewer == "page" else options.viewer
+    print(
+        f"ratio app / bare: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}, "
+        f"{len(ratios)} pairs of {options.tokens} tokens, model {options.model}, viewer: {viewer}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,21 @@
-"""Gradio makes an event loop in every thread that builds a page, and leaves it open: here is one that is closed."""
+"""Gradio makes an event loop whenever a page is built outside of one, and leaves it open. Here they are closed."""
 
 import asyncio
-from collections.abc import Iterator
 
-import pytest
+_made: list[asyncio.AbstractEventLoop] = []
+_new_event_loop = asyncio.new_event_loop
 
 
-@pytest.fixture(scope="session", autouse=True)
-def event_loop_of_gradio() -> Iterator[None]:
-    loop = asyncio.new_event_loop()
-    asyncio.set_event_loop(loop)
-    yield
-    asyncio.set_event_loop(None)
-    loop.close()
+def _remembered_loop() -> asyncio.AbstractEventLoop:
+    loop = _new_event_loop()
+    _made.append(loop)
+    return loop
+
+
+asyncio.new_event_loop = _remembered_loop
+
+
+def pytest_unconfigure() -> None:
+    """After the last test."""
+    for loop in _made:
+        loop.close()

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from backend.config import Workload
-from backend.messages import Finding, Finished, Progress, Samples, Started, Tokens
+from backend.messages import Event, Finding, Finished, Progress, Samples, Started, Tokens
 from backend.records import (
     ArmEvent,
     ArmPlanned,
@@ -29,7 +29,8 @@ def kv(arm: str, length: int) -> int:
 def created(run_id: str = "run1", arms: Sequence[str] = ("A", "B"), owner: str = "") -> Created:
     """The first record: B runs unwindowed."""
     asked = [ArmRequest(name, {} if name == "A" else {"cache": "unwindowed"}) for name in arms]
-    planned = [ArmPlanned(a.name, {"cache": a.choices.get("cache", "dynamic")}, {"cache": "dynamic"}, []) for a in asked]
+    caches = [{"cache": arm.choices.get("cache", "dynamic")} for arm in asked]
+    planned = [ArmPlanned(arm.name, cache, cache, []) for arm, cache in zip(asked, caches, strict=True)]
     request = Request("pocket", asked, Workload(prompt="Once upon a time", max_new_tokens=64))
     return Created(run_id, time.time(), request, planned, "Pocket", "", {}, "cpu", owner)
 
@@ -39,7 +40,7 @@ def arm_records(arm: str, tokens: int, text: str = "", done: bool = True) -> lis
     at = range(tokens)
     last = PROMPT + 63
     corners = [KvPoint(n, kv(arm, n), TOKEN_BYTES * n) for n in (PROMPT, WINDOW - 1, last)]
-    events = [
+    events: list[Event] = [
         Started(PROMPT, 1, 64, []),
         Progress("run", "begin", 0.0),
         Tokens(

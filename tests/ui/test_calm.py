@@ -8,7 +8,7 @@ import pytest
 from backend.errors import InputError
 from ui.calm import UNEXPECTED, calmly
 
-SECRET = "hf_" + "x" * 20
+SECRET = "hf_" + "AbCdEfGh" * 4
 
 
 def outcome(error: Exception) -> object:

@@ -24,8 +24,9 @@ def test_what_stands_in_the_controls_is_what_is_asked() -> None:
     b = form.choice_values({"cache": "static", "compile": "default"})
     request = form.read_request(values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True))
     assert request.model == "gpt2"
-    assert [(arm.name, arm.choices) for arm in request.arms] == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
-    assert (request.workload.max_new_tokens, request.workload.temperature, request.workload.ignore_eos) == (32, 0.5, True)
+    work, chosen = request.workload, [(arm.name, arm.choices) for arm in request.arms]
+    assert chosen == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
+    assert (work.max_new_tokens, work.temperature, work.ignore_eos) == (32, 0.5, True)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,8 @@ def test_an_arm_can_be_judged_before_the_prompt_is_written() -> None:
 
 def test_presets_and_choices_are_each_others_inverse() -> None:
     for preset in arm_presets():
-        assert form.matching_preset(form.read_choices(form.choice_values(form.preset_choices(preset.name)))) == preset.name
+        shown = form.choice_values(form.preset_choices(preset.name))
+        assert form.matching_preset(form.read_choices(shown)) == preset.name
     assert form.matching_preset({"cache": "static", "dtype": "float16"}) == form.CUSTOM
     with pytest.raises(InputError, match="no preset"):
         form.preset_choices("nosuch")

@@ -74,7 +74,9 @@ def test_fewer_cursors_than_arms_start_the_others_at_the_beginning(runs: RunLog)
 
 # --- what would let a stranger's words become markup ------------------------------------------------
 
-SINKS = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|createContextualFragment|\{\{|\bsrcdoc\b")
+SINKS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|createContextualFragment|\{\{|\bsrcdoc\b"
+)
 SOURCES = [*live.FOLDER.glob("*.js"), *live.FOLDER.parent.glob("*.py")]
 
 

@@ -25,5 +25,5 @@ def test_a_fallback_offers_what_will_run(make_bench: Any) -> None:
 
 def test_memory_is_predicted_against_what_is_free(make_bench: Any) -> None:
     found = described(make_bench)
-    assert found["memory"].startswith("Predicted memory ") and found["memory"].endswith("of 1 GiB free")
-    assert 0 < found["share"] and "weights" in found["parts"]
+    assert found["memory"].startswith("Predicted memory ") and found["memory"].endswith("of 1.00 GiB free")
+    assert found["share"] > 0 and "weights" in found["parts"]

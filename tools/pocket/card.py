@@ -28,7 +28,7 @@ def perplexities(found: dict[str, dict[str, float]]) -> str:
 
 def variety(result: dict[str, Any]) -> str:
     """Variety and loops, greedy beside sampled."""
-    rows = [("measure", "greedy", "sampled")]
+    rows: list[tuple[str, ...]] = [("measure", "greedy", "sampled")]
     for key in ("distinct_1", "distinct_2", "distinct_4", "repetition_rate"):
         rows.append((key.replace("_", " "), *(f"{result[way][key]:.3f}" for way in ("greedy", "sampled"))))
     loops = (f"{result[way]['without_loops']} of {len(PROMPTS)}" for way in ("greedy", "sampled"))

@@ -17,7 +17,7 @@ class Curve(NamedTuple):
     smooth: list[float]
 
 
-def read(log: Path, weight: float = 0.9) -> Curve:
+def read(log: Path, weight: float = 0.6) -> Curve:
     """Read a log and smooth it with an exponential mean that corrects its start."""
     with log.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

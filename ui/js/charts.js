@@ -155,6 +155,7 @@ function makeCharts(plot, panels) {
       uirevision: run, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : WIDE_HEIGHT,
       margin: { t: 30, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: 'x unified', dragmode: 'zoom',
+      modebar: { bgcolor: 'rgba(0,0,0,0)', color: css('--body-text-color-subdued'), activecolor: text },
       hoverlabel: { bgcolor: paper, bordercolor: grid, font: { color: text } }, annotations: [],
     };
     panels.forEach((panel, i) => {

@@ -21,10 +21,8 @@ function css(name) {
   return getComputedStyle(element).getPropertyValue(name).trim();
 }
 
-// Three significant digits, as backend/view.py writes them.
-function three(value) {
-  if (value >= 1000) return Math.round(value).toLocaleString('en-US');
-  return String(Number(value.toPrecision(3)));
+function count(value) {
+  return value.toLocaleString('en-US');
 }
 
 function seconds(value) {

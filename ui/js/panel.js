@@ -85,7 +85,7 @@ function setPace(ended) {
 function finish(reply) {
   over = true;
   setPace(true);
-  phases.tick(lanes);
+  phases.tick(lanes, true);
   texts.finish(lanes);
   charts.end();
   element.dataset.status = reply.status;

@@ -13,22 +13,22 @@ function makePhases(box) {
     });
   }
 
-  function words(phase, arm, nowS, tokens) {
+  function words(phase, nowS, tokens) {
     const live = phase.state === 'begin' || phase.state === 'step';
     let text = phase.title + ' ' + seconds(live ? Math.max(phase.seconds, nowS - phase.begin_s) : phase.seconds);
-    if (phase.name === 'run') text += ', ' + tokens.toLocaleString('en-US') + ' of ' + head.max_new_tokens.toLocaleString('en-US') + ' tokens';
+    if (phase.name === 'run') text += ', ' + count(tokens) + ' of ' + count(head.max_new_tokens) + ' tokens';
     else if (live && phase.fraction !== null) text += ', ' + Math.round(100 * phase.fraction) + '%';
     if (live && phase.note) text += ' (' + phase.note + ')';
     return phase.state === 'broken' ? '\u2715 ' + text : text;
   }
 
-  function tick(lanes) {
+  function tick(lanes, over) {
     if (!head) return;
     const nowS = head.now_s + (performance.now() - heardAt) / 1000;
     head.arms.forEach((arm, i) => {
       const row = rows[i];
       if (!arm.phases.length) {
-        if (!row.chips.size) say(row.steps, head.arms.length > 1 && i ? 'waits for its turn' : 'waiting');
+        say(row.steps, over ? 'did not run' : i ? 'waits for its turn' : 'waiting');
         return;
       }
       if (!row.chips.size) row.steps.replaceChildren();
@@ -41,7 +41,7 @@ function makePhases(box) {
         }
         const look = 'td-step ' + phase.state;
         if (chip.className !== look) chip.className = look;
-        say(chip, words(phase, arm, nowS, lanes[i].t.length));
+        say(chip, words(phase, nowS, lanes[i].t.length));
       }
       const last = arm.phases[arm.phases.length - 1];
       const share = last.name === 'run' ? lanes[i].t.length / head.max_new_tokens : last.fraction || 0;

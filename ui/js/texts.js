@@ -60,8 +60,8 @@ function makeTexts(box) {
     lanes.forEach((lane, i) => whole(i, lane.text, at));
     if (!shorter) say(note, '');
     else if (same) say(note, 'The texts are identical.');
-    else if (at < 0) say(note, 'The texts are identical as far as both go (' + shorter.toLocaleString('en-US') + ' characters).');
-    else say(note, 'The texts differ from character ' + (at + 1).toLocaleString('en-US') + ' on, marked \u2260.');
+    else if (at < 0) say(note, 'The texts are identical as far as both go (' + count(shorter) + ' characters).');
+    else say(note, 'The texts differ from character ' + count(at + 1) + ' on, marked \u2260.');
   }
 
   return { build, append, finish };

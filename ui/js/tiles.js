@@ -6,8 +6,9 @@ function makeTiles(box) {
     const keys = arms[0].tiles.map(tile => tile.key).join() + arms.length;
     if (box.dataset.keys !== keys) build(arms, keys);
     arms[0].tiles.forEach((first, i) => {
-      const common = arms.every(arm => arm.tiles[i].note === first.note) ? first.note : '';
+      const common = commonNote(arms.map(arm => arm.tiles[i].note));
       say(cells.get(first.key), common);
+      cells.get(first.key).title = common;
       for (const arm of arms) {
         const cell = cells.get(arm.name + first.key), tile = arm.tiles[i];
         say(cell.value, tile.value);
@@ -15,6 +16,13 @@ function makeTiles(box) {
         say(cell.note, common ? '' : tile.note);
       }
     });
+  }
+
+  // Equal notes, or words that only one arm has so far; figures stay beside their arm.
+  function commonNote(notes) {
+    const [note, ...others] = new Set(notes.filter(Boolean));
+    const all = notes.every(Boolean);
+    return note && !others.length && (all || !/\d/.test(note)) ? note : '';
   }
 
   function build(arms, keys) {

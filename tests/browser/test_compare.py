@@ -1,0 +1,245 @@
+"""What a user does on the Compare page."""
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.browser.driver import LIVE, Driver
+from tests.browser.stored import RUNS
+
+Open = Callable[..., Driver]
+LONG = "Story after story (1,000 tokens)"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
+    user = open_page()
+    user.choose("preset-b", "Unwindowed cache")
+    user.type("max-new-tokens", "200")
+    user.page.get_by_role("button", name="More").click()
+    user.page.locator("#ignore-eos input").check()
+    user.page.get_by_role("button", name="More").click()
+    run_id = user.run()
+    assert f"run={run_id}" in user.page.url
+    assert user.page.locator("#run").is_disabled() and user.page.locator("#stop").is_enabled()
+    user.wait_tokens(0, 20)
+    early = user.page.evaluate(f"{LIVE}.bench.lanes[0].t.length")
+    user.wait_tokens(1, 100)
+    user.shot("streaming-1366")
+    user.wait_over(run_id)
+    assert early < 200 and user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t.length)") == [200, 200]
+    assert user.text(".td-status") == "Done"
+    user.wait("!document.querySelector('#run').disabled")
+    assert user.page.locator("#stop").is_disabled()
+
+    # the plateau: past window - 1 tokens the dynamic cache's sliding layers grow no more, the others do
+    a, b = user.line("kv", "A", "sliding"), user.line("kv", "B", "sliding")
+    flat = [y for x, y in zip(a["x"], a["y"], strict=True) if x >= 127]
+    assert len(flat) > 20 and len(set(flat)) == 1
+    assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
+
+    ledger = user.text(".td-ledger")
+    assert ledger.count("proved") == 8 and "DynamicSlidingWindowLayer" in ledger
+    tiles = user.text(".td-tiles")
+    assert re.search(r"Decode speed\s+A\s+[\d.,]+\s*tok/s\s+B\s+[\d.,]+\s*tok/s", tiles), tiles
+    assert "as predicted" in tiles
+    assert "texts" in user.text(".td-parting")
+    user.shot("finished-1366", full=True)
+    if os.environ.get("TOKENDYNO_UPDATE_SCREENSHOT") == "1":
+        (ROOT / "docs").mkdir(exist_ok=True)
+        user.page.set_viewport_size({"width": 1440, "height": 900})
+        user.page.wait_for_timeout(1500)
+        user.page.screenshot(path=str(ROOT / "docs" / "screenshot.png"))
+
+
+def test_stop_works_in_mid_run_and_from_another_viewer(open_page: Open) -> None:
+    user = open_page()
+    user.choose("prompt-preset", LONG)
+    user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
+    run_id = user.run()
+    user.wait_tokens(0, 10)
+    other = open_page()
+    assert other.shown() == run_id
+    other.wait_status("running")
+    other.page.click("#stop")
+    user.wait_over(run_id, 10)
+    assert user.text(".td-status") == "Stopped"
+    assert user.page.evaluate(f"{LIVE}.bench.lanes[1].t.length") == 0
+    other.wait_over(run_id, 10)
+    user.wait("!document.querySelector('#run').disabled")
+
+
+def test_a_reload_in_mid_run_shows_the_same_run(open_page: Open) -> None:
+    user = open_page()
+    user.choose("prompt-preset", LONG)
+    user.type("max-new-tokens", "600")
+    run_id = user.run()
+    user.wait_tokens(0, 30)
+    before = user.page.evaluate(f"{LIVE}.bench.lanes[0].lat.slice(0, 30)")
+    user.page.reload()
+    user.wait_tokens(0, 60)
+    assert user.shown() == run_id and user.value("max-new-tokens") == "600"
+    assert user.page.evaluate(f"{LIVE}.bench.lanes[0].lat.slice(0, 30)") == before
+    user.wait("!document.querySelector('#stop').disabled")
+    user.page.click("#stop")
+    user.wait_over(run_id, 10)
+
+
+def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) -> None:
+    user = open_page("?pace=fast")
+    user.choose("prompt-preset", LONG)
+    user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
+    run_id = user.run()
+    user.wait_tokens(0, 100)
+    user.wait("document.querySelector('.td-plot').data.some(t => t.meta?.arm === 'A' && t.x.length > 80)")
+    box = user.page.locator("#live .nsewdrag").first.bounding_box()
+    user.page.mouse.move(box["x"] + 0.02 * box["width"], box["y"] + 0.1 * box["height"])
+    user.page.mouse.down()
+    user.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.95 * box["height"], steps=6)
+    user.page.mouse.up()
+    user.wait("document.querySelector('.td-plot')._fullLayout.xaxis.autorange === false")
+    zoom = user.layout("xaxis.range")
+    user.page.locator("#live .legendtoggle").first.click()
+    user.wait("document.querySelector('.td-plot').data.some(t => t.meta?.arm === 'A' && t.visible === false)")
+    count = user.page.evaluate(f"{LIVE}.bench.lanes[0].t.length")
+    user.wait_tokens(0, count + 100)
+    user.page.wait_for_timeout(500)
+    user.shot("zoomed")
+    assert user.layout("xaxis.range") == zoom
+    assert user.layout("xaxis2.autorange") is True
+    assert {line["visible"] for line in user.drawn() if line["arm"] == "A"} == {False}
+    user.page.locator("#live .legendtoggle").first.click()
+    user.page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
+    user.wait("document.querySelector('.td-plot')._fullLayout.xaxis.autorange === true")
+    user.page.click("#stop")
+    user.wait_over(run_id, 10)
+
+
+def test_identical_arms_are_said_and_run(open_page: Open) -> None:
+    user = open_page()
+    user.choose("preset-a", "Eager attention")
+    user.choose("preset-b", "Eager attention")
+    user.page.get_by_text("A and B are identical").first.wait_for()
+    user.type("max-new-tokens", "12")
+    run_id = user.run()
+    user.wait_over(run_id)
+    assert user.text(".td-parting") == "The texts are identical."
+    assert "identical" in user.text(".td-remarks")
+
+
+def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
+    user = open_page()
+    user.choose("preset-a", "Baseline")
+    user.page.wait_for_timeout(300)
+    user.choose("axis-a-compile", "default")
+    fix = user.page.locator("#verdicts-a .blocked .td-fix")
+    fix.wait_for()
+    user.shot("blocked-1366")
+    assert user.value("preset-a") == "custom"
+    user.page.click("#run")
+    user.wait("document.querySelector('#message .td-words').textContent.includes('static')")
+    fix.click()
+    user.page.locator("#verdicts-a .blocked").wait_for(state="detached")
+    assert user.value("axis-a-cache") == "static" and user.value("preset-a") == "Compiled"
+    assert user.text("#message") == ""
+
+
+def test_a_fallback_is_said_in_words_with_its_reason(open_page: Open) -> None:
+    user = open_page()
+    user.choose("axis-a-attention", "sdpa")
+    line = user.page.locator("#verdicts-a .fallback")
+    line.wait_for()
+    assert "Fallback" in line.inner_text() and "sinks" in line.inner_text()
+    user.shot("fallback-1366")
+
+
+@pytest.mark.parametrize(
+    ("control", "typed", "words"),
+    [
+        ("prompt", "", "The prompt is empty"),
+        ("max-new-tokens", "0", "max_new_tokens is 0"),
+        ("max-new-tokens", "", "New tokens is empty"),
+        ("max-new-tokens", "2.5", "whole number"),
+        ("max-new-tokens", "999999", "max_new_tokens is 999999"),
+        ("model", "poket", "Did you mean 'pocket'"),
+        ("model", "/no/such/folder", "/no/such/folder"),
+        ("model", "bert-base-uncased", "encoder"),
+    ],
+)
+def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, control: str, typed: str, words: str) -> None:
+    user = open_page()
+    user.type("prompt", "My very own prompt")
+    user.type(control, typed)
+    before = user.shown()
+    user.page.click("#run")
+    user.wait(f"document.querySelector('#message .td-words').textContent.includes({words!r})", 20)
+    assert "Traceback" not in user.page.content()
+    assert user.value(control) == typed
+    assert control == "prompt" or user.value("prompt") == "My very own prompt"
+    assert user.shown() == before and user.page.locator("#run").is_enabled()
+    if control == "model" and typed == "poket":
+        user.shot("bad-input-1366")
+
+
+def test_a_permalink_opens_a_run_with_its_settings(open_page: Open) -> None:
+    user = open_page("?run=two")
+    user.wait_over("two")
+    assert user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t.length)") == [64, 50]
+    assert user.value("prompt") == "Once upon a time" and user.value("max-new-tokens") == "64"
+    assert user.value("axis-b-cache") == "unwindowed"
+    assert user.page.locator("#run").is_enabled() and user.page.locator("#stop").is_disabled()
+    assert user.text(".td-status") == "Done"
+
+
+def test_the_browser_draws_what_the_charts_declare(open_page: Open) -> None:
+    from backend.runs import Run
+    from ui.charts import PANELS
+    from ui.charts.panel import data, series
+
+    first, *rest = RUNS["two"]
+    run = Run(first)  # type: ignore[arg-type]
+    for record in rest:
+        run.append(record)
+    arms = series(run.delta(0, [[0, 0, 0]] * 2, 1.0))
+    user = open_page("?run=two")
+    user.wait_over("two")
+    user.page.wait_for_timeout(800)
+    drawn = {(line["panel"], line["arm"], line["kind"], line["predicted"]): line for line in user.drawn()}
+    scales = {"latency": 1.0, "memory": 1 / 2**20, "kv": 1 / 2**10}
+    for panel in PANELS:
+        for line in data(panel, arms):
+            seen = drawn.pop((panel.key, line.arm, line.kind, line.predicted))
+            assert seen["x"] == pytest.approx(line.x)
+            assert seen["y"] == pytest.approx([y * scales[panel.key] for y in line.y])
+    assert not drawn
+
+
+def test_the_first_difference_of_two_texts_is_marked(open_page: Open) -> None:
+    user = open_page("?run=same")
+    user.wait_over("same")
+    assert user.text(".td-parting") == "The texts are identical." and user.page.locator(".td-mark").count() == 0
+    user = open_page("?run=evil")
+    user.wait_over("evil")
+    assert user.text(".td-parting") == "The texts differ from character 1 on, marked ≠."
+    assert user.page.locator(".td-mark").count() == 2
+
+
+def test_a_single_arm_and_a_broken_run_are_shown(open_page: Open) -> None:
+    user = open_page("?run=one")
+    user.wait_over("one")
+    assert user.page.locator(".td-text").count() == 1 and {line["arm"] for line in user.drawn()} == {"A"}
+    user = open_page("?run=broken")
+    user.wait_over("broken")
+    assert user.text(".td-status") == "Failed" and "was killed (SIGKILL)" in user.text("#live .td-failure")
+    user.shot("failed-1366")
+
+
+def test_an_unknown_run_is_said(open_page: Open) -> None:
+    user = open_page("?run=nosuchrun")
+    user.page.get_by_text("There is no run 'nosuchrun' here").wait_for()
+    assert user.page.locator("#run").is_enabled()
+    assert "Press Run" in user.text(".td-empty-run")
+    user.shot("empty-1366")

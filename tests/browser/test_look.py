@@ -1,0 +1,70 @@
+"""How the page looks: dark and light, laptop and phone, and what a screen reader meets."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.driver import LIVE, Driver
+
+Open = Callable[..., Driver]
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1440, 900)])
+def test_the_first_screen_of_a_laptop_shows_choices_run_and_charts(open_page: Open, width: int, height: int) -> None:
+    user = open_page("?run=two", width, height)
+    user.wait_over("two")
+    for selector in ("#run", "#arm-a", "#arm-b", ".td-plot"):
+        box = user.page.locator(selector).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= height, (selector, box)
+    assert user.layout("xaxis.domain[1]") < user.layout("xaxis2.domain[0]") < user.layout("xaxis3.domain[0]")
+    user.shot(f"stored-{width}")
+
+
+def test_nothing_moves_while_a_run_streams(open_page: Open) -> None:
+    user = open_page()
+    user.type("max-new-tokens", "120")
+    run_id = user.run()
+    user.wait_tokens(0, 5)
+    parts = "document.querySelectorAll('#arms, .td-ways, .td-stage, .td-tiles, .td-texts')"
+    places = f"[...{parts}].map(e => e.getBoundingClientRect().top)"
+    before = user.page.evaluate(places)
+    user.wait_tokens(1, 30)
+    assert user.page.evaluate(places) == before
+    user.wait_over(run_id)
+    assert user.page.evaluate(places) == before
+
+
+def test_dark_mode_recolours_the_charts(open_page: Open) -> None:
+    user = open_page("?run=two&__theme=light")
+    user.wait_over("two")
+    light = user.layout("font.color")
+    user.page.evaluate("document.body.classList.add('dark')")
+    user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
+    dark = open_page("?run=two&__theme=dark", 1440, 900)
+    dark.wait_over("two")
+    dark.page.wait_for_timeout(500)
+    assert dark.layout("font.color") != light
+    dark.shot("dark-1440", full=True)
+
+
+def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
+    user = open_page("?run=two", 390, 844)
+    user.wait_over("two")
+    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert user.layout("yaxis.domain[0]") > user.layout("yaxis2.domain[1]") > user.layout("yaxis3.domain[1]")
+    a, b = (user.page.locator(f"#arm-{arm}").bounding_box() for arm in "ab")
+    assert a["y"] + a["height"] <= b["y"] and a["width"] <= 390
+    user.shot("phone-390", full=True)
+
+
+def test_every_control_has_a_label_and_status_is_announced(open_page: Open) -> None:
+    user = open_page("?run=broken")
+    user.wait_over("broken")
+    for label in ("Model", "Prompt preset", "Prompt", "New tokens", "Arm A", "Arm B"):
+        assert user.page.get_by_label(label, exact=True).count() >= 1, label
+    assert user.page.locator(".td-status[role=status][aria-live=polite]").count() == 1
+    assert user.page.locator("#live .td-failure[role=alert]").count() == 1
+    assert "figures below" in user.page.locator(".td-plot").get_attribute("aria-label")
+    assert user.page.evaluate(f"{LIVE}.querySelectorAll('th[scope]').length") == 0  # no arm ended: no ledger
+    user.page.keyboard.press("Tab")
+    assert user.page.evaluate("document.activeElement.tagName") in ("INPUT", "BUTTON", "A", "TEXTAREA")
