@@ -63,7 +63,8 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
             work.prompt_tokens: chosen.prompt_tokens, work.ignore_eos: chosen.ignore_eos,
         }  # fmt: skip
 
-    preset.input(choose_prompt, preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos],
+    # "select", not "input": Gradio sends the latter whenever the focus leaves the list
+    preset.select(choose_prompt, preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos],
                  show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
     return work, run_button, stop_button, facts
 
@@ -93,7 +94,7 @@ class _Page:
         gr.on(changes, calm(self.judge), self.inputs, judged, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
         for arm in self.arms:
-            arm.preset.input(calm(self.choose_preset(arm)), arm.preset, [*arm.axes, self.message], queue=False, **quiet)
+            arm.preset.select(calm(self.choose_preset(arm)), arm.preset, [*arm.axes, self.message], queue=False, **quiet)
             arm.verdicts.fix(calm(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
         gr.on([self.run_button.click, self.work.prompt.submit], calm(self.run), self.inputs,
               [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
@@ -101,9 +102,8 @@ class _Page:
         self.live.finished(calm(self.finished), self.live, buttons, queue=False, **quiet)
         context = gr.context.Context.root_block
         assert context is not None
-        context.load(calm(self.attach), None, everything, queue=False, **quiet).then(
-            calm(self.judge), self.inputs, judged, concurrency_limit=None, **quiet
-        )
+        opened = context.load(calm(self.attach), None, everything, queue=False, **quiet)
+        opened.then(calm(self.judge_first), self.inputs, judged, concurrency_limit=None, **quiet)
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -125,6 +125,11 @@ class _Page:
         except InputError as error:
             updates |= {self.message: str(error)} | {arm.verdicts: "" for arm in self.arms}
         return updates
+
+    def judge_first(self, *values: Any) -> Updates:
+        """The same when the page was opened: what `attach` had to say stays."""
+        updates = self.judge(*values)
+        return updates if updates[self.message] else {k: v for k, v in updates.items() if k is not self.message}
 
     def choose_preset(self, arm: ArmControls) -> Any:
         """Handler: an arm's preset was chosen."""

@@ -26,7 +26,7 @@ class Driver:
     def choose(self, control: str, label: str) -> None:
         """Pick an option of a dropdown."""
         self.page.locator(f"#{control} input").click()
-        self.page.get_by_role("option", name=label, exact=True).click()
+        self.page.locator(f"#{control}").get_by_role("option", name=label, exact=True).click()
 
     def type(self, control: str, text: str) -> None:
         """Write into a field and leave it."""
@@ -63,6 +63,10 @@ class Driver:
 
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).first.inner_text())
+
+    def message(self) -> str:
+        """What the page says about the last thing that was asked."""
+        return str(self.page.locator("#message .td-words").text_content())
 
     def value(self, control: str) -> str:
         return str(self.page.locator(f"#{control}").locator("input, textarea").first.input_value())

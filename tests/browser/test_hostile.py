@@ -64,7 +64,8 @@ def post(address: str, path: str, body: object) -> tuple[int, str]:
         with urllib.request.urlopen(request, timeout=20) as reply:
             return reply.status, reply.read().decode()
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+        with error:
+            return error.code, error.read().decode()
 
 
 def config(address: str) -> Any:
@@ -110,6 +111,7 @@ def test_the_app_takes_no_uploads_and_shows_no_monitor(address: str) -> None:
     for path in ("monitoring", "monitoring/summary"):
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{address}/{path}", timeout=20)
-        assert refused.value.code in (403, 404)
+        with refused.value:
+            assert refused.value.code in (403, 404)
     found = config(address)
     assert not found.get("show_error") and all(d["api_visibility"] == "private" for d in found["dependencies"])

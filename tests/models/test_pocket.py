@@ -91,6 +91,7 @@ def test_mxfp4_checkpoint_holds_blocks_and_costs_little() -> None:
     assert 1.0 < ratio < STORED["mxfp4_ratio_bound"]
 
 
-def test_end_of_a_story_is_one_token_after_a_blank_line() -> None:
-    assert tokenizer().eos_token_id == 0
-    assert len(tokenizer()("\n\n")["input_ids"]) == 1
+def test_tokenizer_gives_back_what_it_took() -> None:
+    text = '"Where is my hat?" asked Zaro.\nIt wasn\'t there.\n\nThe end.'
+    assert tokenizer().decode(tokenizer()(text)["input_ids"]) == text
+    assert (tokenizer().eos_token_id, tokenizer().pad_token_id) == (0, 1)

@@ -149,8 +149,9 @@ def told(model: Any, tokenizer: Any, sampled: bool) -> dict[str, Any]:
 
 def evaluate(folder: Path, held: Held) -> dict[str, Any]:
     """Measure everything but perplexity."""
-    from transformers import AutoTokenizer
+    from transformers import AutoTokenizer, GptOssForCausalLM
 
+    assert GptOssForCausalLM  # imported here, so that the load time is that of the files
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
     start = time.perf_counter()
     model = load(folder)

@@ -37,9 +37,6 @@ class Sampling:
     min_p: float = 0.1
     penalty: float = 0.3
     worn_penalty: float = 1.0
-    ngram: int = 0  # no run of this many tokens comes twice
-    end_after: int = 70  # from here on the end token gains `end_gain` a token, since the teacher stops too late
-    end_gain: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,25 +80,16 @@ def after_attention(x: Tensor, mixed: Tensor, out: Tensor, norm: Tensor, gate_up
 
 
 def choose(
-    x: Tensor, norm: Tensor, head: Tensor, used: Tensor, ban: Tensor, bias: Tensor, heat: float, floor: float
+    x: Tensor, norm: Tensor, head: Tensor, used: Tensor, bias: Tensor, heat: float, floor: float
 ) -> tuple[Tensor, Tensor]:
     """Draw a word index per row and tell its log-probability at temperature 1, before any penalty."""
     logits = (rms(x, norm) @ head.T).float()
-    score = (logits - used + ban + bias) / heat
+    score = (logits - used + bias) / heat
     score = torch.where(score < score.amax(-1, keepdim=True) + floor, -torch.inf, score)
     noise = -torch.log(-torch.log(torch.rand_like(score).clamp(1e-20, 1 - 1e-7)))
     word = (score + noise).argmax(-1)
     logp = logits.gather(1, word[:, None])[:, 0] - torch.logsumexp(logits, -1)
     return word, logp
-
-
-def repeats(past: Tensor, now: Tensor, step: Tensor, size: int) -> Tensor:
-    """Mark every place of past (N, B) whose word would complete a run of `size` words that was already said."""
-    steps = torch.arange(past.shape[0], device=past.device)[:, None]
-    found = (steps >= size - 1) & (steps < step)
-    for back in range(1, size):
-        found = found & (past.roll(back, 0) == now[size - 1 - back])
-    return found
 
 
 class Teacher:
@@ -185,15 +173,12 @@ class Teacher:
         cache = torch.empty(30, 2, batch, 3, total, 64, device=self.device, dtype=self.dtype)
         x = torch.cat([self._prefill(ids[i : i + 512], cache[:, :, i : i + 512]) for i in range(0, batch, 512)])
         used = torch.zeros(batch, len(self.kept), device=self.device, dtype=self.dtype)
-        bias = self.bias.clone()
         done = torch.zeros(batch, device=self.device, dtype=torch.bool)
         words = torch.zeros(how.max_new_tokens, batch, device=self.device, dtype=torch.long)
         logps = torch.zeros(how.max_new_tokens, batch, device=self.device)
         floor = float(torch.tensor(how.min_p).log())
         for step in range(how.max_new_tokens):
-            ban = self._ban(words, step)
-            bias[0] = max(0, step - how.end_after) * how.end_gain
-            word, logp = self._choose(x, self.norm, self.head, used, ban, bias, how.temperature, floor)
+            word, logp = self._choose(x, self.norm, self.head, used, self.bias, how.temperature, floor)
             word = word.masked_fill(done, 0)
             words[step], logps[step] = word, logp.masked_fill(done, 0.0)
             done |= word == 0
@@ -202,15 +187,6 @@ class Teacher:
             used.scatter_add_(1, word[:, None], self.weight[word][:, None])
             x = self._step(self.embed[self.kept[word]], cache, length + step)
         return self.kept[words.T], logps.T
-
-    def _ban(self, words: Tensor, step: int) -> Tensor:
-        """Give (B, V) a large negative number wherever a word would repeat a run, and 0 elsewhere."""
-        size = self.sampling.ngram
-        ban = torch.zeros(words.shape[1], len(self.kept), device=self.device, dtype=self.dtype)
-        if not size or step < size:
-            return ban
-        found = repeats(words, words[step - size + 1 : step], torch.tensor(step, device=self.device), size)
-        return ban.scatter_add_(1, words.T, found.T.to(self.dtype) * -1e4)
 
     def _step(self, x: Tensor, cache: Tensor, at: int) -> Tensor:
         """Run the layers for one new position."""

@@ -10,7 +10,7 @@ PIECES = r"""'(?:s|t|re|ve|m|ll|d)\b|\n+| ?[A-Za-z]+| ?[0-9]| ?[^\sA-Za-z0-9]+|\
 
 
 def train(texts: Iterable[str], size: int = 3072) -> Tokenizer:
-    """Train a tokenizer; a run of line breaks is one piece, so that the end of a story is one token."""
+    """Train a tokenizer; a run of line breaks is a piece of its own, never part of a word."""
     tokenizer = Tokenizer(models.BPE())
     split = pre_tokenizers.Split(Regex(PIECES), behavior="isolated")
     spell = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
