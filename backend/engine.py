@@ -20,7 +20,7 @@ from backend.arms import make_config
 from backend.conduct import Conductor, Halt, deadline_override_s
 from backend.errors import InputError
 from backend.hardware import Machine
-from backend.models import ModelFacts, loadable, resolve
+from backend.models import DEFAULT_MODEL, ModelFacts, loadable, resolve
 from backend.records import ArmPlanned, Created, Ended, Request, Status, Verdict
 from backend.rules import Checked, check
 from backend.runs import Run, RunLog
@@ -58,7 +58,7 @@ class Bench:
         deadline_override_s()  # a bad value is found out now, not in the middle of a run
         self.store = Store(history)
         self.runs = RunLog(self.store)
-        self.messages = [*startup_messages(), *self.store.messages]
+        self.messages = [*startup_messages(), *_default_model_messages(), *self.store.messages]
         self.inbox: Inbox = Inbox()
         self.slots: dict[str, WorkerProcess] = {}
         self.spares: list[WorkerProcess] = []
@@ -268,6 +268,15 @@ class Bench:
     def pids(self) -> list[int]:
         """Process ids of all workers, for tests and the health line."""
         return [w.pid for w in [*self.slots.values(), *self.spares] if w.alive]
+
+
+def _default_model_messages() -> list[str]:
+    """What is wrong with the embedded model, if anything: the app starts all the same."""
+    try:
+        loadable(resolve(DEFAULT_MODEL))
+    except InputError as error:
+        return [f"The default model {DEFAULT_MODEL} cannot run: {error}"]
+    return []
 
 
 def default_history() -> Path:

@@ -94,8 +94,9 @@ class _Page:
         gr.on(changes, calm(self.judge), self.inputs, judged, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
         for arm in self.arms:
-            arm.preset.select(calm(self.choose_preset(arm)), arm.preset, [*arm.axes, self.message], queue=False, **quiet)
-            arm.verdicts.fix(calm(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
+            changed = [*arm.axes, self.message]
+            arm.preset.select(calm(self.choose_preset(arm)), arm.preset, changed, queue=False, **quiet)
+            arm.verdicts.fix(calm(self.fix(arm)), arm.axes, changed, queue=False, **quiet)
         gr.on([self.run_button.click, self.work.prompt.submit], calm(self.run), self.inputs,
               [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
         self.stop_button.click(calm(self.stop), self.live, [self.message], queue=False, **quiet)
@@ -123,7 +124,7 @@ class _Page:
             for arm, checked in zip(self.arms, self.bench.check(request).values(), strict=True):
                 updates[arm.verdicts] = describe(checked, room_bytes)
         except InputError as error:
-            updates |= {self.message: str(error)} | {arm.verdicts: "" for arm in self.arms}
+            updates |= {self.message: str(error), self.facts: ""} | {arm.verdicts: "" for arm in self.arms}
         return updates
 
     def judge_first(self, *values: Any) -> Updates:

@@ -19,7 +19,8 @@ PRESETS_DIR = Path(__file__).resolve().parents[2] / "presets"
 class CatalogueEntry:
     """One model of the catalogue.
 
-    config        the architecture as JSON text, as AutoConfig.for_model takes it (`model_type` included)
+    config        the architecture as JSON text, as AutoConfig.for_model takes it (`model_type` included); an
+                  embedded model's is read when it is asked for, so that one broken folder spoils nothing else
     repo          Hub id; "" when the weights are embedded in `folder`
     gated         its licence must be accepted on the Hub before anything can be fetched
     quantization  method the published checkpoint is packed with, None for plain weights
@@ -29,13 +30,18 @@ class CatalogueEntry:
     name: str
     title: str
     kind: ModelKind
-    config: str
+    table: str
     repo: str
     gated: bool
     quantization: str | None
     note: str
     sources: tuple[str, ...]
     folder: Path | None
+
+    @property
+    def config(self) -> str:
+        """The architecture; InputError if an embedded model's file is not there."""
+        return _embedded_config(self.folder) if self.folder else self.table
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -109,7 +115,7 @@ def _entry(row: _Row, presets: Path) -> CatalogueEntry:
         name=row.name,
         title=row.title,
         kind=row.kind,
-        config=_embedded_config(folder) if folder else os.fsdecode(msgspec.json.encode(row.config)),
+        table="" if folder else os.fsdecode(msgspec.json.encode(row.config)),
         repo=row.repo,
         gated=row.gated,
         quantization=row.quantization or None,

@@ -220,7 +220,7 @@ function makeCharts(plot, panels) {
     start, reset,
     take(newHead, newLanes) { head = newHead; lanes = newLanes; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
-    touch() { dirty = true; },
+    touch() { dirty = true; paint(false); },
     // A paint that takes t ms is followed by t * rest ms of rest, within limits. Of the latest paints the quickest
     // counts: the others waited for a core.
     pace(newRest, least, most) { rest = newRest; leastMs = least; mostMs = most; },

@@ -78,7 +78,7 @@ function takeHead(reply) {
 // On the machine that is being measured every paint and every pull takes cores from the model.
 function setPace(ended) {
   quiet = !ended && (FORCED_PACE ? FORCED_PACE === 'quiet' : head.quiet && LOCAL);
-  if (quiet) { charts.pace(30, 1500, 3000); puller.every(250); } else { charts.pace(0.6, 0, 400); puller.every(100); }
+  if (quiet) { charts.pace(30, 1500, 3000); puller.every(250); } else { charts.pace(0.6, 0, 400); puller.every(80); }
   say(find('.td-quiet'), quiet ? QUIET_NOTE : '');
 }
 

@@ -1,4 +1,4 @@
-// Pulling by cursor: asks the server what lies past what is there, ten times a second. Several pulls may travel at
+// Pulling by cursor: asks the server what lies past what is there, about twelve times a second. Several pulls may travel at
 // once, since on a slow line one after the other would wait for the line; a pull that hangs is given up after a
 // while, and a cut line is tried again ever more slowly, in words. Nothing is asked while the tab is hidden.
 
@@ -8,7 +8,7 @@ const HUNG_MS = 8000;
 // ask(): a promise of the parsed reply. take(reply): uses it, answers "more" (ask again now), "wait" or "over".
 // trouble(text): says what is wrong, '' when all is well.
 function makePuller(ask, take, trouble) {
-  let periodMs = 100, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
+  let periodMs = 80, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
 
   function withDeadline(promise) {
     return new Promise((resolve, reject) => {
