@@ -53,7 +53,8 @@ def feed(bench: Bench, run_id: str, arm: str, tokens: int, rate: float, done: in
     tell(Started(PROMPT, 1, tokens, []))
     tell(Progress("run", "begin", 0.0))
     sent, begin_s = 0, time.time() - done / rate
-    print(json.dumps({"arm": arm, "begin_s": begin_s}), flush=True)
+    sys.stdout.write(json.dumps({"arm": arm, "begin_s": begin_s}) + "\n")  # one write: two lanes speak at once
+    sys.stdout.flush()
     while sent < tokens:
         due = min(tokens, int((time.time() - begin_s) * rate))
         if due > sent:

@@ -243,3 +243,17 @@ def test_an_unknown_run_is_said(open_page: Open) -> None:
     assert user.page.locator("#run").is_enabled()
     assert "Press Run" in user.text(".td-empty-run")
     user.shot("empty-1366")
+
+
+def test_a_cut_line_is_said_and_nothing_is_lost(open_page: Open) -> None:
+    user = open_page()
+    user.type("max-new-tokens", "150")
+    run_id = user.run()
+    user.wait_tokens(0, 10)
+    user.page.route("**/component_server**", lambda route: route.abort())
+    user.wait(f"{LIVE}.querySelector('.td-trouble').textContent.includes('Trying again')", 15)
+    user.page.unroute("**/component_server**")
+    user.wait_over(run_id)
+    assert user.text(".td-trouble") == ""
+    first, *_ = user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t)")
+    assert first == sorted(set(first)) and len(first) > 10
