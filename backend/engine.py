@@ -51,9 +51,7 @@ class Bench:
     local_paths  False: no path outside `models_dir` is opened (a page that strangers can reach)
     """
 
-    def __init__(
-        self, history: Path | None = None, models_dir: Path | None = None, local_paths: bool = True
-    ) -> None:
+    def __init__(self, history: Path | None = None, models_dir: Path | None = None, local_paths: bool = True) -> None:
         self.models_dir, self.local_paths = models_dir, local_paths
         deadline_override_s()  # a bad value is found out now, not in the middle of a run
         self.store = Store(history)

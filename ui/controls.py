@@ -37,8 +37,7 @@ class WorkControls(NamedTuple):
     def values(self, model: str, work: Workload) -> dict[Any, Any]:
         """Updates that show a request's model and work."""
         return {self.model: model} | {
-            component: getattr(work, field)
-            for field, component in zip(self._fields[1:], self[1:], strict=True)
+            component: getattr(work, field) for field, component in zip(self._fields[1:], self[1:], strict=True)
         }
 
 

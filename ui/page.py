@@ -12,7 +12,7 @@ def build(bench: Bench) -> gr.Blocks:
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         with gr.Row(elem_id="masthead"):
-            gr.HTML('<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>', elem_id="brand")
+            gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
             words("device", device_line(), classes="td-device")
         words("startup", " ".join(bench.messages), role="status", classes="td-startup")
         compare_page(bench)

@@ -8,7 +8,7 @@ from backend.optimizations import axes
 from backend.rules import Checked
 
 _SHOW = """
-const words = { note: 'Note', fallback: '\u25B2 Fallback', blocked: '\u2715 Blocked' };
+const words = { note: 'Note', fallback: '\u25b2 Fallback', blocked: '\u2715 Blocked' };
 const add = (parent, tag, className, text) => {
   const node = document.createElement(tag);
   if (className) node.className = className;

@@ -98,7 +98,7 @@ def test_raw_events_with_garbage_tell_nothing(address: str) -> None:
         for value in (None, {"a": 1}, [["x"]], "x" * 1000, -1):
             body = {"fn_index": dependency["id"], "data": [value] * count, "session_hash": "raw"}
             _, answer = post(address, "run/predict", body)
-            assert "Traceback" not in answer and "File \"" not in answer, (dependency["api_name"], answer[:300])
+            assert "Traceback" not in answer and 'File "' not in answer, (dependency["api_name"], answer[:300])
 
 
 def test_the_page_forbids_other_addresses(address: str) -> None:

@@ -30,10 +30,14 @@ def tell(document: dict[str, Any]) -> None:
     for arm in document["arms"]:
         s, extra = arm["summary"], arm["extra"]
         asked = ",".join(f"{axis}={choice}" for axis, choice in arm["effective"].items())
-        print(
-            f"{document['model']} {arm['name']} {asked}: ttft {1e3 * s['ttft_s']:.1f} ms, median "
-            f"{1e3 * s['latency_median_s']:.2f} ms, {s['tokens_per_s']:.1f} tok/s, peak {s['peak_memory_bytes'] / mib:.0f} "
-            f"MiB ({arm['memory_label']}), allocator peak {extra.get('allocator_peak_bytes', 0) / mib:.0f} MiB, predicted "
-            f"{arm['memory_predicted_bytes']['total'] / mib:.0f} MiB, kv {s['kv_bytes'] / mib:.1f} MiB, phases "
-            + ", ".join(f"{k} {v:.1f} s" for k, v in arm["phases_s"].items())
-        )
+        figures = [
+            f"ttft {1e3 * s['ttft_s']:.1f} ms",
+            f"median {1e3 * s['latency_median_s']:.2f} ms",
+            f"{s['tokens_per_s']:.1f} tok/s",
+            f"peak {s['peak_memory_bytes'] / mib:.0f} MiB ({arm['memory_label']})",
+            f"allocator peak {extra.get('allocator_peak_bytes', 0) / mib:.0f} MiB",
+            f"predicted {arm['memory_predicted_bytes']['total'] / mib:.0f} MiB",
+            f"kv {s['kv_bytes'] / mib:.1f} MiB",
+            *(f"{name} {seconds:.1f} s" for name, seconds in arm["phases_s"].items()),
+        ]
+        print(f"{document['model']} {arm['name']} {asked}: {', '.join(figures)}")

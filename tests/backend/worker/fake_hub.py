@@ -38,7 +38,7 @@ def fake_hub(repos: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
                 files = sorted(f for f in folder.iterdir() if f.is_file())
                 if path in (f"api/models/{repo}", f"api/models/{repo}/revision/main"):
                     siblings = [{"rfilename": f.name, "size": f.stat().st_size} for f in files]
-                    info = {"id": repo, "modelId": repo, "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
+                    info = {"id": repo, "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
                     return self._send(200, json.dumps(info).encode(), {"Content-Type": "application/json"}, body)
                 if path.startswith(f"api/models/{repo}/tree/"):
                     tree = [{"type": "file", "path": f.name, "size": f.stat().st_size, "oid": "0" * 40} for f in files]

@@ -111,9 +111,7 @@ def test_dtype_is_verified_for_the_dtype_of_the_weights_and_for_no_other(
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_attention_is_verified_by_what_was_dispatched(
-    attention: str, folder: Path, decoders: dict[str, Any]
-) -> None:
+def test_attention_is_verified_by_what_was_dispatched(attention: str, folder: Path, decoders: dict[str, Any]) -> None:
     plan, decoder = run(decoders, f"random:{folder / 'llama'}", attention=attention)
     assert found(decoder)["attention"].effective == attention
     assert only_true("attention", decoder, None, plan) == attention
