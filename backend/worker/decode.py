@@ -154,11 +154,7 @@ class Decoder:
         sampler = Sampler(self._meter)
         cuda = self.bench.plan.device == "cuda"
         stop = self.cancelled.is_set
-        meter = (
-            CudaMeter(cache, self._sliding, job.batch_size, sampler, stop, job.max_new_tokens)
-            if cuda
-            else Meter(cache, self._sliding, job.batch_size, sampler, stop)
-        )
+        meter = (CudaMeter if cuda else Meter)(cache, self._sliding, job.batch_size, sampler, stop)
         self.outbox.send(Started(ids.shape[1], job.batch_size, job.max_new_tokens, notes))
         streamer = Streamer(meter, sampler, self.bench.tokenizer, self.outbox)
         with self.outbox.phasing("run"):

@@ -1,8 +1,8 @@
 """Takes the time of every token where the token exists, inside `generate`, and the bytes of the cache.
 
 `generate` calls its stopping criteria right after a token was chosen. On a CPU the token then exists and a
-clock is read. On CUDA it exists when the device gets there: an event is recorded in the stream and the token
-is copied to pinned memory behind it, without waiting; both are read later, off the measured path.
+clock is read. On CUDA it exists when the device gets there: an event is recorded in the stream, without
+waiting. Its time is read later and the ids are copied in batches, by another thread on another stream.
 """
 
 import time
@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
+
+COUNT_ALL_EVERY = 64
 
 
 @dataclass(slots=True)
@@ -45,6 +47,8 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
         self._go = torch.zeros(batch_size, dtype=torch.bool)
         self._end = torch.ones(batch_size, dtype=torch.bool)
+        self._pairs: tuple[list[tuple[Any, int]], list[tuple[Any, int]]] | None = None
+        self._uneven = False
         self.begin: Any = None
 
     def start(self) -> None:
@@ -59,29 +63,37 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         return self._end if self._stop() else self._go
 
     def _held(self) -> tuple[int, int]:
-        """(sliding, full) bytes in the cache's tensors now."""
-        sliding = full = 0
-        for layer, slides in zip(self._cache.layers, self._sliding, strict=False):
-            keys = layer.keys
-            if keys is None:
-                continue
-            if slides:
-                sliding += keys.nbytes + layer.values.nbytes
-            else:
-                full += keys.nbytes + layer.values.nbytes
+        """(sliding, full) bytes in the cache's tensors now.
+
+        Layers of one kind hold equally much: one of each is read and multiplied. All are counted for the first two
+        tokens and then for every 64th; a cache for which this does not hold is counted whole from there on.
+        """
+        n = len(self.rows)
+        if self._pairs is None or n < 2 or n % COUNT_ALL_EVERY == 0:
+            return self._count_all()
+        sliding, full = (sum(_bytes(layer) * many for layer, many in pairs) for pairs in self._pairs)
         return sliding, full
 
-    def ready(self, done: int) -> int:
-        """How many rows, from the first, can be read without waiting. `done`: those already read."""
+    def _count_all(self) -> tuple[int, int]:
+        layers = list(zip(self._cache.layers, self._sliding, strict=False))
+        kinds = [[layer for layer, slides in layers if slides], [layer for layer, slides in layers if not slides]]
+        even = all(len({_bytes(layer) for layer in kind}) <= 1 for kind in kinds)
+        self._uneven = self._uneven or not even
+        sliding, full = ([(kind[0], len(kind))] if kind else [] for kind in kinds)
+        self._pairs = None if self._uneven else (sliding, full)
+        return sum(map(_bytes, kinds[0])), sum(map(_bytes, kinds[1]))
+
+    def ready(self) -> int:
+        """How many rows, from the first, can be read now. May wait for the device, never for the next token."""
         return len(self.rows)
 
     def seconds(self, row: Row) -> float:
         """When a row's token existed, since `start`."""
         return float(row.mark - self.begin)
 
-    def token(self, index: int) -> int:
-        """Id of a token that is `ready`."""
-        return self.rows[index].token
+    def tokens(self, first: int, end: int) -> list[int]:
+        """Ids of tokens `first` to `end`, which the last `ready` allowed."""
+        return [row.token for row in self.rows[first:end]]
 
 
 class CudaMeter(Meter):
@@ -89,34 +101,43 @@ class CudaMeter(Meter):
 
     clock = "CUDA events"
 
-    def __init__(self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, most: int) -> None:
+    def __init__(self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any) -> None:
         super().__init__(cache, sliding, batch_size, sampler, stop)
         self._go, self._end = self._go.cuda(), self._end.cuda()
-        self._tokens = torch.zeros(most, dtype=torch.long, pin_memory=True)
+        self._aside = torch.cuda.Stream()
+        self._newest: tuple[int, Any] | None = None
+        self._read: tuple[int, Any] = (0, None)
 
     def start(self) -> None:
         self.begin = torch.cuda.Event(enable_timing=True)
         self.begin.record()
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
-        i = len(self.rows)
         mark = torch.cuda.Event(enable_timing=True)
         mark.record()
-        self._tokens[i : i + 1].copy_(input_ids[0, -1:], non_blocking=True)
-        copied = torch.cuda.Event()
-        copied.record()
         sliding, full = self._held()
-        self.rows.append(Row((mark, copied), 0, sliding, full, self._sampler.latest))
+        self.rows.append(Row(mark, 0, sliding, full, self._sampler.latest))
+        self._newest = (len(self.rows), input_ids)
         return self._end if self._stop() else self._go
 
-    def ready(self, done: int) -> int:
-        count = len(self.rows)
-        while done < count and self.rows[done].mark[1].query():
-            done += 1
-        return done
+    def ready(self) -> int:
+        newest = self._newest
+        if newest is None:
+            return 0
+        self.rows[newest[0] - 1].mark.synchronize()
+        self._read = newest
+        return newest[0]
 
     def seconds(self, row: Row) -> float:
-        return float(self.begin.elapsed_time(row.mark[0])) / 1e3
+        return float(self.begin.elapsed_time(row.mark)) / 1e3
 
-    def token(self, index: int) -> int:
-        return int(self._tokens[index])
+    def tokens(self, first: int, end: int) -> list[int]:
+        count, ids = self._read
+        offset = ids.shape[1] - count
+        with torch.cuda.stream(self._aside):
+            found: list[int] = ids[0, offset + first : offset + end].tolist()
+        return found
+
+
+def _bytes(layer: Any) -> int:
+    return 0 if layer.keys is None else int(layer.keys.nbytes + layer.values.nbytes)

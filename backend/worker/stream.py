@@ -42,14 +42,14 @@ class Streamer:
             self._flush()
 
     def _flush(self) -> None:
-        first, end = self._sent, self._meter.ready(self._sent)
+        first, end = self._sent, self._meter.ready()
         samples = self._sampler.take()
         if samples:
             self._outbox.send(Samples([t for t, _ in samples], [m for _, m in samples]))
         if end == first:
             return
         rows = self._meter.rows[first:end]
-        ids = [self._meter.token(i) for i in range(first, end)]
+        ids = self._meter.tokens(first, end)
         t_s = [self._meter.seconds(row) for row in rows]
         latency_s = [now - before for now, before in zip(t_s, [self._last_s, *t_s], strict=False)]
         text = "".join(self._decoder.step(self._tokenizer, i) or "" for i in ids)
