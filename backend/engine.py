@@ -7,8 +7,10 @@ second loads.
 """
 
 import collections
+import contextlib
 import logging
 import os
+import queue
 import secrets
 import threading
 import time
@@ -65,14 +67,17 @@ class Bench:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._wanted_spares = 0
+        self._prewarm_at_s = 0.0
         self._start_failures = 0
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     # --- for every thread -------------------------------------------------------------------------
 
-    def start(self, prewarm: int = 0) -> None:
-        """Begin to work. `prewarm`: workers to start now, so that a first run need not wait for imports."""
+    def start(self, prewarm: int = 0, prewarm_after_s: float = 0.0) -> None:
+        """Begin to work. `prewarm`: idle workers to keep, so that a first run need not wait for imports;
+        `prewarm_after_s`: when, so that the imports do not take the cores from a page that is just opening."""
         self._wanted_spares = prewarm
+        self._prewarm_at_s = time.monotonic() + prewarm_after_s
         self._thread.start()
 
     def close(self) -> None:
@@ -209,8 +214,11 @@ class Bench:
             if job is not None:
                 self._run(job)
                 continue
-            self._prewarm()
-            self._handle_idle(self.inbox.get())
+            early_s = self._prewarm_at_s - time.monotonic()
+            if early_s <= 0:
+                self._prewarm()
+            with contextlib.suppress(queue.Empty):
+                self._handle_idle(self.inbox.get(timeout=early_s if early_s > 0 else None))
 
     def _prewarm(self) -> None:
         """Keep enough idle workers for the next run; give up after repeated failures to start."""

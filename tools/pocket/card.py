@@ -1,4 +1,5 @@
-"""Write the model cards from what was measured, so that no figure is typed by hand.
+"""Write the model cards: what evaluate and train measured is filled in; the sentences around it, with the
+counts of the corpus, stand in the templates.
 
     python -m tools.pocket.card --evaluation tools/pocket/evaluation.json --training tools/pocket/training.json \\
         --models presets/models
