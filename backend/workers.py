@@ -53,7 +53,7 @@ def environment() -> dict[str, str]:
     """What a worker's process gets beside the user's own variables.
 
     OMP_WAIT_POLICY: on a CPU, OpenMP threads that spin while they wait lose whole time slices to any other
-    busy process (38 ms against 8 ms a token beside one busy neighbour on two cores; see MEASUREMENTS.md).
+    busy process, such as the browser that watches (see MEASUREMENTS.md).
     """
     more = {
         "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),

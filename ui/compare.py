@@ -53,7 +53,9 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
             seed = controls.number_control("Seed", 0, "seed")
             repeats = controls.number_control("Repeats", 1, "repeats")
             length = controls.number_control("Prompt tokens (0: as written)", 0, "prompt-tokens")
-            ignore = gr.Checkbox(False, label="Ignore the end of text", elem_id="ignore-eos", min_width=140)
+            ignore = gr.Checkbox(
+                prompts()[0].ignore_eos, label="Ignore the end of text", elem_id="ignore-eos", min_width=140
+            )
     work = WorkControls(model, prompt, tokens, batch, temperature, seed, repeats, length, ignore)
 
     def choose_prompt(name: object) -> Updates:

@@ -37,7 +37,7 @@ class Decoder:
 
     def prompt(self, job: Generate) -> tuple[torch.Tensor, list[str]]:
         """Ids of shape (B, P) on the model's device, and remarks. InputError if they cannot fit."""
-        notes = []
+        notes = [self.bench.remark] if self.bench.remark else []
         text = job.prompt
         if job.prompt_tokens and not text.strip():
             text = STOCK_SENTENCE

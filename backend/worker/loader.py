@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,8 +20,24 @@ from backend.worker.telemetry import MemoryMeter
 _WANTED_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt"]
 
 
+ONE_THREAD_BELOW_BYTES = 32 << 20
+_THREADS = torch.get_num_threads()
+
+
+def choose_threads(weight_bytes: int) -> str:
+    """Set torch's CPU threads for a model of this size; returns a remark, "" where torch's own count stays.
+
+    The operators of a tiny model are over before a second thread is awake: with 10 MB of weights two waiting
+    threads took 15.5 ms a token and one took 6 (MEASUREMENTS.md). OMP_NUM_THREADS, if set, is left alone.
+    """
+    one = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
+    torch.set_num_threads(1 if one else _THREADS)
+    return f"one CPU thread: {weight_bytes:,} bytes of weights are too few to share between cores" if one else ""
+
+
 class Bench:
-    """A loaded model with its tokenizer. `eos` holds the ids that end a text, possibly none."""
+    """A loaded model with its tokenizer. `eos` holds the ids that end a text, possibly none; `remark` says
+    what was decided for its size."""
 
     def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any) -> None:
         self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
@@ -31,6 +48,7 @@ class Bench:
         self.pad: int = pad if pad is not None else (self.eos[0] if self.eos else 0)
         # A checkpoint's own sampling defaults would change what is measured: only what a run states counts.
         model.generation_config = GenerationConfig(pad_token_id=self.pad)
+        self.remark = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
 
     @property
     def weight_bytes(self) -> int:

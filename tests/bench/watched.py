@@ -60,6 +60,10 @@ def bare(model_ref: str, tokens: int) -> None:
         model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto", **gguf).to(device).eval()
     pad = model.generation_config.pad_token_id or tokenizer.pad_token_id or 0
     model.generation_config = GenerationConfig(pad_token_id=pad)
+    if device == "cpu":
+        from backend.worker.loader import choose_threads
+
+        choose_threads(sum(p.nbytes for p in model.parameters()))  # the same settings as the worker's
     ids = tokenizer(PROMPT, return_tensors="pt")["input_ids"].to(device)
     sync = torch.cuda.synchronize if device == "cuda" else lambda: None
 
