@@ -117,6 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from starlette.middleware import Middleware
 
     from backend.engine import Bench
+    from backend.errors import InputError
     from ui.page import build
     from ui.policy import PolicyMiddleware
     from ui.theme import style, theme
@@ -124,7 +125,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    bench = Bench(options.history, options.models_dir, options.local_paths)
+    try:
+        bench = Bench(options.history, options.models_dir, options.local_paths)
+    except InputError as error:
+        refuse(str(error))
+    for message in bench.messages:
+        print(f"note: {message}", file=sys.stderr, flush=True)
     demo = build(bench)
     try:
         demo.launch(

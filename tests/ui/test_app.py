@@ -75,3 +75,23 @@ def test_a_port_in_use_is_said_at_once() -> None:
                              timeout=60, env=os.environ | {"HOME": "/nonexistent"})  # fmt: skip
     assert ran.returncode == 2 and "Traceback" not in ran.stderr
     assert f"Port {port}" in ran.stderr and "--port" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "env", "says"),
+    [
+        (["--history", "/proc/none/history.sqlite"], {}, "Name another with --history"),
+        ([], {"TOKENDYNO_DEADLINE_S": "soon"}, "TOKENDYNO_DEADLINE_S is 'soon'"),
+    ],
+)
+def test_what_the_bench_refuses_is_one_sentence_and_exit_code_2(
+    tmp_path: Path, arguments: list[str], env: dict[str, str], says: str
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "TOKENDYNO_HISTORY": str(tmp_path / "h.sqlite"), **env}
+    command = [sys.executable, "app.py", "--port", str(port), *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert says in done.stderr and "Traceback" not in done.stderr
