@@ -272,7 +272,7 @@ class Bench:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of all workers, for tests and the health line."""
+        """Process ids of all workers that are alive, for whoever watches the processes."""
         return [w.pid for w in [*self.slots.values(), *self.spares] if w.alive]
 
 

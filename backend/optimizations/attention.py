@@ -8,7 +8,6 @@ from backend.messages import Finding
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
 from backend.plan import Plan
 
-_DOCS = "https://huggingface.co/docs/transformers/attention_interface"
 _SINKS = (
     "This architecture has attention sinks, which PyTorch's scaled_dot_product_attention cannot express; "
     "transformers refuses sdpa for it, so eager runs instead."

@@ -6,7 +6,7 @@ import msgspec
 
 from backend.messages import Finding
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
-from backend.plan import CacheKind, GeneratePlan, Plan
+from backend.plan import CacheKind, Plan
 
 _DOCS = "https://huggingface.co/docs/transformers/kv_cache"
 _KINDS: dict[str, CacheKind] = {"dynamic": "dynamic", "unwindowed": "unwindowed", "static": "static"}
@@ -62,5 +62,3 @@ class Cache(Optimization):
 
 
 AXIS = Cache()
-
-assert GeneratePlan().cache == Cache.default
