@@ -18,6 +18,7 @@ from backend.messages import (
     Generate,
     Load,
     Loaded,
+    Mark,
     PhaseName,
     Progress,
     Ready,
@@ -141,6 +142,7 @@ class Conductor:
             plan=self._plan(arm), prompt=work.prompt, prompt_tokens=work.prompt_tokens,
             max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
             seed=work.seed, ignore_eos=work.ignore_eos or self.job.facts.random, warmup=True,
+            top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
         )  # fmt: skip
         event = self._ask(arm, worker, command)
         assert isinstance(event, Finished)
@@ -208,7 +210,7 @@ class Conductor:
                     return event
                 case Ready() | Loaded() | Started() | Tokens() | Finished() | Failed() as event:
                     return event
-                case Samples() as event:
+                case Samples() | Mark() as event:
                     self._log(arm, event)
                 case _:
                     pass
@@ -227,7 +229,7 @@ class Conductor:
                 if letter.worker is not worker:
                     self._other(letter)
                     continue
-                if isinstance(body, Tokens | Samples | Progress | Started | Finished):
+                if isinstance(body, Tokens | Samples | Mark | Progress | Started | Finished):
                     self._log(arm, body)
                 if isinstance(body, Died) or (isinstance(body, Failed) and body.fatal):
                     break

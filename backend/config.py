@@ -7,12 +7,13 @@ import hashlib
 import json
 from dataclasses import dataclass
 
-from backend.errors import InputError
+from backend.errors import InputError, unknown
 
 MAX_NEW_TOKENS = 32_768
 MAX_BATCH_SIZE = 1_024
 MAX_PROMPT_BYTES = 1 << 20
 MAX_REPEATS = 50
+EFFORTS = ("low", "medium", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Workload:
 
     `prompt` is the text to continue; with `prompt_tokens` > 0 it is repeated or cut to exactly so many
     tokens (a synthetic prompt when `prompt` is empty). `temperature` 0 is greedy decoding.
+    `top_k` 0 and `top_p` 1 leave nothing out of the distribution that is sampled from. `chat` puts the prompt into
+    the model's chat template, with `reasoning_effort` (low, medium, high) where the template has it.
     With `ignore_eos` exactly `max_new_tokens` tokens are made, past every end-of-text token.
     """
 
@@ -50,6 +53,10 @@ class Workload:
     seed: int = 0
     repeats: int = 1
     ignore_eos: bool = False
+    top_k: int = 0
+    top_p: float = 1.0
+    chat: bool = False
+    reasoning_effort: str = ""
 
     def __post_init__(self) -> None:
         _within("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS)
@@ -59,6 +66,13 @@ class Workload:
         _within("seed", self.seed, 0, 2**63 - 1)
         if not 0.0 <= self.temperature <= 10.0:
             raise InputError(f"temperature is {self.temperature}; give 0 (greedy) to 10.")
+        _within("top_k", self.top_k, 0, 1_000_000)
+        if not 0.0 < self.top_p <= 1.0:
+            raise InputError(f"top_p is {self.top_p}; give a share above 0 and up to 1 (1: nothing is left out).")
+        if self.reasoning_effort and self.reasoning_effort not in EFFORTS:
+            raise unknown("reasoning effort", self.reasoning_effort, EFFORTS)
+        if self.reasoning_effort and not self.chat:
+            raise InputError("A reasoning effort is a part of the chat template. Switch chat on as well.")
         if not self.prompt.strip() and not self.prompt_tokens:
             raise InputError("The prompt is empty. Write some text to continue, or ask for a synthetic prompt "
                              "with a number of prompt tokens (--prompt-tokens).")  # fmt: skip

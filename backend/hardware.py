@@ -14,6 +14,7 @@ from packaging.version import Version
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
     "numpy", "tokenizers", "safetensors", "huggingface-hub", "gguf", "triton", "accelerate",
+    "torchao", "optimum-quanto", "hqq", "mslk", "flash-attn", "flash-attn-3", "flash-attn-4",
 )  # fmt: skip
 
 
@@ -30,7 +31,12 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What the bench stands on. `gpu_problem`: why no GPU is used, in words; "" with a GPU."""
+    """What the bench stands on.
+
+    gpu_problem  why no GPU is used, in words; "" with a GPU
+    packages     (distribution, version) of what is installed, of those in `PACKAGES`
+    hub_offline  nothing may be fetched from the Hub (HF_HUB_OFFLINE)
+    """
 
     cpu: str
     cores: int
@@ -41,6 +47,22 @@ class Machine:
     gpu_problem: str
     python: str
     system: str
+    packages: tuple[tuple[str, str], ...] = ()
+    hub_offline: bool = False
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """CUDA compute capability of the GPU in use; (0, 0) without one."""
+        return self.gpus[0].capability if self.gpus else (0, 0)
+
+    def version(self, package: str) -> Version | None:
+        """The installed version of a distribution, None if it is not installed."""
+        found = dict(self.packages).get(package)
+        return Version(found) if found else None
+
+    def has(self, package: str) -> bool:
+        """Whether a distribution is installed."""
+        return self.version(package) is not None
 
     @property
     def device(self) -> str:
@@ -94,7 +116,13 @@ def machine() -> Machine:
         cpu=_cpu_name(), cores=cores,
         memory_bytes=total, free_bytes=free, gpus=gpus, driver=driver, gpu_problem=problem,
         python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
     )  # fmt: skip
+
+
+def hub_offline() -> bool:
+    """Whether HF_HUB_OFFLINE says that nothing may be fetched, read as huggingface_hub reads it."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
 def _gpus() -> tuple[tuple[Gpu, ...], str, str]:

@@ -43,6 +43,10 @@ class Generate(Message, frozen=True, tag="generate"):
     seed: int
     ignore_eos: bool
     warmup: bool
+    top_k: int = 0
+    top_p: float = 1.0
+    chat: bool = False
+    reasoning_effort: str = ""
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
@@ -78,11 +82,17 @@ class Progress(Message, frozen=True, tag="progress"):
 
 
 class Loaded(Message, frozen=True, tag="loaded"):
-    """The model is in memory."""
+    """The model is in memory.
+
+    stages_s    seconds of each stage of the load, e.g. read, quantize, move
+    peak_bytes  largest memory during the load: "host" and, on a GPU, "device"
+    """
 
     weight_bytes: int
     parameters: int
     reused: bool
+    stages_s: dict[str, float] = {}
+    peak_bytes: dict[str, int] = {}
 
 
 class Started(Message, frozen=True, tag="started"):
@@ -124,6 +134,24 @@ class Samples(Message, frozen=True, tag="samples"):
     memory_bytes: list[int]
 
 
+MarkKind = Literal["compile", "recompile", "graph_skip", "window", "cache", "gc", "throttle", "foreign"]
+
+
+class Mark(Message, frozen=True, tag="mark"):
+    """Something that happened while a token was made and may explain its latency.
+
+    token    index of that token, counted from 0
+    seconds  how long it took, 0 if unknown
+    text     what it was, in words: for a recompile the guard that failed
+    """
+
+    kind: MarkKind
+    token: int
+    t_s: float
+    seconds: float
+    text: str
+
+
 class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One row of the ledger: what was asked, what was planned, what was found, and how it was found."""
 
@@ -133,13 +161,14 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     effective: str
     proof: str
     reason: str = ""
+    fell_back: bool = False
 
     @property
     def status(self) -> Literal["proved", "fallback", "failed"]:
         """Green, amber or red."""
         if self.effective != self.planned:
             return "failed"
-        return "proved" if self.planned == self.requested or self.requested == "auto" else "fallback"
+        return "fallback" if self.fell_back else "proved"
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,7 +209,7 @@ class Failed(Message, frozen=True, tag="failed"):
     bad_input: bool = False
 
 
-Event = Ready | Progress | Loaded | Started | Tokens | Samples | Finished | Failed
+Event = Ready | Progress | Loaded | Started | Tokens | Samples | Mark | Finished | Failed
 
 encode = msgspec.json.Encoder().encode
 decode_command = msgspec.json.Decoder(Command).decode

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from backend import view
-from backend.messages import Evidence, Finished, Loaded, Progress, Samples, Started, Tokens
+from backend.messages import Evidence, Finished, Loaded, Mark, Progress, Samples, Started, Tokens
 from backend.records import ArmEvent, Created, Ended, Foretold, KvPoint, Record, Request, Status
 from backend.statistics import Summary, summarize
 
@@ -43,6 +43,7 @@ class Lane:
     finished: Finished | None = None
     state: str = "waiting"
     repeats_s: dict[int, list[float]] = field(default_factory=dict)
+    marks: list[Mark] = field(default_factory=list)
 
 
 class Run:
@@ -140,6 +141,10 @@ class Run:
                 phase.state, phase.seconds = event.state, event.seconds
                 phase.fraction, phase.note = event.fraction, event.note or phase.note
                 self.version += 1
+            case Mark():
+                if record.repeat == 0:
+                    lane.marks.append(event)
+                self.version += 1
             case Loaded():
                 lane.loaded = event
             case Started():
@@ -182,9 +187,13 @@ class Run:
             return []
         why = {v.axis: v.reason for v in arm.verdicts if v.level == "fallback"}
         return [
-            Evidence(f.axis, arm.requested[f.axis], arm.planned[f.axis], f.effective, f.proof, why.get(f.axis, ""))
+            Evidence(
+                f.axis, arm.requested[f.axis], arm.planned[f.axis], f.effective, f.proof, why.get(f.axis, ""),
+                f.axis in why,
+            )
             for f in lane.finished.findings
-        ]
+            if f.axis in arm.requested
+        ]  # fmt: skip
 
     def delta(self, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> view.Delta:
         """What lies past `cursors` (tokens, samples, characters for each lane in order)."""

@@ -5,14 +5,16 @@ command line, the ledger and the contract tests all come from that declaration; 
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backend.hardware import Machine
 from backend.messages import Finding
 from backend.plan import Plan
 from backend.records import Level, Verdict
+from backend.script import Script
 
 if TYPE_CHECKING:
     from backend.models import ModelFacts
@@ -54,20 +56,48 @@ class Choice:
     rules: tuple[Rule, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What a profiler saw while a few tokens were made once more, in the same way as in the measured run.
+
+    ops      operators by name, such as "aten::mm", and "Torch-Compiled Region: 0/0" for each call of a compiled graph
+    kernels  kernels on the GPU by name; empty on a CPU
+    runtime  calls of the CUDA runtime by name, such as "cudaGraphLaunch"; empty on a CPU
+    steps    tokens that were made
+    """
+
+    ops: Counter[str]
+    kernels: Counter[str]
+    runtime: Counter[str]
+    steps: int
+
+    def matching(self, *parts: str) -> Counter[str]:
+        """The operators and kernels whose name contains one of `parts`, whatever the case."""
+        both = self.ops + self.kernels
+        return Counter({n: k for n, k in both.items() if any(part.lower() in n.lower() for part in parts)})
+
+
+NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
+
+
 @dataclass(slots=True)
 class Seen:
     """What the worker lets an axis look at after a run, to find out what was in effect.
 
     model    the loaded `PreTrainedModel`
-    cache    the `Cache` that the measured run filled
+    cache    the `Cache` that the measured run filled; None for an encoder
     plan     what was to be done: for context, never as proof
     before   what `baseline` of the same axis returned before warm-up
+    trace    the profile of a few more tokens, taken when it is first asked for
+    counts   what the worker counted during load, warm-up and run, by name: never a setting, always an effect
     """
 
     model: Any
     cache: Any
     plan: Plan
     before: Any = None
+    trace: Callable[[], Trace] = lambda: NO_TRACE
+    counts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Optimization(ABC):
@@ -79,6 +109,11 @@ class Optimization(ABC):
     default: str
     choices: tuple[Choice, ...]
     order: int = 100
+    leading: bool = False  # shown at once on the page; the rest is folded unless it is set
+
+    def matters(self, facts: "ModelFacts") -> bool:
+        """Whether this axis can change anything with this kind of model (experts: only where there are some)."""
+        return True
 
     def choice(self, name: str) -> Choice:
         """The choice of that name; KeyError if there is none."""
@@ -102,6 +137,9 @@ class Optimization(ABC):
     @abstractmethod
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         """The plan with that choice in it."""
+
+    def write(self, script: Script, plan: Plan) -> None:  # noqa: B027
+        """Put what this axis did to the plan into the exported script; nothing where the plan has its default."""
 
     def baseline(self, model: Any) -> Any:
         """Taken in the worker before warm-up, for axes whose effect is a difference. Imports torch lazily."""

@@ -1,25 +1,28 @@
 """Runs a plan's generation: prompt, cache, warm-up, the measured run."""
 
+import functools
 import threading
 import time
 from typing import Any
 
 import torch
-from transformers import CompileConfig, DynamicCache, GenerationConfig, StaticCache, StoppingCriteriaList
+from transformers import CompileConfig, GenerationConfig, StoppingCriteriaList
 
-from backend.errors import InputError
 from backend.messages import Finished, Generate, Started
 from backend.optimizations import Seen, axes
-from backend.plan import GeneratePlan
+from backend.optimizations.base import Trace
+from backend.worker.caches import Caches
 from backend.worker.evidence import find_all
 from backend.worker.loader import Bench
 from backend.worker.meter import CudaMeter, Meter, sliding_layers
 from backend.worker.outbox import Outbox
+from backend.worker.prompt import Prompt, read_prompt
 from backend.worker.stream import Streamer
 from backend.worker.telemetry import MemoryMeter, Sampler
+from backend.worker.trace import trace
 
-STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
 WARMUP_TOKENS = 8
+TRACE_TOKENS = 4
 
 
 class Decoder:
@@ -28,59 +31,17 @@ class Decoder:
     def __init__(self, bench: Bench, outbox: Outbox) -> None:
         self.bench, self.outbox = bench, outbox
         self.cancelled = threading.Event()
+        self.counts: dict[str, float] = {}
+        self._caches = Caches(bench.model.config)
         self._sliding = sliding_layers(bench.model.config)
         self._meter = MemoryMeter(bench.plan.device)
         self._warm: set[tuple[Any, ...]] = set()
-        self._static: tuple[int, int, Any] | None = None
 
-    # --- the prompt -------------------------------------------------------------------------------
+    @property
+    def _cuda(self) -> bool:
+        return self.bench.plan.device == "cuda"
 
-    def prompt(self, job: Generate) -> tuple[torch.Tensor, list[str]]:
-        """Ids of shape (B, P) on the model's device, and remarks. InputError if they cannot fit."""
-        notes = [self.bench.remark] if self.bench.remark else []
-        text = job.prompt
-        if job.prompt_tokens and not text.strip():
-            text = STOCK_SENTENCE
-            notes.append(f"synthetic prompt: a stock sentence repeated to {job.prompt_tokens:,} tokens")
-        ids = self.bench.tokenizer(text)["input_ids"]
-        if not ids:
-            raise InputError("The prompt has no tokens. Write some text to continue.")
-        if job.prompt_tokens:
-            ids = (ids * (job.prompt_tokens // len(ids) + 1))[: job.prompt_tokens]
-        most = _max_positions(self.bench.model.config)
-        total = len(ids) + job.max_new_tokens
-        if most and total > most:
-            fewer = f" or ask for at most {most - len(ids):,} new tokens" if len(ids) < most else ""
-            raise InputError(
-                f"The prompt has {len(ids):,} tokens; with {job.max_new_tokens:,} new ones that is {total:,}, but the "
-                f"model has {most:,} positions. Shorten the prompt{fewer}."
-            )
-        vocab = self.bench.model.get_input_embeddings().weight.shape[0]
-        if max(ids) >= vocab:
-            raise InputError(
-                f"The tokenizer gave id {max(ids)}, but the model has only {vocab} embeddings. This folder's tokenizer "
-                "belongs to another model: put the right tokenizer files into it."
-            )
-        return torch.tensor([ids] * job.batch_size, device=self.bench.model.device), notes
-
-    # --- cache and settings -----------------------------------------------------------------------
-
-    def _cache(self, plan: GeneratePlan, batch_size: int, length: int) -> Any:
-        config = self.bench.model.config.get_text_config(decoder=True)
-        match plan.cache:
-            case "dynamic":
-                return DynamicCache(config=config)
-            case "unwindowed":
-                return DynamicCache()
-            case "static":
-                # Kept between runs of one shape: compiled graphs hold the addresses of its tensors.
-                if self._static is None or self._static[:2] != (batch_size, length):
-                    self._static = None
-                    self._static = (batch_size, length, StaticCache(config=config, max_cache_len=length))
-                else:
-                    with torch.inference_mode():
-                        self._static[2].reset()
-                return self._static[2]
+    # --- settings and the loop --------------------------------------------------------------------
 
     def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
         compile_config = None
@@ -89,7 +50,9 @@ class Decoder:
             compile_config._compile_all_devices = True  # else a CPU is skipped without a word
         sampling: dict[str, Any] = {"do_sample": False}
         if job.temperature > 0:
-            sampling = {"do_sample": True, "temperature": job.temperature, "top_k": 0, "top_p": 1.0}
+            sampling = {
+                "do_sample": True, "temperature": job.temperature, "top_k": job.top_k, "top_p": job.top_p,
+            }  # fmt: skip
         return GenerationConfig(
             max_new_tokens=tokens,
             min_new_tokens=None,
@@ -100,65 +63,66 @@ class Decoder:
             **sampling,
         )
 
-    def _generate(self, ids: torch.Tensor, cache: Any, settings: GenerationConfig, meter: Meter | None) -> torch.Tensor:
-        criteria = StoppingCriteriaList([meter] if meter is not None else [])
+    def _generate(
+        self, job: Generate, prompt: Prompt, length: int, tokens: int, ignore_eos: bool, meter: Meter, cache: Any = None
+    ) -> torch.Tensor:
+        """Make up to `tokens` tokens after `prompt`, told to `meter` one by one; ids of shape (B, P + made)."""
+        if cache is None:
+            cache = self._caches.make(job.plan.generate, prompt.batch_size, length)
         with torch.inference_mode():
             out: torch.Tensor = self.bench.model.generate(
-                ids,
-                attention_mask=torch.ones_like(ids),
+                prompt.ids,
+                attention_mask=prompt.mask,
                 past_key_values=cache,
-                generation_config=settings,
-                stopping_criteria=criteria,
+                generation_config=self._settings(job, tokens, ignore_eos),
+                stopping_criteria=StoppingCriteriaList([meter]),
             )
         return out
 
     # --- warm-up and run --------------------------------------------------------------------------
 
-    def _warm_up(self, job: Generate, ids: torch.Tensor, length: int) -> None:
+    def _warm_up(self, job: Generate, prompt: Prompt, length: int) -> None:
         """Run a few steps in the shapes of the measured run: compiled plans first in a phase of their own, and
         past the sliding window if the run will pass it, because a filled window is one more graph."""
-        mode = job.plan.generate.compile_mode
-        shape = (job.plan.generate, ids.shape, length if job.plan.generate.cache == "static" else 0)
+        plan = job.plan.generate
+        shape = (plan, prompt.ids.shape, length if "static" in plan.cache else 0)
         if shape in self._warm:
             return
         window = getattr(self.bench.model.config.get_text_config(decoder=True), "sliding_window", None) or 0
-        crossing = mode is not None and any(self._sliding) and ids.shape[1] < window < length
-        prompts = [ids]
+        crossing = plan.compile_mode is not None and any(self._sliding) and prompt.tokens < window < length
+        prompts = [prompt]
         if crossing:
             most = min(window - 2, length - WARMUP_TOKENS - 2)
-            prompts.append(ids[:, :1].repeat(1, most))
-        passes = (("compile", mode or ""), ("warmup", "")) if mode is not None else (("warmup", ""),)
+            longer = prompt.ids[:, :1].repeat(1, most)
+            prompts.append(Prompt(longer, torch.ones_like(longer)))
+        passes = (("compile", plan.compile_mode), ("warmup", "")) if plan.compile_mode else (("warmup", ""),)
         for phase, note in passes:
             with self.outbox.phasing(phase, note) as steps:  # type: ignore[arg-type]
-                for i, prompt in enumerate(prompts):
+                for i, one in enumerate(prompts):
                     if self.cancelled.is_set():
                         return
-                    tokens = max(2, min(WARMUP_TOKENS, length - prompt.shape[1]))
-                    stop = _Stop(self.cancelled.is_set, prompt)
-                    settings = self._settings(job, tokens, ignore_eos=True)
-                    self._generate(prompt, self._cache(job.plan.generate, ids.shape[0], length), settings, stop)
+                    tokens = max(2, min(WARMUP_TOKENS, length - one.tokens))
+                    self._generate(job, one, length, tokens, True, _Unmeasured(self.cancelled.is_set, one.ids))
                     steps.step((i + 1) / len(prompts))
         if not self.cancelled.is_set():
             self._warm.add(shape)
 
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, run once, and send everything up to `Finished`."""
-        ids, notes = self.prompt(job)
-        length = ids.shape[1] + job.max_new_tokens
+        prompt = read_prompt(self.bench, job)
+        length = prompt.tokens + job.max_new_tokens
         before = {axis.name: axis.baseline(self.bench.model) for axis in axes()}
         if job.warmup:
-            self._warm_up(job, ids, length)
-        cache = self._cache(job.plan.generate, job.batch_size, length)
-        settings = self._settings(job, job.max_new_tokens, job.ignore_eos)
+            self._warm_up(job, prompt, length)
+        cache = self._caches.make(job.plan.generate, job.batch_size, length)
         torch.manual_seed(job.seed)
         sampler = Sampler(self._meter)
-        cuda = self.bench.plan.device == "cuda"
         stop = self.cancelled.is_set
-        meter = (CudaMeter if cuda else Meter)(cache, self._sliding, job.batch_size, sampler, stop)
-        self.outbox.send(Started(ids.shape[1], job.batch_size, job.max_new_tokens, notes))
+        meter = (CudaMeter if self._cuda else Meter)(cache, self._sliding, job.batch_size, sampler, stop)
+        self.outbox.send(Started(prompt.tokens, job.batch_size, job.max_new_tokens, prompt.notes))
         streamer = Streamer(meter, sampler, self.bench.tokenizer, self.outbox)
         with self.outbox.phasing("run"):
-            if cuda:
+            if self._cuda:
                 torch.cuda.synchronize()
                 torch.cuda.reset_peak_memory_stats()
             sampler.start()
@@ -166,21 +130,25 @@ class Decoder:
             begin_s = time.perf_counter()
             meter.start()
             try:
-                self._generate(ids, cache, settings, meter)
+                self._generate(job, prompt, length, job.max_new_tokens, job.ignore_eos, meter, cache)
             finally:
-                if cuda:
+                if self._cuda:
                     torch.cuda.synchronize()
                 wall_s = time.perf_counter() - begin_s
                 sampler.stop()
                 streamer.close()
+        extra = {"weight_bytes": float(self.bench.weight_bytes)}
+        if self._cuda:
+            extra["allocator_peak_bytes"] = float(torch.cuda.max_memory_allocated())
+            extra["allocator_reserved_bytes"] = float(torch.cuda.max_memory_reserved())
         made = streamer.ids
         text = self.bench.tokenizer.decode(made, skip_special_tokens=True)
         reason = "cancelled" if stop() else "eos" if len(made) < job.max_new_tokens else "length"
-        findings = [] if reason == "cancelled" else find_all(Seen(self.bench.model, cache, job.plan), before)
-        extra = {"weight_bytes": float(self.bench.weight_bytes)}
-        if cuda:
-            extra["allocator_peak_bytes"] = float(torch.cuda.max_memory_allocated())
-            extra["allocator_reserved_bytes"] = float(torch.cuda.max_memory_reserved())
+        findings = []
+        if reason != "cancelled":
+            once_more = functools.cache(lambda: self._trace(job, prompt, length))
+            seen = Seen(self.bench.model, cache, job.plan, None, once_more, self.counts)
+            findings = find_all(seen, before)
         self.outbox.send(
             Finished(
                 reason=reason,  # type: ignore[arg-type]
@@ -191,13 +159,23 @@ class Decoder:
                 memory_label=self._meter.label,
                 clock=meter.clock,
                 findings=findings,
-                extra=extra,
+                extra=extra | self.counts,
             )
         )
 
+    def _trace(self, job: Generate, prompt: Prompt, length: int) -> Trace:
+        """A few tokens once more under the profiler, in the shapes of the run and with a fresh cache."""
+        tokens = min(TRACE_TOKENS, job.max_new_tokens)
 
-class _Stop(Meter):
-    """Ends a warm-up early when the run is cancelled; measures nothing."""
+        def make() -> int:
+            self._generate(job, prompt, length, tokens, True, _Unmeasured(self.cancelled.is_set, prompt.ids))
+            return tokens
+
+        return trace(make, self._cuda)
+
+
+class _Unmeasured(Meter):
+    """Lets a generation be ended early; measures nothing."""
 
     def __init__(self, stop: Any, ids: torch.Tensor) -> None:
         self._asked = stop
@@ -208,8 +186,3 @@ class _Stop(Meter):
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         return self._answers[int(self._asked())]
-
-
-def _max_positions(config: Any) -> int:
-    text = config.get_text_config(decoder=True)
-    return int(getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or 0)

@@ -1,0 +1,70 @@
+"""From a prompt's text to the ids that the model gets."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from backend.errors import InputError
+from backend.messages import Generate
+from backend.worker.loader import Bench
+
+STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
+
+
+@dataclass(slots=True)
+class Prompt:
+    """What the model is given.
+
+    ids, mask   shape (B, P); the mask is 0 where `ids` is padding, which stands on the left
+    notes       remarks for the run
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def batch_size(self) -> int:
+        return int(self.ids.shape[0])
+
+    @property
+    def tokens(self) -> int:
+        """Length of a row, padding included."""
+        return int(self.ids.shape[1])
+
+
+def read_prompt(bench: Bench, job: Generate) -> Prompt:
+    """Ids on the model's device, and remarks. InputError if they cannot fit."""
+    notes = [bench.remark] if bench.remark else []
+    text = job.prompt
+    if job.prompt_tokens and not text.strip():
+        text = STOCK_SENTENCE
+        notes.append(f"synthetic prompt: a stock sentence repeated to {job.prompt_tokens:,} tokens")
+    ids = bench.tokenizer(text)["input_ids"]
+    if not ids:
+        raise InputError("The prompt has no tokens. Write some text to continue.")
+    if job.prompt_tokens:
+        ids = (ids * (job.prompt_tokens // len(ids) + 1))[: job.prompt_tokens]
+    most = max_positions(bench.model.config)
+    total = len(ids) + job.max_new_tokens
+    if most and total > most:
+        fewer = f" or ask for at most {most - len(ids):,} new tokens" if len(ids) < most else ""
+        raise InputError(
+            f"The prompt has {len(ids):,} tokens; with {job.max_new_tokens:,} new ones that is {total:,}, but the "
+            f"model has {most:,} positions. Shorten the prompt{fewer}."
+        )
+    vocab = bench.model.get_input_embeddings().weight.shape[0]
+    if max(ids) >= vocab:
+        raise InputError(
+            f"The tokenizer gave id {max(ids)}, but the model has only {vocab} embeddings. This folder's tokenizer "
+            "belongs to another model: put the right tokenizer files into it."
+        )
+    rows = torch.tensor([ids] * job.batch_size, device=bench.model.device)
+    return Prompt(rows, torch.ones_like(rows), notes)
+
+
+def max_positions(config: Any) -> int:
+    """Positions that the model was made for, 0 if its config does not say."""
+    text = config.get_text_config(decoder=True)
+    return int(getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or 0)
