@@ -1,0 +1,66 @@
+"""The weight matrices of a model, from its shape alone: what quantization packs, and what one token reads.
+
+Read from `models/<name>/modeling_<name>.py` of transformers 5.22; tests compare with the modules of those classes.
+"""
+
+from backend.models.facts import Matrix
+from backend.models.shape import Shape
+
+
+def list_matrices(shape: Shape) -> tuple[Matrix, ...]:
+    """All matrices of the model; vectors (norms, biases, sinks) and routers are not among them."""
+    match shape.family.layout:
+        case "gpt2":
+            inner = _gpt2(shape)
+        case "bert":
+            inner = _bert(shape)
+        case "llama":
+            inner = _llama(shape)
+    head = () if shape.tied or shape.family.layout == "bert" else (Matrix("head", 1, shape.vocab, shape.hidden),)
+    return (Matrix("embedding", 1, shape.vocab, shape.hidden), *inner, *head)
+
+
+def _llama(shape: Shape) -> tuple[Matrix, ...]:
+    hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
+    queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    dense = layers - shape.expert_layers
+    experts = shape.expert_layers * shape.experts
+    attention: tuple[Matrix, ...]
+    if shape.family.joined:
+        attention = (Matrix("linear", layers, queries + 2 * keys, hidden),)
+        gates = (Matrix("linear", dense, 2 * width, hidden),)
+    else:
+        attention = (Matrix("linear", layers, queries, hidden), Matrix("linear", 2 * layers, keys, hidden))
+        gates = (Matrix("linear", 2 * dense, width, hidden),)
+    found = (
+        *attention,
+        Matrix("linear", layers, hidden, queries),
+        *gates,
+        Matrix("linear", dense, hidden, width),
+        Matrix("expert", experts, 2 * shape.expert_width, hidden),
+        Matrix("expert", experts, hidden, shape.expert_width),
+    )
+    return tuple(matrix for matrix in found if matrix.count)
+
+
+def _gpt2(shape: Shape) -> tuple[Matrix, ...]:
+    hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
+    return (
+        Matrix("embedding", 1, shape.max_positions, hidden),
+        Matrix("conv1d", layers, 3 * hidden, hidden),
+        Matrix("conv1d", layers, hidden, hidden),
+        Matrix("conv1d", layers, width, hidden),
+        Matrix("conv1d", layers, hidden, width),
+    )
+
+
+def _bert(shape: Shape) -> tuple[Matrix, ...]:
+    """The pooler, behind the last layer, is a linear layer like the others."""
+    hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
+    return (
+        Matrix("embedding", 1, shape.max_positions, hidden),
+        Matrix("embedding", 1, shape.type_vocab, hidden),
+        Matrix("linear", 4 * layers + 1, hidden, hidden),
+        Matrix("linear", layers, width, hidden),
+        Matrix("linear", layers, hidden, width),
+    )
