@@ -1,0 +1,61 @@
+"""`attention=sdpa-gqa`: grouped heads are never copied, not even where there is a mask.
+
+This file is also printed into exported scripts, so it needs nothing but torch and transformers.
+"""
+
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+
+def grouped_attention(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None, **more: Any
+) -> Any:
+    """Query (B, H, Q, D), key and value (B, K, S, D): every key head serves a group of H / K query heads.
+
+    With a mask, which a static cache always has, transformers' sdpa copies keys and values H / K times. A CPU's fused
+    kernel takes groups and a mask together. On CUDA no fused kernel does: for one query the products are written out,
+    for more the copies are small beside the rest.
+    """
+    groups = query.shape[1] // key.shape[1]
+    usual = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or more.get("softcap") is not None
+    if usual or more.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
+    if query.is_cuda:
+        out = one_query(query, key, value, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling)
+    else:
+        out = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=True
+        )
+    return out.transpose(1, 2).contiguous(), None
+
+
+def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
+    """Attention of one query (B, H, 1, D) with a mask (B, 1, 1, S), boolean or added; same shape.
+
+    Compiled, products and sums become reductions that read each key and value once. Uncompiled, they would be written
+    to memory, so there they are two matrix products.
+    """
+    groups = query.shape[1] // key.shape[1]
+    rows = query.unflatten(1, (-1, groups)).squeeze(3)  # (B, K, G, D)
+    compiled = torch.compiler.is_compiling()
+    if compiled:
+        scores = (rows.unsqueeze(3).float() * key.unsqueeze(2).float()).sum(-1) * scale  # (B, K, G, S)
+    else:
+        scores = torch.matmul(rows, key.transpose(2, 3)).float() * scale
+    scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask.float()
+    weights = torch.nn.functional.softmax(scores, dim=-1)
+    if compiled:
+        out = (weights.unsqueeze(-1) * value.unsqueeze(2).float()).sum(3).to(query.dtype)
+    else:
+        out = torch.matmul(weights.to(value.dtype), value)
+    return out.flatten(1, 2).unsqueeze(2)
+
+
+def register(name: str = "sdpa-gqa") -> None:
+    """Make it known to transformers, with the boolean masks that sdpa gets."""
+    AttentionInterface.register(name, grouped_attention)
+    AttentionMaskInterface.register(name, sdpa_mask)

@@ -1,0 +1,5 @@
+"""RMSNorm for CPUs."""
+
+from . import layers
+
+__all__ = ["layers"]

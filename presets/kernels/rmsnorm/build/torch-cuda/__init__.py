@@ -1,0 +1,5 @@
+"""RMSNorm for NVIDIA GPUs."""
+
+from . import layers
+
+__all__ = ["layers"]
