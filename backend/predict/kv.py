@@ -1,12 +1,21 @@
 """How large the KV cache is after so many tokens, split by the model's layer kinds.
 
-The rules are those of transformers 5.22 (`cache_utils.py`); tests compare with its caches, byte for byte.
+The rules are those of transformers 5.22 (`cache_utils.py`), hqq 0.2 and optimum-quanto 0.2; tests compare with their
+caches, byte for byte.
 """
 
 from dataclasses import dataclass
 
 from backend.models import LayerKind, ModelFacts
 from backend.plan import CacheKind
+
+GROUP = 64
+"""Numbers of a quantized cache that share a scale and a zero point (`q_group_size`)."""
+
+RESIDUAL = 128
+"""A quantized cache (not fp8) holds the newest tokens in full precision until there are so many (`residual_length`)."""
+
+FP8_SCALE_BYTES = 4  # one float32 for all keys of a layer, one for its values
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +41,35 @@ class KvPoint:
 
 
 def kv_bytes(
-    facts: ModelFacts, cache: CacheKind, length: int, batch: int, itemsize: int, max_cache_len: int = 0
+    facts: ModelFacts,
+    cache: CacheKind,
+    length: int,
+    batch: int,
+    itemsize: int,
+    max_cache_len: int = 0,
+    prompt_length: int | None = None,
 ) -> KvBytes:
     """Logical bytes of the cache's tensors when `length` tokens of each of `batch` sequences were written.
 
     The split follows the model, not the cache: with the unwindowed cache the sliding layers grow for ever,
-    and that series is still called sliding. `itemsize` is that of the compute dtype. `max_cache_len` is the
-    size of a static cache. An encoder has no cache: 0.
+    and that series is still called sliding. An offloaded cache is counted wherever it lies. `itemsize` is that of the
+    compute dtype. `max_cache_len` is the size of a static cache. An encoder has no cache: 0.
+
+    What a quantized cache still holds in full precision goes by the length of the prompt, which is quantized at once;
+    without `prompt_length` it is the most that any prompt of at most `length` tokens leaves.
     """
     if facts.kind == "encoder":
         return KvBytes(0, 0)
-    if cache == "static" and length > max_cache_len:
+    if "static" in cache and length > max_cache_len:
         raise ValueError(f"a static cache of {max_cache_len} tokens cannot hold {length}")
-    token_bytes = 2 * batch * facts.kv_heads * facts.head_dim * itemsize  # keys and values of one token in one layer
-    sliding = _tokens(facts, cache, "sliding", length, max_cache_len) * facts.sliding_layers
-    full = _tokens(facts, cache, "full", length, max_cache_len) * facts.full_layers
-    return KvBytes(sliding * token_bytes, full * token_bytes)
+    numbers = batch * facts.kv_heads * facts.head_dim  # of one token's keys in one layer, and as many of its values
+    layer: dict[LayerKind, int] = {}
+    for kind in ("sliding", "full"):
+        if cache.startswith("quantized"):
+            layer[kind] = 2 * _quantized_bytes(cache, length, numbers, itemsize, prompt_length)
+        else:
+            layer[kind] = 2 * _tokens(facts, cache, kind, length, max_cache_len) * numbers * itemsize
+    return KvBytes(layer["sliding"] * facts.sliding_layers, layer["full"] * facts.full_layers)
 
 
 def _tokens(facts: ModelFacts, cache: CacheKind, kind: LayerKind, length: int, max_cache_len: int) -> int:
@@ -55,9 +77,28 @@ def _tokens(facts: ModelFacts, cache: CacheKind, kind: LayerKind, length: int, m
     a static one has window places, all allocated at the first token (before it, too, in this prediction).
     """
     window = facts.window if kind == "sliding" and cache != "unwindowed" else None
-    if cache == "static":
+    if "static" in cache:
         return max_cache_len if window is None else min(window, max_cache_len)
     return length if window is None else min(length, window - 1)
+
+
+def _quantized_bytes(cache: CacheKind, length: int, numbers: int, itemsize: int, prompt: int | None) -> int:
+    """Bytes of the keys of one layer, or of its values: they are kept alike.
+
+    fp8: a byte a number, and one scale. The others: 4 bits a number, a scale and a zero point for each group, and the
+    residual. optimum-quanto packs two groups into one row of bytes, so that an odd group takes a whole row, and gives
+    a lone group (one token of a tiny model) a scale for each number.
+    """
+    if length == 0:
+        return 0
+    if cache == "quantized-fp8":
+        return length * numbers + FP8_SCALE_BYTES
+    residual = min(RESIDUAL - 1, length - 1) if prompt is None else max(0, length - prompt) % RESIDUAL
+    groups = (length - residual) * numbers // GROUP
+    packed, scales = groups * GROUP // 2, groups
+    if cache == "quantized-quanto4":
+        packed, scales = -(-groups // 2) * GROUP, GROUP if groups == 1 else groups
+    return packed + 2 * scales * itemsize + residual * numbers * itemsize
 
 
 def kv_polyline(
@@ -69,11 +110,16 @@ def kv_polyline(
     itemsize: int,
     max_cache_len: int = 0,
 ) -> tuple[KvPoint, ...]:
-    """The corners of the curve between two lengths; between them it is straight."""
-    corner = facts.window - 1 if facts.window and cache == "dynamic" else first_length
-    lengths = sorted({first_length, last_length, min(max(corner, first_length), last_length)})
-    sizes = [kv_bytes(facts, cache, length, batch, itemsize, max_cache_len) for length in lengths]
-    return tuple(KvPoint(length, at.sliding, at.full) for length, at in zip(lengths, sizes, strict=True))
+    """The corners of the curve between two lengths; between them it is straight. `first_length` is the prompt's."""
+    lengths = {first_length, last_length}
+    if cache in ("dynamic", "offloaded") and facts.window:
+        lengths.add(facts.window - 1)
+    if cache in ("quantized-hqq4", "quantized-quanto4"):  # the last length before the residual is quantized, and that
+        full = range(first_length + RESIDUAL, last_length + 1, RESIDUAL)
+        lengths.update(length - before for length in full for before in (1, 0))
+    ordered = sorted(length for length in lengths if first_length <= length <= last_length)
+    sizes = [kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, first_length) for length in ordered]
+    return tuple(KvPoint(length, at.sliding, at.full) for length, at in zip(ordered, sizes, strict=True))
 
 
 def kv_series(
@@ -87,4 +133,4 @@ def kv_series(
 ) -> tuple[KvBytes, ...]:
     """One entry for each generated token: token i is made when the prompt and i tokens are in the cache."""
     lengths = range(prompt_length, prompt_length + new_tokens)
-    return tuple(kv_bytes(facts, cache, length, batch, itemsize, max_cache_len) for length in lengths)
+    return tuple(kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, prompt_length) for length in lengths)

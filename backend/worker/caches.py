@@ -1,11 +1,17 @@
 """Makes the cache that a plan asks for."""
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import DynamicCache, StaticCache
+from transformers import DynamicCache, QuantizedCache, StaticCache
 
+from backend.errors import InputError
 from backend.plan import GeneratePlan
+from backend.predict.kv import GROUP
+from backend.worker.steady import SteadyCache
 
 
 class Caches:
@@ -14,7 +20,7 @@ class Caches:
 
     def __init__(self, config: Any) -> None:
         self._config = config.get_text_config(decoder=True)
-        self._static: tuple[int, int, Any] | None = None
+        self._static: tuple[type, int, int, Any] | None = None
 
     def make(self, plan: GeneratePlan, batch_size: int, length: int) -> Any:
         """An empty cache. `length`: tokens that a static one must hold."""
@@ -24,12 +30,47 @@ class Caches:
             case "unwindowed":
                 return DynamicCache()
             case "static":
-                if self._static is None or self._static[:2] != (batch_size, length):
+                kind = SteadyCache if plan.loop == "own" else StaticCache
+                if self._static is None or self._static[:3] != (kind, batch_size, length):
                     self._static = None
-                    self._static = (batch_size, length, StaticCache(config=self._config, max_cache_len=length))
+                    self._static = (kind, batch_size, length, kind(config=self._config, max_cache_len=length))
                 else:
                     with torch.inference_mode():
-                        self._static[2].reset()
-                return self._static[2]
-            case _:
-                raise NotImplementedError(plan.cache)
+                        self._static[3].reset()
+                return self._static[3]
+            case "offloaded":
+                return DynamicCache(config=self._config, offloading=True)
+            case "offloaded_static":
+                return StaticCache(config=self._config, max_cache_len=length, offloading=True)
+            case "quantized-fp8":
+                return QuantizedCache("fp8", self._config)
+            case "quantized-hqq4":
+                return QuantizedCache("hqq", self._config, nbits=4)
+            case "quantized-quanto4":
+                _put_ninja_in_reach()
+                return QuantizedCache("quanto", self._config, nbits=4)
+
+    def require_groups(self, plan: GeneratePlan, batch_size: int, prompt_tokens: int) -> None:
+        """InputError if the keys of a prompt cannot be divided into whole groups. hqq groups those of the batch
+        together, optimum-quanto each row's; what is quantized later are 128 tokens more, which always divide."""
+        if plan.cache not in ("quantized-hqq4", "quantized-quanto4"):
+            return
+        config = self._config
+        head = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        numbers = head * (getattr(config, "num_key_value_heads", None) or config.num_attention_heads)
+        rows = batch_size if plan.cache == "quantized-hqq4" else 1
+        if prompt_tokens * numbers * rows % GROUP:
+            raise InputError(
+                f"This cache is quantized in groups of {GROUP} numbers, and {prompt_tokens:,} prompt tokens with "
+                f"{numbers} numbers each do not divide into them. Take a prompt of a multiple of {GROUP} tokens "
+                f"(--prompt-tokens), or cache=quantized-fp8."
+            )
+
+
+def _put_ninja_in_reach() -> None:
+    """optimum-quanto builds a helper when it is first used, with ninja, which is installed beside Python: a Python that
+    was started by its path has that folder not on PATH."""
+    folder = str(Path(sys.executable).parent)
+    paths = os.environ.get("PATH", "").split(os.pathsep)
+    if folder not in paths:
+        os.environ["PATH"] = os.pathsep.join([*paths, folder])

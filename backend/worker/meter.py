@@ -13,6 +13,8 @@ import torch
 from transformers import StoppingCriteria
 from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
 
+from backend.optimizations.held import layer_bytes
+
 COUNT_ALL_EVERY = 64
 
 
@@ -36,19 +38,26 @@ def sliding_layers(config: Any) -> list[bool]:
 class Meter(StoppingCriteria):  # type: ignore[misc]
     """Watches one generation. `rows` grows from the generating thread; other threads read a prefix of it.
 
-    sampler   has `latest`, the newest memory sample
-    stop      called before each token's answer: True ends the generation with this token
+    Several tokens of one step (speculation) are rows with one mark, and the bytes that the cache held after that step.
+
+    sampler        has `latest`, the newest memory sample
+    stop           called before each token's answer: True ends the generation with this token
+    prompt_tokens  length of the prompt, padding included; 0: every step makes one token
     """
 
     clock = "host clock after the step"
 
-    def __init__(self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any) -> None:
+    def __init__(
+        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
+    ) -> None:
         self.rows: list[Row] = []
+        self.steps = 0
+        self._length = prompt_tokens
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
         self._go = torch.zeros(batch_size, dtype=torch.bool)
         self._end = torch.ones(batch_size, dtype=torch.bool)
         self._pairs: tuple[list[tuple[Any, int]], list[tuple[Any, int]]] | None = None
-        self._uneven = False
+        self._uneven, self._counted_at = False, 0
         self.begin: Any = None
 
     def start(self) -> None:
@@ -58,30 +67,39 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
         mark = time.perf_counter()
+        new = self._new(input_ids)
         sliding, full = self._held()
-        self.rows.append(Row(mark, int(input_ids[0, -1]), sliding, full, self._sampler.latest))
+        held = sliding, full, self._sampler.latest
+        self.rows.extend([Row(mark, token, *held) for token in input_ids[0, -new:].tolist()])
         return self._end if self._stop() else self._go
+
+    def _new(self, input_ids: torch.Tensor) -> int:
+        """How many tokens this step made."""
+        new = input_ids.shape[1] - self._length if self._length else 1
+        self._length, self.steps = input_ids.shape[1], self.steps + 1
+        return new
 
     def _held(self) -> tuple[int, int]:
         """(sliding, full) bytes in the cache's tensors now.
 
         Layers of one kind hold equally much: one of each is read and multiplied. All are counted for the first two
-        tokens and then for every 64th; a cache for which this does not hold is counted whole from there on.
+        tokens and then every 64 tokens; a cache for which this does not hold is counted whole from there on.
         """
         n = len(self.rows)
-        if self._pairs is None or n < 2 or n % COUNT_ALL_EVERY == 0:
+        if self._pairs is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
+            self._counted_at = n
             return self._count_all()
-        sliding, full = (sum(_bytes(layer) * many for layer, many in pairs) for pairs in self._pairs)
+        sliding, full = (sum(layer_bytes(layer) * many for layer, many in pairs) for pairs in self._pairs)
         return sliding, full
 
     def _count_all(self) -> tuple[int, int]:
         layers = list(zip(self._cache.layers, self._sliding, strict=False))
         kinds = [[layer for layer, slides in layers if slides], [layer for layer, slides in layers if not slides]]
-        even = all(len({_bytes(layer) for layer in kind}) <= 1 for kind in kinds)
+        even = all(len({layer_bytes(layer) for layer in kind}) <= 1 for kind in kinds)
         self._uneven = self._uneven or not even
         sliding, full = ([(kind[0], len(kind))] if kind else [] for kind in kinds)
         self._pairs = None if self._uneven else (sliding, full)
-        return sum(map(_bytes, kinds[0])), sum(map(_bytes, kinds[1]))
+        return sum(map(layer_bytes, kinds[0])), sum(map(layer_bytes, kinds[1]))
 
     def ready(self) -> int:
         """How many rows, from the first, can be read now. May wait for the device, never for the next token."""
@@ -101,8 +119,10 @@ class CudaMeter(Meter):
 
     clock = "CUDA events"
 
-    def __init__(self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any) -> None:
-        super().__init__(cache, sliding, batch_size, sampler, stop)
+    def __init__(
+        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
+    ) -> None:
+        super().__init__(cache, sliding, batch_size, sampler, stop, prompt_tokens)
         self._go, self._end = self._go.cuda(), self._end.cuda()
         self._aside = torch.cuda.Stream()
         self._newest: tuple[int, Any] | None = None
@@ -115,8 +135,10 @@ class CudaMeter(Meter):
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         mark = torch.cuda.Event(enable_timing=True)
         mark.record()
+        new = self._new(input_ids)
         sliding, full = self._held()
-        self.rows.append(Row(mark, 0, sliding, full, self._sampler.latest))
+        held = sliding, full, self._sampler.latest
+        self.rows.extend([Row(mark, 0, *held) for _ in range(new)])
         self._newest = (len(self.rows), input_ids)
         return self._end if self._stop() else self._go
 
@@ -139,5 +161,40 @@ class CudaMeter(Meter):
         return found
 
 
-def _bytes(layer: Any) -> int:
-    return 0 if layer.keys is None else int(layer.keys.nbytes + layer.values.nbytes)
+class LateMeter(Meter):
+    """For the own loop, which learns what a token is a few steps after it was made.
+
+    The loop takes a `mark` as soon as a step is in the stream, and tells the token with it once it is read and known
+    to count: so a row that is there is complete.
+    """
+
+    def __init__(
+        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, cuda: bool = False
+    ) -> None:
+        super().__init__(cache, sliding, batch_size, sampler, stop)
+        self._cuda = cuda
+        self.clock = CudaMeter.clock if cuda else Meter.clock
+
+    def mark(self) -> Any:
+        """Now, by this meter's clock."""
+        if not self._cuda:
+            return time.perf_counter()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def start(self) -> None:
+        self.begin = self.mark()
+
+    def tell(self, mark: Any, token: int) -> None:
+        """The token of sequence 0 that existed at `mark`."""
+        self.steps += 1
+        sliding, full = self._held()
+        self.rows.append(Row(mark, token, sliding, full, self._sampler.latest))
+
+    def stopping(self) -> bool:
+        """Whether the generation shall end with the token that was told last."""
+        return bool(self._stop())
+
+    def seconds(self, row: Row) -> float:
+        return float(self.begin.elapsed_time(row.mark)) / 1e3 if self._cuda else super().seconds(row)

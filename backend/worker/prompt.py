@@ -5,18 +5,18 @@ from typing import Any
 
 import torch
 
+from backend.config import STOCK_SENTENCE
 from backend.errors import InputError
 from backend.messages import Generate
+from backend.worker.chat import chat_ids
 from backend.worker.loader import Bench
-
-STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
 
 
 @dataclass(slots=True)
 class Prompt:
     """What the model is given.
 
-    ids, mask   shape (B, P); the mask is 0 where `ids` is padding, which stands on the left
+    ids, mask   shape (B, P); the mask is 0 where `ids` is padding (see `shapes.pad`)
     notes       remarks for the run
     """
 
@@ -41,14 +41,18 @@ def read_prompt(bench: Bench, job: Generate) -> Prompt:
     if job.prompt_tokens and not text.strip():
         text = STOCK_SENTENCE
         notes.append(f"synthetic prompt: a stock sentence repeated to {job.prompt_tokens:,} tokens")
-    ids = bench.tokenizer(text)["input_ids"]
+    ids = chat_ids(bench.tokenizer, text, job.reasoning_effort) if job.chat else bench.tokenizer(text)["input_ids"]
     if not ids:
         raise InputError("The prompt has no tokens. Write some text to continue.")
+    if job.chat:
+        notes.append(f"as a chat of one message: {len(ids):,} tokens with the model's template")
     if job.prompt_tokens:
         ids = (ids * (job.prompt_tokens // len(ids) + 1))[: job.prompt_tokens]
     most = max_positions(bench.model.config)
     total = len(ids) + job.max_new_tokens
     if most and total > most:
+        if not job.max_new_tokens:  # an encoder
+            raise InputError(f"The prompt has {len(ids):,} tokens, but the model has {most:,} positions. Shorten it.")
         fewer = f" or ask for at most {most - len(ids):,} new tokens" if len(ids) < most else ""
         raise InputError(
             f"The prompt has {len(ids):,} tokens; with {job.max_new_tokens:,} new ones that is {total:,}, but the "

@@ -1,0 +1,94 @@
+"""How a model comes into memory: with a device map or by way of the host, with the allocator warmed up or not.
+
+What each way really did is observed: seconds of each stage, largest memory, bytes that the warm-up reserved and bytes
+that were moved.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import modeling_utils
+
+from backend.plan import LoadPlan
+
+
+@dataclass(slots=True)
+class Observed:
+    """What was seen of one load.
+
+    stages_s    seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to it),
+                warm_up (of the allocator), quantize, move, fill (random weights)
+    peak_bytes  largest memory while it loaded: host (resident) and, on a GPU, device (reserved by the allocator)
+    counts      load_warmup_bytes, load_moved_bytes
+    """
+
+    stages_s: dict[str, float] = field(default_factory=dict)
+    peak_bytes: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, float] = field(default_factory=dict)
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Seconds of what is inside count for that stage, and for no stage around it."""
+        begin_s, others_s = time.perf_counter(), sum(self.stages_s.values())
+        try:
+            yield
+        finally:
+            inner_s = sum(self.stages_s.values()) - others_s
+            took_s = time.perf_counter() - begin_s - inner_s
+            self.stages_s[name] = self.stages_s.get(name, 0.0) + took_s
+
+
+def make_context(plan: LoadPlan, observed: Observed) -> None:
+    """Let CUDA make its context before anything is loaded, so that its seconds are no stage of the load's own."""
+    if plan.device != "cpu":
+        with observed.stage("context"):
+            torch.zeros(1, device=plan.device)
+            torch.cuda.synchronize()
+
+
+def device_keywords(plan: LoadPlan) -> dict[str, Any]:
+    """What `from_pretrained` is told of the device."""
+    return {} if plan.device == "cpu" or plan.loading == "plain" else {"device_map": plan.device}
+
+
+@contextlib.contextmanager
+def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
+    """Around `from_pretrained`: the allocator's warm-up is left out where the plan says so, and watched where not. The
+    counts are zero on a CPU, which has no such allocator."""
+    observed.counts |= {"load_warmup_bytes": 0.0, "load_moved_bytes": 0.0}
+    if plan.device == "cpu":
+        with observed.stage("read"):
+            yield
+        return
+    plain = modeling_utils.caching_allocator_warmup
+
+    def watched(*args: Any, **kwargs: Any) -> None:
+        if plan.loading == "no-warmup":
+            return
+        before = torch.cuda.memory_reserved()
+        with observed.stage("warm_up"):
+            plain(*args, **kwargs)
+        observed.counts["load_warmup_bytes"] += torch.cuda.memory_reserved() - before
+
+    modeling_utils.caching_allocator_warmup = watched
+    try:
+        with observed.stage("read"):
+            yield
+    finally:
+        modeling_utils.caching_allocator_warmup = plain
+
+
+def moved(model: Any, plan: LoadPlan, observed: Observed) -> Any:
+    """The model on the plan's device; what still lay in host memory is counted and moved."""
+    on_host = [t for t in (*model.parameters(), *model.buffers()) if t.device.type == "cpu"]
+    if plan.device == "cpu" or plan.loading != "plain" or not on_host:
+        return model
+    observed.counts["load_moved_bytes"] += sum(t.nbytes for t in on_host)
+    with observed.stage("move"):
+        model = model.to(plan.device)
+        torch.cuda.synchronize()
+    return model
