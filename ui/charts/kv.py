@@ -5,7 +5,7 @@ know of windows. Kinds are told apart by width (sliding is thick), predictions a
 drawn first, so that a measurement runs along its prediction like a train on its track.
 """
 
-from ui.charts.panel import Panel, Trace
+from ui.charts.panel import ForEncoder, Panel, Trace
 
 KV = Panel(
     key="kv",
@@ -19,4 +19,5 @@ KV = Panel(
         Trace("kvs", "length", kind="sliding", width=3.0),
         Trace("kvf", "length", kind="full", width=1.2),
     ),
+    encoder=ForEncoder("KV cache", "", note="An encoder keeps no KV cache."),
 )

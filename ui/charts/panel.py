@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from backend import view
+from backend.records import Unit
 
 At = Literal["token", "second", "length"]
-Unit = Literal["ms", "bytes"]
+Scale = Literal["ms", "bytes"]
 
 
 class Trace(NamedTuple):
     """One line for each arm.
 
-    column     field of `view.LaneDelta`; of `view.Curve` when `predicted`
+    column     field of `view.LaneDelta`; when `predicted`, of the curve of `view.ArmHead` that `curve` names
     at         what stands below: the token's index, seconds since the arm's run began, or tokens in the cache
-    first      index of the first value that is drawn
+    first      index of the first value that is drawn (of an encoder's passes, which are all alike, 0)
     scale      from the column's seconds or bytes to the panel's unit
     kind       layer kind, "" where there is none
     width      of the line, in pixels: kinds must be told apart without colour
@@ -31,6 +32,16 @@ class Trace(NamedTuple):
     kind: str = ""
     width: float = 1.6
     predicted: bool = False
+    curve: Literal["predicted", "floor"] = "predicted"
+
+
+class ForEncoder(NamedTuple):
+    """A chart's words where forward passes are timed. `note`: why there is nothing to draw."""
+
+    title: str
+    x_title: str
+    hover: str = ""
+    note: str = ""
 
 
 class Panel(NamedTuple):
@@ -40,16 +51,20 @@ class Panel(NamedTuple):
     hover       heading of the hover box, with `%{x}` for the place
     from_zero   the vertical axis begins at 0
     min_span    least share of the largest value that the vertical axis covers, so that noise is not magnified
+    marks       what may explain a value is shown at its token
+    encoder     what is said instead where forward passes are timed; None: the same
     """
 
     key: str
     title: str
     x_title: str
     hover: str
-    unit: Unit
+    unit: Scale
     traces: tuple[Trace, ...]
     from_zero: bool = True
     min_span: float = 0.0
+    marks: bool = False
+    encoder: ForEncoder | None = None
 
 
 class Series(NamedTuple):
@@ -59,6 +74,18 @@ class Series(NamedTuple):
     lane: view.LaneDelta
     prompt_tokens: int
     predicted: view.Curve | None
+    unit: Unit = "token"
+    floor: view.FloorCurve | None = None
+    marks: Sequence[view.MarkPoint] = ()
+
+
+class Spot(NamedTuple):
+    """A place of one arm's line where something happened, one or several things at one token."""
+
+    arm: str
+    x: int
+    y: float
+    texts: list[str]
 
 
 class Line(NamedTuple):
@@ -76,7 +103,7 @@ def series(delta: view.Delta) -> list[Series]:
     if delta.head is None:
         raise ValueError("pull from version 0: the arms' names are in the head")
     return [
-        Series(arm.name, lane, arm.prompt_tokens, arm.predicted)
+        Series(arm.name, lane, arm.prompt_tokens, arm.predicted, delta.head.unit, arm.floor, arm.marks)
         for arm, lane in zip(delta.head.arms, delta.lanes, strict=True)
     ]
 
@@ -86,17 +113,35 @@ def data(panel: Panel, arms: Sequence[Series]) -> list[Line]:
     return [line for trace in panel.traces for arm in arms if (line := _line(trace, arm)) is not None]
 
 
+def spots(panel: Panel, arms: Sequence[Series]) -> list[Spot]:
+    """Where the panel's line bears marks: each stands on the value of its token, and none on the prefill."""
+    if not panel.marks:
+        return []
+    (trace,) = (trace for trace in panel.traces if not trace.predicted)
+    found: list[Spot] = []
+    for arm in arms:
+        first = trace.first if arm.unit == "token" else 0
+        values: list[float] = getattr(arm.lane, trace.column)
+        for token in dict.fromkeys(mark.token for mark in arm.marks):
+            if first <= token < len(values):
+                texts = [mark.text for mark in arm.marks if mark.token == token]
+                found.append(Spot(arm.arm, token, values[token] * trace.scale, texts))
+    return found
+
+
 def _line(trace: Trace, arm: Series) -> Line | None:
-    source: view.LaneDelta | view.Curve = arm.lane
+    source: view.LaneDelta | view.Curve | view.FloorCurve = arm.lane
     if trace.predicted:
-        if arm.predicted is None:
+        curve = arm.floor if trace.curve == "floor" else arm.predicted
+        if curve is None:
             return None
-        source = arm.predicted
-        x: Sequence[float] = source.x
+        source = curve
+        x: Sequence[float] = curve.x
     elif trace.at == "second":
         x = arm.lane.st
     else:
         x = range(arm.lane.n) if trace.at == "token" else range(arm.prompt_tokens, arm.prompt_tokens + arm.lane.n)
     values: list[float] = getattr(source, trace.column)
     y = [value * trace.scale for value in values]
-    return Line(arm.arm, trace.kind, trace.predicted, list(x)[trace.first :], y[trace.first :])
+    first = trace.first if arm.unit == "token" and not trace.predicted else 0
+    return Line(arm.arm, trace.kind, trace.predicted, list(x)[first:], y[first:])

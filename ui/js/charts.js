@@ -18,6 +18,10 @@ function makeCharts(plot, panels) {
     run = newRun; head = null; lanes = []; units = panels.map(() => null); hidden = new Set(); ended = false; dirty = true;
   }
 
+  // A panel's words: an encoder has passes, not tokens, and no cache.
+  const wordsOf = panel => (head && head.unit === 'forward' && panel.encoder) || panel;
+  const firstOf = trace => (head && head.unit === 'forward' ? 0 : trace.first);
+
   // Plotly reads a little markup in its texts.
   const plain = text => text.replace(/[<>&]/g, '');
   const narrow = () => element.clientWidth < NARROW_PX;
@@ -39,7 +43,7 @@ function makeCharts(plot, panels) {
 
   // Places of the lanes `which` that are drawn together for a panel's measured traces.
   function visiblePlaces(i, traces, which) {
-    const { at, first } = traces[0], view = windowOf(i);
+    const { at } = traces[0], first = firstOf(traces[0]), view = windowOf(i);
     const columns = which.flatMap(l => traces.map(trace => lanes[l][trace.column]));
     let begin = first, end = Math.max(0, ...columns.map(column => column.length));
     if (view) {
@@ -55,7 +59,7 @@ function makeCharts(plot, panels) {
   function largest(i) {
     let most = 0;
     for (const trace of panels[i].traces) lanes.forEach((lane, l) => {
-      const curve = trace.predicted ? head.arms[l].predicted : lane;
+      const curve = trace.predicted ? head.arms[l][trace.curve] : lane;
       if (curve) for (const value of curve[trace.column]) if (value > most) most = value;
     });
     return most;
@@ -78,7 +82,7 @@ function makeCharts(plot, panels) {
   function kindsOf(panel) {
     return [...new Set(panel.traces.map(trace => trace.kind))].filter(kind => kind && panel.traces.some(trace =>
       trace.kind === kind && head.arms.some((arm, l) => {
-        const values = trace.predicted ? arm.predicted && arm.predicted[trace.column] : lanes[l][trace.column];
+        const values = trace.predicted ? arm[trace.curve] && arm[trace.curve][trace.column] : lanes[l][trace.column];
         return values && values.length && values[values.length - 1] > 0;
       })));
   }
@@ -92,8 +96,8 @@ function makeCharts(plot, panels) {
     const shared = together ? visiblePlaces(i, measured, all) : null;
     const put = (trace, l, x, y) => {
       const arm = head.arms[l].name, style = ARM_LINES[l % 2];
-      const label = plain([arm, trace.kind, trace.predicted ? 'predicted' : ''].filter(Boolean).join(' '));
-      const off = hidden.has(arm) || hidden.has(trace.kind) || (trace.predicted && hidden.has('predicted'));
+      const label = plain([arm, trace.kind, trace.predicted ? trace.curve : ''].filter(Boolean).join(' '));
+      const off = hidden.has(arm) || hidden.has(trace.kind) || (trace.predicted && hidden.has(trace.curve));
       out.push({
         ...axes, x, y, name: label, showlegend: false, visible: !off, meta: { panel: panel.key, arm, kind: trace.kind, predicted: trace.predicted },
         line: { width: trace.width, color: style.color, dash: trace.predicted ? '1px,3px' : style.dash },
@@ -104,14 +108,15 @@ function makeCharts(plot, panels) {
     for (const trace of panel.traces) for (const l of all) {
       if (trace.kind && !kinds.includes(trace.kind)) continue;
       if (trace.predicted) {
-        const curve = head.arms[l].predicted;
-        if (curve) put(trace, l, curve.x, curve[trace.column].map(value => value * scale));
+        const curve = head.arms[l][trace.curve];
+        if (curve) put(trace, l, curve.x, curve[trace.column].map(value => value * trace.scale * scale));
         continue;
       }
       const column = lanes[l][trace.column], toX = placeToX(trace, l), factor = trace.scale * scale;
       const at = (shared || visiblePlaces(i, measured, [l])).filter(place => place < column.length);
       put(trace, l, at.map(toX), at.map(place => column[place] * factor));
     }
+    if (panel.marks) out.push(...markTraces(panel, axes, head, lanes, hidden, firstOf(measured[0]), plain));
     out.push(extent(panel, axes, most * scale, scale));
     return out.concat(legendOf(panel, i, axes, kinds));
   }
@@ -140,6 +145,7 @@ function makeCharts(plot, panels) {
     });
     const neutral = css('--body-text-color-subdued');
     const out = i ? [] : head.arms.map((arm, l) => entry(arm.name, { width: 2, ...ARM_LINES[l % 2] }, 'legend'));
+    if (!i && head.arms.some(arm => arm.floor)) out.push(entry('floor', { width: 1.2, color: neutral, dash: '1px,3px' }, 'legend'));
     for (const kind of kinds) {
       const width = panel.traces.find(trace => trace.kind === kind && !trace.predicted).width;
       out.push(entry(kind, { width, color: neutral }, 'legend2'));
@@ -161,11 +167,11 @@ function makeCharts(plot, panels) {
     panels.forEach((panel, i) => {
       const from = i * (size + gap), x = stacked ? [0, 1] : [from, from + size], y = stacked ? [1 - from - size, 1 - from] : [0, 1];
       const unit = panel.unit === 'bytes' ? units[i] && units[i].unit : panel.unit;
-      const title = plain(panel.title || (head ? head.memory_label : 'memory'));
-      const line = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head };
+      const said = wordsOf(panel), title = plain(said.title || (head ? head.memory_label : 'memory'));
+      const line = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !said.note };
       figure['xaxis' + suffix(i)] = {
-        ...line, domain: x, anchor: 'y' + suffix(i), title: { text: panel.x_title, standoff: 2 }, nticks: 6,
-        unifiedhovertitle: { text: panel.hover }, hoverformat: panel.x_title === 'seconds' ? '.2f' : ',d',
+        ...line, domain: x, anchor: 'y' + suffix(i), title: { text: said.x_title, standoff: 2 }, nticks: 6,
+        unifiedhovertitle: { text: said.hover || panel.hover }, hoverformat: panel.x_title === 'seconds' ? '.2f' : ',d',
       };
       figure['yaxis' + suffix(i)] = {
         ...line, domain: y, anchor: 'x' + suffix(i), rangemode: panel.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
@@ -173,6 +179,9 @@ function makeCharts(plot, panels) {
       figure.annotations.push({
         text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>' + (unit ? ', ' + unit : ''), showarrow: false, xref: 'paper', yref: 'paper',
         x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: 4, xshift: -4, font: { size: 12 },
+      });
+      if (said.note) figure.annotations.push({
+        text: plain(said.note), showarrow: false, xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
       const legend = { orientation: 'h', x: x[1], y: y[1], xanchor: 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       if (!i) figure.legend = legend;

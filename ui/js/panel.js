@@ -12,6 +12,7 @@ const charts = makeCharts(find('.td-plot'), props.panels);
 const texts = makeTexts(find('.td-texts'));
 const phases = makePhases(find('.td-ways'));
 const tiles = makeTiles(find('.td-tiles'));
+const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
 
 let run = '', lanes = [], head = null, version = -1, asked = 0, heard = 0, closing = false, over = false, quiet = false;
@@ -57,7 +58,7 @@ function takeHead(reply) {
   version = reply.version;
   if (first) {
     lanes = head.arms.map(emptyLane);
-    texts.build(head.arms);
+    texts.build(head.arms, head.unit);
     phases.build(head.arms);
     element.classList.toggle('single', head.arms.length === 1);
     say(find('.td-empty-run'), '');
@@ -66,6 +67,12 @@ function takeHead(reply) {
   say(find('.td-note'), head.note);
   phases.take(head);
   tiles.take(head.arms);
+  details.take(head.arms);
+  say(find('.td-verdict-text'), head.verdict);
+  const spoiled = head.arms.filter(arm => arm.spoilers.length).map(arm => arm.name);
+  say(find('.td-spoiled'), spoiled.length ? '\u25B2 ' + spoiled.join(' and ') + ' may be spoiled: see the remarks' : '');
+  find('.td-verdict-text').title = head.verdict;
+  takeMarks(find('.td-marks'), head.arms, head.unit);
   ledger.take(head.arms);
   takeRemarks(find('.td-remarks'), head.arms);
   const broken = reply.status === 'failed' || reply.status === 'interrupted';
@@ -104,11 +111,12 @@ function open(id) {
   lanes = []; head = null; version = -1; heard = asked; closing = false; over = false;
   delete element.dataset.status;
   delete element.dataset.over;
-  for (const name of ['status', 'title', 'note', 'failure', 'message', 'trouble', 'quiet']) say(find('.td-' + name), '');
+  for (const name of ['status', 'title', 'note', 'failure', 'message', 'trouble', 'quiet', 'verdict-text', 'spoiled']) say(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
+  takeMarks(find('.td-marks'), []);
   delete find('.td-remarks').dataset.shown;
-  phases.clear(); tiles.clear(); ledger.clear();
+  phases.clear(); tiles.clear(); details.clear(); ledger.clear();
   charts.reset(run);
   say(find('.td-empty-run'), run ? '' : 'Nothing has run yet. Press Run: arm A goes first, then arm B, on the same prompt.');
   find('.td-link').hidden = !run;

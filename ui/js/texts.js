@@ -7,8 +7,13 @@ const TAIL_MOST = 5000, TAIL_KEPT = 3000;
 function makeTexts(box) {
   let panes = [], note = null;
 
-  function build(arms) {
+  function build(arms, unit) {
     box.replaceChildren();
+    if (unit === 'forward') {
+      panes = [];
+      box.append(el('p', 'td-empty', 'An encoder makes no text: its forward passes are timed.'));
+      return;
+    }
     panes = arms.map(arm => {
       const section = el('section', 'td-text arm-' + arm.name.toLowerCase());
       const heading = el('h3', '', '');
@@ -50,6 +55,7 @@ function makeTexts(box) {
 
   // All texts are complete: compare and write them.
   function finish(lanes) {
+    if (!panes.length) return;
     if (lanes.length < 2) {
       lanes.forEach((lane, i) => whole(i, lane.text, -1));
       return;
