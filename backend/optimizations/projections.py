@@ -1,0 +1,139 @@
+"""Whether matrices that one vector meets are one matrix."""
+
+from typing import Any
+
+import msgspec
+
+from backend.messages import Finding
+from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
+from backend.plan import Plan
+from backend.script import Script
+
+_SOURCE = "backend/worker/fusion.py, with a test for each of these architectures"
+_KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
+_WHOLE = ("gpt2",)  # holds q, k and v as one matrix, and has no gate
+_DENSE = ("none", "mxfp4", "mxfp4-dequantized")  # mxfp4 packs experts only: attention stays dense
+
+_FUNCTIONS = '''class Fused(torch.nn.Linear):
+    """The product with several matrices at once; the first part is the answer."""
+
+    def __init__(self, parts):
+        torch.nn.Module.__init__(self)
+        self.sizes, self.later = [part.out_features for part in parts], []
+        weight, self.bias = torch.cat([part.weight.data for part in parts]), None
+        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+        if parts[0].bias is not None:
+            bias = torch.cat([part.bias.data for part in parts])
+            self.bias = torch.nn.Parameter(bias, requires_grad=False)
+
+    def forward(self, x):
+        first, *others = super().forward(x).split(self.sizes, -1)
+        self.later[:] = reversed(others)
+        return first
+
+
+class Slice(torch.nn.Module):
+    """One of the other parts."""
+
+    def __init__(self, later):
+        super().__init__()
+        self.later = later
+
+    def forward(self, x):
+        return self.later.pop()
+
+
+def fuse(model):
+    """One matrix for q, k and v, and one for gate and up."""
+    groups = [["q_proj", "k_proj", "v_proj"], ["gate_proj", "up_proj"]]
+    groups.append(["query", "key", "value"])
+    for module in list(model.modules()):
+        for names in groups:
+            if all(hasattr(module, name) for name in names):
+                fused = Fused([getattr(module, name) for name in names])
+                setattr(module, names[0], fused)
+                for name in names[1:]:
+                    setattr(module, name, Slice(fused.later))'''
+
+
+class Projections(Optimization):
+    """separate or fused, told apart by how many matrices each vector meets in a forward pass."""
+
+    name = "projections"
+    title = "Projections"
+    summary = "Whether q, k, v and gate, up are a matrix each, or one matrix for each group."
+    default = "separate"
+    order = 26
+    choices = (
+        Choice("separate", "separate", "As the model's code has them: q, k, v, gate and up are five products a layer."),
+        Choice(
+            "fused",
+            "fused",
+            "One matrix for q, k, v and one for gate, up: two products where there were five, and no more memory.",
+            (
+                Rule(
+                    "blocked",
+                    lambda s: s.facts.architecture in _WHOLE,
+                    "This architecture holds q, k and v in one matrix already, and has no gate: nothing is left to fuse.",
+                    "transformers 5.22: GPT2Attention.c_attn",
+                    fix=(("projections", "separate"),),
+                ),
+                Rule(
+                    "blocked",
+                    lambda s: s.choices.get("quantization", "none") not in _DENSE,
+                    "Quantized matrices bring scales and types of their own, which cannot be laid one below the other.",
+                    _SOURCE,
+                    fix=(("projections", "separate"),),
+                ),
+                Rule(
+                    "note",
+                    lambda s: s.facts.architecture not in (*_KNOWN, *_WHOLE),
+                    "Untried with this architecture: matrices named like those of Llama or BERT will be fused.",
+                    _SOURCE,
+                ),
+            ),
+        ),
+    )
+
+    def matters(self, facts: Any) -> bool:
+        return facts.architecture not in _WHOLE
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        projections = "fused" if name == "fused" else "separate"
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, projections=projections))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.projections == "fused":
+            script.functions.append(_FUNCTIONS)
+            script.patch.append("fuse(model)")
+
+    def find(self, seen: Seen) -> Finding:
+        """Watches which matrices get the same vector in one forward pass over two tokens."""
+        import torch
+
+        met: dict[int, list[Any]] = {}
+
+        def watch(module: Any, inputs: tuple[Any, ...]) -> None:
+            met.setdefault(id(inputs[0]), []).append(inputs[0])  # the list keeps the tensor, and so its id
+
+        matrices = [m for m in seen.model.modules() if getattr(getattr(m, "weight", None), "ndim", 0) == 2]
+        matrices = [m for m in matrices if not isinstance(m, torch.nn.Embedding)]
+        hooks = [module.register_forward_pre_hook(watch) for module in matrices]
+        try:
+            with torch.inference_mode():
+                seen.model(input_ids=torch.tensor([[1, 2]], device=seen.model.device), use_cache=False)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        together = sum(len(vectors) for vectors in met.values() if len(vectors) > 1)
+        total = sum(map(len, met.values()))
+        replaced = sum(type(module).__name__ == "Fused" for module in matrices)
+        name = "fused" if replaced and not together else "separate"
+        proof = (
+            f"one forward pass took {total} matrices, of which {together} shared their vector with another; "
+            f"{replaced} stand for several"
+        )
+        return Finding(self.name, name, proof)
+
+
+AXIS = Projections()

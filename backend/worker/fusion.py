@@ -1,0 +1,113 @@
+"""One matrix where a model multiplies the same vector by several: q, k and v, and gate and up.
+
+The rows of the matrices are put below each other, so each result is a slice of one product. The model's own code
+stays: it still asks q, then k, then v; the first answers with its slice and lays the others ready.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from backend.errors import InputError
+
+GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
+"""Names of matrices that a model's code applies to one input, in the order in which it does. Llama, Mistral, Qwen3,
+Olmo-3, Gemma-3 and gpt-oss have the first, all of them but gpt-oss the second, BERT the last."""
+
+LAYERS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen3DecoderLayer")
+"""Classes of layers that, once fused, a kernel of the name DecoderLayer may stand in for."""
+
+
+class Fused(nn.Module):  # type: ignore[misc]
+    """The product with all matrices of a group, `whole`. Answers for the first; `later` gets the slices of the others."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        super().__init__()
+        self.sizes = [part.out_features for part in parts]
+        self.whole = nn.Linear(parts[0].in_features, sum(self.sizes), bias=False, device="meta")
+        self.whole.weight = _joined([part.weight for part in parts])
+        if parts[0].bias is not None:
+            self.whole.bias = _joined([part.bias for part in parts])
+        self.later: list[Any] = []
+
+    def forward(self, x: Any) -> Any:
+        """(..., in_features) -> (..., the first size)."""
+        first, *others = self.whole(x).split(self.sizes, -1)
+        self.later[:] = [(x, part) for part in reversed(others)]
+        return first
+
+
+class Slice(nn.Module):  # type: ignore[misc]
+    """Stands where a matrix was that is now a part of a fused one."""
+
+    def __init__(self, later: list[Any]) -> None:
+        super().__init__()
+        self.later = later
+
+    def forward(self, x: Any) -> Any:
+        """What the fused product laid ready; RuntimeError if it was made of another vector than `x`."""
+        source, part = self.later.pop()
+        if source is not x:
+            raise RuntimeError("This model's code does not apply the fused matrices to one vector, one after the other.")
+        return part
+
+
+def fuse(model: Any) -> int:
+    """Replace every group in `model` by one matrix, group by group, so that no more than one is there twice.
+
+    Returns how many were fused. InputError where one is packed in a way that cannot be joined.
+    """
+    count = 0
+    for name, module in list(model.named_modules()):
+        for group in GROUPS:
+            parts = [getattr(module, part, None) for part in group]
+            if any(part is None for part in parts):
+                continue
+            if not all(type(part) is nn.Linear and joinable(part.weight) for part in parts):
+                raise InputError(
+                    f"{name}.{group[0]} is quantized in a way that cannot be fused. Take projections=separate, or "
+                    "quantization=none."
+                )
+            fused = Fused(parts)
+            setattr(module, group[0], fused)
+            for part in group[1:]:
+                setattr(module, part, Slice(fused.later))
+            count += 1
+    if any(type(module).__name__ in LAYERS for module in model.modules()):
+        _offer_layers(model)
+    return count
+
+
+def joinable(weight: Any) -> bool:
+    """Whether rows of several such weights can be laid below each other: dense ones, and torchao's int8 by rows."""
+    return type(weight) is nn.Parameter or _by_rows(weight)
+
+
+def _by_rows(weight: Any) -> bool:
+    if type(weight).__name__ != "Int8Tensor":
+        return False
+    return weight.act_quant_kwargs is None and weight.scale.numel() == weight.shape[0]
+
+
+def _joined(weights: list[Any]) -> Any:
+    if not _by_rows(weights[0]):
+        return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
+    first = weights[0]
+    zeros = [weight.zero_point for weight in weights]
+    whole = type(first)(
+        torch.cat([weight.qdata for weight in weights]), torch.cat([weight.scale for weight in weights]),
+        first.block_size, first.dtype, None if zeros[0] is None else torch.cat(zeros),
+    )  # fmt: skip
+    return nn.Parameter(whole, requires_grad=False)
+
+
+def _offer_layers(model: Any) -> None:
+    """Let the package `kernels` know by which name its kernels can stand in for these layers."""
+    try:
+        from kernels import replace_kernel_forward_from_hub
+    except ImportError:
+        return
+    for kind in {type(module) for module in model.modules()}:
+        if kind.__name__ in LAYERS:
+            replace_kernel_forward_from_hub(kind, "DecoderLayer")

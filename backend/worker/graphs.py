@@ -1,0 +1,61 @@
+"""A decode step captured by hand in one CUDA graph, and tokens copied out behind the computation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+WARMUP_STEPS = 3
+
+
+def captured(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[], None]:
+    """The replay of `step`, which works on tensors that never move.
+
+    It is run a few times first, on another stream as capture asks for: libraries set themselves up, compilers compile.
+    `rewind` puts it back to the start before each; what it left in its tensors after that is the caller's to undo.
+    Raises RuntimeError where a step waits for the device or moves memory: then it cannot be captured.
+    """
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(WARMUP_STEPS):
+            rewind()
+            step()
+    torch.cuda.current_stream().wait_stream(aside)
+    rewind()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+class CopiedOut:
+    """Ids on the host. On CUDA row n goes there on another stream, as soon as it exists and while the next is made."""
+
+    def __init__(self, out: Any) -> None:
+        self._out = out
+        self._aside: Any = None
+        if out.is_cuda:
+            self._aside = torch.cuda.Stream()
+            self._host = torch.empty(out.shape, dtype=out.dtype, pin_memory=True)
+            self._done: list[Any] = []
+
+    def send(self, row: int) -> None:
+        """Row `row` of `out`, shape (B,), has been written by work that is already in the stream."""
+        if self._aside is None:
+            return
+        self._aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._aside):
+            self._host[row].copy_(self._out[row], non_blocking=True)
+            done = torch.cuda.Event()
+            done.record()
+        self._done.append(done)
+
+    def read(self, row: int) -> list[int]:
+        """Ids of that row; waits for it, and for nothing after it."""
+        if self._aside is None:
+            found: list[int] = self._out[row].tolist()
+            return found
+        self._done[row].synchronize()
+        found = self._host[row].tolist()
+        return found

@@ -1,0 +1,125 @@
+"""A static cache whose decode step is the same at every token: no branch, no shape and no address changes.
+
+transformers' static layer for a sliding window asks the host whether the window is full, and once it is, rolls every
+key and value by one each step. A captured graph can do neither. Here the window is a ring: a token's keys take the
+place of those that just left the window, and a mask on the device says which places are filled. Attention does not
+mind the order of keys.
+"""
+
+from typing import Any
+
+import torch
+from transformers import StaticCache
+from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
+
+
+class Place:
+    """Where the next token of every row goes in layers that hold `size` tokens.
+
+    slot      (1,) int64, on the device
+    filled    (B, size) bool: places that hold a token, padding left out
+    decoding  whether the layers write one token at `slot`, or a prompt as transformers does
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.decoding = False
+        self.slot: Any = None
+        self.filled: Any = None
+
+    def begin(self, mask: Any) -> None:
+        """Stand after a prompt whose 2D `mask` (B, P) is 0 at padding. Its last `size` tokens lie in order."""
+        tokens = mask.shape[1]
+        if self.slot is None:
+            self.slot = torch.zeros(1, dtype=torch.long, device=mask.device)
+            self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
+            for steady in (self.slot, self.filled):
+                torch._dynamo.mark_static_address(steady)
+        self.slot.fill_(tokens if tokens < self.size else 0)
+        self.filled.zero_()
+        last = mask[:, -self.size :].bool()
+        self.filled[:, : last.shape[1]] = last
+
+    def take(self) -> None:
+        """Before a decode step: the place of its token counts as filled."""
+        self.filled.index_fill_(1, self.slot, True)
+
+    def advance(self) -> None:
+        """After a decode step."""
+        self.slot.copy_((self.slot + 1) % self.size)
+
+
+def _put(layer: Any, keys: Any, values: Any) -> tuple[Any, Any]:
+    """The one token of a decode step."""
+    layer.keys.index_copy_(2, layer.place.slot, keys)
+    layer.values.index_copy_(2, layer.place.slot, values)
+    return layer.keys, layer.values
+
+
+class StaticPlacedLayer(StaticLayer):  # type: ignore[misc]
+    """Full attention: every place of the cache, one after the other."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(max_cache_len=place.size)
+        self.place = place
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes: (B, heads, tokens, head size); returns what attention shall look at."""
+        if self.place.decoding:
+            return _put(self, key_states, value_states)
+        pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)
+        return pair
+
+
+class StaticRingLayer(StaticSlidingWindowLayer):  # type: ignore[misc]
+    """A sliding window as a ring."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(max_cache_len=place.size, sliding_window=place.size)
+        self.place = place
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes: (B, heads, tokens, head size); returns what attention shall look at."""
+        if self.place.decoding:
+            return _put(self, key_states, value_states)
+        pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)
+        return pair
+
+
+class SteadyCache(StaticCache):  # type: ignore[misc]
+    """A `StaticCache` of such layers for texts of up to `length` tokens.
+
+    full, sliding   the places that its layers of that kind share, None where there are none
+    """
+
+    def __init__(self, config: Any, max_cache_len: int) -> None:
+        super().__init__(config=config, max_cache_len=max_cache_len)
+        self.length = max_cache_len
+        self.full: Place | None = None
+        self.sliding: Place | None = None
+        for i, layer in enumerate(self.layers):
+            if isinstance(layer, StaticSlidingWindowLayer):
+                self.sliding = self.sliding or Place(layer.max_cache_len)
+                if self.sliding.size != layer.max_cache_len:
+                    raise NotImplementedError("The own loop knows one length of sliding window, this model has two.")
+                self.layers[i] = StaticRingLayer(self.sliding)
+            elif type(layer) is StaticLayer:
+                self.full = self.full or Place(layer.max_cache_len)
+                self.layers[i] = StaticPlacedLayer(self.full)
+            else:
+                raise NotImplementedError(f"The own loop does not know cache layers of class {type(layer).__name__}.")
+
+    @property
+    def places(self) -> list[Place]:
+        return [place for place in (self.full, self.sliding) if place is not None]
+
+    def begin(self, mask: Any) -> None:
+        """The prompt is in the cache: the next update is a decode step."""
+        for place in self.places:
+            place.begin(mask)
+            place.decoding = True
+
+    def reset(self) -> None:
+        super().reset()
+        for place in self.places:
+            place.decoding = False

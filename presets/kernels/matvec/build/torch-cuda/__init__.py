@@ -1,0 +1,5 @@
+"""Decoding one token at a time, for NVIDIA GPUs: products of a vector and a matrix, and a whole decoder layer of them."""
+
+from . import layers
+
+__all__ = ["layers"]

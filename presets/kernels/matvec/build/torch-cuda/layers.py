@@ -1,0 +1,49 @@
+"""Layers that one token goes through faster. More than one token, or anything unusual, goes the model's own way."""
+
+import torch
+from torch import nn
+
+from . import ops
+
+
+class Linear(nn.Module):
+    """Stands in for nn.Linear, dense or with torchao's int8 weights: one vector times the matrix is our own kernel."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    weight: torch.Tensor
+    bias: torch.Tensor | None
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        matrix = ops.matrix(self.weight) if input.shape[:-1].numel() == 1 and input.is_cuda else None
+        if matrix is None:
+            return nn.functional.linear(input, self.weight, self.bias)
+        return ops.linear(input, matrix[0], matrix[1], self.bias)
+
+
+class DecoderLayer(nn.Module):
+    """Stands in for a decoder layer of Llama, Mistral or Qwen 3 with fused projections: one token, five kernels.
+
+    It attends over the places of an own loop's static cache that are filled.
+    """
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(
+        self,
+        hidden_states,
+        attention_mask=None,
+        position_ids=None,
+        past_key_values=None,
+        use_cache=False,
+        position_embeddings=None,
+        **kwargs,
+    ):
+        if ops.fits(self, hidden_states, past_key_values):
+            return ops.layer(self, hidden_states, past_key_values, *position_embeddings)
+        return type(self).forward(
+            self, hidden_states, attention_mask=attention_mask, position_ids=position_ids,
+            past_key_values=past_key_values, use_cache=use_cache, position_embeddings=position_embeddings, **kwargs,
+        )  # fmt: skip

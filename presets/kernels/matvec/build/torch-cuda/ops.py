@@ -1,0 +1,123 @@
+"""The kernels as operators of torch, and what of a model they are given."""
+
+import torch
+from torch import nn
+
+from .attention import attend
+from .products import MOST_COLUMNS, product
+
+
+def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
+    """The rows of a weight as they lie in memory, and a scale for each where they are int8. None: not for us."""
+    if weight.shape[-1] % 16 or weight.shape[-1] > MOST_COLUMNS:
+        return None
+    if type(weight) in (nn.Parameter, torch.Tensor):
+        return (weight, None) if weight.is_floating_point() and weight.is_contiguous() else None
+    if type(weight).__name__ != "Int8Tensor" or weight.act_quant_kwargs is not None or weight.act_pre_scale is not None:
+        return None
+    if weight.scale.numel() != weight.shape[0] or torch.compiler.is_compiling() or not _symmetric(weight):
+        return None
+    return weight.qdata, weight.scale.reshape(-1)
+
+
+_checked: dict[int, bool] = {}
+
+
+def _symmetric(weight: torch.Tensor) -> bool:
+    """Whether 0 stands for 0. Asks the device once for each weight, and remembers."""
+    name = weight.qdata.data_ptr()
+    if name not in _checked:
+        _checked[name] = weight.zero_point is None or not bool(weight.zero_point.any())
+    return _checked[name]
+
+
+@torch.library.custom_op("tokendyno_matvec::linear", mutates_args=())
+def linear(
+    x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None
+) -> torch.Tensor:
+    """(..., K) of one token -> (..., N)."""
+    out = torch.empty(*x.shape[:-1], weight.shape[0], dtype=x.dtype, device=x.device)
+    product(x.contiguous(), weight, out, scale=scale, bias=bias)
+    return out
+
+
+@linear.register_fake
+def _(x, weight, scale, bias):
+    return x.new_empty(*x.shape[:-1], weight.shape[0])
+
+
+def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
+    """Whether this is one token of one row, and a layer of the form that the kernels know."""
+    if hidden.shape[:-1].numel() != 1 or not hidden.is_cuda or cache is None:
+        return False
+    attention, mlp = module.self_attn, module.mlp
+    place = getattr(cache.layers[attention.layer_idx], "place", None)
+    if place is None or not place.decoding:
+        return False
+    if not hasattr(attention.q_proj, "whole") or not hasattr(mlp.gate_proj, "whole"):
+        return False
+    size = attention.head_dim
+    return (
+        16 <= size <= 256
+        and size & (size - 1) == 0
+        and attention.num_key_value_groups <= 16
+        and type(mlp.act_fn) in (nn.SiLU,) + _SILU
+        and all(
+            matrix(part.weight) is not None
+            for part in (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
+        )
+    )
+
+
+def _silu() -> tuple[type, ...]:
+    from transformers.activations import SiLUActivation
+
+    return (SiLUActivation,)
+
+
+_SILU = _silu()
+
+
+def layer(
+    module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor
+) -> torch.Tensor:
+    """One token through a decoder layer; its key and value go into the cache."""
+    attention, mlp = module.self_attn, module.mlp
+    held = cache.layers[attention.layer_idx]
+    parts = (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
+    matrices = [matrix(part.weight) for part in parts]
+    heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
+    return decoder_layer(
+        hidden, cos, sin, held.keys, held.values, held.place.slot, held.place.filled,
+        [weight for weight, _ in matrices], [scale for _, scale in matrices], [part.bias for part in parts],
+        [module.input_layernorm.weight, module.post_attention_layernorm.weight],
+        [None if head is None else head.weight for head in heads],
+        module.input_layernorm.variance_epsilon, attention.scaling,
+    )  # fmt: skip
+
+
+@torch.library.custom_op("tokendyno_matvec::decoder_layer", mutates_args=("keys", "values"))
+def decoder_layer(
+    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None], norms: list[torch.Tensor], head_norms: list[torch.Tensor | None], eps: float,
+    scaling: float,
+) -> torch.Tensor:  # fmt: skip
+    """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP."""
+
+    def empty(numbers: int) -> torch.Tensor:
+        return torch.empty(numbers, dtype=hidden.dtype, device=hidden.device)
+
+    qkv, mixed = empty(weights[0].shape[0]), empty(weights[1].shape[1])
+    product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps)
+    middle, wide, out = torch.empty_like(hidden), empty(weights[3].shape[1]), torch.empty_like(hidden)
+    product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
+    product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
+    product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)
+    return out
+
+
+@decoder_layer.register_fake
+def _(hidden, cos, sin, keys, values, slot, filled, weights, scales, biases, norms, head_norms, eps, scaling):
+    return torch.empty_like(hidden)

@@ -1,0 +1,164 @@
+"""The own loop makes the tokens of `generate`, on every architecture of the catalogue, and stops where it should."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import GenerationConfig
+
+from backend.errors import InputError
+from backend.plan import GeneratePlan
+from backend.worker.own import OwnLoop
+from backend.worker.sampling import Sampling
+from backend.worker.steady import SteadyCache
+from tests.tiny import CONFIGS, WINDOW, tiny
+
+PLAN = GeneratePlan(cache="static", loop="own")
+NEW = 24
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Operators of such small models are over before a second thread is awake."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+class Told:
+    """A meter that keeps what it is told, and says stop after `most` tokens."""
+
+    def __init__(self, most: int = 1 << 30) -> None:
+        self.ids: list[int] = []
+        self._most = most
+
+    def mark(self) -> int:
+        return 0
+
+    def tell(self, mark: int, token: int) -> None:
+        self.ids.append(token)
+
+    def stopping(self) -> bool:
+        return len(self.ids) >= self._most
+
+
+def prompt(tokens: int, batch: int = 1, padded: int = 0) -> Any:
+    """Rows of different words; the last row begins with so much padding."""
+    torch.manual_seed(tokens)
+    ids = torch.randint(3, 97, (batch, tokens))
+    mask = torch.ones_like(ids)
+    mask[-1, :padded] = 0
+    return SimpleNamespace(ids=ids.masked_fill(mask == 0, 0), mask=mask, batch_size=batch)
+
+
+def greedy(model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None) -> torch.Tensor:
+    settings = GenerationConfig(max_new_tokens=new, do_sample=False, pad_token_id=0, eos_token_id=eos)
+    with torch.inference_mode():
+        out: torch.Tensor = model.generate(asked.ids, attention_mask=asked.mask, generation_config=settings)
+    return out
+
+
+def own(
+    model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None, told: Any = None, seed: int = 0,
+    sampling: Sampling = Sampling(), plan: GeneratePlan = PLAN, loop: OwnLoop | None = None, cache: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    with torch.inference_mode():
+        cache = cache or SteadyCache(model.config, asked.ids.shape[1] + new)
+        loop = loop or OwnLoop(model, 0, eos or [], {})
+        out: torch.Tensor = loop.generate(plan, sampling, seed, asked, cache, new, not eos, told or Told())
+    return out
+
+
+@pytest.mark.parametrize("attention", [None, "eager"])
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
+    model = tiny(architecture, attention)
+    for asked in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
+        expected = greedy(model, asked)
+        told = Told()
+        assert torch.equal(own(model, asked, told=told), expected)
+        assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
+
+
+def test_the_cache_is_used_again_and_may_be_longer_than_the_text() -> None:
+    model = tiny("olmo3")
+    cache, loop = SteadyCache(model.config, 60), OwnLoop(model, 0, [], {})
+    for asked in (prompt(5), prompt(20), prompt(5)):
+        assert torch.equal(own(model, asked, cache=cache, loop=loop), greedy(model, asked))
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_end_of_text_ends_each_row_as_generate_does(batch: int) -> None:
+    model = tiny("qwen3")
+    asked = prompt(5, batch)
+    free = greedy(model, asked)
+    eos = [int(free[0, 12]), int(free[-1, 9])]
+    expected = greedy(model, asked, eos=eos)
+    assert expected.shape[1] < free.shape[1]
+    assert torch.equal(own(model, asked, eos=eos), expected)
+
+
+def test_an_end_of_text_is_ignored_where_that_is_asked_for() -> None:
+    model = tiny("qwen3")
+    asked = prompt(5)
+    free = greedy(model, asked)
+    loop = OwnLoop(model, 0, [int(free[0, 8])], {})
+    assert torch.equal(own(model, asked, loop=loop), free)
+
+
+def test_it_stops_when_it_is_asked_to() -> None:
+    asked = prompt(5)
+    told = Told(most=4)
+    assert own(tiny("llama"), asked, told=told).shape[1] == 5 + 4
+    assert len(told.ids) == 4
+
+
+def test_one_token_is_the_prompts_alone() -> None:
+    counts: dict[str, float] = {}
+    model = tiny("llama")
+    asked = prompt(5)
+    out = own(model, asked, 1, loop=OwnLoop(model, 0, [], counts))
+    assert torch.equal(out, greedy(model, asked, 1))
+    assert counts["own_steps"] == 0
+
+
+def test_the_same_seed_gives_the_same_text_and_another_seed_another() -> None:
+    model, asked, warm = tiny("gpt_oss"), prompt(6, 2), Sampling(1.5, 20, 0.9)
+    texts = [own(model, asked, seed=seed, sampling=warm).tolist() for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    assert texts[0][0][6:] != texts[0][1][6:], "rows draw the same numbers"
+
+
+def test_a_dynamic_cache_layer_it_does_not_know_is_refused() -> None:
+    from transformers import Qwen3NextConfig
+
+    with pytest.raises(NotImplementedError, match="does not know cache layers"):
+        SteadyCache(Qwen3NextConfig(num_hidden_layers=4), 16)
+
+
+def test_more_ends_of_text_than_it_holds_are_refused() -> None:
+    with pytest.raises(InputError, match="ends of text"):
+        own(tiny("llama"), prompt(5), eos=list(range(9)))
+
+
+def test_an_attention_without_a_4d_mask_is_refused() -> None:
+    with pytest.raises(InputError, match="attention=sdpa"):
+        own(tiny("llama", "flex_attention"), prompt(5), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_one_compiled_graph_serves_a_run_past_the_window(architecture: str) -> None:
+    from torch._dynamo.utils import counters
+
+    model, asked = tiny(architecture), prompt(5, 2)
+    torch._dynamo.reset()
+    counters.clear()
+    plan = GeneratePlan(cache="static", loop="own", compile_mode="default")
+    assert torch.equal(own(model, asked, plan=plan), greedy(model, asked))
+    assert counters["stats"]["unique_graphs"] == 1
+    assert not counters["graph_break"]
