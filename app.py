@@ -26,6 +26,7 @@ class Options:
     """How to serve.
 
     auth         (user, password), or None: everybody may
+    kernels_dir  folder for `kernels=local`, or None: the kernels that come with tokendyno
     local_paths  whether a visitor may name folders of this machine as models: not where strangers can come in
     """
 
@@ -36,6 +37,7 @@ class Options:
     models_dir: Path | None
     history: Path
     local_paths: bool
+    kernels_dir: Path | None = None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -71,16 +73,21 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
                         help="folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
     parser.add_argument("--history", default=default, metavar="FILE",
                         help=f"where runs are kept (TOKENDYNO_HISTORY; now {default})")  # fmt: skip
+    parser.add_argument("--kernels-dir", default=env.get("TOKENDYNO_KERNELS"), metavar="FOLDER",
+                        help="kernel packages for kernels=local (TOKENDYNO_KERNELS)")  # fmt: skip
     given = parser.parse_args(arguments)
     if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
         refuse(f"The port {given.port!r} is no number from 1 to 65535.")
     models_dir = Path(given.models_dir).expanduser() if given.models_dir else None
     if models_dir is not None and not models_dir.is_dir():
         refuse(f"The models folder {str(models_dir)!r} does not exist. Make it, or leave --models-dir out.")
+    kernels_dir = Path(given.kernels_dir).expanduser() if given.kernels_dir else None
+    if kernels_dir is not None and not kernels_dir.is_dir():
+        refuse(f"The kernels folder {str(kernels_dir)!r} does not exist. Make it, or leave --kernels-dir out.")
     auth = _login(given.auth)
     private = not hosted and (auth is not None or (not given.share and given.host in LOOPBACK))
     history = Path(given.history).expanduser()
-    return Options(given.host, int(given.port), auth, given.share, models_dir, history, private)
+    return Options(given.host, int(given.port), auth, given.share, models_dir, history, private, kernels_dir)
 
 
 def _login(text: str | None) -> tuple[str, str] | None:
@@ -109,6 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted."""
     options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
     check_port(options.host, options.port)
+    if options.kernels_dir is not None:
+        os.environ["TOKENDYNO_KERNELS"] = str(options.kernels_dir)  # where rules and workers look
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # a stranger's "<script>" in a message is shown as text; Gradio cannot know that
     warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
@@ -131,7 +140,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refuse(str(error))
     for message in bench.messages:
         print(f"note: {message}", file=sys.stderr, flush=True)
-    demo = build(bench)
+    try:
+        demo = build(bench)
+    except InputError as error:  # a file in presets/
+        bench.close()
+        refuse(str(error))
     try:
         demo.launch(
             server_name=options.host, server_port=options.port, auth=options.auth, share=options.share,

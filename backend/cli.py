@@ -1,4 +1,4 @@
-"""The bench without a browser: `tokendyno compare | run | models | doctor | check`.
+"""The bench without a browser: `tokendyno compare | run | check | fit | export | models | doctor`.
 
 Progress goes to standard error, results to standard output. Exit codes: 0, 2 for bad input, 3 for a failed
 run, 130 when it was stopped with Ctrl-C (the partial result is still written).
@@ -15,11 +15,14 @@ from typing import Any, NoReturn
 
 from backend import hardware
 from backend.arms import parse_arm
-from backend.config import Workload
+from backend.config import EFFORTS, Workload
 from backend.doctor import doctor_report
 from backend.engine import Bench
 from backend.errors import InputError
-from backend.files import check_folder, check_writable, read_prompt, write_json
+from backend.export import script
+from backend.files import check_folder, check_writable, read_prompt, write_json, write_text
+from backend.fit import DEFAULT_CONTEXT, device_of, fit
+from backend.fit_table import text
 from backend.models import DEFAULT_MODEL, catalogue, loadable, resolve
 from backend.records import ArmRequest, Request
 from backend.redact import redact
@@ -72,17 +75,35 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--arm", default="", metavar="ARM", help=arm_help)
     check = acts.add_parser("check", help="judge an arm without running it; exit code 2 if it would be refused")
     check.add_argument("--arm", default="", metavar="ARM", help=arm_help)
-    for sub in (compare, run, check):
+    export = acts.add_parser("export", help="write an arm as a standalone Python script that loads, generates, times")
+    export.add_argument("--arm", default="", metavar="ARM", help=arm_help)
+    export.add_argument("-o", "--output", default="-", metavar="FILE", help="write it to FILE; - is standard output")
+    for sub in (compare, run, check, export):
         _add_workload(sub)
+    for sub in (compare, run, check):
+        _add_result(sub)
     compare.set_defaults(act=_compare)
     run.set_defaults(act=_run)
     check.set_defaults(act=_check)
+    export.set_defaults(act=_export, repeats=1)
+
+    fit_act = acts.add_parser("fit", help="what fits: quantizations and caches against a GPU's memory, and the floor")
+    _add_model(fit_act)
+    size = fit_act.add_mutually_exclusive_group()
+    size.add_argument("--gpu", metavar="NAME", help="a GPU of the catalogue, such as RTX-4090; left out: this machine")
+    size.add_argument("--vram", metavar="SIZE", help="memory of a GPU that is not in the catalogue, such as 24GiB")
+    fit_act.add_argument("--context", type=int, metavar="N", help=f"tokens in the cache (default: {DEFAULT_CONTEXT:,})")
+    fit_act.add_argument("--batch", type=int, default=1, metavar="N", help="sequences at once")
+    fit_act.set_defaults(act=_fit)
 
     models = acts.add_parser("models", help="list the catalogue")
     models.set_defaults(act=_models)
     doctor = acts.add_parser("doctor", help="the machine, the versions, what is usable and why not")
+    doctor.add_argument(
+        "--bandwidth", action="store_true", help="measure the memory's bandwidth and keep it for floors"
+    )
     doctor.set_defaults(act=_doctor)
-    for sub in (models, doctor):
+    for sub in (fit_act, models, doctor):
         _add_json(sub)
     return parser
 
@@ -91,11 +112,15 @@ def _add_json(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--json", metavar="FILE", help="write one JSON document to FILE; - is standard output alone")
 
 
-def _add_workload(sub: argparse.ArgumentParser) -> None:
+def _add_model(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--model", default=DEFAULT_MODEL, help="catalogue name, Hub id[@revision], folder, .gguf file "
                      f"or random:NAME (default: {DEFAULT_MODEL})")  # fmt: skip
     sub.add_argument("--models-dir", type=Path, default=os.environ.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
                      help="folder in which plain model names are looked up too")  # fmt: skip
+
+
+def _add_workload(sub: argparse.ArgumentParser) -> None:
+    _add_model(sub)
     sub.add_argument("--prompt", help="text to continue")
     sub.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a UTF-8 file")
     sub.add_argument("--prompt-tokens", type=int, default=0, metavar="N",
@@ -104,8 +129,18 @@ def _add_workload(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--batch-size", type=int, default=1, metavar="N")
     sub.add_argument("--seed", type=int, default=0)
     sub.add_argument("--temperature", type=float, default=0.0, help="0 is greedy (default)")
-    sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B ...)")
+    sub.add_argument("--top-k", type=int, default=0, metavar="K",
+                     help="with a temperature: sample from the K most likely tokens; 0: all (default)")  # fmt: skip
+    sub.add_argument("--top-p", type=float, default=1.0, metavar="P",
+                     help="with a temperature: sample from the most likely tokens that make up P; 1: all")  # fmt: skip
+    sub.add_argument("--chat", action="store_true", help="put the prompt into the model's chat template")
+    sub.add_argument("--reasoning-effort", default="", metavar="EFFORT",
+                     help=f"with --chat, where the template has it (gpt-oss): {', '.join(EFFORTS)}")  # fmt: skip
     sub.add_argument("--ignore-eos", action="store_true", help="make all tokens, past every end of text")
+
+
+def _add_result(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B ...)")
     sub.add_argument("--history", type=Path, metavar="FILE", help="keep the run in this history file as well")
     _add_json(sub)
 
@@ -123,7 +158,8 @@ def _workload(options: argparse.Namespace) -> Workload:
     return Workload(
         prompt=prompt, prompt_tokens=options.prompt_tokens, max_new_tokens=options.max_new_tokens,
         batch_size=options.batch_size, temperature=options.temperature, seed=options.seed, repeats=options.repeats,
-        ignore_eos=options.ignore_eos,
+        ignore_eos=options.ignore_eos, top_k=options.top_k, top_p=options.top_p, chat=options.chat,
+        reasoning_effort=options.reasoning_effort,
     )  # fmt: skip
 
 
@@ -197,7 +233,7 @@ def _progress_line(run: Run) -> str:
             made, most = len(lane.t_s), run.request.workload.max_new_tokens
             if not sys.stderr.isatty():
                 made -= made % max(1, most // 4)  # a log needs no line for every step
-            tokens = f" {made}/{most} tokens" if made else ""
+            tokens = f" {made}/{most} {'tokens' if run.unit == 'token' else 'passes'}" if made else ""
             fraction = f" {phase.fraction:.0%}" if phase and phase.fraction and not tokens else ""
             parts.append(f"{name}: {phase.title if phase else 'wait'}{fraction}{tokens}")
         else:
@@ -246,6 +282,29 @@ def _check(options: argparse.Namespace) -> int:
     return BAD_INPUT if checked.blocked else OK
 
 
+def _export(options: argparse.Namespace) -> int:
+    check_writable(options.output, "--output")
+    check_folder(options.models_dir)
+    request = _request(options, {"A": options.arm})
+    checked = Bench(None, options.models_dir).check(request)["A"]
+    checked.require_runnable()
+    facts = resolve(options.model, options.models_dir)
+    loadable(facts)
+    write_text(options.output, script(checked, facts, request.workload), "--output")
+    return OK
+
+
+def _fit(options: argparse.Namespace) -> int:
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    device = device_of(hardware.machine(), options.gpu, options.vram)
+    found = fit(options.model, device, options.context, options.batch, options.models_dir)
+    if options.json != "-":
+        print(text(found))
+    write_json(options.json, found.as_json())
+    return OK
+
+
 def _models(options: argparse.Namespace) -> int:
     check_writable(options.json)
     entries = catalogue()
@@ -270,11 +329,11 @@ def _models(options: argparse.Namespace) -> int:
 
 def _doctor(options: argparse.Namespace) -> int:
     check_writable(options.json)
-    report = doctor_report(hardware.machine())
+    report = doctor_report(hardware.machine(), options.bandwidth)
     if options.json != "-":
         print(report.text())
     write_json(options.json, report.as_json())
-    return OK
+    return FAILED if report.bandwidth_problem else OK
 
 
 if __name__ == "__main__":

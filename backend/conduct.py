@@ -6,8 +6,10 @@ Deadlines are a phase's own and are fed by progress: what moves may take its tim
 import os
 import queue
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from backend import limits
 from backend.errors import InputError
 from backend.messages import (
     Cancel,
@@ -28,15 +30,18 @@ from backend.messages import (
 )
 from backend.plan import Plan
 from backend.predict.kv import kv_polyline
-from backend.records import ArmEvent, Foretold, KvPoint, Status
+from backend.predict.memory import peak_bytes
+from backend.predict.roofline import floor, floor_points
+from backend.records import ArmEvent, FloorPoint, Foretold, KvPoint, Status
 from backend.redact import redact
+from backend.rules import setup_of
 from backend.workers import Died, Letter, WorkerProcess
 
 if TYPE_CHECKING:
     from backend.engine import Bench, Job
 
 DEADLINE_S: dict[PhaseName, float] = {
-    "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 1800, "warmup": 600, "run": 300,
+    "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 600, "warmup": 600, "run": 300,
 }  # fmt: skip
 """Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
 
@@ -74,9 +79,10 @@ class Conductor:
         self.run = job.run
         self.arms = [arm.name for arm in job.run.created.arms]
         self.phase: PhaseName = "start"
+        self.machine = bench.machine()
         self.repeat = 0
         self.begin_s = time.monotonic()
-        self._fraction: float | None = None
+        self._moved: tuple[float | None, str] = (None, "")
 
     def perform(self) -> tuple[Status, str, bool]:
         """Run all arms and repeats. Raises Halt when it must end early."""
@@ -203,10 +209,10 @@ class Conductor:
                     self.bench.drop_worker(arm)
                     lost = redact(f"Arm {arm} stopped while it should {_WORDS[self.phase]}: {cause} {_AGAIN}")
                     raise Halt("failed", lost)
-                case Progress(state="step", fraction=fraction) as event if fraction == self._fraction:
+                case Progress(state="step", fraction=done, note=note) as event if (done, note) == self._moved:
                     self._log(arm, event)  # said something, moved nothing: the deadline stays
                 case Progress() as event:
-                    self._fraction = event.fraction
+                    self._moved = (event.fraction, event.note)
                     return event
                 case Ready() | Loaded() | Started() | Tokens() | Finished() | Failed() as event:
                     return event
@@ -263,14 +269,28 @@ class Conductor:
     def _foretell(self, arm: str, event: Started) -> None:
         if self.repeat:
             return
-        checked = self.job.arms[arm]
+        facts, checked = self.job.facts, self.job.arms[arm]
+        setup = replace(setup_of(checked.plan, self.machine), max_places=event.places)
         first, last = event.prompt_tokens, event.prompt_tokens + event.max_new_tokens - 1
-        points = kv_polyline(
-            self.job.facts, checked.plan.generate.cache, first, last, event.batch_size, checked.itemsize,
-            event.prompt_tokens + event.max_new_tokens,
-        )  # fmt: skip
-        kept = [KvPoint(p.length, p.sliding, p.full) for p in points]
-        self.bench.runs.append(self.run.id, Foretold(arm, kept))
+        kept = []
+        if facts.kind == "decoder":
+            points = kv_polyline(
+                facts, setup.cache, first, last, event.batch_size, checked.itemsize, event.places,
+            )  # fmt: skip
+            kept = [KvPoint(p.length, p.sliding, p.full) for p in points]
+        else:
+            first = last = event.prompt_tokens
+        memory = peak_bytes(facts, setup, event.prompt_tokens, event.max_new_tokens, event.batch_size)
+        found = limits.of_machine(self.machine, facts.dtype if setup.dtype == "auto" else setup.dtype)
+        floors, note, work = [], limits.UNKNOWN, ""
+        if found is not None:
+            begin = min(first + 1, last) if facts.kind == "decoder" else first  # token 0 is the prefill
+            floors = [FloorPoint(*at) for at in floor_points(facts, setup, begin, last, event.batch_size, found)]
+            least = floor(facts, setup, begin, event.batch_size, found)
+            note, work = limits.basis(least, found), limits.work(least)
+            if checked.plan.generate.prompt_lookup:
+                work += " for a step of one token: speculation can beat it"
+        self.bench.runs.append(self.run.id, Foretold(arm, kept, floors, note, work, memory.by_part()))
 
 
 _WORDS: dict[PhaseName, str] = {

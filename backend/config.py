@@ -14,6 +14,8 @@ MAX_BATCH_SIZE = 1_024
 MAX_PROMPT_BYTES = 1 << 20
 MAX_REPEATS = 50
 EFFORTS = ("low", "medium", "high")
+STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
+"""A synthetic prompt is this, repeated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class Workload:
             raise unknown("reasoning effort", self.reasoning_effort, EFFORTS)
         if self.reasoning_effort and not self.chat:
             raise InputError("A reasoning effort is a part of the chat template. Switch chat on as well.")
+        if self.chat and self.prompt_tokens:
+            raise InputError("A chat template adds tokens of its own, so a chat cannot be cut or repeated to a number "
+                             "of prompt tokens. Leave one of the two out.")  # fmt: skip
+        if not self.temperature and (self.top_k or self.top_p < 1):
+            raise InputError("top_k and top_p choose among tokens that are sampled, and at temperature 0 none is. Give "
+                             "a temperature, or leave them out.")  # fmt: skip
         if not self.prompt.strip() and not self.prompt_tokens:
             raise InputError("The prompt is empty. Write some text to continue, or ask for a synthetic prompt "
                              "with a number of prompt tokens (--prompt-tokens).")  # fmt: skip

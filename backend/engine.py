@@ -145,8 +145,7 @@ class Bench:
             planned.append(
                 ArmPlanned(
                     arm.name, dict(checked.requested), dict(checked.planned), list(checked.verdicts),
-                    {"weights": memory.weights, "kv": memory.kv, "workspace": memory.workspace,
-                     "runtime": memory.runtime_bytes, "total": memory.total},
+                    memory.by_part(),
                 )
             )  # fmt: skip
         if len(planned) == 2 and planned[0].planned == planned[1].planned:
@@ -155,7 +154,7 @@ class Bench:
             planned[1].verdicts.append(Verdict("note", "arms", f"{what}: what differs between them is noise."))
         return Created(
             secrets.token_hex(6), time.time(), request, planned, facts.label, facts.note, machine.describe(),
-            machine.device, owner,
+            machine.device, owner, "forward" if facts.kind == "encoder" else "token",
         )  # fmt: skip
 
     def cancel(self, run_id: str, owner: str = "") -> bool:

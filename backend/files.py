@@ -37,7 +37,7 @@ def check_folder(folder: Path | None) -> None:
         raise InputError(f"There is no models folder {folder}. Name another with --models-dir, or leave it out.")
 
 
-def check_writable(target: str | None) -> None:
+def check_writable(target: str | None, option: str = "--json") -> None:
     """Find out before a long run, not after it, that its result cannot be written. Leaves nothing behind."""
     if target is None or target == "-":
         return
@@ -47,30 +47,33 @@ def check_writable(target: str | None) -> None:
             draft.touch()
             draft.unlink()
     except OSError as error:
-        raise _unwritable(target, error) from error
+        raise _unwritable(target, option, error) from error
 
 
 def write_json(target: str | None, result: dict[str, Any]) -> None:
-    """One document to standard output ("-"), or to a file that is replaced in one step."""
-    if target is None:
-        return
-    text = json.dumps(result, indent=1, allow_nan=False)
+    """One document, written as `write_text` does it; None: nowhere."""
+    if target is not None:
+        write_text(target, json.dumps(result, indent=1, allow_nan=False) + "\n", "--json")
+
+
+def write_text(target: str, text: str, option: str) -> None:
+    """To standard output ("-"), or to a file that is replaced in one step. `option` is what named the file."""
     if target == "-":
-        print(text)  # noqa: T201
+        print(text, end="")  # noqa: T201
         return
     try:
         if _in_place(target):
             with open(target, "w", encoding="utf-8") as device:
-                device.write(text + "\n")
+                device.write(text)
             return
         draft = _draft(target)
         with open(draft, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, os.path.realpath(target))
     except OSError as error:
-        raise _unwritable(target, error) from error
+        raise _unwritable(target, option, error) from error
 
 
 def _in_place(target: str) -> bool:
@@ -88,5 +91,5 @@ def _draft(target: str) -> Path:
     return Path(f"{os.path.realpath(target)}.part")
 
 
-def _unwritable(target: str, error: OSError) -> InputError:
-    return InputError(f"The file {target!r} cannot be written ({error.strerror}). Name another with --json.")
+def _unwritable(target: str, option: str, error: OSError) -> InputError:
+    return InputError(f"The file {target!r} cannot be written ({error.strerror}). Name another with {option}.")

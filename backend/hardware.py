@@ -5,11 +5,15 @@ import functools
 import importlib.metadata
 import os
 import platform
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 from packaging.version import Version
+
+from backend import kernel_folders
 
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
@@ -36,6 +40,10 @@ class Machine:
     gpu_problem  why no GPU is used, in words; "" with a GPU
     packages     (distribution, version) of what is installed, of those in `PACKAGES`
     hub_offline  nothing may be fetched from the Hub (HF_HUB_OFFLINE)
+    avx512_bf16  the CPU has these instructions, for which bitsandbytes lays 4-bit weights out anew
+    hub_kernels  kernel repositories of the Hub that need no download
+    kernels      folder that `kernels=local` takes layers from, "" if there is none for this device
+    kernel_layers  what it has
     """
 
     cpu: str
@@ -49,6 +57,10 @@ class Machine:
     system: str
     packages: tuple[tuple[str, str], ...] = ()
     hub_offline: bool = False
+    avx512_bf16: bool = False
+    hub_kernels: tuple[str, ...] = ()
+    kernels: str = ""
+    kernel_layers: tuple[str, ...] = ()
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -112,11 +124,15 @@ def machine() -> Machine:
     gpus, driver, problem = _gpus()
     total, free = _memory()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    device = "cuda" if gpus else "cpu"
+    folder = kernel_folders.local_folder(device)
+    offered = kernel_folders.layers(Path(folder), device) if folder else {}
     return Machine(
         cpu=_cpu_name(), cores=cores,
         memory_bytes=total, free_bytes=free, gpus=gpus, driver=driver, gpu_problem=problem,
         python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
+        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(), avx512_bf16=_has_instructions("avx512_bf16"),
+        hub_kernels=kernel_folders.at_hand(), kernels=folder, kernel_layers=tuple(sorted(offered)),
     )  # fmt: skip
 
 
@@ -144,9 +160,44 @@ def _gpus() -> tuple[tuple[Gpu, ...], str, str]:
                 return (), driver, "NVML sees no GPU"
             if Version(_version("torch") or "0").local == "cpu":
                 return (), driver, f"{found[0].name} is not used: the installed torch is a build for CPUs"
+            old = _too_old(_driver_cuda(lib), driver, torch_cuda())
+            if old:
+                return (), driver, f"{found[0].name} is not used: {old}"
             return _visible(tuple(found), os.environ.get("CUDA_VISIBLE_DEVICES")), driver, ""
     except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
         return (), "", f"no NVIDIA GPU is used: NVML says {type(error).__name__}: {error}"
+
+
+def torch_cuda() -> tuple[int, int] | None:
+    """The CUDA version that the installed torch was built for, read from its files; None for a build without."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError, OSError):
+        file = importlib.metadata.distribution("torch").locate_file("torch/version.py")
+        match = re.search(r"^cuda\b.*=\s*'(\d+)\.(\d+)", Path(str(file)).read_text(encoding="utf-8"), re.MULTILINE)
+        if match:
+            return int(match[1]), int(match[2])
+    return None
+
+
+def _driver_cuda(lib: object) -> int | None:
+    """1000 x major + 10 x minor of the newest CUDA that the driver runs; None where NVML does not say."""
+    with contextlib.suppress(Exception):
+        return int(lib.nvmlSystemGetCudaDriverVersion_v2())  # type: ignore[attr-defined]
+    return None
+
+
+def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | None) -> str:
+    """Why torch will refuse this driver, "" if it will not.
+
+    Within one major version an older driver runs newer libraries
+    (docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility).
+    """
+    if built_for is None or driver_cuda is None or driver_cuda // 1000 >= built_for[0]:
+        return ""
+    knows = f"{driver_cuda // 1000}.{driver_cuda % 1000 // 10}"
+    return (
+        f"its driver {driver} knows CUDA {knows}, but the installed torch was built for CUDA "
+        f"{built_for[0]}.{built_for[1]}. Update the driver, or install a torch for CUDA {knows}; until then the CPU is used."
+    )
 
 
 def _visible(gpus: tuple[Gpu, ...], wanted: str | None) -> tuple[Gpu, ...]:
@@ -192,6 +243,16 @@ def _cpu_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+@functools.cache
+def _has_instructions(flag: str) -> bool:
+    """Whether the CPU names that instruction set."""
+    try:
+        with open("/proc/cpuinfo") as info:
+            return any(flag in line.split() for line in info if line.startswith("flags"))
+    except OSError:
+        return False
 
 
 @functools.cache

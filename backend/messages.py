@@ -96,12 +96,22 @@ class Loaded(Message, frozen=True, tag="loaded"):
 
 
 class Started(Message, frozen=True, tag="started"):
-    """The measured run begins: the prompt as the model got it."""
+    """The measured run begins: the prompt as the model got it.
+
+    prompt_tokens  padding included
+    cache_places   tokens that a static cache is made for; 0: prompt and new tokens
+    """
 
     prompt_tokens: int
     batch_size: int
     max_new_tokens: int
     notes: list[str]
+    cache_places: int = 0
+
+    @property
+    def places(self) -> int:
+        """Tokens that a static cache is made for."""
+        return self.cache_places or self.prompt_tokens + self.max_new_tokens
 
 
 class Tokens(Message, frozen=True, tag="tokens"):
@@ -109,7 +119,8 @@ class Tokens(Message, frozen=True, tag="tokens"):
 
     first         index of the first token of this batch, counted from 0
     t_s           when the token existed, seconds since the run began (prefill included)
-    latency_s     since the token before; for token 0 the time to first token
+    latency_s     since the token before; for token 0 the time to first token. Tokens of one step (speculation) have
+                  one time, and share what the step took evenly
     kv_sliding    bytes that the cache's tensors hold after this token, layers with a sliding window
     kv_full       the same, layers with full attention
     memory_bytes  newest sample of the worker's memory at that moment (see Finished.memory_label)
@@ -179,8 +190,40 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proof: str
 
 
+class CompiledGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One graph. `seconds`: to trace and compile it, or to take it from the cache; `guard`: what an earlier graph of
+    the same code stumbled over, "" for the first."""
+
+    seconds: float
+    guard: str = ""
+
+
+class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What torch.compile did for an arm's settings, from their first use in its worker to the end of this run.
+
+    cold_s         seconds of the compile phase: everything until the first compiled tokens were there
+    breaks, skips  reason -> how often: graph breaks, and graphs that were not run as CUDA graphs
+    records        CUDA graphs that Inductor recorded
+    hits, misses   graphs that came from Inductor's cache on disk, and that were compiled anew
+    loaded_bytes, saved_bytes  of compile artefacts
+    cold_before_s  cold seconds of the run that saved those artefacts; 0 without them
+    """
+
+    cold_s: float
+    graphs: list[CompiledGraph]
+    breaks: dict[str, int]
+    skips: dict[str, int]
+    records: int
+    hits: int
+    misses: int
+    loaded_bytes: int = 0
+    saved_bytes: int = 0
+    cold_before_s: float = 0.0
+
+
 class Finished(Message, frozen=True, tag="finished"):
-    """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0."""
+    """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
+    nothing was."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -191,6 +234,7 @@ class Finished(Message, frozen=True, tag="finished"):
     clock: str
     findings: list[Finding]
     extra: dict[str, float]
+    compiled: Compiled | None = None
 
 
 class Failed(Message, frozen=True, tag="failed"):

@@ -22,6 +22,12 @@ ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
 CompileCacheKind = Literal["torch", "fresh", "artefacts"]
 ProjectionsKind = Literal["separate", "fused"]
 
+ONE_THREAD_BELOW_BYTES = 32 << 20
+"""On a CPU a model with fewer bytes of weights runs on one thread: see `backend/worker/loader.py`."""
+
+RANDOM_SEED = 0
+"""Random weights are drawn with this seed."""
+
 
 class ModelSource(msgspec.Struct, frozen=True):
     """Where the weights come from.
@@ -45,6 +51,8 @@ class LoadPlan(msgspec.Struct, frozen=True):
     device        "cpu" or "cuda"
     quantization  a choice of the axis; "none" leaves the weights as the checkpoint holds them
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
+    kernels_path  that folder
+    kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after the allocator was warmed up;
                   no-warmup: the same without that; plain: to host memory, then moved as a whole
@@ -57,6 +65,8 @@ class LoadPlan(msgspec.Struct, frozen=True):
     device: str = "cpu"
     quantization: str = "none"
     kernels: KernelsKind = "off"
+    kernels_path: str = ""
+    kernels_compiled: bool = False
     experts: str | None = None
     loading: LoadingKind = "device_map"
     projections: ProjectionsKind = "separate"

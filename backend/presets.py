@@ -7,9 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from backend.errors import InputError
+from backend.errors import InputError, unknown
+from backend.optimizations import axes
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 FOLDER = Path(__file__).resolve().parent.parent / "presets"
 
@@ -40,17 +41,37 @@ class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_toml(path: Path, kind: type[T]) -> T:
-    """A TOML file as `kind`; an InputError names the file and what is wrong in it."""
+    """A TOML file as `kind`; an InputError names the file and what is wrong in it, with the nearest valid name."""
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), kind, strict=True)
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        for key in table.keys() - set(kind.__struct_fields__):
+            raise _unusable(path, unknown("key", key, kind.__struct_fields__))
+        return msgspec.convert(table, kind, strict=True)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise InputError(f"{path.name} in {path.parent} cannot be used: {error}. Correct or remove it.") from error
+        raise _unusable(path, f"{error}.") from error
+
+
+def _unusable(path: Path, why: object) -> InputError:
+    return InputError(f"{path.name} in {path.parent} cannot be used: {why} Correct or remove it.")
+
+
+def read_arm(path: Path) -> ArmPreset:
+    """An arm's file, checked against the axes; an InputError names the file and the nearest valid name."""
+    preset = read_toml(path, ArmPreset)
+    known = {axis.name: axis for axis in axes()}
+    for axis, choice in preset.choices.items():
+        if axis not in known:
+            raise _unusable(path, unknown("axis", axis, known))
+        names = [c.name for c in known[axis].choices]
+        if choice not in names:
+            raise _unusable(path, unknown(f"{axis} choice", choice, names))
+    return preset
 
 
 @functools.cache
 def arm_presets() -> tuple[ArmPreset, ...]:
     """All presets in `presets/arms/`, in the order in which they are shown."""
-    found = [read_toml(path, ArmPreset) for path in sorted((FOLDER / "arms").glob("*.toml"))]
+    found = [read_arm(path) for path in sorted((FOLDER / "arms").glob("*.toml"))]
     return tuple(sorted(found, key=lambda preset: (preset.order, preset.name)))
 
 

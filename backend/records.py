@@ -9,6 +9,7 @@ from backend.messages import Event
 
 Status = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
 Level = Literal["ok", "note", "fallback", "blocked"]
+Unit = Literal["token", "forward"]
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -35,6 +36,13 @@ class KvPoint(msgspec.Struct, frozen=True):
     length: int
     sliding: int
     full: int
+
+
+class FloorPoint(msgspec.Struct, frozen=True):
+    """A point of an arm's floor: the least seconds of the token that attends to `length` tokens."""
+
+    length: int
+    seconds: float
 
 
 class ArmRequest(msgspec.Struct, frozen=True):
@@ -67,7 +75,7 @@ class ArmPlanned(msgspec.Struct, frozen=True):
 
 
 class Created(msgspec.Struct, frozen=True, tag="created", tag_field="record"):
-    """The first record of every run. `created`: seconds since the epoch, UTC."""
+    """The first record of every run. `created`: seconds since the epoch, UTC; `unit`: what is timed one by one."""
 
     id: str
     created: float
@@ -78,6 +86,7 @@ class Created(msgspec.Struct, frozen=True, tag="created", tag_field="record"):
     machine: dict[str, str]
     device: str
     owner: str = ""
+    unit: Unit = "token"
 
 
 class ArmEvent(msgspec.Struct, frozen=True, tag="arm", tag_field="record"):
@@ -90,10 +99,19 @@ class ArmEvent(msgspec.Struct, frozen=True, tag="arm", tag_field="record"):
 
 
 class Foretold(msgspec.Struct, frozen=True, tag="foretold", tag_field="record"):
-    """The KV curve predicted for an arm, once its prompt's length is known."""
+    """What is predicted for an arm once its prompt's length is known: the KV curve, and the floor of its tokens.
+
+    floor_note  the rate that the floor was worked out from, or why there is none
+    floor_work  what the first step must do at that rate
+    memory      peak memory of the run as it is: bytes by part, "tensors" and "total" among them
+    """
 
     arm: str
     points: list[KvPoint]
+    floor: list[FloorPoint] = []
+    floor_note: str = ""
+    floor_work: str = ""
+    memory: dict[str, int] = {}
 
 
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):

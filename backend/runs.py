@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from backend import view
+from backend import figures, view
+from backend.checks import Check, checks
+from backend.marking import mark_points
 from backend.messages import Evidence, Finished, Loaded, Mark, Progress, Samples, Started, Tokens
-from backend.records import ArmEvent, Created, Ended, Foretold, KvPoint, Record, Request, Status
-from backend.statistics import Summary, summarize
+from backend.records import ArmEvent, Created, Ended, FloorPoint, Foretold, KvPoint, Record, Request, Status, Unit
+from backend.statistics import Comparison, Measured, Summary, compare, summarize
 
 MAX_TOKENS_A_PULL = 4_000
 FIGURES_EVERY_S = 0.5
@@ -24,7 +26,8 @@ KEPT_IN_MEMORY = 16
 
 @dataclass(slots=True)
 class Lane:
-    """The series of one arm, in columns. Series are of repeat 0; `repeats_s` has the others' latencies."""
+    """The series of one arm, in columns. Series are of repeat 0; `repeats_s` has the latencies of all, `finishes`
+    their ends, `spoiling` their marks of the kinds that may spoil a figure."""
 
     name: str
     t_s: list[float] = field(default_factory=list)
@@ -38,12 +41,22 @@ class Lane:
     sample_bytes: list[int] = field(default_factory=list)
     phases: dict[str, view.Phase] = field(default_factory=dict)
     predicted: list[KvPoint] = field(default_factory=list)
+    floor: list[FloorPoint] = field(default_factory=list)
+    floor_note: str = ""
+    floor_work: str = ""
+    foreseen: dict[str, int] = field(default_factory=dict)
     loaded: Loaded | None = None
     started: Started | None = None
     finished: Finished | None = None
     state: str = "waiting"
     repeats_s: dict[int, list[float]] = field(default_factory=dict)
     marks: list[Mark] = field(default_factory=list)
+    finishes: dict[int, Finished] = field(default_factory=dict)
+    spoiling: list[tuple[int, Mark]] = field(default_factory=list)
+
+    def whole(self, repeat: int) -> bool:
+        """Whether a repeat went to its end."""
+        return repeat in self.finishes and self.finishes[repeat].reason != "cancelled"
 
 
 class Run:
@@ -91,8 +104,10 @@ class Run:
                     if not self.ended:
                         self.status = "running"
                     self._fold(self.lanes[arm], record)
-                case Foretold(arm=arm, points=points):
-                    self.lanes[arm].predicted = points
+                case Foretold(arm=arm):
+                    lane = self.lanes[arm]
+                    lane.predicted, lane.floor, lane.floor_note = record.points, record.floor, record.floor_note
+                    lane.floor_work, lane.foreseen = record.floor_work, record.memory
                     self.version += 1
                 case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):
                     self.status, self.message, self.ended_at_s = status, message, at_s
@@ -144,6 +159,8 @@ class Run:
             case Mark():
                 if record.repeat == 0:
                     lane.marks.append(event)
+                if event.kind in ("throttle", "foreign"):
+                    lane.spoiling.append((record.repeat, event))
                 self.version += 1
             case Loaded():
                 lane.loaded = event
@@ -154,6 +171,7 @@ class Run:
                 self.version += 1
             case Finished():
                 lane.state = "cancelled" if event.reason == "cancelled" else "done"
+                lane.finishes[record.repeat] = event
                 if record.repeat == 0:
                     lane.finished, lane.text = event, event.text
                 self.version += 1
@@ -167,10 +185,65 @@ class Run:
         with self._lock:
             return self._summary(self.lanes[name])
 
+    @property
+    def unit(self) -> Unit:
+        """What is timed one by one."""
+        return self.created.unit
+
+    def comparison(self) -> Comparison | None:
+        """Arm A against arm B, over the repeats that both have ended; None for one arm alone."""
+        with self._lock:
+            return self._comparison()
+
+    def _comparison(self) -> Comparison | None:
+        if len(self.lanes) != 2:
+            return None
+        a, b = ({n: run for n, run in self._measured(lane).items() if lane.whole(n)} for lane in self.lanes.values())
+        both = [n for n in a if n in b]
+        return compare([a[n] for n in both], [b[n] for n in both], prefill=self.unit == "token")
+
+    def spoilers(self, name: str) -> list[str]:
+        """Sentences on what may have spoiled the figures of one arm."""
+        with self._lock:
+            lane = self.lanes[name]
+            return self._spoilers(lane, self._summary(lane))
+
+    def _spoilers(self, lane: Lane, summary: Summary) -> list[str]:
+        measured_s = sum(end.wall_s for end in lane.finishes.values())
+        return figures.spoilers(lane.spoiling, summary, measured_s, self.unit)
+
+    def details(self, name: str) -> list[view.Tile]:
+        """The figures behind the tiles of one arm."""
+        with self._lock:
+            lane = self.lanes[name]
+            return self._details(lane, self._summary(lane))
+
+    def _details(self, lane: Lane, summary: Summary) -> list[view.Tile]:
+        extra = lane.finishes[max(lane.finishes)].extra if lane.finishes else {}
+        phases_s = {phase.name: phase.seconds for phase in lane.phases.values()}
+        rows = figures.details(summary, extra, phases_s, self.created.device, self.unit)
+        rows += figures.load_rows(lane.loaded)
+        rows.append(figures.floor(summary, lane.floor_work, lane.floor_note, self.unit))
+        return rows + [check.tile() for check in self._checks(lane, summary)]
+
+    def checks(self, name: str) -> list[Check]:
+        """Predicted against measured memory of one arm."""
+        with self._lock:
+            lane = self.lanes[name]
+            return self._checks(lane, self._summary(lane))
+
+    def _checks(self, lane: Lane, summary: Summary) -> list[Check]:
+        extra = lane.finished.extra if lane.finished else {}
+        weights = lane.loaded.weight_bytes if lane.loaded else None
+        kv = (summary.kv_predicted_bytes, summary.kv_bytes)
+        return checks(lane.foreseen, weights, kv, summary.peak_memory_bytes or 0, self.memory_label, extra)
+
+    def _measured(self, lane: Lane) -> dict[int, Measured]:
+        ends = lane.finishes
+        return {n: Measured(v, ends[n].extra if n in ends else {}) for n, v in sorted(lane.repeats_s.items())}
+
     def _summary(self, lane: Lane) -> Summary:
-        firsts = [v[0] for v in lane.repeats_s.values() if v]
-        rest = [x for v in lane.repeats_s.values() for x in v[1:]]
-        kv = (lane.kv_sliding[-1], lane.kv_full[-1]) if lane.kv_full else None
+        kv = (lane.kv_sliding[-1], lane.kv_full[-1]) if lane.kv_full and self.unit == "token" else None
         memory = lane.sample_bytes + lane.memory_bytes
         if lane.finished is not None:
             memory.append(lane.finished.peak_memory_bytes)
@@ -178,7 +251,26 @@ class Run:
         if lane.predicted and kv is not None and lane.started is not None:
             at = kv_at(lane.predicted, lane.started.prompt_tokens + len(lane.t_s) - 1)
             predicted = round(at[0] + at[1])
-        return summarize(firsts, rest, self.request.workload.batch_size, len(lane.t_s), memory, kv, predicted)
+        runs = list(self._measured(lane).values())
+        batch_size = self.request.workload.batch_size
+        prefill = self.unit == "token"
+        return summarize(runs, batch_size, len(lane.t_s), memory, kv, predicted, prefill, self._floor_s(lane))
+
+    def _floor_curve(self, lane: Lane) -> view.FloorCurve | None:
+        """Over the token's index: token i attends to the prompt and i tokens. An encoder's passes are all alike."""
+        if not lane.floor or lane.started is None:
+            return None
+        if self.unit == "forward":
+            last = max(1, self.request.workload.max_new_tokens - 1)
+            return view.FloorCurve([0, last], [lane.floor[0].seconds] * 2)
+        prompt = lane.started.prompt_tokens
+        return view.FloorCurve([p.length - prompt for p in lane.floor], [p.seconds for p in lane.floor])
+
+    def _floor_s(self, lane: Lane) -> float | None:
+        """Floor of the middle one of the tokens that were made after the first."""
+        if not lane.floor or lane.started is None:
+            return None
+        return floor_at(lane.floor, lane.started.prompt_tokens + (len(lane.t_s) // 2 if self.unit == "token" else 0))
 
     def ledger(self, name: str) -> list[Evidence]:
         """The evidence of one arm: every axis that was found out, with what was asked and planned."""
@@ -235,13 +327,16 @@ class Run:
                     [p.sliding for p in lane.predicted],
                     [p.full for p in lane.predicted],
                 )
+            summary = self._summary(lane)
             label = ", ".join(f"{k}={v}" for k, v in arm.requested.items() if lane_differs(created, arm.name, k))
             arms.append(
                 view.ArmHead(
                     arm.name, label or "defaults", lane.state, list(lane.phases.values()), arm.verdicts, curve,
-                    view.tiles(self._summary(lane), self.memory_label, work.batch_size, len(lane.repeats_s)),
+                    figures.tiles(summary, self.memory_label, work.batch_size, self.unit, lane.floor_note),
                     rows, lane.started.prompt_tokens if lane.started else 0,
-                    lane.started.notes if lane.started else [],
+                    (lane.started.notes if lane.started else []) + figures.named(summary, self.unit),
+                    self._details(lane, summary) if lane.finishes else [], self._spoilers(lane, summary),
+                    self._floor_curve(lane), mark_points(lane.marks),
                 )
             )  # fmt: skip
         message = self.message
@@ -249,7 +344,8 @@ class Run:
             message = f"repeat {self.repeat + 1} of {work.repeats}"
         return view.Head(
             created.model_label, created.model_note, created.created, now_s, message, self.memory_label,
-            created.device == "cpu", work.max_new_tokens, arms,
+            created.device == "cpu", work.max_new_tokens, self.unit,
+            figures.verdict(self._comparison() if self.ended else None, self.unit), arms,
         )  # fmt: skip
 
 
@@ -267,6 +363,14 @@ def kv_at(points: Sequence[KvPoint], length: int) -> tuple[float, float]:
             return a.sliding + f * (b.sliding - a.sliding), a.full + f * (b.full - a.full)
     nearest = min(points, key=lambda p: abs(p.length - length))
     return nearest.sliding, nearest.full
+
+
+def floor_at(points: Sequence[FloorPoint], length: int) -> float:
+    """Least seconds of the token that attends to `length` tokens, between the corner points."""
+    for a, b in itertools.pairwise(points):
+        if a.length <= length <= b.length and b.length > a.length:
+            return a.seconds + (length - a.length) / (b.length - a.length) * (b.seconds - a.seconds)
+    return min(points, key=lambda point: abs(point.length - length)).seconds
 
 
 class Keeper(Protocol):

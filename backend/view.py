@@ -7,8 +7,8 @@ import math
 
 import msgspec
 
-from backend.records import Verdict
-from backend.statistics import Summary
+from backend.messages import MarkKind
+from backend.records import Unit, Verdict
 
 
 class Phase(msgspec.Struct):
@@ -53,8 +53,28 @@ class Curve(msgspec.Struct, frozen=True):
     full: list[int]
 
 
+class FloorCurve(msgspec.Struct, frozen=True):
+    """The least seconds a token can take, over the token's index, as corner points."""
+
+    x: list[int]
+    s: list[float]
+
+
+class MarkPoint(msgspec.Struct, frozen=True):
+    """Something that may explain the latency of a token, with the words for it."""
+
+    kind: MarkKind
+    token: int
+    text: str
+
+
 class ArmHead(msgspec.Struct, frozen=True):
-    """All of an arm but its series. `state`: waiting, working, done, failed or cancelled."""
+    """All of an arm but its series.
+
+    state     waiting, working, done, failed or cancelled
+    details   figures beside the tiles, folded until they are asked for
+    spoilers  sentences: what happened beside the measurement and may have spoiled it
+    """
 
     name: str
     label: str
@@ -66,10 +86,14 @@ class ArmHead(msgspec.Struct, frozen=True):
     ledger: list[LedgerRow]
     prompt_tokens: int
     notes: list[str]
+    details: list[Tile]
+    spoilers: list[str]
+    floor: FloorCurve | None = None
+    marks: list[MarkPoint] = []
 
 
 class Head(msgspec.Struct, frozen=True):
-    """All of a run but its series."""
+    """All of a run but its series. `unit`: what is timed one by one; `verdict`: A against B in a sentence."""
 
     title: str
     note: str
@@ -79,6 +103,8 @@ class Head(msgspec.Struct, frozen=True):
     memory_label: str
     quiet: bool
     max_new_tokens: int
+    unit: Unit
+    verdict: str
     arms: list[ArmHead]
 
 
@@ -143,36 +169,3 @@ def bytes_text(size: float) -> tuple[str, str]:
 def seconds_text(seconds: float) -> tuple[str, str]:
     """Seconds as (value, unit) in s or ms."""
     return (three(seconds), "s") if seconds >= 1 else (three(seconds * 1e3), "ms")
-
-
-def tiles(s: Summary, memory_label: str, batch_size: int, repeats: int) -> list[Tile]:
-    """The figures of an arm, "n/a" where there is none yet."""
-
-    def tile(key: str, label: str, pair: tuple[str, str] | None, note: str = "") -> Tile:
-        value, unit = pair or ("n/a", "")
-        return Tile(key, label, value, unit, note)
-
-    def of_s(value: float | None) -> tuple[str, str] | None:
-        return None if value is None else seconds_text(value)
-
-    def of_bytes(value: int | None) -> tuple[str, str] | None:
-        return None if value is None else bytes_text(value)
-
-    spread = "" if s.latency_stdev_s is None else f"± {' '.join(seconds_text(s.latency_stdev_s))} st. dev."
-    rate = None if s.tokens_per_s is None else (three(s.tokens_per_s), "tok/s")
-    batch = ""
-    if batch_size > 1 and s.batch_tokens_per_s is not None:
-        batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
-    kv_note = ""
-    if s.kv_bytes is not None and s.kv_predicted_bytes:
-        error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes
-        kv_note = "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
-    over = f"over {repeats} repeats" if repeats > 1 else ""
-    return [
-        tile("ttft", "Time to first token", of_s(s.ttft_s), over and f"median {over}"),
-        tile("latency_median", "Token latency, median", of_s(s.latency_median_s), over),
-        tile("latency_mean", "Token latency, mean", of_s(s.latency_mean_s), spread),
-        tile("rate", "Decode speed", rate, batch),
-        tile("memory", "Peak memory", of_bytes(s.peak_memory_bytes), memory_label),
-        tile("kv", "KV cache", of_bytes(s.kv_bytes), kv_note),
-    ]

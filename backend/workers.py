@@ -22,6 +22,7 @@ import psutil
 
 from backend.messages import Command, Event, decode_event, encode
 from backend.redact import redact
+from backend.scratch import remove_scratch
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -133,6 +134,7 @@ class WorkerProcess:
         self._signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(5)
+        remove_scratch(self.pid)
         self._hang_up()
 
     def _hang_up(self) -> None:
@@ -169,6 +171,7 @@ class WorkerProcess:
         self._reader.join(0.3)  # what it still said comes before its death; a grandchild may hold the pipe open
         self._listener.join(0.1)
         self._signal(signal.SIGKILL)  # no grandchild outlives it
+        remove_scratch(self.pid)
         self._hang_up()
         if not self._ending:
             self._inbox.put(Letter(self, Died(self._cause(code))))

@@ -7,15 +7,19 @@ import gradio as gr
 from backend import hardware
 from backend.engine import Bench
 from backend.errors import InputError
-from backend.models import resolve
+from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.optimizations import axis_names
 from backend.presets import prompts
+from backend.records import Request
 from backend.runs import Run
 from ui import controls, form
 from ui.calm import Updates, calmly
+from ui.code import code_panel, code_text, no_code
 from ui.controls import ArmControls, WorkControls
 from ui.facts import machine_line, model_line
+from ui.fold import folded
 from ui.live import RUN_ID, live_panel
+from ui.marks import choice_titles, preset_titles
 from ui.verdicts import describe
 from ui.words import words
 
@@ -26,17 +30,19 @@ IDLE, BUSY = (True, False), (False, True)
 
 def compare_page(bench: Bench) -> None:
     """Build the page inside the current Blocks."""
-    work, run_button, stop_button, facts = _work_row()
+    work, run_button, measure_button, stop_button, facts = _work_row()
     with gr.Row(elem_id="arms", equal_height=False):
-        arms = [controls.arm_controls(name, preset) for name, preset in zip(form.ARMS, PRESETS, strict=True)]
+        first, machine = _first_facts(), hardware.machine()
+        arms = [controls.arm_controls(n, preset, first, machine) for n, preset in zip(form.ARMS, PRESETS, strict=True)]
     same = words("same", role="status", classes="td-same")
     message = words("message", role="alert", classes="td-failure")
     live = live_panel(bench.runs)
-    page = _Page(bench, work, arms, run_button, stop_button, facts, same, message, live)
+    codes = code_panel(form.ARMS)
+    page = _Page(bench, work, arms, run_button, measure_button, stop_button, facts, same, message, live, codes)
     page.wire()
 
 
-def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
+def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.Button, gr.HTML]:
     first = prompts()[0]
     with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
         model = controls.model_control()
@@ -44,9 +50,10 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
         prompt = controls.prompt_control()
         tokens = controls.number_control("New tokens", first.max_new_tokens, "max-new-tokens")
         run_button = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
+        measure_button = gr.Button("Measure", elem_id="measure", min_width=84, scale=1)
         stop_button = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
     facts = words("facts", classes="td-facts")
-    with gr.Accordion("More: batch, sampling, repeats, synthetic prompt", open=False, elem_id="more"):  # noqa: SIM117
+    with gr.Accordion("More: batch, sampling, repeats, synthetic prompt, chat", open=False, elem_id="more"):
         with gr.Row(elem_classes=["td-work"]):
             batch = controls.number_control("Batch size", 1, "batch-size")
             temperature = controls.number_control("Temperature (0: greedy)", 0, "temperature")
@@ -56,7 +63,14 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
             ignore = gr.Checkbox(
                 prompts()[0].ignore_eos, label="Ignore the end of text", elem_id="ignore-eos", min_width=140
             )
-    work = WorkControls(model, prompt, tokens, batch, temperature, seed, repeats, length, ignore)
+        with gr.Row(elem_classes=["td-work"]):
+            top_k = controls.number_control("Top k (0: all)", 0, "top-k")
+            top_p = controls.number_control("Top p (1: all)", 1, "top-p")
+            chat = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
+            effort = controls.effort_control()
+    work = WorkControls(
+        model, prompt, tokens, batch, temperature, seed, repeats, length, ignore, top_k, top_p, chat, effort
+    )
 
     def choose_prompt(name: object) -> Updates:
         chosen = next((p for p in prompts() if p.name == name), None)
@@ -68,39 +82,45 @@ def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.HTML]:
     # "select", not "input": Gradio sends the latter whenever the focus leaves the list
     preset.select(choose_prompt, preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos],
                  show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
-    return work, run_button, stop_button, facts
+    return work, run_button, measure_button, stop_button, facts
 
 
 class _Page:
     """The handlers of one page. They hold no state: what a viewer sees is in the controls and in the run log."""
 
     def __init__(
-        self, bench: Bench, work: WorkControls, arms: list[ArmControls], run_button: gr.Button, stop_button: gr.Button,
-        facts: gr.HTML, same: gr.HTML, message: gr.HTML, live: gr.HTML,
+        self, bench: Bench, work: WorkControls, arms: list[ArmControls], run_button: gr.Button,
+        measure_button: gr.Button, stop_button: gr.Button, facts: gr.HTML, same: gr.HTML, message: gr.HTML,
+        live: gr.HTML, codes: list[gr.Code],
     ) -> None:  # fmt: skip
         self.bench, self.work, self.arms = bench, work, arms
         self.run_button, self.stop_button, self.live = run_button, stop_button, live
-        self.facts, self.same, self.message = facts, same, message
+        self.measure_button = measure_button
+        self.facts, self.same, self.message, self.codes = facts, same, message, codes
         self.inputs: list[Any] = [*work, *(axis for arm in arms for axis in arm.axes)]
 
     def wire(self) -> None:
         """Connect every event."""
         calm = calmly(self.message)
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-        of_arms = [part for arm in self.arms for part in (arm.preset, arm.verdicts)]
-        judged = [self.facts, self.same, self.message, *of_arms]
-        buttons = [self.run_button, self.stop_button]
+        of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
+        judged = [self.facts, self.same, self.message, *of_arms, *self.codes]
+        buttons = [self.run_button, self.measure_button, self.stop_button]
         everything = [*self.inputs, *judged, self.live, *buttons]
 
         changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
         gr.on(changes, calm(self.judge), self.inputs, judged, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
+        marked = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
+        self.work.model.change(calm(self.mark), self.work.model, marked, queue=False, **quiet)
         for arm in self.arms:
             changed = [*arm.axes, self.message]
             arm.preset.select(calm(self.choose_preset(arm)), arm.preset, changed, queue=False, **quiet)
             arm.verdicts.fix(calm(self.fix(arm)), arm.axes, changed, queue=False, **quiet)
         gr.on([self.run_button.click, self.work.prompt.submit], calm(self.run), self.inputs,
               [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
+        self.measure_button.click(calm(self.measure), self.inputs, [self.live, self.message, *buttons],
+                                  concurrency_limit=None, **quiet)  # fmt: skip
         self.stop_button.click(calm(self.stop), self.live, [self.message], queue=False, **quiet)
         self.live.finished(calm(self.finished), self.live, buttons, queue=False, **quiet)
         context = gr.context.Context.root_block
@@ -123,16 +143,34 @@ class _Page:
             facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
             updates[self.facts] = model_line(facts)
             room_bytes = hardware.machine().room_bytes
-            for arm, checked in zip(self.arms, self.bench.check(request).values(), strict=True):
+            judged = self.bench.check(request)
+            for arm, code, checked in zip(self.arms, self.codes, judged.values(), strict=True):
+                updates[arm.fold] = folded(arm.name.lower(), checked.requested, facts)
                 updates[arm.verdicts] = describe(checked, room_bytes)
+                updates[code] = code_text(checked, facts, lambda: form.read_request(values), self.bench.local_paths)
         except InputError as error:
             updates |= {self.message: str(error), self.facts: ""} | {arm.verdicts: "" for arm in self.arms}
+            updates |= {code: no_code(str(error)) for code in self.codes}
         return updates
 
     def judge_first(self, *values: Any) -> Updates:
         """The same when the page was opened: what `attach` had to say stays."""
         updates = self.judge(*values)
         return updates if updates[self.message] else {k: v for k, v in updates.items() if k is not self.message}
+
+    def mark(self, model: object) -> Updates:
+        """Another model was chosen: mark what it cannot use here. A name that is none is `judge`'s to say."""
+        try:
+            facts = resolve(str(model), self.bench.models_dir, local_paths=self.bench.local_paths)
+        except InputError:
+            return {}
+        machine = hardware.machine()
+        presets, titles = [*preset_titles(facts, machine), (form.CUSTOM, form.CUSTOM)], choice_titles(facts, machine)
+        updates: Updates = {}
+        for arm in self.arms:
+            updates[arm.preset] = gr.update(choices=presets)
+            updates |= {axis: gr.update(choices=names) for axis, names in zip(arm.axes, titles, strict=True)}
+        return updates
 
     def choose_preset(self, arm: ArmControls) -> Any:
         """Handler: an arm's preset was chosen."""
@@ -161,7 +199,15 @@ class _Page:
 
     def run(self, request: gr.Request, *values: Any) -> Updates:
         """Run was pressed."""
-        run_id = self.bench.submit(form.read_request(values), _owner(request))
+        return self.begin(form.read_request(values), request)
+
+    def measure(self, request: gr.Request, *values: Any) -> Updates:
+        """Measure was pressed: the arms in turn, as often as an interval needs, or more often if Repeats says so."""
+        return self.begin(form.repeated(form.read_request(values)), request)
+
+    def begin(self, asked: Request, request: gr.Request) -> Updates:
+        """Queue a run and show it."""
+        run_id = self.bench.submit(asked, _owner(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
 
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
@@ -198,11 +244,20 @@ class _Page:
         return updates
 
     def buttons(self, state: tuple[bool, bool]) -> Updates:
-        """Run and Stop."""
+        """Run, Measure and Stop."""
         return {
             self.run_button: gr.update(interactive=state[0]),
+            self.measure_button: gr.update(interactive=state[0]),
             self.stop_button: gr.update(interactive=state[1]),
         }
+
+
+def _first_facts() -> ModelFacts | None:
+    """The default model's, which decide what is folded at first; None if it cannot be read."""
+    try:
+        return resolve(DEFAULT_MODEL)
+    except InputError:
+        return None
 
 
 def device_line() -> str:

@@ -4,20 +4,25 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from backend.config import Workload
-from backend.models import DEFAULT_MODEL, catalogue
+from backend.config import EFFORTS, Workload
+from backend.hardware import Machine
+from backend.models import DEFAULT_MODEL, ModelFacts, catalogue
 from backend.optimizations import axes
-from backend.presets import arm_presets, prompts
+from backend.presets import prompts
+from ui.fold import fold_button
 from ui.form import CUSTOM, choice_values, preset_choices
+from ui.marks import choice_titles, preset_titles
 from ui.verdicts import verdict_box
 
 
 class ArmControls(NamedTuple):
-    """One arm: its preset, a dropdown for each axis in the registry's order, and what the rules say."""
+    """One arm: its preset, a dropdown for each axis in the registry's order, what folds those that do not matter
+    now, and what the rules say."""
 
     name: str
     preset: gr.Dropdown
     axes: list[gr.Dropdown]
+    fold: gr.HTML
     verdicts: gr.HTML
 
 
@@ -33,6 +38,10 @@ class WorkControls(NamedTuple):
     repeats: gr.Number
     prompt_tokens: gr.Number
     ignore_eos: gr.Checkbox
+    top_k: gr.Number
+    top_p: gr.Number
+    chat: gr.Checkbox
+    reasoning_effort: gr.Dropdown
 
     def values(self, model: str, work: Workload) -> dict[Any, Any]:
         """Updates that show a request's model and work."""
@@ -41,7 +50,7 @@ class WorkControls(NamedTuple):
         }
 
 
-def model_control() -> gr.Dropdown:
+def model_control(elem_id: str = "model") -> gr.Dropdown:
     """The catalogue, and anything that may be typed."""
     return gr.Dropdown(
         [(f"{entry.name}: {entry.title}", entry.name) for entry in catalogue()],
@@ -50,7 +59,7 @@ def model_control() -> gr.Dropdown:
         allow_custom_value=True,
         min_width=200,
         scale=3,
-        elem_id="model",
+        elem_id=elem_id,
     )
 
 
@@ -85,14 +94,26 @@ def number_control(label: str, value: float, elem_id: str) -> gr.Number:
     return gr.Number(value, label=label, min_width=90, scale=1, elem_id=elem_id)
 
 
-def arm_controls(name: str, preset: str) -> ArmControls:
-    """A column for one arm, set to a preset."""
-    low = name.lower()
-    values = choice_values(preset_choices(preset))
+def effort_control() -> gr.Dropdown:
+    """How long a model shall think, where its chat template has a word for it."""
+    return gr.Dropdown(
+        [("as the template has it", ""), *((effort, effort) for effort in EFFORTS)],
+        value="",
+        label="Reasoning effort",
+        min_width=120,
+        scale=1,
+        elem_id="reasoning-effort",
+    )
+
+
+def arm_controls(name: str, preset: str, facts: ModelFacts | None, machine: Machine) -> ArmControls:
+    """A column for one arm, set to a preset. `facts`: the model that stands in the controls at first."""
+    low, choices = name.lower(), preset_choices(preset)
+    values = choice_values(choices)
     with gr.Column(elem_id=f"arm-{low}", elem_classes=["td-card", f"arm-{low}"], min_width=300):
-        with gr.Row(elem_classes=["td-axes"]):
+        with gr.Row(elem_id=f"axes-{low}", elem_classes=["td-axes"]):
             presets = gr.Dropdown(
-                [(p.title, p.name) for p in arm_presets()] + [("custom", CUSTOM)],
+                [*preset_titles(facts, machine), ("custom", CUSTOM)],
                 value=preset,
                 label=f"Arm {name}",
                 min_width=96,
@@ -101,13 +122,14 @@ def arm_controls(name: str, preset: str) -> ArmControls:
             )
             dropdowns = [
                 gr.Dropdown(
-                    [(choice.title, choice.name) for choice in axis.choices],
+                    titles,
                     value=value,
                     label=axis.title,
                     min_width=96,
                     elem_id=f"axis-{low}-{axis.name}",
                 )
-                for axis, value in zip(axes(), values, strict=True)
+                for axis, titles, value in zip(axes(), choice_titles(facts, machine), values, strict=True)
             ]
+        fold = fold_button(low, choices, facts)
         verdicts = verdict_box(f"verdicts-{low}")
-    return ArmControls(name, presets, dropdowns, verdicts)
+    return ArmControls(name, presets, dropdowns, fold, verdicts)

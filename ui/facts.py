@@ -15,11 +15,13 @@ def model_line(facts: ModelFacts) -> str:
         facts.architecture,
         f"{_count(facts.parameters)} parameters in {facts.dtype}",
         f"{facts.layers} layers: {kinds}",
-        f"{facts.kv_heads} KV heads of {facts.head_dim}",
+        f"{facts.kv_heads} {'KV heads' if facts.kind == 'decoder' else 'heads'} of {facts.head_dim}",
     ]
     if facts.experts:
         parts.append(f"{facts.experts_per_token} of {facts.experts} experts a token")
     parts.append(f"{facts.max_positions:,} positions")
+    if facts.kind == "encoder":
+        parts.append("New tokens are forward passes over the prompt")
     if facts.note:
         parts.append(facts.note)
     return " · ".join(parts)

@@ -1,11 +1,15 @@
 """What stands in the controls, to a `Request` and back. Every value is a stranger's: a raw POST may hold anything."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
+
+import msgspec
 
 from backend.arms import make_config
 from backend.config import Workload
 from backend.errors import InputError
+from backend.figures import MEASURE_REPEATS
 from backend.optimizations import axes, axis_names
 from backend.presets import arm_presets
 from backend.records import ArmRequest, Request
@@ -27,34 +31,48 @@ class Fields(NamedTuple):
     repeats: object
     prompt_tokens: object
     ignore_eos: object
+    top_k: object
+    top_p: object
+    chat: object
+    reasoning_effort: object
 
 
 def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
     """The request, or an InputError that names the control. Without `need_prompt` an empty prompt passes, so that
     an arm can be judged while the prompt is still being written."""
     fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
-    model = _text("The model", fields.model).strip()
-    prompt, prompt_tokens = _text("The prompt", fields.prompt), _whole("Prompt tokens", fields.prompt_tokens)
+    model = read_text("The model", fields.model).strip()
+    prompt, prompt_tokens = read_text("The prompt", fields.prompt), read_whole("Prompt tokens", fields.prompt_tokens)
     if not need_prompt and not prompt.strip() and not prompt_tokens:
         prompt = "?"
     workload = Workload(
         prompt=prompt,
         prompt_tokens=prompt_tokens,
-        max_new_tokens=_whole("New tokens", fields.max_new_tokens),
-        batch_size=_whole("Batch size", fields.batch_size),
+        max_new_tokens=read_whole("New tokens", fields.max_new_tokens),
+        batch_size=read_whole("Batch size", fields.batch_size),
         temperature=_number("Temperature", fields.temperature),
-        seed=_whole("Seed", fields.seed),
-        repeats=_whole("Repeats", fields.repeats),
+        seed=read_whole("Seed", fields.seed),
+        repeats=read_whole("Repeats", fields.repeats),
         ignore_eos=bool(fields.ignore_eos),
+        top_k=read_whole("Top k", fields.top_k),
+        top_p=_number("Top p", fields.top_p),
+        chat=bool(fields.chat),
+        reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
     width = len(axis_names())
     arms = [ArmRequest(name, read_choices(rest[i * width : (i + 1) * width])) for i, name in enumerate(ARMS)]
     return Request(model, arms, workload)
 
 
+def repeated(request: Request) -> Request:
+    """The same request with as many repeats as an interval needs; a larger number stays."""
+    repeats = max(request.workload.repeats, MEASURE_REPEATS)
+    return msgspec.structs.replace(request, workload=replace(request.workload, repeats=repeats))
+
+
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices that differ from the default, by axis."""
-    named = {axis: _text(axis, value) for axis, value in zip(axis_names(), values, strict=True)}
+    named = {axis: read_text(axis, value) for axis, value in zip(axis_names(), values, strict=True)}
     return dict(make_config("", named).choices)
 
 
@@ -76,7 +94,8 @@ def matching_preset(choices: dict[str, str]) -> str:
     return next((p.name for p in arm_presets() if dict(make_config("", p.choices).choices) == choices), CUSTOM)
 
 
-def _text(label: str, value: object) -> str:
+def read_text(label: str, value: object) -> str:
+    """A text, or an InputError that names its control."""
     if not isinstance(value, str):
         raise InputError(f"{label} is missing. Write or choose one.")
     return value
@@ -88,7 +107,8 @@ def _number(label: str, value: object) -> float:
     return float(value)
 
 
-def _whole(label: str, value: object) -> int:
+def read_whole(label: str, value: object) -> int:
+    """A whole number, or an InputError that names its control."""
     number = _number(label, value)
     if number in (float("inf"), float("-inf")) or number != int(number):
         raise InputError(f"{label} is {value}. Give a whole number.")

@@ -17,7 +17,10 @@ from backend import view
 from backend.runs import MAX_TOKENS_A_PULL, RunLog
 from ui.charts import PANELS
 
-SCRIPTS = ("dom", "series", "decimate", "pull", "charts", "texts", "phases", "tiles", "ledger", "remarks", "panel")
+SCRIPTS = (
+    "dom", "series", "decimate", "pull", "marks", "charts", "texts", "phases", "tiles", "details", "ledger", "remarks",
+    "panel",
+)  # fmt: skip
 """Files of ui/js, in the order in which they are joined into one function body."""
 
 FOLDER = Path(__file__).resolve().parent / "js"
@@ -43,7 +46,10 @@ TEMPLATE = """
  the figures below say the same in numbers"></div>
   <p class="td-empty-run"></p>
 </div>
+<p class="td-marks" aria-label="Marks on the latency chart"></p>
+<p class="td-compared"><span class="td-verdict-text" role="status"></span><span class="td-spoiled"></span></p>
 <div class="td-tiles" aria-label="Figures of each arm"></div>
+<details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
 <div class="td-texts"></div>
 <div class="td-ledger"></div>
 <ul class="td-remarks" aria-label="Remarks"></ul>
@@ -91,7 +97,12 @@ def live_panel(runs: RunLog) -> gr.HTML:
     def pull(question: object) -> str:
         return answer(runs, question)
 
-    panels = [panel._asdict() | {"traces": [trace._asdict() for trace in panel.traces]} for panel in PANELS]
+    panels = [
+        panel._asdict()
+        | {"traces": [trace._asdict() for trace in panel.traces]}
+        | {"encoder": panel.encoder._asdict() if panel.encoder else None}
+        for panel in PANELS
+    ]
 
     return gr.HTML(
         value="",

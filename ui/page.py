@@ -4,6 +4,7 @@ import gradio as gr
 
 from backend.engine import Bench
 from ui.compare import compare_page, device_line
+from ui.fit import fit_page
 from ui.words import words
 
 
@@ -15,5 +16,9 @@ def build(bench: Bench) -> gr.Blocks:
             gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
             words("device", device_line(), classes="td-device")
         words("startup", " ".join(bench.messages), role="status", classes="td-startup")
-        compare_page(bench)
+        with gr.Tabs(elem_id="pages"):
+            with gr.Tab("Compare", id="compare", render_children=True):
+                compare_page(bench)
+            with gr.Tab("Fit", id="fit") as fit_tab:
+                fit_page(bench, fit_tab)
     return demo

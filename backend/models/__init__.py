@@ -6,7 +6,7 @@ from backend.models.catalogue import (
     CatalogueEntry,
     catalogue,
 )
-from backend.models.facts import RANDOM_NOTE, LayerKind, ModelFacts, ModelKind
+from backend.models.facts import RANDOM_NOTE, LayerKind, Matrix, ModelFacts, ModelKind
 from backend.models.resolve import loadable, resolve
 from backend.models.shape import ITEMSIZES
 
@@ -17,6 +17,7 @@ __all__ = [
     "RANDOM_NOTE",
     "CatalogueEntry",
     "LayerKind",
+    "Matrix",
     "ModelFacts",
     "ModelKind",
     "catalogue",

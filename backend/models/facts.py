@@ -7,8 +7,29 @@ from backend.plan import ModelSource
 
 LayerKind = Literal["sliding", "full"]
 ModelKind = Literal["decoder", "encoder"]
+MatrixKind = Literal["linear", "conv1d", "expert", "embedding", "head"]
 
 RANDOM_NOTE = "random weights: the text is noise; latency, memory and KV are real"
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """`count` equal matrices of `rows` outputs by `columns` inputs.
+
+    kind  linear: `nn.Linear` in the layers; conv1d: GPT-2's transposed ones; expert: one expert's, which lie together
+          in a three-dimensional parameter and are no modules; embedding: a table of which a token reads one row;
+          head: the output head (where it is tied, the first embedding is read as the head too)
+    """
+
+    kind: MatrixKind
+    count: int
+    rows: int
+    columns: int
+
+    @property
+    def numbers(self) -> int:
+        """Numbers in all of them."""
+        return self.count * self.rows * self.columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +58,7 @@ class ModelFacts:
     random             weights are drawn at random; `note` says so
     weight_file_bytes  size of the weight files, where they were seen
     packed_bytes       size of the tensors in them, where their headers were read
+    matrices           the weight matrices by kind and size, embeddings and head included
     """
 
     model: str
@@ -67,6 +89,7 @@ class ModelFacts:
     buffer_bytes: int = 0
     packed_bytes: int | None = None
     parameters_exact: bool = True
+    matrices: tuple[Matrix, ...] = ()
 
     @property
     def sliding_layers(self) -> int:

@@ -26,6 +26,7 @@ class Family:
     qk_norm         norms on queries and keys: of one head's width, or of all heads together
     qkv_bias, o_bias, mlp_bias  True, False, or the config field that decides
     moe             layout of the experts
+    joined          q, k, v are one matrix, gate and up another
     rope_sets       "one" set of rotary frequencies, one "each" layer kind, or "none" (learned positions)
     """
 
@@ -51,6 +52,7 @@ class Family:
     experts: int = 0
     experts_per_token: int = 0
     expert_width: int = 0
+    joined: bool = False
     rope_sets: Literal["none", "one", "each"] = "one"
     layout: Literal["llama", "gpt2", "bert"] = "llama"
 
@@ -84,7 +86,7 @@ FAMILIES: dict[str, Family] = {
         128256, 2048, 11008, 36, 16, 4, max_positions=32768, window_rule="nope", tied=True,
         qkv_bias=BIAS, o_bias=BIAS, mlp_bias="mlp_bias",
     ),
-    "phi3": Family(32064, 3072, 8192, 32, 32, max_positions=4096),
+    "phi3": Family(32064, 3072, 8192, 32, 32, max_positions=4096, joined=True),
     "gemma": Family(
         256000, 3072, 24576, 28, 16, 16, 256, max_positions=8192, tied=True, qkv_bias=BIAS, o_bias=BIAS,
     ),
@@ -106,3 +108,9 @@ FAMILIES: dict[str, Family] = {
 
 WRAPPERS = {"gemma3": "gemma3_text"}
 """Architectures of several parts whose text part is one of ours, found in their `text_config`."""
+
+
+def is_encoder(architecture: str) -> bool:
+    """Whether models of this `model_type` read a text at once and make no tokens; one that is unknown is no encoder."""
+    family = FAMILIES.get(architecture)
+    return family is not None and family.layout == "bert"

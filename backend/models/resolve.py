@@ -10,8 +10,10 @@ from backend.errors import InputError, unknown
 from backend.models import folder, hub
 from backend.models.catalogue import CatalogueEntry, catalogue, find
 from backend.models.facts import RANDOM_NOTE, ModelFacts
+from backend.models.families import is_encoder
 from backend.models.fields import parse_json, read_json
 from backend.models.gguf import read_gguf
+from backend.models.matrices import list_matrices
 from backend.models.parameters import count_buffer_bytes, count_parameters
 from backend.models.references import clean, local_path
 from backend.models.shape import Shape, read_shape
@@ -166,7 +168,7 @@ def _facts(
     return ModelFacts(
         model=ref,
         label=label,
-        kind="encoder" if shape.family.layout == "bert" else "decoder",
+        kind="encoder" if is_encoder(shape.architecture) else "decoder",
         architecture=shape.architecture,
         layers=shape.layers,
         layer_kinds=shape.layer_kinds,
@@ -192,4 +194,5 @@ def _facts(
         weight_file_bytes=weights.file_bytes if weights else None,
         packed_bytes=weights.tensor_bytes if weights else None,
         note=" ".join(notes),
+        matrices=list_matrices(shape),
     )

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What rules look at: the model's facts, the machine, and every axis's choice in this arm."""
+    """What rules look at: the model's facts, the machine, every axis's choice in this arm, and the batch."""
 
     facts: "ModelFacts"
     machine: Machine
     choices: Mapping[str, str]
+    batch_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,11 @@ class Optimization(ABC):
     choices: tuple[Choice, ...]
     order: int = 100
     leading: bool = False  # shown at once on the page; the rest is folded unless it is set
+    decoders_only: bool = False  # it is about making tokens: with an encoder any choice but the default is refused
 
     def matters(self, facts: "ModelFacts") -> bool:
         """Whether this axis can change anything with this kind of model (experts: only where there are some)."""
-        return True
+        return facts.kind == "decoder" or not self.decoders_only
 
     def choice(self, name: str) -> Choice:
         """The choice of that name; KeyError if there is none."""

@@ -7,6 +7,7 @@ import msgspec
 from backend.messages import Finding
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
 from backend.plan import Plan
+from backend.script import Script
 
 _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype"
 
@@ -46,9 +47,15 @@ class Dtype(Optimization):
             name = "auto"
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, dtype=name))
 
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.dtype != "auto":
+            script.load["dtype"] = f"torch.{plan.load.dtype}"
+
     def find(self, seen: Seen) -> Finding:
         sizes: Counter[str] = Counter()
         for parameter in seen.model.parameters():
+            if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
+                continue  # packed: what it is computed in is the format of the rest
             sizes[str(parameter.dtype).removeprefix("torch.")] += parameter.numel() * parameter.element_size()
         main, count = sizes.most_common(1)[0]
         rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)

@@ -1,18 +1,25 @@
 """What a run will need, from the model's facts alone: weights, KV cache, and the sum."""
 
 from backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
-from backend.predict.memory import MemoryEstimate, peak_bytes
-from backend.predict.weights import itemsize, parameters, weight_bytes
+from backend.predict.memory import MemoryEstimate, Setup, peak_bytes
+from backend.predict.roofline import Floor, Limits, floor, floor_points
+from backend.predict.weights import itemsize, parameters, touched_bytes, weight_bytes
 
 __all__ = [
+    "Floor",
     "KvBytes",
     "KvPoint",
+    "Limits",
     "MemoryEstimate",
+    "Setup",
+    "floor",
+    "floor_points",
     "itemsize",
     "kv_bytes",
     "kv_polyline",
     "kv_series",
     "parameters",
     "peak_bytes",
+    "touched_bytes",
     "weight_bytes",
 ]

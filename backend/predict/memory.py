@@ -1,90 +1,208 @@
-"""What a run needs at its peak: an estimate, meant to refuse what cannot fit."""
+"""What a run needs at its peak, from the config alone: weights, KV cache, what lies beside them, and the runtime.
+
+Two peaks are foretold, because two are measured: the allocator's (`MemoryEstimate.tensors`: what torch hands out) and
+the process's (`total`: what NVML counts on a GPU, or resident memory on a CPU). One GPU; parallel plans are not modelled.
+"""
 
 from dataclasses import dataclass
 
 from backend.models import ModelFacts
 from backend.plan import CacheKind
-from backend.predict.kv import kv_bytes
+from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.weights import itemsize, weight_bytes
+from backend.predict.workspace import Work, decode_bytes, prefill_bytes
 
-RUNTIME_BYTES = {"cpu": 420 << 20, "cuda": 1000 << 20}
-"""Before any model. CPU: 373 MB resident were measured after importing torch 2.13 and transformers 5.22 and
-generating with a model of 10,000 parameters, on two cores; the rest is room for thread pools and the allocator.
-CUDA: NVML's peak of the process minus the allocator's was 843 to 1,199 MiB on one H200 (MEASUREMENTS.md).
-"""
+MIB = 1 << 20
 
-FEED_FORWARD_WIDTHS = 6
-"""Copies of the feed-forward's width that live at once: gate, up, product and the activation's temporaries.
+CPU_RUNTIME_BYTES = 385 * MIB
+"""Resident before any model, once tokens were made: 366 (float32) to 390 MiB (bfloat16) with two models on two cores,
+torch 2.13 and transformers 5.22 (MEASUREMENTS.md)."""
 
-With it, eight runs on a CPU (pocket to Gemma 3 1B, prompts of 500 to 3,000 tokens, sdpa and eager) peaked between
-2% above and 9% below the estimate, one (gpt-oss, 3,000 tokens, eager) 26% below.
-"""
+CONTEXT_BYTES = 690 * MIB
+"""CUDA context, libraries and loaded kernels on one H200, driver 580: NVML's peak minus what the allocator had reserved
+was 678 to 756 MiB in 15 runs without a growing number of attention plans (MEASUREMENTS.md)."""
+
+PLAN_BYTES = 100 << 10
+"""For each length that sdpa meets in half precision on Hopper: cuDNN keeps a plan for it. 0.09 to 0.1 MiB a token of a
+growing cache on one H200, in two models (MEASUREMENTS.md)."""
+
+RESERVED_SHARE = 0.015
+"""What the allocator holds beyond what it hands out: segments of 2 and 20 MiB that are not filled."""
+
+UNSPLIT_BYTES = round(0.8 * MIB)
+"""A block of more than 1 MiB is used whole where less than 1 MiB would be left over
+(c10/cuda/CUDACachingAllocator.cpp, `should_split`). 0.84 MiB for each tensor of a growing cache, measured."""
+
+CPU_KERNEL_BYTES = round(1.3 * MIB)
+CPU_KERNELS_BYTES = 920 * MIB
+"""Eager attention in half precision multiplies matrices of a new shape at each length of a growing cache, and oneDNN
+keeps the kernels of each, until its own cache is full: 528 MiB after 400 tokens and 919 MiB after 2,100 on two cores;
+sdpa does not (MEASUREMENTS.md)."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryEstimate:
-    """Bytes on the device; `total` is the sum of the first three and `runtime_bytes`.
+    """Bytes on the device; the parts add up to `total`.
 
     weights        exact for known architectures
-    kv             the cache at its largest
-    workspace      largest of what prefill and logits need beside them, roughly
-    runtime_bytes  what a worker takes before any model is there: interpreter and libraries, or CUDA context
+    kv             the cache at the end of the run (a growing cache may have held more after a long prompt: `workspace`)
+    kv_elsewhere   the part of it that an offloaded cache holds in host memory, beside the GPU
+    workspace      what the larger of two moments, prompt and last token, needs beyond those
+    runtime_bytes  what a process takes beside its tensors: interpreter and libraries, or the CUDA context
     """
 
     weights: int
     kv: int
     workspace: int
     runtime_bytes: int
+    kv_elsewhere: int = 0
+
+    @property
+    def tensors(self) -> int:
+        """The allocator's peak."""
+        return self.weights + self.kv - self.kv_elsewhere + self.workspace
 
     @property
     def total(self) -> int:
         """All of it."""
-        return self.weights + self.kv + self.workspace + self.runtime_bytes
+        return self.tensors + self.runtime_bytes
+
+    def by_part(self) -> dict[str, int]:
+        """Bytes by name, as runs keep them."""
+        return {
+            "weights": self.weights, "kv": self.kv, "workspace": self.workspace, "runtime": self.runtime_bytes,
+            "tensors": self.tensors, "total": self.total,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How a run is done, as far as its memory goes.
+
+    dtype         "auto": the checkpoint's own
+    attention     None: what transformers chooses; experts: None likewise
+    capability    of the GPU, (0, 0) where it is not known
+    max_places    places of a static cache; None: as many as are needed
+    padded        a prompt with padding needs a mask
+    """
+
+    dtype: str = "auto"
+    quantization: str = "none"
+    cache: CacheKind = "dynamic"
+    attention: str | None = None
+    experts: str | None = None
+    device: str = "cpu"
+    capability: tuple[int, int] = (0, 0)
+    max_places: int | None = None
+    padded: bool = False
+
+    @property
+    def cuda(self) -> bool:
+        return self.device.startswith("cuda")
+
+    @property
+    def grows(self) -> bool:
+        """Whether the cache's tensors are made anew for each token."""
+        return "static" not in self.cache
 
 
 def peak_bytes(
-    facts: ModelFacts,
-    dtype: str = "auto",
-    cache: CacheKind = "dynamic",
-    prompt_length: int = 1,
-    new_tokens: int = 1,
-    batch: int = 1,
-    device: str = "cpu",
-    *,
-    attention: str | None = None,
-    max_cache_len: int | None = None,
-    packed: bool = False,
+    facts: ModelFacts, setup: Setup, prompt_length: int = 1, new_tokens: int = 1, batch: int = 1
 ) -> MemoryEstimate:
     """The peak of making `new_tokens` after a prompt of `prompt_length`, in each of `batch` sequences.
 
-    After a prefill longer than the window a dynamic cache holds the whole prompt in every layer until the
-    first decoded token (its tensors are views), so the larger of that and the end counts.
+    An encoder makes none: its passes over the prompt are the prompt's.
     """
-    size = itemsize(facts, dtype)
-    last = prompt_length + new_tokens - 1  # the newest token is never cached
-    places = max_cache_len if max_cache_len is not None else last
-    at_end = kv_bytes(facts, cache, min(last, places) if cache == "static" else last, batch, size, places).total
-    if cache == "dynamic":
-        at_end = max(at_end, kv_bytes(facts, "unwindowed", prompt_length, batch, size).total)
-    return MemoryEstimate(
-        weights=weight_bytes(facts, dtype, packed=packed),
-        kv=at_end,
-        workspace=_workspace_bytes(facts, attention, batch, prompt_length, at_end, size),
-        runtime_bytes=RUNTIME_BYTES["cuda" if device.startswith("cuda") else "cpu"],
+    size = itemsize(facts, setup.dtype)
+    encoder = facts.kind == "encoder"
+    last = prompt_length if encoder else prompt_length + new_tokens - 1  # the newest token is never cached
+    places = setup.max_places if setup.max_places is not None else prompt_length + new_tokens
+    last = min(last, places)
+    kv = kv_bytes(facts, setup.cache, last, batch, size, places, min(prompt_length, last))
+    at_prompt = kv
+    if setup.cache in ("dynamic", "offloaded"):  # after a long prompt its tensors are views of the whole prompt
+        at_prompt = kv_bytes(facts, "unwindowed", prompt_length, batch, size)
+    elif setup.grows:
+        at_prompt = kv_bytes(facts, setup.cache, prompt_length, batch, size, places, prompt_length)
+    prompt = _on_device(facts, setup, at_prompt) + _prefill(facts, setup, batch, prompt_length, size)
+    at_end = _on_device(facts, setup, kv)
+    step = 0 if encoder else at_end + _step(facts, setup, batch, last, places, size)
+    beside = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
+    if setup.cuda:
+        beside += workspace_of_blas(setup)
+    weights = weight_bytes(facts, setup.dtype, setup.quantization)
+    runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + beside)
+    return MemoryEstimate(weights, kv.total, beside, runtime, kv.total - at_end)
+
+
+def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
+    """Bytes of a cache beside the weights: of an offloaded one the layer at work and the next, and of a static
+    offloaded one all layers with a window (cache_utils.py, `offload_only_non_sliding`)."""
+    if not setup.cuda or not setup.cache.startswith("offloaded"):
+        return kv.total
+    if setup.cache == "offloaded":
+        return min(kv.total, 2 * kv.total // facts.layers)
+    return kv.sliding + (min(kv.full, 2 * kv.full // facts.full_layers) if facts.full_layers else 0)
+
+
+def _prefill(facts: ModelFacts, setup: Setup, batch: int, length: int, size: int) -> int:
+    """Temporaries of the prompt's pass."""
+    windowed = facts.window is not None and length > facts.window and "sliding" in facts.layer_kinds
+    masked = setup.padded or windowed
+    experts = setup.experts or "grouped_mm"
+    return prefill_bytes(facts, Work(batch, length, size, attention_of(facts, setup), experts, masked))
+
+
+def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, places: int, size: int) -> int:
+    """Temporaries of the last step. On a GPU `generate` swaps grouped_mm for batched_mm there (generation/utils.py)."""
+    experts = setup.experts or "grouped_mm"
+    packed = setup.quantization == "mxfp4" or (setup.quantization == "none" and facts.quantization == "mxfp4")
+    if setup.cuda and experts == "grouped_mm" and not packed:
+        experts = "batched_mm"
+    seen = length if setup.grows else places
+    masked = setup.padded or not setup.grows
+    layer = kv_bytes(facts, "unwindowed", length, batch, size).total // facts.layers
+    found = decode_bytes(
+        facts, Work(batch, seen, size, attention_of(facts, setup), experts, masked), layer, setup.grows
     )
+    if setup.cache.startswith("quantized"):
+        found += 2 * layer  # unpacked, and joined with the newest tokens
+    if setup.cuda and setup.grows and layer // 2 > MIB and setup.cache in ("dynamic", "unwindowed"):
+        found += 2 * facts.layers * UNSPLIT_BYTES
+    return found
 
 
-def _workspace_bytes(facts: ModelFacts, attention: str | None, batch: int, prompt: int, kv: int, size: int) -> int:
-    """One layer's prefill in the compute dtype, and the logits of each last position, also in float32.
+def attention_of(facts: ModelFacts, setup: Setup) -> str:
+    """What transformers takes by itself: sdpa, but eager for sinks and for capped scores (gemma 2)."""
+    if setup.attention is not None:
+        return setup.attention
+    return "eager" if facts.sinks or facts.architecture == "gemma2" else "sdpa"
 
-    One layer: residual, its normed copy and queries, keys, values; then the larger of the feed-forward (of the
-    experts at work) and, with eager attention, the scores: twice in the compute dtype, twice in float32.
-    Growing a dynamic cache copies one layer of it.
-    """
-    tokens = batch * prompt
-    stream = tokens * (3 * facts.hidden + (2 * facts.heads + 2 * facts.kv_heads) * facts.head_dim) * size
-    feed_forward = tokens * FEED_FORWARD_WIDTHS * facts.intermediate * max(1, facts.experts_per_token) * size
-    eager = attention == "eager" or facts.sinks  # sdpa cannot do sinks: transformers falls back to eager
-    scores = batch * facts.heads * prompt * prompt * (2 * size + 8) if eager else 0
-    logits = batch * facts.vocab * (4 + size) if facts.kind == "decoder" else 0
-    return stream + max(feed_forward, scores) + logits + kv // facts.layers
+
+def workspace_of_blas(setup: Setup) -> int:
+    """What cuBLAS gets from the allocator at its first product: 32 MiB from Hopper on, 8,320 KiB before
+    (aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`)."""
+    return 32 * MIB if setup.capability >= (9, 0) else 8_320 << 10
+
+
+SCRATCH = {"bnb-int8": 1, "torchao-int8": 1, "torchao-fp8": 1, "quanto-int8": 1, "quanto-int4": 1}
+"""Dense copies of its largest matrix that a packing makes to multiply with it; 4-bit bitsandbytes makes one where more
+than one row is multiplied (bitsandbytes/autograd/_functions.py)."""
+
+
+def _packed_scratch(facts: ModelFacts, setup: Setup, size: int) -> int:
+    copies = 1 if setup.quantization.startswith("bnb") else SCRATCH.get(setup.quantization, 0)
+    linear = [matrix.rows * matrix.columns for matrix in facts.matrices if matrix.kind in ("linear", "conv1d")]
+    return copies * max(linear, default=0) * size
+
+
+def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensors: int) -> int:
+    """What the process takes beside its tensors."""
+    lengths = new_tokens if setup.grows and size < 4 and facts.kind == "decoder" else 0
+    if setup.cache == "dynamic" and facts.window and not facts.full_layers:
+        lengths = min(lengths, facts.window)
+    if not setup.cuda:
+        kernels = lengths * CPU_KERNEL_BYTES if attention_of(facts, setup) == "eager" else 0
+        return CPU_RUNTIME_BYTES + min(kernels, CPU_KERNELS_BYTES)
+    plans = lengths if attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0) else 0
+    return CONTEXT_BYTES + plans * PLAN_BYTES + round(RESERVED_SHARE * tensors)

@@ -6,17 +6,27 @@ import time
 from typing import Any
 
 import torch
-from transformers import CompileConfig, GenerationConfig, StoppingCriteriaList
+from transformers import GenerationConfig, StoppingCriteriaList
 
 from backend.messages import Finished, Generate, Started
 from backend.optimizations import Seen, axes
 from backend.optimizations.base import Trace
+from backend.optimizations.held import bytes_by_device
+from backend.optimizations.lengths import cache_places
+from backend.plan import GeneratePlan
+from backend.worker.busy import step_busy_s
 from backend.worker.caches import Caches
+from backend.worker.compiling import Compiling, compile_config
 from backend.worker.evidence import find_all
 from backend.worker.loader import Bench
-from backend.worker.meter import CudaMeter, Meter, sliding_layers
+from backend.worker.lookups import Lookups
+from backend.worker.marks import Marks, Window
+from backend.worker.meter import CudaMeter, LateMeter, Meter, sliding_layers
 from backend.worker.outbox import Outbox
+from backend.worker.own import OwnLoop
 from backend.worker.prompt import Prompt, read_prompt
+from backend.worker.sampling import Sampling
+from backend.worker.shapes import pad, padding_counts, sizes
 from backend.worker.stream import Streamer
 from backend.worker.telemetry import MemoryMeter, Sampler
 from backend.worker.trace import trace
@@ -31,9 +41,11 @@ class Decoder:
     def __init__(self, bench: Bench, outbox: Outbox) -> None:
         self.bench, self.outbox = bench, outbox
         self.cancelled = threading.Event()
-        self.counts: dict[str, float] = {}
+        self.counts: dict[str, float] = dict(bench.counts)
         self._caches = Caches(bench.model.config)
         self._sliding = sliding_layers(bench.model.config)
+        self._own = OwnLoop(bench.model, bench.pad, bench.eos, self.counts)
+        self._compiling = Compiling(bench.model, self.counts)
         self._meter = MemoryMeter(bench.plan.device)
         self._warm: set[tuple[Any, ...]] = set()
 
@@ -44,10 +56,7 @@ class Decoder:
     # --- settings and the loop --------------------------------------------------------------------
 
     def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
-        compile_config = None
-        if job.plan.generate.compile_mode is not None:
-            compile_config = CompileConfig(mode=job.plan.generate.compile_mode)
-            compile_config._compile_all_devices = True  # else a CPU is skipped without a word
+        compiled = compile_config(job.plan.generate)
         sampling: dict[str, Any] = {"do_sample": False}
         if job.temperature > 0:
             sampling = {
@@ -58,8 +67,9 @@ class Decoder:
             min_new_tokens=None,
             eos_token_id=None if ignore_eos else (self.bench.eos or None),
             pad_token_id=self.bench.pad,
-            disable_compile=compile_config is None,
-            compile_config=compile_config,
+            disable_compile=compiled is None,
+            compile_config=compiled,
+            prompt_lookup_num_tokens=job.plan.generate.prompt_lookup or None,
             **sampling,
         )
 
@@ -69,7 +79,13 @@ class Decoder:
         """Make up to `tokens` tokens after `prompt`, told to `meter` one by one; ids of shape (B, P + made)."""
         if cache is None:
             cache = self._caches.make(job.plan.generate, prompt.batch_size, length)
-        with torch.inference_mode():
+        if job.plan.generate.loop == "own":
+            sampling = Sampling(job.temperature, job.top_k, job.top_p)
+            with torch.inference_mode():
+                return self._own.generate(
+                    job.plan.generate, sampling, job.seed, prompt, cache, tokens, ignore_eos, meter
+                )
+        with torch.inference_mode(), sizes(job.plan.generate.shapes):
             out: torch.Tensor = self.bench.model.generate(
                 prompt.ids,
                 attention_mask=prompt.mask,
@@ -85,19 +101,25 @@ class Decoder:
         """Run a few steps in the shapes of the measured run: compiled plans first in a phase of their own, and
         past the sliding window if the run will pass it, because a filled window is one more graph."""
         plan = job.plan.generate
-        shape = (plan, prompt.ids.shape, length if "static" in plan.cache else 0)
+        shape: tuple[Any, ...] = (plan, prompt.ids.shape, length if "static" in plan.cache else 0)
+        if plan.loop == "own":  # which keeps one step, for one way of sampling
+            shape += (job.temperature, job.top_k, job.top_p)
+            self._warm &= {shape}
         if shape in self._warm:
             return
-        window = getattr(self.bench.model.config.get_text_config(decoder=True), "sliding_window", None) or 0
+        window = self._window
         crossing = plan.compile_mode is not None and any(self._sliding) and prompt.tokens < window < length
         prompts = [prompt]
         if crossing:
-            most = min(window - 2, length - WARMUP_TOKENS - 2)
+            most = max(1, min(window - 2, length - WARMUP_TOKENS))
             longer = prompt.ids[:, :1].repeat(1, most)
             prompts.append(Prompt(longer, torch.ones_like(longer)))
         passes = (("compile", plan.compile_mode), ("warmup", "")) if plan.compile_mode else (("warmup", ""),)
         for phase, note in passes:
-            with self.outbox.phasing(phase, note) as steps:  # type: ignore[arg-type]
+            with (
+                self.outbox.phasing(phase, note) as steps,  # type: ignore[arg-type]
+                self._compiling.watched(steps, cold=phase == "compile"),
+            ):
                 for i, one in enumerate(prompts):
                     if self.cancelled.is_set():
                         return
@@ -105,23 +127,47 @@ class Decoder:
                     self._generate(job, one, length, tokens, True, _Unmeasured(self.cancelled.is_set, one.ids))
                     steps.step((i + 1) / len(prompts))
         if not self.cancelled.is_set():
+            self._compiling.warmed_up()
             self._warm.add(shape)
+
+    @property
+    def _window(self) -> int:
+        """Tokens that a sliding layer sees, 0 where none slides."""
+        config = self.bench.model.config.get_text_config(decoder=True)
+        return (getattr(config, "sliding_window", None) or 0) if any(self._sliding) else 0
+
+    def _fills(self, plan: GeneratePlan, prompt: Prompt) -> Window | None:
+        """When the window is full: a growing cache keeps one token less than a layer sees, a static one as many."""
+        if not self._window or plan.cache == "unwindowed":
+            return None
+        return Window(prompt.ids.shape[1], self._window if "static" in plan.cache else self._window - 1)
 
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, run once, and send everything up to `Finished`."""
-        prompt = read_prompt(self.bench, job)
-        length = prompt.tokens + job.max_new_tokens
+        plan = job.plan.generate
+        read = read_prompt(self.bench, job)
+        prompt = pad(read, plan.shapes, self.bench.pad)
+        length = cache_places(plan.shapes, read.tokens, job.max_new_tokens)
+        self._caches.require_groups(plan, job.batch_size, prompt.tokens)
         before = {axis.name: axis.baseline(self.bench.model) for axis in axes()}
+        settings = self._compiling.settings
+        notes = prompt.notes + self._compiling.begin(job.plan, job.batch_size, length)
+        if self._compiling.settings != settings:
+            self._warm.clear()
         if job.warmup:
             self._warm_up(job, prompt, length)
         cache = self._caches.make(job.plan.generate, job.batch_size, length)
         torch.manual_seed(job.seed)
         sampler = Sampler(self._meter)
         stop = self.cancelled.is_set
-        meter = (CudaMeter if self._cuda else Meter)(cache, self._sliding, job.batch_size, sampler, stop)
-        self.outbox.send(Started(prompt.tokens, job.batch_size, job.max_new_tokens, prompt.notes))
-        streamer = Streamer(meter, sampler, self.bench.tokenizer, self.outbox)
-        with self.outbox.phasing("run"):
+        kind: Any = functools.partial(CudaMeter if self._cuda else Meter, prompt_tokens=prompt.tokens)
+        if job.plan.generate.loop == "own":
+            kind = functools.partial(LateMeter, cuda=self._cuda)
+        meter = kind(cache, self._sliding, job.batch_size, sampler, stop)
+        self.outbox.send(Started(prompt.tokens, job.batch_size, job.max_new_tokens, notes, length))
+        marks = Marks(lambda: len(meter.rows), self._fills(plan, prompt), self._cuda)
+        streamer = Streamer(meter, sampler, self.bench.tokenizer, self.outbox, marks)
+        with self.outbox.phasing("run"), Lookups() as lookups:
             if self._cuda:
                 torch.cuda.synchronize()
                 torch.cuda.reset_peak_memory_stats()
@@ -129,26 +175,30 @@ class Decoder:
             streamer.start()
             begin_s = time.perf_counter()
             meter.start()
+            marks.start(begin_s)
             try:
                 self._generate(job, prompt, length, job.max_new_tokens, job.ignore_eos, meter, cache)
             finally:
                 if self._cuda:
                     torch.cuda.synchronize()
                 wall_s = time.perf_counter() - begin_s
+                marks.stop()
                 sampler.stop()
                 streamer.close()
-        extra = {"weight_bytes": float(self.bench.weight_bytes)}
-        if self._cuda:
-            extra["allocator_peak_bytes"] = float(torch.cuda.max_memory_allocated())
-            extra["allocator_reserved_bytes"] = float(torch.cuda.max_memory_reserved())
+        extra = {"weight_bytes": float(self.bench.weight_bytes)} | sampler.figures()
         made = streamer.ids
         text = self.bench.tokenizer.decode(made, skip_special_tokens=True)
         reason = "cancelled" if stop() else "eos" if len(made) < job.max_new_tokens else "length"
+        compiled = self._compiling.ledger()
+        counts = self.counts | lookups.counts(len(made), meter.steps) | padding_counts(prompt)
+        counts |= {f"kv_{device}_bytes": float(size) for device, size in bytes_by_device(cache).items()}
         findings = []
         if reason != "cancelled":
             once_more = functools.cache(lambda: self._trace(job, prompt, length))
-            seen = Seen(self.bench.model, cache, job.plan, None, once_more, self.counts)
+            seen = Seen(self.bench.model, cache, job.plan, None, once_more, counts)
             findings = find_all(seen, before)
+            if self._cuda:
+                extra |= step_busy_s(lambda n: self._make(job, prompt, length, n), job.max_new_tokens)
         self.outbox.send(
             Finished(
                 reason=reason,  # type: ignore[arg-type]
@@ -159,19 +209,20 @@ class Decoder:
                 memory_label=self._meter.label,
                 clock=meter.clock,
                 findings=findings,
-                extra=extra | self.counts,
+                extra=extra | counts,
+                compiled=compiled,
             )
         )
 
     def _trace(self, job: Generate, prompt: Prompt, length: int) -> Trace:
         """A few tokens once more under the profiler, in the shapes of the run and with a fresh cache."""
         tokens = min(TRACE_TOKENS, job.max_new_tokens)
+        return trace(lambda: self._make(job, prompt, length, tokens), self._cuda)
 
-        def make() -> int:
-            self._generate(job, prompt, length, tokens, True, _Unmeasured(self.cancelled.is_set, prompt.ids))
-            return tokens
-
-        return trace(make, self._cuda)
+    def _make(self, job: Generate, prompt: Prompt, length: int, tokens: int) -> int:
+        """So many tokens that nobody measures, in the shapes of the run and with a fresh cache; returns how many."""
+        self._generate(job, prompt, length, tokens, True, _Unmeasured(self.cancelled.is_set, prompt.ids))
+        return tokens
 
 
 class _Unmeasured(Meter):
@@ -186,3 +237,13 @@ class _Unmeasured(Meter):
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         return self._answers[int(self._asked())]
+
+    def mark(self) -> None:
+        """For the own loop, which says by itself when a token was made."""
+
+    def tell(self, mark: Any, token: int) -> None:
+        """The same."""
+
+    def stopping(self) -> bool:
+        """The same."""
+        return bool(self._asked())

@@ -8,9 +8,15 @@ from backend.optimizations import Seen, axes
 
 
 def find_all(seen: Seen, before: Mapping[str, Any]) -> list[Finding]:
-    """One finding an axis. A probe that fails is a finding too: "unknown", with what went wrong."""
+    """One finding an axis. A probe that fails is a finding too: "unknown", with what went wrong.
+
+    Where there is no cache (an encoder) nothing was decoded, so what is about decoding stood at its default.
+    """
     found = []
     for axis in axes():
+        if axis.decoders_only and seen.cache is None:
+            found.append(Finding(axis.name, axis.default, "nothing was decoded: an encoder keeps no KV cache"))
+            continue
         seen.before = before.get(axis.name)
         try:
             found.append(axis.find(seen))

@@ -9,18 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from backend.errors import InputError
-from backend.plan import LoadPlan
-from backend.worker import noise
+from backend.messages import PhaseName
+from backend.models.families import is_encoder
+from backend.optimizations.tensors import held_bytes, weight_tensors
+from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
+from backend.worker import attention, noise, quantize
+from backend.worker.drawn import load_packed
+from backend.worker.fusion import fuse
+from backend.worker.kinds import auto_class
+from backend.worker.loading import Observed, device_keywords, make_context, moved, observing
 from backend.worker.outbox import Outbox, Steps
+from backend.worker.stand_ins import put_in
 from backend.worker.telemetry import MemoryMeter
 
 _WANTED_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt"]
 
-
-ONE_THREAD_BELOW_BYTES = 32 << 20
+HOST_EVERY_S = 0.02  # host memory is sampled: what was in use for a shorter time may be missed
 _THREADS = torch.get_num_threads()
 
 
@@ -36,12 +43,18 @@ def choose_threads(weight_bytes: int) -> str:
 
 
 class Bench:
-    """A loaded model with its tokenizer. `eos` holds the ids that end a text, possibly none; `remark` says
-    what was decided for its size."""
+    """A loaded model with its tokenizer. `encoder`: it makes no tokens; `eos` holds the ids that end a text, possibly
+    none; `remark` says what was decided for its size; `observed` and `counts` what was seen while it was loaded."""
 
-    def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any) -> None:
+    def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed | None = None) -> None:
         self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
-        own = model.generation_config
+        self.observed = observed or Observed()
+        self.counts = self.observed.counts
+        if plan.projections == "fused":
+            fuse(model)
+        put_in(model, plan)
+        self.encoder = is_encoder(model.config.model_type)
+        own = model.generation_config if not self.encoder else GenerationConfig()
         ends = own.eos_token_id if own.eos_token_id is not None else tokenizer.eos_token_id
         self.eos: list[int] = [] if ends is None else [ends] if isinstance(ends, int) else list(ends)
         pad = own.pad_token_id if own.pad_token_id is not None else tokenizer.pad_token_id
@@ -52,11 +65,8 @@ class Bench:
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of all parameters and buffers, each storage once, counted from the tensors."""
-        seen: dict[int, int] = {}
-        for tensor in [*self.model.parameters(), *self.model.buffers()]:
-            seen[tensor.data_ptr()] = tensor.numel() * tensor.element_size()
-        return sum(seen.values())
+        """Bytes of all parameters and buffers, scales included, each place once, counted from the tensors."""
+        return held_bytes(weight_tensors(self.model))
 
 
 def load(plan: LoadPlan, outbox: Outbox, expected_bytes: int = 0) -> Bench:
@@ -65,22 +75,36 @@ def load(plan: LoadPlan, outbox: Outbox, expected_bytes: int = 0) -> Bench:
     path = Path(source.path)
     if source.kind == "hub":
         path = _download(source.repo, source.revision, outbox)
-    with outbox.phasing("load", source.kind) as steps, _Watching(plan.device, steps, expected_bytes):
+    if plan.attention == "sdpa-gqa":
+        attention.register()
+    observed = Observed()
+    make_context(plan, observed)
+    phase: PhaseName = "quantize" if quantize.packs(plan) else "load"
+    with outbox.phasing(phase, source.kind) as steps, _Watching(plan.device, steps, expected_bytes, observed):
+        if source.kind == "random" and plan.quantization != "none":
+            model = load_packed(plan, observed)
+            return Bench(plan, model, noise.byte_tokenizer(model.config.get_text_config().vocab_size), observed)
         if source.kind == "random":
-            model = noise.random_model(source.config_json, plan.dtype, plan.attention, plan.device)
-            return Bench(plan, model, noise.byte_tokenizer(model.config.get_text_config().vocab_size))
+            with observed.stage("fill"):
+                model = noise.random_model(source.config_json, plan.dtype, plan.attention, plan.device)
+            return Bench(plan, model, noise.byte_tokenizer(model.config.get_text_config().vocab_size), observed)
         safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
         more: dict[str, Any] = {"use_safetensors": True}
         if source.kind == "gguf":
             path, safe["gguf_file"], more = path.parent, path.name, {}
         if plan.attention is not None:
             more["attn_implementation"] = plan.attention
-        if plan.device != "cpu":
-            more["device_map"] = plan.device
+        more |= device_keywords(plan)
         with _reading_once() if source.kind == "gguf" else contextlib.nullcontext():
-            tokenizer = AutoTokenizer.from_pretrained(path, **safe)
-            model = AutoModelForCausalLM.from_pretrained(path, dtype=plan.dtype, **safe, **more)
-        return Bench(plan, model, tokenizer)
+            with observed.stage("tokenizer"):
+                tokenizer = AutoTokenizer.from_pretrained(path, **safe)
+            config = AutoConfig.from_pretrained(path, **safe)
+            more |= quantize.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
+            with observing(plan, observed), quantize.observing(plan, observed):
+                model = auto_class(config.model_type).from_pretrained(path, dtype=plan.dtype, **safe, **more)
+            quantize.finish(model, plan)
+            model = moved(model, plan, observed)
+        return Bench(plan, model, tokenizer, observed)
 
 
 @contextlib.contextmanager
@@ -154,26 +178,39 @@ class _Nowhere:
 
 
 class _Watching:
-    """Reports a load's fraction as the memory that has arrived, every half second while it grows."""
+    """Reports a load's fraction as the memory that has arrived, every half second while it grows, and takes the peaks
+    of host and device memory."""
 
-    def __init__(self, device: str, steps: Steps, expected_bytes: int) -> None:
-        self._steps, self._expected = steps, expected_bytes
+    def __init__(self, device: str, steps: Steps, expected_bytes: int, observed: Observed) -> None:
+        self._steps, self._expected, self._peaks = steps, expected_bytes, observed.peak_bytes
+        self._cuda, self._host = device == "cuda", MemoryMeter("cpu").read
         self._read = torch.cuda.memory_allocated if device == "cuda" else MemoryMeter("cpu").read
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
 
     def __enter__(self) -> "_Watching":
+        if self._cuda:
+            torch.cuda.reset_peak_memory_stats()
         self._base = self._read()
+        self._peaks["host"] = self._host()
         self._thread.start()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self._stop.set()
         self._thread.join()
+        self._peaks["host"] = max(self._peaks["host"], self._host())
+        if self._cuda:
+            self._peaks["device"] = torch.cuda.max_memory_reserved()
 
     def _work(self) -> None:
-        last = 0.0
-        while not self._stop.wait(0.5):
+        last, due_s = 0.0, 0.5
+        while not self._stop.wait(HOST_EVERY_S):
+            self._peaks["host"] = max(self._peaks["host"], self._host())
+            due_s -= HOST_EVERY_S
+            if due_s > 0:
+                continue
+            due_s = 0.5
             grown = max(0, self._read() - self._base)
             fraction = min(0.99, grown / self._expected) if self._expected else None
             if (fraction or grown) > last:

@@ -5,9 +5,10 @@ from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
-from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+from transformers import AutoConfig, PreTrainedTokenizerFast
 
-SEED = 0
+from backend.plan import RANDOM_SEED
+from backend.worker.kinds import auto_class
 
 
 def random_model(config_json: str, dtype: str, attention: str | None, device: str) -> Any:
@@ -15,13 +16,22 @@ def random_model(config_json: str, dtype: str, attention: str | None, device: st
 
     `config_json`: a config.json as text. The weights are the same for the same seed, device and version.
     """
+    return filled(shell(config_json, dtype, attention), device)
+
+
+def shell(config_json: str, dtype: str, attention: str | None) -> Any:
+    """The architecture without memory."""
     values = json.loads(config_json)
     config = AutoConfig.for_model(values.pop("model_type"), **values)
     wanted = getattr(torch, dtype if dtype != "auto" else _own_dtype(config))
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, dtype=wanted, attn_implementation=attention)
+        return auto_class(config.model_type).from_config(config, dtype=wanted, attn_implementation=attention)
+
+
+def filled(model: Any, device: str) -> Any:
+    """The model with memory on that device, and its numbers in it."""
     model.to_empty(device=device)
-    torch.manual_seed(SEED)
+    torch.manual_seed(RANDOM_SEED)
     model.tie_weights()
     model.initialize_weights()
     model.tie_weights()

@@ -15,7 +15,11 @@ _BEGIN_S = time.perf_counter()
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
+
+from backend.worker.light import light_imports
+
+with light_imports():
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
 
 from backend import hardware
 from backend.errors import InputError
@@ -32,6 +36,7 @@ from backend.messages import (
 )
 from backend.worker.decode import Decoder
 from backend.worker.faults import explain
+from backend.worker.forward import Forwarder
 from backend.worker.loader import load
 from backend.worker.outbox import Outbox
 
@@ -42,7 +47,7 @@ class Worker:
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
         self._commands: queue.SimpleQueue[Command] = queue.SimpleQueue()
-        self._decoder: Decoder | None = None
+        self._decoder: Decoder | Forwarder | None = None
         self._key = ""
 
     def read_commands(self) -> None:
@@ -91,10 +96,15 @@ class Worker:
         if not reused:
             self._decoder, self._key = None, ""
             bench = load(command.plan.load, self._outbox, command.expected_bytes)
-            self._decoder, self._key = Decoder(bench, self._outbox), command.plan.load_key
+            if bench.plan.device == "cuda":
+                torch.cuda.empty_cache()  # what only the load needed would be counted as the run's
+            runner = Forwarder if bench.encoder else Decoder
+            self._decoder, self._key = runner(bench, self._outbox), command.plan.load_key
         assert self._decoder is not None
         bench = self._decoder.bench
-        self._outbox.send(Loaded(bench.weight_bytes, sum(p.numel() for p in bench.model.parameters()), reused))
+        parameters, seen = sum(p.numel() for p in bench.model.parameters()), bench.observed
+        loaded = ({}, {}) if reused else (seen.stages_s, seen.peak_bytes)  # nothing was loaded this time
+        self._outbox.send(Loaded(bench.weight_bytes, parameters, reused, *loaded))
 
     def _failed(self, error: Exception) -> Failed:
         sentence, advice, fatal = explain(error)

@@ -1,14 +1,15 @@
 """Samples the worker's memory beside the measured path: NVML for a GPU, resident memory on a CPU."""
 
-import contextlib
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
 
 import psutil
+
+from backend.messages import Mark
+from backend.worker.nvml import Nvml, open_nvml
+from backend.worker.watch import CpuProbe, GpuProbe, Watch
 
 SAMPLE_EVERY_S = 0.1
 
@@ -22,6 +23,8 @@ class MemoryMeter:
 
     def __init__(self, device: str) -> None:
         self._process = psutil.Process()
+        self.device = device
+        self.gpu: Nvml | None = None
         self.label = "resident memory of the worker (RSS)"
         self.read: Callable[[], int] = self._resident
         if device == "cuda":
@@ -37,39 +40,21 @@ class MemoryMeter:
             return int(torch.cuda.memory_reserved())
 
         self.read, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
-        with contextlib.suppress(Exception):
-            import pynvml
-
-            pynvml.nvmlInit()
-            handle = _own_device(pynvml)
-            torch.zeros(1, device="cuda")
-
-            def own() -> int | None:
-                for found in pynvml.nvmlDeviceGetComputeRunningProcesses(handle):
-                    if found.pid == os.getpid() and found.usedGpuMemory:
-                        return int(found.usedGpuMemory)
-                return None
-
-            if own() is not None:
-                self.read, self.label = lambda: own() or 0, "GPU memory of the worker (NVML)"
-            else:
-                self.read = lambda: int(pynvml.nvmlDeviceGetMemoryInfo(handle).used)
-                self.label = "GPU memory in use on the whole device (NVML)"
-
-
-def _own_device(pynvml: Any) -> Any:
-    """NVML's handle of the device that torch calls 0: their numbering differs under CUDA_VISIBLE_DEVICES."""
-    import torch
-
-    uuid = str(torch.cuda.get_device_properties(0).uuid)
-    return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
+        torch.zeros(1, device="cuda")  # a context, so that NVML shows this process
+        gpu = self.gpu = open_nvml()
+        if gpu is None:
+            return
+        if gpu.memory_bytes() is not None:
+            self.read, self.label = lambda: gpu.memory_bytes() or 0, "GPU memory of the worker (NVML)"
+        elif gpu.used_bytes() is not None:
+            self.read, self.label = lambda: gpu.used_bytes() or 0, "GPU memory in use on the whole device (NVML)"
 
 
 class Sampler:
     """A thread that reads a meter every 0.1 s between `start` and `stop`.
 
     `latest` is the newest reading; `take` hands out the samples since the last take as (seconds since
-    `start`, bytes).
+    `start`, bytes). Beside it a `Watch` looks for what may spoil the run.
     """
 
     def __init__(self, meter: MemoryMeter) -> None:
@@ -79,12 +64,14 @@ class Sampler:
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
+        self._watch = Watch([CpuProbe(), *([GpuProbe(meter.gpu)] if meter.gpu is not None else [])])
         self._thread = threading.Thread(target=self._work, name="telemetry", daemon=True)
 
     def start(self) -> None:
         """Begin; time 0 is now."""
         self._begin_s = time.perf_counter()
         self._read()
+        self._watch.start(self._begin_s)
         self._thread.start()
 
     def stop(self) -> None:
@@ -92,10 +79,31 @@ class Sampler:
         self._stop.set()
         self._thread.join()
         self._read()
+        self._watch.stop()
 
     def take(self) -> list[tuple[float, int]]:
         """Samples that were not taken yet."""
         return [self._samples.popleft() for _ in range(len(self._samples))]
+
+    def take_marks(self) -> list[Mark]:
+        """What may have spoiled the run and is over; the token of each is to be found from its time."""
+        return self._watch.take()
+
+    def figures(self) -> dict[str, float]:
+        """Figures of the run that ended, for `Finished.extra`; what is not known is left out.
+
+        process_now_bytes, process_peak_bytes  as the meter's label says
+        allocator_*_bytes                      of torch's allocator: tensors now, tensors and reserved at the peak
+        and those of `GpuProbe` and `CpuProbe`
+        """
+        found = {"process_now_bytes": float(self.latest), "process_peak_bytes": float(self.peak)}
+        if self._meter.device == "cuda":
+            import torch
+
+            found["allocator_now_bytes"] = float(torch.cuda.memory_allocated())
+            found["allocator_peak_bytes"] = float(torch.cuda.max_memory_allocated())
+            found["allocator_reserved_bytes"] = float(torch.cuda.max_memory_reserved())
+        return found | self._watch.figures()
 
     def _work(self) -> None:
         while not self._stop.wait(SAMPLE_EVERY_S):

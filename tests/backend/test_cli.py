@@ -76,8 +76,8 @@ BAD = [
     (["--model", "random:nothing"], "Unknown architecture for random weights 'nothing'"),
     (["--model", "random:org/name"], "Unknown architecture for random weights 'org/name'"),
     (["--model", "https://huggingface.co/gpt2"], "Unknown model"),
-    (["--model", "bert-base-uncased"], "is an encoder"),
-    (["--model", "random:bert-base-uncased"], "is an encoder"),
+    (["--model", "random:bert-base-uncased", "--arm", "cache=static"], "is an encoder"),
+    (["--model", "random:bert-base-uncased", "--prompt-tokens", "513"], "has 512 positions"),
     (["--arm", "atention=eager"], "Unknown axis 'atention'. Did you mean 'attention'?"),
     (["--arm", "attention=spda"], "Unknown attention choice 'spda'. Did you mean 'sdpa'?"),
     (["--arm", "unwindow"], "Unknown preset 'unwindow'. Did you mean 'unwindowed'?"),
@@ -170,11 +170,30 @@ def test_a_wrong_command_is_one_sentence(capsys: pytest.CaptureFixture[str], arg
     assert "--help" in sentence(main(arguments), *capsys.readouterr())
 
 
-@pytest.mark.parametrize("command", ["models", "doctor", "check"])
+@pytest.mark.parametrize("command", ["models", "doctor", "check", "fit"])
 def test_every_command_finds_out_first_that_its_document_cannot_be_written(
     room: Path, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     assert "missing/out.json" in sentence(main([command, "--json", "missing/out.json"]), *capsys.readouterr())
+
+
+BAD_FIT = [
+    (["--gpu", "H100"], "Did you mean H100-SXM or H100-PCIe?"),
+    (["--gpu", "MI300X"], "There is no GPU 'MI300X' in the catalogue."),
+    (["--vram", "16g"], "24GiB (2^30) or 24GB (10^9)"),
+    (["--vram", "24GiB", "--gpu", "T4"], "not allowed with argument"),
+    (["--context", "9000"], "Pocket, 5M has 4,096 positions"),
+    (["--context", "0"], "give at least 1"),
+    (["--batch", "0"], "from 1 to 1,024"),
+    (["--model", "pocke"], "Did you mean 'pocket'?"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), BAD_FIT)
+def test_a_fit_that_cannot_be_worked_out_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert says in sentence(main(["fit", *arguments]), *capsys.readouterr())
 
 
 def test_bad_input_as_a_process() -> None:
@@ -541,3 +560,51 @@ def test_ctrl_c_writes_what_was_measured_and_leaves_no_worker(
     )
     assert arm["kv_bytes"] == arm["kv_bytes_predicted"]
     wait_for(lambda: gone(pid), 5)
+
+
+# --- looking ahead ---------------------------------------------------------------------------------
+
+
+def test_fit_is_a_table_and_a_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "--model", "Llama-3-8B", "--gpu", "rtx 4090", "--context", "4096", "--batch", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and out.startswith("Llama 3 8B on RTX-4090 (24.0 GiB; 1,008 GB/s") and "Fits: quantization=" in out
+    assert main(["fit", "--model", "Llama-3-8B", "--vram", "24GB", "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["gpu"]["memory_bytes"] == 24 * 10**9 and document["context"] == 8192
+    assert {row["quantization"] for row in document["rows"]} >= {"none", "bnb-nf4"}
+    assert all(row["floor_s"] is None for row in document["rows"])
+
+
+def test_fit_needs_nothing_but_a_config(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = room / "only"
+    bare.mkdir()
+    shutil.copy(POCKET / "config.json", bare)
+    assert main(["fit", "--model", "only", "--gpu", "T4", "--json", "fit.json"]) == 0
+    assert json.loads((room / "fit.json").read_text())["rows"][0]["fits"] is True
+    assert "only on T4" in capsys.readouterr().out
+
+
+def test_the_doctor_shows_a_kept_bandwidth_and_says_when_it_cannot_measure_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from backend import bandwidth, doctor
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(hardware, "machine", lambda: CPU)
+    assert main(["doctor", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["bandwidth"] is None
+    found = bandwidth.Bandwidth(4e10, 3e10, bandwidth.device_name(CPU), "sum", 1.0)
+    monkeypatch.setattr(doctor, "measure", lambda machine: found)
+    assert main(["doctor", "--bandwidth"]) == 0
+    assert "40 GB/s" in capsys.readouterr().out
+
+    def fail(machine: hardware.Machine) -> bandwidth.Bandwidth:
+        raise bandwidth.MeasureFailed("no result within 180 s")
+
+    assert main(["doctor", "--json", "-"]) == 0
+    kept = json.loads(capsys.readouterr().out)["bandwidth"]
+    assert (kept["read_bytes_per_s"], kept["copy_bytes_per_s"], kept["method"]) == (4e10, 3e10, "sum")
+    monkeypatch.setattr(doctor, "measure", fail)
+    assert main(["doctor", "--bandwidth"]) == 3
+    assert "n/a: it could not be measured: no result within 180 s." in capsys.readouterr().out

@@ -18,7 +18,7 @@ from tests.helpers import gone, request, wait_for
 SHOWN_S = 1.0
 READY_S = 10.0
 Long = Callable[[str], Request]
-WORDS = {"start": "start", "load": "load", "warmup": "warm up", "run": "run"}
+WORDS = {"start": "start", "load": "load", "compile": "compile", "warmup": "warm up", "run": "run"}
 
 
 def slow(phase: str) -> Any:
@@ -77,7 +77,8 @@ def long(bench: Bench, shapes: Iterator[int]) -> Callable[[str], Request]:
         if phase in ("start", "load"):
             for slot in list(bench.slots):
                 bench.drop_worker(slot)
-        return request({}, max_new_tokens=3000, prompt_tokens=next(shapes))
+        arm = {"cache": "static", "compile": "default"} if phase == "compile" else {}
+        return request(arm, max_new_tokens=3000, prompt_tokens=next(shapes))
 
     return make
 
@@ -134,7 +135,7 @@ def test_the_death_of_another_runs_worker_is_no_concern_of_this_run(bench: Bench
     assert run.status == "done" and "B" not in bench.slots
 
 
-@pytest.mark.parametrize("phase", ["start", slow("load"), slow("warmup"), "run"])
+@pytest.mark.parametrize("phase", ["start", slow("load"), slow("compile"), slow("warmup"), "run"])
 def test_a_worker_that_hangs_is_ended_at_its_deadline(
     bench: Bench, trap: Trap, long: Long, phase: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -158,7 +159,13 @@ def test_a_run_that_moves_outlives_its_deadline(bench: Bench, trap: Trap, monkey
     assert run.status == "done", run.message
 
 
-@pytest.mark.parametrize(("phase", "kept"), [("start", False), ("load", False), ("warmup", True), ("run", True)])
+@pytest.mark.parametrize(
+    ("phase", "kept"),
+    [
+        ("start", False), ("load", False), ("warmup", True), ("run", True),
+        pytest.param("compile", False, marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
 def test_cancel_works_in_every_phase_and_keeps_a_worker_that_listens(
     bench: Bench, trap: Trap, long: Long, phase: str, kept: bool
 ) -> None:

@@ -158,8 +158,9 @@ def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_p
 
 def test_two_models_that_do_not_fit_together_take_turns(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for one and a half arms: each load finds the other arm's process gone."""
-    finish(bench, {}, {})
-    one = bench.check(request({}))["A"].memory.total
+    finish(bench, {})
+    bench.drop_worker("B")  # of an earlier test: two workers can hold more than was foretold of two arms
+    one = max(bench.check(request({}))["A"].memory.total, bench.slots["A"].held_bytes)
     room = one * 3 // 2
 
     def small() -> Machine:

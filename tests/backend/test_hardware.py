@@ -1,8 +1,10 @@
 """The machine as NVML, psutil and the control group tell it; what cannot be told is said, never 0."""
 
 import contextlib
+import importlib.metadata
 import io
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -19,8 +21,10 @@ class Memory(NamedTuple):
 class FakeNvml:
     """Two GPUs, or what it is told to fail with."""
 
-    def __init__(self, count: int = 2, as_bytes: bool = False, error: Exception | None = None) -> None:
-        self.count, self.as_bytes, self.error = count, as_bytes, error
+    def __init__(
+        self, count: int = 2, as_bytes: bool = False, error: Exception | None = None, cuda: int | None = 13_000
+    ) -> None:
+        self.count, self.as_bytes, self.error, self.cuda = count, as_bytes, error, cuda
 
     def nvmlDeviceGetCount(self) -> int:
         if self.error is not None:
@@ -43,19 +47,27 @@ class FakeNvml:
     def nvmlSystemGetDriverVersion(self) -> str:
         return "575.1"
 
+    def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
+        if self.cuda is None:
+            raise RuntimeError("Not Supported")
+        return self.cuda
+
 
 @pytest.fixture
 def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Callable[..., hardware.Machine]:
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv("TOKENDYNO_DEVICE", raising=False)
 
-    def look(torch: str = "2.13.0+cu130", **more: Any) -> hardware.Machine:
+    def look(
+        torch: str = "2.13.0+cu130", built_for: tuple[int, int] | None = (13, 0), **more: Any
+    ) -> hardware.Machine:
         @contextlib.contextmanager
         def nvml() -> Iterator[object]:
             yield FakeNvml(**more)
 
         monkeypatch.setattr(hardware, "nvml", nvml)
         monkeypatch.setattr(hardware, "_version", lambda name: torch)
+        monkeypatch.setattr(hardware, "torch_cuda", lambda: built_for)
         return hardware.machine()
 
     return look
@@ -159,3 +171,53 @@ def test_versions_name_what_is_installed_and_leave_out_what_is_not() -> None:
     found = hardware.versions()
     assert {"python", "torch", "transformers"} <= set(found)
     assert all(found.values())
+
+
+def test_a_driver_older_than_torch_is_said_in_a_sentence_and_the_cpu_is_used(
+    with_nvml: Callable[..., hardware.Machine],
+) -> None:
+    machine = with_nvml(cuda=12_020, built_for=(13, 0))
+    assert (machine.device, machine.gpus, machine.driver) == ("cpu", (), "575.1")
+    said = machine.gpu_problem
+    assert "knows CUDA 12.2" in said and "built for CUDA 13.0" in said and "Update the driver" in said
+    assert "the CPU is used" in said
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cuda": 12_020, "built_for": (12, 8)},  # minor versions go together
+        {"cuda": 13_000, "built_for": (12, 8)},
+        {"cuda": None, "built_for": (13, 0)},  # not said: torch finds out
+        {"cuda": 12_020, "built_for": None},
+    ],
+)
+def test_a_driver_that_may_do_is_left_alone(with_nvml: Callable[..., hardware.Machine], more: dict[str, Any]) -> None:
+    assert with_nvml(**more).device == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("cuda: Optional[str] = '13.0'\n", (13, 0)), ("cuda = '12.8'\n", (12, 8)), ("cuda: Optional[str] = None\n", None),
+     ("", None)],
+)  # fmt: skip
+def test_what_torch_was_built_for_is_read_from_its_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, found: tuple[int, int] | None
+) -> None:
+    file = tmp_path / "version.py"
+    file.write_text(f"__all__ = ['cuda']\n__version__ = '2.13.0'\n{text}hip: Optional[str] = None\n")
+
+    class Installed:
+        def locate_file(self, name: str) -> Path:
+            assert name == "torch/version.py"
+            return file
+
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
+    assert hardware.torch_cuda() == found
+
+
+def test_what_the_installed_torch_says_is_what_is_read() -> None:
+    import torch
+
+    said = torch.version.cuda
+    assert hardware.torch_cuda() == (None if said is None else tuple(int(n) for n in said.split(".")[:2]))

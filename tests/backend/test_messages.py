@@ -6,6 +6,8 @@ import pytest
 from backend.messages import (
     Cancel,
     Command,
+    Compiled,
+    CompiledGraph,
     Event,
     Evidence,
     Failed,
@@ -14,6 +16,7 @@ from backend.messages import (
     Generate,
     Load,
     Loaded,
+    Mark,
     Progress,
     Ready,
     Samples,
@@ -40,7 +43,19 @@ EVENTS: list[Event] = [
     Started(3, 2, 8, ["a note"]),
     Tokens(0, [0.1], [0.1], [1], [2], [3], [4], "</script>\n\u2028"),
     Samples([0.1], [7]),
-    Finished("eos", "text", 0.1, 0.2, 5, "RSS", "clock", [Finding("cache", "static", "proof")], {"x": 1.0}),
+    Mark("recompile", 7, 1.5, 2.9, "compiled again, because this failed: x < 3"),
+    Finished(
+        "eos",
+        "text",
+        0.1,
+        0.2,
+        5,
+        "RSS",
+        "clock",
+        [Finding("cache", "static", "proof")],
+        {"x": 1.0},
+        Compiled(9.5, [CompiledGraph(8.0), CompiledGraph(1.0, "x < 3")], {"a break": 1}, {"cpu": 2}, 0, 1, 1),
+    ),
     Failed("run", "it broke", "mend it", "Traceback", True, False),
 ]
 
@@ -85,15 +100,18 @@ def test_what_is_torn_or_foreign_is_refused(line: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("requested", "planned", "effective", "status"),
+    ("requested", "planned", "effective", "fell_back", "status"),
     [
-        ("static", "static", "static", "proved"),
-        ("auto", "sdpa", "sdpa", "proved"),
-        ("sdpa", "eager", "eager", "fallback"),
-        ("sdpa", "sdpa", "eager", "failed"),
-        ("sdpa", "eager", "sdpa", "failed"),
-        ("auto", "sdpa", "unknown", "failed"),
+        ("static", "static", "static", False, "proved"),
+        ("auto", "sdpa", "sdpa", False, "proved"),
+        ("sdpa", "eager", "eager", True, "fallback"),
+        ("sdpa", "sdpa", "eager", False, "failed"),
+        ("sdpa", "eager", "sdpa", True, "failed"),
+        ("auto", "sdpa", "unknown", False, "failed"),
     ],
 )
-def test_a_row_of_the_ledger_is_green_amber_or_red(requested: str, planned: str, effective: str, status: str) -> None:
-    assert Evidence("attention", requested, planned, effective, "seen").status == status
+def test_a_row_of_the_ledger_is_green_amber_or_red(
+    requested: str, planned: str, effective: str, fell_back: bool, status: str
+) -> None:
+    row = Evidence("attention", requested, planned, effective, "seen", "why" if fell_back else "", fell_back)
+    assert row.status == status

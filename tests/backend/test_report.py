@@ -4,12 +4,24 @@ import json
 from typing import Any
 
 from backend.config import Workload
-from backend.messages import Finding, Finished, Loaded, Progress, Samples, Started, Tokens
+from backend.messages import (
+    Compiled,
+    CompiledGraph,
+    Finding,
+    Finished,
+    Loaded,
+    Mark,
+    Progress,
+    Samples,
+    Started,
+    Tokens,
+)
 from backend.records import ArmEvent, ArmPlanned, ArmRequest, Created, Ended, Foretold, KvPoint, Request, Verdict
 from backend.report import document, predicted_series, table
 from backend.rules import check
 from backend.runs import Run
 from tests.facts import CPU, H200, facts
+from tests.ui.runs import encoder, ended, passes
 
 CHOICES = {"dtype": "auto", "attention": "sdpa", "cache": "dynamic", "compile": "off"}
 PLANNED = {**CHOICES, "dtype": "bfloat16", "attention": "eager"}
@@ -128,3 +140,74 @@ def test_predictions_have_one_entry_for_each_token_that_was_made() -> None:
     assert [len(series["A"][kind]) for kind in ("sliding", "full")] == [3, 3]
     assert len(set(series["A"]["full"])) == 1, "a static cache does not grow"
     assert series["B"] == {"sliding": [], "full": []}
+
+
+def test_marks_and_what_was_compiled_are_told() -> None:
+    run = begun("A")
+    graphs = [CompiledGraph(8.0), CompiledGraph(2.0, "x <= 127")]
+    marks = [Mark("window", 1, 0.2, 0.0, "window filled"), *(Mark("gc", 2, 0.3, 0.004, "collected") for _ in range(6))]
+    for event in (
+        Started(4, 1, 3, []),
+        Tokens(0, [0.1, 0.2, 0.3], [0.1] * 3, [0] * 3, [0] * 3, [0] * 3, [1, 2, 3], "cat"),
+        *marks,
+        Finished("length", "cat", 0.1, 0.35, 9, "RSS", "a clock", [], {},
+                 Compiled(4.0, graphs, {"a break": 2}, {"cpu device": 1}, 0, 2, 0, 500, 0, 31.0)),
+    ):  # fmt: skip
+        run.append(ArmEvent("A", 0, 2.0, event))
+    (arm,) = whole(run)["arms"]
+    assert arm["marks"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}
+    assert len(arm["marks"]) == 7
+    found = arm["compile"]
+    assert (found["cold_s"], found["graphs"], found["graph_s"]) == (4.0, 2, [8.0, 2.0])
+    assert found["recompiles"] == [{"guard": "x <= 127", "seconds": 2.0}]
+    assert (found["graph_breaks"], found["cudagraph_skips"]) == ({"a break": 2}, {"cpu device": 1})
+    assert (found["cache_hits"], found["cold_before_s"], found["saved_s"]) == (2, 31.0, 27.0)
+    shown = table(run)
+    assert "Arm A, token 1: window filled\n" in shown and "Arm A, token 2: collected (4.00 ms)" in shown
+    assert "Arm A: 2 more marks" in shown
+
+
+def test_an_arm_that_compiled_nothing_has_no_such_part() -> None:
+    run = begun("A")
+    fill(run, "A")
+    (arm,) = whole(run)["arms"]
+    assert (arm["marks"], arm["compile"]) == ([], None)
+
+
+def test_repeats_spoilers_and_the_comparison_are_in_both() -> None:
+    run = begun()
+    for name in "AB":
+        fill(run, name)
+        run.append(ArmEvent(name, 0, 2.0, Mark("foreign", 1, 0.1, 0.2, "another program used the GPU")))
+        run.append(ArmEvent(name, 1, 3.0, Tokens(0, [0.1, 0.2], [0.1, 0.1], [1] * 2, [1] * 2, [1] * 2, [1] * 2, "x")))
+        run.append(
+            ArmEvent(name, 1, 3.0, Finished("length", "x", 0.1, 0.2, 9, "RSS", "a clock", [], {"energy_j": 4.0}))
+        )
+    run.append(Ended(4.0, "done"))
+    found = whole(run)
+    compared = found["comparison"]
+    assert (found["unit"], compared["verdict"], compared["pairs"]) == ("token", "no_difference", 2)
+    assert found["comparison"]["low"] == found["comparison"]["high"] == 1.0
+    for arm in found["arms"]:
+        assert [len(run["latency_s"]) for run in arm["repeats"]] == [3, 2]
+        assert [run["extra"] for run in arm["repeats"]] == [{}, {"energy_j": 4.0}]
+        assert "another program used the GPU" in arm["spoilers"][0]
+        assert arm["launch_bound"] is None
+    shown = table(run)
+    assert "No difference found: time per token A/B is 1.000" in shown
+    assert "Arm A: May be spoiled: another program used the GPU" in shown
+
+
+def test_an_encoders_run_has_passes_and_no_tokens() -> None:
+    run = Run(encoder())
+    for record in [*passes("A", 20), ended()]:
+        run.append(record)
+    found = whole(run)
+    (arm,) = found["arms"]
+    assert (found["unit"], found["comparison"]) == ("forward", None)
+    assert (arm["ttft_s"], arm["token_ids"], arm["text"]) == (None, [], "")
+    assert len(arm["latency_s"]) == 20
+    assert (arm["summary"]["ttft_s"], arm["summary"]["kv_bytes"]) == (None, None)
+    assert arm["summary"]["latency_mean_s"] == 0.01, "the first pass is one of them"
+    shown = table(run)
+    assert "Forward pass latency, median" in shown and "Text of arm" not in shown and "first token" not in shown

@@ -110,6 +110,44 @@ def test_the_last_byte_counts(spare_bytes: int, runs: bool) -> None:
     assert held.blocked == ()
 
 
+REMEDY = [
+    # (model, free GiB, choices, work, the least change that fits)
+    ("random:Llama-3-8B", 24, {"dtype": "float32"}, {}, {"dtype": "bfloat16"}),
+    ("random:Llama-3-8B", 22, {"attention": "eager"}, {"prompt_tokens": 6000}, {"attention": "sdpa"}),
+    ("random:Llama-3-8B", 12, {}, {}, {"quantization": "bnb-int8"}),
+    ("random:Llama-3-8B", 8, {}, {}, {"quantization": "bnb-nf4"}),
+    ("random:Olmo-3-7B", 24, {"cache": "unwindowed"}, {"max_new_tokens": 24000}, {"cache": "dynamic"}),
+]
+
+
+@pytest.mark.parametrize(("model", "gib", "choices", "work", "fix"), REMEDY)
+def test_what_does_not_fit_names_the_least_change_that_does(
+    model: str, gib: int, choices: dict[str, str], work: dict[str, Any], fix: dict[str, str]
+) -> None:
+    machine = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=gib * GIB),))
+    workload = Workload(**{"prompt": "Once", "max_new_tokens": 32, **work})
+    (verdict,) = of(judge(model, machine, workload, **choices), "model")
+    assert (verdict.level, verdict.fix) == ("blocked", fix)
+    assert all(f"{axis}={choice}" in verdict.reason for axis, choice in fix.items())
+    cured = judge(model, machine, workload, **(choices | fix))
+    assert cured.blocked == () and cured.memory.total <= gib * GIB
+
+
+def test_where_no_change_helps_none_is_offered() -> None:
+    tiny = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=2 * GIB),))
+    (verdict,) = of(judge("random:Llama-3-8B", tiny), "model")
+    assert verdict.fix == {} and "smaller model" in verdict.reason
+
+
+def test_a_remedy_is_never_one_that_is_refused() -> None:
+    bare = replace(
+        H200, gpus=(replace(H200.gpus[0], free_bytes=12 * GIB),),
+        packages=tuple(p for p in H200.packages if p[0] != "bitsandbytes"),
+    )  # fmt: skip
+    (verdict,) = of(judge("random:Llama-3-8B", bare), "model")
+    assert verdict.fix == {"quantization": "torchao-int8"}
+
+
 def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
     full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=1 << 20),))
     assert "GPU memory" in judge("pocket", full).blocked[0].reason
@@ -119,8 +157,7 @@ def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
 @pytest.mark.parametrize(
     ("model", "work", "says"),
     [
-        ("bert-base-uncased", {}, "is an encoder"),
-        ("random:bert-base-uncased", {}, "is an encoder"),
+        ("random:bert-base-uncased", {"prompt_tokens": 513}, "has 512 positions"),
         (
             "random:gpt2",
             {"prompt_tokens": 1000, "max_new_tokens": 25},
@@ -165,3 +202,38 @@ def test_every_verdict_of_every_choice_has_a_sentence_a_source_and_a_fix_that_he
 )
 def test_the_estimated_length_of_a_prompt(work: dict[str, Any], tokens: int) -> None:
     assert prompt_tokens(Workload(**work)) == tokens
+
+
+# --- encoders -------------------------------------------------------------------------------------
+
+BERT = "random:bert-base-uncased"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_an_encoder_runs_and_says_what_is_timed(machine: str) -> None:
+    checked = judge(BERT, MACHINES[machine], replace(SHORT, prompt_tokens=512, max_new_tokens=1000))
+    assert checked.blocked == (), "passes take no positions"
+    (note,) = of(checked, "model")
+    assert note.level == "note" and "1,000 forward passes" in note.reason and "Sampling" not in note.reason
+    assert checked.memory.kv == 0
+    sampled = judge(BERT, CPU, replace(SHORT, temperature=1.0))
+    assert "Sampling and chat do not concern it" in of(sampled, "model")[0].reason
+
+
+def test_what_is_about_decoding_is_refused_on_an_encoder_and_its_fix_settles_it() -> None:
+    concerned = [axis for axis in axes() if axis.decoders_only]
+    assert {"cache"} <= {axis.name for axis in concerned}
+    for axis in concerned:
+        assert not axis.matters(facts(BERT)) and axis.matters(facts("pocket"))
+        for choice in axis.choices:
+            found = [v for v in of(judge(BERT, **{axis.name: choice.name}), axis.name) if "is an encoder" in v.reason]
+            assert bool(found) == (choice.name != axis.default)
+            assert all(v.level == "blocked" and v.fix == {axis.name: axis.default} for v in found)
+            assert not any("is an encoder" in v.reason for v in judge(**{axis.name: choice.name}).verdicts)
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
+def test_an_encoder_needs_no_static_cache_to_be_compiled(mode: str) -> None:
+    checked = judge(BERT, H200, compile=mode)
+    assert checked.blocked == ()
+    assert checked.plan.generate.compile_mode == mode

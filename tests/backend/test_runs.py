@@ -2,13 +2,26 @@
 
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 
 from backend import runs as runs_module
 from backend.config import Workload
-from backend.messages import Finding, Finished, Loaded, Progress, Samples, Started, Tokens
-from backend.records import ArmEvent, ArmPlanned, ArmRequest, Created, Ended, Foretold, KvPoint, Record, Request
+from backend.messages import Finding, Finished, Loaded, Mark, Progress, Samples, Started, Tokens
+from backend.records import (
+    ArmEvent,
+    ArmPlanned,
+    ArmRequest,
+    Created,
+    Ended,
+    FloorPoint,
+    Foretold,
+    KvPoint,
+    Record,
+    Request,
+    decode_record,
+)
 from backend.runs import Run, RunLog, kv_at
 from backend.store import Store
 
@@ -187,6 +200,59 @@ def test_repeats_add_to_the_statistics_and_leave_the_series_alone() -> None:
     assert twice.tokens == 3
 
 
+def repeat(run: Run, arm: str, number: int, step_s: float, reason: str = "length") -> None:
+    times = [1.0, 1.0 + step_s, 1.0 + 2 * step_s]
+    run.append(
+        ArmEvent(arm, number, 1.0, Tokens(0, times, [1.0, step_s, step_s], [1] * 3, [1] * 3, [1] * 3, [1] * 3, "x"))
+    )
+    run.append(ArmEvent(arm, number, 1.1, finished("x", reason)))
+
+
+def test_arms_are_compared_over_the_repeats_that_both_have_ended() -> None:
+    run = Run(created(repeats=4))
+    assert run.comparison() is None
+    for number in range(3):
+        repeat(run, "A", number, 0.2 + 0.001 * number)
+        if number < 2:
+            repeat(run, "B", number, 0.1)
+    found = run.comparison()
+    assert found is not None and (found.pairs, found.verdict) == (2, "b_faster")
+    assert found.ratio == pytest.approx(2.005, abs=1e-3)
+    repeat(run, "B", 2, 0.1, "cancelled")
+    assert run.comparison() == found, "what was stopped is not compared"
+
+
+def test_a_verdict_is_told_at_the_end_and_one_arm_alone_has_none() -> None:
+    run = Run(created(repeats=2))
+    for number in range(2):
+        repeat(run, "A", number, 0.2)
+        repeat(run, "B", number, 0.1)
+
+    def verdict(of: Run) -> str:
+        head = of.delta(0, [[0, 0, 0]] * 2, 0.0).head
+        assert head is not None
+        return head.verdict
+
+    assert verdict(run) == ""
+    run.append(Ended(9.0, "done"))
+    assert verdict(run).startswith("B is 2.000 times as fast as A")
+    alone = Run(created(arms="A"))
+    repeat(alone, "A", 0, 0.2)
+    alone.append(Ended(9.0, "done"))
+    assert (alone.comparison(), verdict(alone)) == (None, "")
+
+
+def test_what_spoils_any_repeat_is_told_and_only_marks_of_the_first_are_drawn() -> None:
+    run = Run(created(arms="AB", repeats=2))
+    for number in range(2):
+        repeat(run, "A", number, 0.2)
+        run.append(ArmEvent("A", number, 2.0, Mark("throttle", 1, 0.1, 0.5, "the GPU lowered its clocks (power cap)")))
+    run.append(ArmEvent("A", 1, 2.0, Mark("gc", 1, 0.1, 0.5, "Python collected garbage")))
+    (told,) = run.spoilers("A")
+    assert "power cap" in told and "1.00 of 2.00 s" in told and "in 2 runs" in told
+    assert len(run.lanes["A"].marks) == 1 and run.spoilers("B") == []
+
+
 @pytest.mark.parametrize(
     ("status", "state"), [("failed", "failed"), ("interrupted", "failed"), ("cancelled", "cancelled")]
 )
@@ -289,3 +355,59 @@ def test_an_unknown_run_is_none_and_cannot_be_appended_to() -> None:
     assert log.get("nothing") is None
     with pytest.raises(KeyError):
         log.append("nothing", Ended(1.0, "done"))
+
+
+# --- foretold -------------------------------------------------------------------------------------
+
+
+def foretold(**more: Any) -> Run:
+    run = Run(created(arms="A"))
+    run.append(Foretold("A", [], [FloorPoint(6, 0.002), FloorPoint(105, 0.004)], "500 GB/s, a test", "1 GB", **more))
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    return run
+
+
+def test_the_floor_is_that_of_the_middle_token_and_an_arm_states_its_share() -> None:
+    run = foretold()
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 100, "x" * 100)))
+    summary = run.summary("A")
+    assert summary.floor_s == pytest.approx(0.002 + (55 - 6) / 99 * 0.002)
+    assert summary.floor_s and summary.latency_median_s
+    assert summary.limit_share == pytest.approx(summary.floor_s / summary.latency_median_s)
+    head = run.delta(0, [[0, 0, 0]], 1.0).head
+    assert head is not None and head.arms[0].floor is not None
+    assert (head.arms[0].floor.x, head.arms[0].floor.s) == ([1, 100], [0.002, 0.004])
+    tile = next(tile for tile in head.arms[0].tiles if tile.key == "share")
+    assert (tile.unit, tile.note) == ("%", "500 GB/s, a test")
+    row = next(row for row in run.details("A") if row.key == "floor")
+    assert (row.unit, row.note) == ("ms", "1 GB at 500 GB/s, a test")
+
+
+def test_without_a_floor_there_is_no_share_and_the_reason_is_said() -> None:
+    run = Run(created(arms="A"))
+    run.append(Foretold("A", [], [], "The bandwidth is not known: measure it."))
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
+    assert run.summary("A").floor_s is None and run.summary("A").limit_share is None
+    head = run.delta(0, [[0, 0, 0]], 1.0).head
+    assert head is not None and head.arms[0].floor is None
+    tile = next(tile for tile in head.arms[0].tiles if tile.key == "share")
+    assert (tile.value, tile.note) == ("n/a", "The bandwidth is not known: measure it.")
+
+
+def test_a_prediction_kept_by_an_older_version_still_opens() -> None:
+    old = b'{"record":"foretold","arm":"A","points":[{"length":5,"sliding":1,"full":2}]}'
+    run = Run(created(arms="A"))
+    run.append(decode_record(old))
+    assert run.lanes["A"].predicted == [KvPoint(5, 1, 2)]
+    assert run.lanes["A"].floor == [] and run.lanes["A"].foreseen == {}
+    assert all(check.predicted is None for check in run.checks("A"))
+
+
+def test_what_was_measured_stands_beside_what_was_foretold() -> None:
+    run = foretold(memory={"weights": 1000, "kv": 10, "tensors": 1100, "total": 2000})
+    run.append(ArmEvent("A", 0, 0.0, Loaded(1000, 1, False)))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
+    found = {check.part: check for check in run.checks("A")}
+    assert (found["weights"].predicted, found["weights"].measured, found["weights"].error_percent) == (1000, 1000, 0.0)
+    assert found["peak"].predicted == 2000

@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from backend.statistics import summarize
-from backend.view import PHASE_TITLES, bytes_text, seconds_text, three, tiles
+from backend.view import PHASE_TITLES, bytes_text, seconds_text, three
 
 
 @pytest.mark.parametrize(
@@ -66,29 +65,6 @@ def test_bytes(size: int, text: str) -> None:
 )
 def test_seconds(seconds: float, text: str) -> None:
     assert " ".join(seconds_text(seconds)) == text
-
-
-def test_an_arm_that_has_measured_nothing_has_every_tile_and_no_zero() -> None:
-    made = tiles(summarize([], [], 1, 0, [], None, None), "RSS", 1, 0)
-    assert {tile.key for tile in made} == {"ttft", "latency_median", "latency_mean", "rate", "memory", "kv"}
-    assert {(tile.value, tile.unit) for tile in made} == {("n/a", "")}
-
-
-def test_tiles_of_a_run_name_spread_batch_repeats_and_prediction() -> None:
-    summary = summarize([0.1, 0.3], [0.01, 0.03], 4, 2, [1 << 30], (1024, 1024), 2048)
-    made = {tile.key: tile for tile in tiles(summary, "RSS", 4, 2)}
-    assert (made["ttft"].value, made["ttft"].unit) == ("200", "ms")
-    assert "2 repeats" in made["ttft"].note
-    assert "± 14.1 ms" in made["latency_mean"].note
-    assert "200 tok/s" in made["rate"].note
-    assert (made["rate"].value, made["rate"].unit) == ("50.0", "tok/s")
-    assert (made["memory"].value, made["memory"].unit, made["memory"].note) == ("1.00", "GiB", "RSS")
-    assert made["kv"].note == "as predicted"
-
-
-def test_a_wrong_prediction_is_said() -> None:
-    made = tiles(summarize([0.1], [], 1, 1, [], (1024, 0), 2048), "RSS", 1, 1)
-    assert "-50.0%" in next(tile.note for tile in made if tile.key == "kv")
 
 
 def test_every_phase_has_a_title() -> None:

@@ -1,8 +1,8 @@
 """Runs that lie in the app's history before it starts: what a visitor of a permalink meets."""
 
-from backend.messages import Event, Failed, Finding, Finished, Loaded, Progress, Started
+from backend.messages import Event, Failed, Finding, Finished, Loaded, Mark, Progress, Started
 from backend.records import ArmEvent, ArmPlanned, ArmRequest, Created, Record, Request, Verdict
-from tests.ui.runs import arm_records, created, ended
+from tests.ui.runs import arm_records, created, encoder, ended, passes
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -39,6 +39,22 @@ def evil() -> list[Record]:
     return [*records, ended("failed", EVIL)]
 
 
+def marks() -> list[Record]:
+    """Of every kind, one in words that are markup."""
+    guard = "compiled again, because this failed: kwargs['past_key_values'].layers[0].cumulative_length_int <= 127"
+    found = [
+        ("A", Mark("window", 21, 0.3, 0.0, "window filled: from here on the sliding layers hold 31 tokens")),
+        ("A", Mark("recompile", 22, 0.3, 2.9, guard)),
+        ("A", Mark("gc", 40, 0.4, 0.131, "Python collected garbage (generation 2)")),
+        ("A", Mark("foreign", 0, 0.1, 0.5, "on the prefill")),
+        ("B", Mark("cache", 12, 0.2, 0.0, "the GPU allocator took more memory from the device, for this token")),
+        ("B", Mark("graph_skip", 30, 0.4, 0.0, EVIL)),
+        ("B", Mark("throttle", 35, 0.4, 0.2, "clocks lowered: power cap")),
+        ("B", Mark("compile", 40, 0.4, 0.2, "a CUDA graph was recorded")),
+    ]
+    return [ArmEvent(arm, 0, 1.0, mark) for arm, mark in found]
+
+
 RUNS: dict[str, list[Record]] = {
     "same": [created("same"), *arm_records("A", 5, "one text"), *arm_records("B", 5, "one text"), ended()],
     "one": [created("one", ["A"]), *arm_records("A", 20), ended()],
@@ -47,5 +63,13 @@ RUNS: dict[str, list[Record]] = {
         ended("failed", "The worker of arm A was killed (SIGKILL). Press Run to try again."),
     ],
     "evil": evil(),
+    "passes": [
+        encoder(arms="AB", repeats=2),
+        *(r for n in range(2) for arm, pass_s in (("A", 0.02), ("B", 0.01)) for r in passes(arm, 20, n, pass_s)),
+        ended(),
+    ],
+    "marked": [
+        created("marked"), *arm_records("A", 64), *arm_records("B", 50), *marks(), ended(),
+    ],
     "two": [created("two"), *arm_records("A", 64), *arm_records("B", 50), ended()],
 }  # fmt: skip

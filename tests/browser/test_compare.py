@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.optimizations import axes
 from tests.browser.driver import LIVE, Driver
 from tests.browser.stored import RUNS
 
@@ -19,9 +20,9 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-b", "Unwindowed cache")
     user.type("max-new-tokens", "200")
-    user.page.get_by_role("button", name="More").click()
+    user.page.get_by_role("button", name="More:").click()
     user.page.locator("#ignore-eos input").check()
-    user.page.get_by_role("button", name="More").click()
+    user.page.get_by_role("button", name="More:").click()
     run_id = user.run()
     assert f"run={run_id}" in user.page.url
     assert user.page.locator("#run").is_disabled() and user.page.locator("#stop").is_enabled()
@@ -42,7 +43,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
 
     ledger = user.text(".td-ledger")
-    assert ledger.count("proved") == 8 and "DynamicSlidingWindowLayer" in ledger
+    assert ledger.count("proved") == 2 * len(axes()) and "DynamicSlidingWindowLayer" in ledger
     tiles = user.text(".td-tiles")
     assert re.search(r"Decode speed\s+A\s+[\d.,]+\s*tok/s\s+B\s+[\d.,]+\s*tok/s", tiles), tiles
     assert "as predicted" in tiles
@@ -166,7 +167,6 @@ def test_a_fallback_is_said_in_words_with_its_reason(open_page: Open) -> None:
         ("max-new-tokens", "999999", "max_new_tokens is 999999"),
         ("model", "poket", "Did you mean 'pocket'"),
         ("model", "/no/such/folder", "/no/such/folder"),
-        ("model", "bert-base-uncased", "encoder"),
     ],
 )
 def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, control: str, typed: str, words: str) -> None:
@@ -257,3 +257,47 @@ def test_a_cut_line_is_said_and_nothing_is_lost(open_page: Open) -> None:
     assert user.text(".td-trouble") == ""
     first, *_ = user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t)")
     assert first == sorted(set(first)) and len(first) > 10
+
+
+def test_measure_asks_for_as_many_runs_as_an_interval_needs(open_page: Open) -> None:
+    user = open_page()
+    before = user.shown()
+    user.page.click("#measure")
+    user.wait(f"{LIVE}.querySelector('.td-permalink').textContent !== {('?run=' + before)!r} && {LIVE}.dataset.status")
+    run_id = user.shown()
+    assert user.page.locator("#run").is_disabled() and user.page.locator("#measure").is_disabled()
+    user.page.click("#stop")
+    user.wait_over(run_id)
+    assert user.page.locator("#measure").is_enabled()
+    again = open_page(f"?run={run_id}")
+    again.page.get_by_role("button", name="More: batch").click()
+    assert again.value("repeats") == "5"
+
+
+def test_what_stands_behind_the_figures_is_folded_until_somebody_asks(open_page: Open) -> None:
+    user = open_page("?run=two")
+    user.wait_over("two")
+    assert user.text(".td-verdict-text").startswith("One run of each: time per token A/B is 1.000")
+    assert user.page.locator(".td-details[open]").count() == 0
+    user.page.click(".td-details summary")
+    rows = user.page.locator(".td-rows tbody tr")
+    found = {rows.nth(i).get_attribute("data-key"): rows.nth(i).inner_text() for i in range(rows.count())}
+    assert "needs 2 runs (Measure)" in found["interval"]
+    assert "needs 662 steps" in found["p99"] and "n/a" in found["energy"]
+    user.shot("figures-1366", full=True)
+
+
+def test_an_encoder_speaks_of_passes(open_page: Open) -> None:
+    user = open_page("?run=passes")
+    user.wait_over("passes")
+    assert user.text(".td-verdict-text").startswith("B is 2.000 times as fast as A, by time per forward pass")
+    assert "A and B may be spoiled" in user.text(".td-spoiled")
+    assert "other programs took part" in user.text(".td-remarks .fallback")
+    assert "20 of 20 passes" in user.text(".td-ways")
+    assert "no text" in user.text(".td-texts")
+    titles = " ".join(user.layout(f"annotations[{i}].text") for i in range(4))
+    assert "Forward pass latency" in titles and "An encoder keeps no KV cache." in titles
+    assert user.line("latency", "A")["x"][0] == 0
+    labels = user.page.locator(".td-tile h3").all_inner_texts()
+    assert not any("first token" in label or "KV" in label for label in labels)
+    user.shot("encoder-1366", full=True)

@@ -68,3 +68,25 @@ def test_every_control_has_a_label_and_status_is_announced(open_page: Open) -> N
     assert user.page.evaluate(f"{LIVE}.querySelectorAll('th[scope]').length") == 0  # no arm ended: no ledger
     user.page.keyboard.press("Tab")
     assert user.page.evaluate("document.activeElement.tagName") in ("INPUT", "BUTTON", "A", "TEXTAREA")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_marks_are_shapes_in_neutral_ink_at_their_tokens_and_words_below(open_page: Open, theme: str) -> None:
+    user = open_page(f"?run=marked&__theme={theme}", 1440, 900)
+    user.wait_over("marked")
+    drawn = "document.querySelector('.td-plot').data.filter(t => t.meta && t.meta.marks)"
+    user.wait(f"{drawn}.length === 2")
+    user.page.wait_for_timeout(300)
+    a, b = user.page.evaluate(f"{drawn}.map(t => ({{arm: t.meta.marks, x: [...t.x], y: [...t.y], text: [...t.text],"
+                              " shapes: [...t.marker.symbol], ink: t.marker.color}))")  # fmt: skip
+    assert (a["arm"], a["x"], b["arm"], b["x"]) == ("A", [21, 22, 40], "B", [12, 30, 35, 40])
+    assert set(a["y"] + b["y"]) == {10.0}, "on the line"
+    assert not any(shape.endswith("-open") for shape in a["shapes"]) and all(s.endswith("-open") for s in b["shapes"])
+    assert a["ink"] == user.layout("font.color"), "neutral, in either theme"
+    assert "cumulative_length_int" in a["text"][1] and "<script" not in b["text"][1]
+    said = user.text(".td-marks")
+    assert "token 21: window filled" in said and "and 1 more" in said
+    assert user.page.locator(".td-marks script, .td-marks img").count() == 0
+    user.page.locator(".td-plot .nsewdrag").first.hover(position={"x": 150, "y": 80})
+    user.page.wait_for_timeout(500)
+    user.shot(f"marks-{theme}", full=True)

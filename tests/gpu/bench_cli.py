@@ -31,13 +31,14 @@ def tell(document: dict[str, Any]) -> None:
         s, extra = arm["summary"], arm["extra"]
         asked = ",".join(f"{axis}={choice}" for axis, choice in arm["effective"].items())
         figures = [
-            f"ttft {1e3 * s['ttft_s']:.1f} ms",
+            f"ttft {1e3 * s['ttft_s']:.1f} ms" if s["ttft_s"] else "forward passes",
             f"median {1e3 * s['latency_median_s']:.2f} ms",
-            f"{s['tokens_per_s']:.1f} tok/s",
+            f"{s['tokens_per_s']:.1f} {document['unit']}s/s",
+            f"GPU at work {100 * (s['gpu_busy_share'] or 0):.0f}%",
             f"peak {s['peak_memory_bytes'] / mib:.0f} MiB ({arm['memory_label']})",
             f"allocator peak {extra.get('allocator_peak_bytes', 0) / mib:.0f} MiB",
             f"predicted {arm['memory_predicted_bytes']['total'] / mib:.0f} MiB",
-            f"kv {s['kv_bytes'] / mib:.1f} MiB",
+            f"kv {(s['kv_bytes'] or 0) / mib:.1f} MiB",
             *(f"{name} {seconds:.1f} s" for name, seconds in arm["phases_s"].items()),
         ]
         print(f"{document['model']} {arm['name']} {asked}: {', '.join(figures)}")

@@ -3,14 +3,17 @@
 import time
 from collections.abc import Sequence
 
+import msgspec
+
 from backend.config import Workload
-from backend.messages import Event, Finding, Finished, Progress, Samples, Started, Tokens
+from backend.messages import Event, Finding, Finished, Mark, Progress, Samples, Started, Tokens
 from backend.records import (
     ArmEvent,
     ArmPlanned,
     ArmRequest,
     Created,
     Ended,
+    FloorPoint,
     Foretold,
     KvPoint,
     Record,
@@ -24,6 +27,14 @@ PROMPT, WINDOW, TOKEN_BYTES = 10, 32, 512
 def kv(arm: str, length: int) -> int:
     """Bytes of the sliding layers: arm A knows its window, arm B does not."""
     return TOKEN_BYTES * (min(length, WINDOW - 1) if arm == "A" else length)
+
+
+FORESEEN = {"weights": 2**27, "kv": 2**16, "workspace": 2**20, "runtime": 2**28, "tensors": 2**28, "total": 2**29}
+
+
+def floor(arm: str, last: int) -> list[FloorPoint]:
+    """Rises from 4 ms with the cache, in arm A until its window is full."""
+    return [FloorPoint(n, 0.004 + 1e-7 * kv(arm, n)) for n in (PROMPT + 1, WINDOW - 1, last)]
 
 
 def created(run_id: str = "run1", arms: Sequence[str] = ("A", "B"), owner: str = "") -> Created:
@@ -53,9 +64,34 @@ def arm_records(arm: str, tokens: int, text: str = "", done: bool = True) -> lis
     if done:
         finding = Finding("cache", "dynamic" if arm == "A" else "unwindowed", "looked at the layers")
         events.append(Finished("length", text or "word " * tokens, 0.1, 1.0, 2**29, "RSS", "clock", [finding], {}))
-    return [Foretold(arm, corners), *(ArmEvent(arm, 0, 0.1 * i, event) for i, event in enumerate(events))]
+    foretold = Foretold(arm, corners, floor(arm, last), "250 GB/s, a test", "1 GB to read", FORESEEN)
+    return [foretold, *(ArmEvent(arm, 0, 0.1 * i, event) for i, event in enumerate(events))]
 
 
 def ended(status: Status = "done", message: str = "") -> Ended:
     """The last record."""
     return Ended(2.0, status, message)
+
+
+# --- an encoder's run -----------------------------------------------------------------------------
+
+
+def encoder(run_id: str = "passes", arms: Sequence[str] = ("A",), repeats: int = 1) -> Created:
+    """The first record of a run in which forward passes are timed."""
+    plain = created(run_id, arms)
+    work = Workload(prompt="Once upon a time", max_new_tokens=20, repeats=repeats)
+    request = Request("random:bert-base-uncased", plain.request.arms, work)
+    return msgspec.structs.replace(plain, request=request, model_label="BERT", unit="forward")
+
+
+def passes(arm: str, count: int, repeat: int = 0, pass_s: float = 0.01) -> list[Record]:
+    """One repeat of an arm: passes of equal length, and something that may have spoiled them."""
+    zeros = [0] * count
+    events: list[Event] = [
+        Started(PROMPT, 1, 20, []),
+        Progress("run", "begin", 0.0),
+        Tokens(0, [pass_s * (i + 1) for i in range(count)], [pass_s] * count, zeros, zeros, [2**29] * count, zeros, ""),
+        Mark("foreign", 3, 0.02, 0.1, "other programs took part of the 2 busy CPU cores"),
+        Finished("length", "", 0.0, pass_s * count, 2**29, "RSS", "clock", [Finding("cache", "dynamic", "none")], {}),
+    ]
+    return [ArmEvent(arm, repeat, 0.1 * i, event) for i, event in enumerate(events)]

@@ -5,13 +5,15 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
+from backend.figures import MEASURE_REPEATS
 from backend.optimizations import axes
 from backend.presets import arm_presets
 from ui import form
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
-    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False,
+    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False,
+    "reasoning_effort": "",
 }  # fmt: skip
 DEFAULTS = [axis.default for axis in axes()]
 
@@ -73,3 +75,12 @@ def test_presets_and_choices_are_each_others_inverse() -> None:
     assert form.matching_preset({"cache": "static", "dtype": "float16"}) == form.CUSTOM
     with pytest.raises(InputError, match="no preset"):
         form.preset_choices("nosuch")
+
+
+@pytest.mark.parametrize(("written", "run"), [(1, MEASURE_REPEATS), (3, MEASURE_REPEATS), (12, 12)])
+def test_measure_repeats_often_enough_and_keeps_a_larger_number(written: int, run: int) -> None:
+    asked = form.read_request(values(repeats=written))
+    measured = form.repeated(asked)
+    assert measured.workload.repeats == run
+    assert (measured.model, measured.arms) == (asked.model, asked.arms)
+    assert asked.workload.repeats == written

@@ -1,6 +1,9 @@
 """What every axis of the registry promises, and that a new one is one new file."""
 
+import ast
 import itertools
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,18 +11,25 @@ from typing import get_args
 
 import pytest
 
-from backend import optimizations
+from backend import export, optimizations
 from backend.arms import make_config, parse_arm
 from backend.cli import main
 from backend.config import Workload
 from backend.doctor import doctor_report
 from backend.errors import InputError
+from backend.hardware import Machine
+from backend.models import ModelFacts
 from backend.optimizations import Choice, Optimization, Subject, axes, axis_names
 from backend.plan import LoadPlan, Plan
 from backend.records import Level
-from backend.rules import check
-from tests.facts import CPU, MACHINES, NAMES, facts
+from backend.rules import Checked, check
+from backend.script import Script
+from tests.facts import CPU, MACHINES, NAMES, facts, settled
 
+NAMES_OF_AXES = (
+    "loading", "dtype", "quantization", "attention", "kernels", "experts", "projections", "cache", "compile",
+    "cuda_graphs", "loop", "shapes", "compile_cache", "speculation",
+)  # fmt: skip
 AXES = axes()
 CHOICES = [(axis, choice) for axis in AXES for choice in axis.choices]
 each_axis = pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)
@@ -41,7 +51,7 @@ def edited(axis: Optimization, choice: str, subject: Subject, plan: Plan | None 
 
 
 def test_the_axes_of_this_version() -> None:
-    assert axis_names() == ("dtype", "attention", "cache", "compile")
+    assert axis_names() == NAMES_OF_AXES
 
 
 @each_axis
@@ -58,8 +68,10 @@ def test_no_two_axes_stand_in_one_place() -> None:
 
 
 @each_axis
-def test_its_default_is_a_choice_without_rules(axis: Optimization) -> None:
-    assert axis.choice(axis.default).rules == ()
+def test_its_default_is_a_choice_without_a_remark(axis: Optimization) -> None:
+    """A default may have rules for what a checkpoint brings along (MXFP4), never for a plain model."""
+    for subject in subjects():
+        assert axis.verdicts(axis.default, subject) == []
     names = [choice.name for choice in axis.choices]
     assert len(set(names)) == len(names) > 1
     with pytest.raises(KeyError):
@@ -119,7 +131,7 @@ def test_its_rules_say_why_by_what_source_and_point_at_real_choices(axis: Optimi
     by_name = {known.name: known for known in AXES}
     for rule in choice.rules:
         assert rule.level in get_args(Level)
-        assert rule.reason[:1].isupper() or rule.reason[:1].islower()
+        assert rule.reason[0].isalnum()
         assert rule.reason.endswith(".")
         assert rule.source
         assert (rule.level == "fallback") == bool(rule.becomes)
@@ -134,6 +146,73 @@ def test_its_rules_can_be_asked_of_every_model_on_every_machine(axis: Optimizati
     for subject in subjects(**{axis.name: choice.name}):
         for verdict in axis.verdicts(choice.name, subject):
             assert verdict.axis == axis.name
+
+
+# --- the script -----------------------------------------------------------------------------------
+
+UNWRITTEN = {("loading", "cpu"): "nothing is moved to a device"}
+"""Axes that on a machine change the plan and not the script, with the reason."""
+
+
+def arm_with(axis: Optimization, choice: Choice, machine: Machine) -> tuple[ModelFacts, Checked] | None:
+    """The first model with which a choice runs on a machine, with the other choices that it needs."""
+    for name in (*NAMES, "bert-base-uncased"):
+        checked = settled(facts(name), {axis.name: choice.name}, machine)
+        if not checked.blocked:
+            return facts(name), checked
+    return None
+
+
+@each_axis
+def test_it_writes_nothing_into_a_script_where_the_plan_has_its_default(axis: Optimization) -> None:
+    for subject in subjects():
+        script = Script()
+        axis.write(script, bare(subject))
+        assert script == Script()
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@each_choice
+def test_a_choice_is_a_script_that_parses(axis: Optimization, choice: Choice, machine: Machine) -> None:
+    """On the CPU, and what is blocked there on a GPU with every package."""
+    found = arm_with(axis, choice, machine)
+    if found is None:
+        assert machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
+        return
+    model, checked = found
+    ast.parse(export.script(checked, model, Workload(prompt="Once")))
+
+
+@pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
+def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_path: Path) -> None:
+    for (axis, choice), (name, machine) in itertools.product(CHOICES, MACHINES.items()):
+        if found := arm_with(axis, choice, machine):
+            text = export.script(found[1], found[0], Workload(prompt="Once"))
+            (tmp_path / f"{name}-{axis.name}-{choice.name.replace('/', '-')}.py").write_text(text)
+    for command in (["format", "--diff"], ["check", "--select", "E,F,I"]):
+        ran = subprocess.run(["ruff", *command, "--isolated", "--no-cache", tmp_path], capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stdout
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@each_choice
+def test_a_choice_that_changes_the_plan_changes_the_script(
+    axis: Optimization, choice: Choice, machine: Machine
+) -> None:
+    found = arm_with(axis, choice, machine)
+    if found is None or (axis.name, machine.device) in UNWRITTEN:
+        return
+    model, checked = found
+    without = {name: chosen for name, chosen in checked.requested.items() if name != axis.name}
+    plain = check(make_config("m", without), model, machine, Workload(prompt="Once"))
+    if plain.plan == checked.plan:
+        return
+    one, other = (export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
+    assert uncommented(one) != uncommented(other)
+
+
+def uncommented(script: str) -> list[str]:
+    return [line for line in script.splitlines() if not line.startswith("#")]
 
 
 # --- one new file is one new axis -----------------------------------------------------------------
@@ -152,7 +231,7 @@ class Turbo(Optimization):
     title = "Turbo"
     summary = "Faster."
     default = "off"
-    order = 15
+    order = 12
     choices = (
         Choice("off", "off", "As it is."),
         Choice("on", "on", "Faster.", (Rule("note", lambda s: True, "It is loud.", "a test"),)),
@@ -187,7 +266,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_new_file_is_a_new_axis_everywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "turbo.py").write_text(NEW)
-    assert axis_names() == ("dtype", "turbo", "attention", "cache", "compile")
+    assert axis_names() == ("loading", "dtype", "turbo", *NAMES_OF_AXES[2:])
     config = parse_arm("pocket", "turbo=on")
     assert config.choices == (("turbo", "on"),)
     checked = check(config, facts(), CPU, Workload(prompt="x"))
@@ -202,7 +281,7 @@ def test_a_new_file_is_a_new_axis_everywhere(folder: Path, capsys: pytest.Captur
 
 def test_a_file_without_an_axis_is_left_alone(folder: Path) -> None:
     (folder / "helper.py").write_text("X = 1\n")
-    assert axis_names() == ("dtype", "attention", "cache", "compile")
+    assert axis_names() == NAMES_OF_AXES
 
 
 def test_the_new_axis_is_gone_again() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from backend.models import ModelFacts, resolve
+from backend.optimizations.held import layer_bytes
 from backend.plan import CacheKind
 from backend.predict import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
 
@@ -124,6 +125,88 @@ def _on(corners: tuple[KvPoint, ...], length: int) -> tuple[float, float]:
     right = min((c for c in corners if c.length >= length), key=lambda c: c.length)
     part = (length - left.length) / (right.length - left.length) if right != left else 0.0
     return (left.sliding + part * (right.sliding - left.sliding), left.full + part * (right.full - left.full))
+
+
+# --- quantized: codes, scales and zero points in groups, and the newest tokens in full precision ---------------------
+
+ROWS, HEADS, HEAD, LAYERS = 3, 2, 32, 2
+QUANTIZED = {
+    "quantized-fp8": ("fp8", {}), "quantized-hqq4": ("hqq", {"nbits": 4}),
+    "quantized-quanto4": ("quanto", {"nbits": 4}),
+}  # fmt: skip
+
+
+def quantized_bytes(facts: ModelFacts, kind: Any, prompt: int, steps: int, rows: int, dtype: Any) -> list[int]:
+    """Bytes of transformers' own quantized cache after the prompt and after each of so many tokens more."""
+    import torch
+    from transformers import AutoConfig, QuantizedCache
+
+    config = AutoConfig.for_model(**json.loads(facts.source.config_json))
+    backend, more = QUANTIZED[kind]
+    cache, found = QuantizedCache(backend, config, **more), []
+    torch.manual_seed(0)
+    for tokens in (prompt, *[1] * steps):
+        for layer in range(LAYERS):
+            cache.update(*(torch.randn(rows, HEADS, tokens, HEAD, dtype=dtype) for _ in range(2)), layer)
+        found.append(sum(map(layer_bytes, cache.layers)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def full_facts(folder: Any) -> ModelFacts:
+    path = folder / "quantizable"
+    path.mkdir()
+    more = {"model_type": "llama", "num_hidden_layers": LAYERS, "num_key_value_heads": HEADS, "head_dim": HEAD}
+    (path / "config.json").write_text(json.dumps(SHAPE | more))
+    return resolve(f"random:{path}")
+
+
+@pytest.mark.parametrize(("prompt", "dtype", "rows"), [(1, "bfloat16", 1), (37, "float32", 1), (130, "float16", ROWS)])
+@pytest.mark.parametrize("kind", ["quantized-fp8", "quantized-hqq4"])
+def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
+    kind: CacheKind, prompt: int, dtype: str, rows: int, full_facts: ModelFacts
+) -> None:
+    check_quantized(kind, prompt, dtype, rows, full_facts)
+
+
+@pytest.mark.slow  # it builds a helper in C++ when it is first used
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("prompt", "dtype", "rows"), [(37, "float32", 1), (130, "bfloat16", ROWS), (1, "float16", 1)])
+def test_bytes_are_those_of_optimum_quantos_cache_at_every_token(
+    prompt: int, dtype: str, rows: int, full_facts: ModelFacts
+) -> None:
+    check_quantized("quantized-quanto4", prompt, dtype, rows, full_facts)
+
+
+def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: ModelFacts) -> None:
+    """Past the residual and what follows it, so that a saw-tooth is whole."""
+    import torch
+
+    steps, number = 140, getattr(torch, dtype)
+    series = kv_series(facts, kind, prompt, steps + 1, rows, number.itemsize)
+    assert quantized_bytes(facts, kind, prompt, steps, rows, number) == [at.full for at in series]
+    assert not any(at.sliding for at in series)
+    most = [kv_bytes(facts, kind, prompt + i, rows, number.itemsize).full for i in range(steps + 1)]
+    assert all(at.full <= top for at, top in zip(series, most, strict=True))
+
+
+@pytest.mark.parametrize("kind", QUANTIZED)
+def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: CacheKind, full_facts: ModelFacts) -> None:
+    for first, last in ((1, 300), (37, 164), (37, 165), (37, 166), (5, 5)):
+        corners = kv_polyline(full_facts, kind, first, last, 2, 4)
+        for length in range(first, last + 1):
+            assert _on(corners, length) == pytest.approx((0, kv_bytes(full_facts, kind, length, 2, 4, 0, first).full))
+
+
+@pytest.mark.parametrize(("kind", "alike"), [("offloaded", "dynamic"), ("offloaded_static", "static")])
+@pytest.mark.parametrize("name", MODELS)
+def test_an_offloaded_cache_is_counted_wherever_it_lies(
+    name: str, kind: CacheKind, alike: CacheKind, folder: Any
+) -> None:
+    facts = facts_of(name, folder)
+    for length in (1, WINDOW - 1, WINDOW, PLACES):
+        assert kv_bytes(facts, kind, length, 2, 4, PLACES) == kv_bytes(facts, alike, length, 2, 4, PLACES)
+    assert kv_polyline(facts, kind, 1, PLACES, 2, 4, PLACES) == kv_polyline(facts, alike, 1, PLACES, 2, 4, PLACES)
 
 
 def test_the_series_has_one_entry_for_each_token_and_plateaus() -> None:

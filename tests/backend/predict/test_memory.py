@@ -1,25 +1,57 @@
-"""The sum: what belongs to it, and what makes it grow."""
+"""The sum: what belongs to it, what makes it grow, and how near it came to what was measured."""
+
+from typing import Any
 
 import pytest
 
 from backend.models import resolve
-from backend.predict import kv_bytes, peak_bytes, weight_bytes
+from backend.predict import Setup, kv_bytes, peak_bytes, weight_bytes
+from backend.predict.memory import CONTEXT_BYTES, MIB
+
+H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
 
 
-def test_the_total_is_the_sum_of_its_parts() -> None:
-    memory = peak_bytes(resolve("random:Llama-3-8B"), "auto", "dynamic", 100, 50, 2, "cuda")
-    assert memory.total == memory.weights + memory.kv + memory.workspace + memory.runtime_bytes
+@pytest.mark.parametrize("setup", [Setup(), Setup(**H200), Setup(**H200, cache="offloaded"), Setup(cache="static")])
+def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
+    memory = peak_bytes(resolve("random:Llama-3-8B"), setup, 100, 50, 2)
+    assert memory.tensors == memory.weights + memory.kv - memory.kv_elsewhere + memory.workspace
+    assert memory.total == memory.tensors + memory.runtime_bytes
     assert memory.weights == weight_bytes(resolve("Llama-3-8B"))
-    assert memory.kv == kv_bytes(resolve("Llama-3-8B"), "dynamic", 149, 2, 2).total
+    assert memory.kv == kv_bytes(resolve("Llama-3-8B"), setup.cache, 149, 2, 2, 150).total
+    parts = memory.by_part()
+    assert parts["total"] == memory.total and parts["tensors"] == memory.tensors
+    assert min(parts.values()) > 0
+
+
+MEASURED = [
+    # (model, setup, prompt, new tokens, allocator's peak MiB, NVML's peak MiB): one H200, see MEASUREMENTS.md. From the
+    # second, 297 MiB (2 x 297 in float32) are taken off: a head that loading left behind in the allocator.
+    ("Qwen3-0.6B", {}, 64, 200, 1199.11, 2200 - 297),
+    ("Qwen3-0.6B", {"attention": "eager"}, 64, 200, 1201.55, 2176 - 297),
+    ("Qwen3-0.6B", {"cache": "static"}, 64, 200, 1201.63, 2182 - 297),
+    ("Qwen3-0.6B", {"dtype": "float32"}, 64, 200, 2410.6, 3610 - 2 * 297),
+    ("Mistral-7B-v0.1", {}, 3000, 3000, 14563.46, 15658),
+    ("Mistral-7B-v0.1", {"cache": "unwindowed"}, 3000, 3000, 14691.14, 15992),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "prompt", "new", "tensors_mib", "total_mib"), MEASURED)
+def test_it_is_near_what_one_h200_measured(
+    name: str, changes: dict[str, Any], prompt: int, new: int, tensors_mib: float, total_mib: float
+) -> None:
+    memory = peak_bytes(resolve(f"random:{name}"), Setup(**{**H200, **changes}), prompt, new)
+    assert memory.tensors / MIB == pytest.approx(tensors_mib, rel=0.005)
+    assert memory.total / MIB == pytest.approx(total_mib, rel=0.05)
 
 
 @pytest.mark.parametrize("name", ["Llama-3-8B", "Mistral-7B-v0.1", "gpt-oss-20b", "Gemma-3-1b", "gpt2"])
-@pytest.mark.parametrize("cache", ["dynamic", "unwindowed", "static"])
-def test_more_of_anything_never_needs_less(name: str, cache: str) -> None:
-    facts, kind = resolve(f"random:{name}"), cache
+@pytest.mark.parametrize("cache", ["dynamic", "unwindowed", "static", "offloaded", "quantized-fp8", "quantized-hqq4"])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_more_of_anything_never_needs_less(name: str, cache: str, device: str) -> None:
+    facts = resolve(f"random:{name}")
 
     def total(prompt: int = 100, new: int = 100, batch: int = 1, dtype: str = "bfloat16") -> int:
-        return peak_bytes(facts, dtype, kind, prompt, new, batch).total  # type: ignore[arg-type]
+        return peak_bytes(facts, Setup(dtype=dtype, cache=cache, device=device), prompt, new, batch).tensors  # type: ignore[arg-type]
 
     base = total()
     assert total(prompt=900) > base < total(batch=4)
@@ -28,25 +60,70 @@ def test_more_of_anything_never_needs_less(name: str, cache: str) -> None:
 
 def test_a_prompt_longer_than_the_window_is_held_whole_until_the_first_decoded_token() -> None:
     facts = resolve("random:Mistral-7B-v0.1")
-    long = peak_bytes(facts, prompt_length=20_000, new_tokens=10)
-    assert long.kv == kv_bytes(facts, "unwindowed", 20_000, 1, 2).total
-    short = peak_bytes(facts, prompt_length=10, new_tokens=20_000)
-    assert short.kv == kv_bytes(facts, "dynamic", 20_009, 1, 2).total
+    long = peak_bytes(facts, Setup(), 20_000, 10)
+    whole = kv_bytes(facts, "unwindowed", 20_000, 1, 2).total
+    assert long.kv == kv_bytes(facts, "dynamic", 20_009, 1, 2).total < whole
+    assert long.kv + long.workspace > whole
+    short = peak_bytes(facts, Setup(), 10, 20_000)
+    assert short.kv == long.kv and short.workspace < long.workspace / 10
 
 
 def test_a_static_cache_counts_all_its_places() -> None:
     facts = resolve("random:Llama-3-8B")
-    memory = peak_bytes(facts, cache="static", prompt_length=10, new_tokens=10, max_cache_len=512)
+    memory = peak_bytes(facts, Setup(cache="static", max_places=512), 10, 10)
     assert memory.kv == kv_bytes(facts, "static", 19, 1, 2, 512).total
-    assert peak_bytes(facts, cache="static", prompt_length=10, new_tokens=10).kv < memory.kv
+    assert peak_bytes(facts, Setup(cache="static"), 10, 10).kv < memory.kv
+
+
+def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> None:
+    facts = resolve("random:Llama-3-8B")
+    kept, gone = (peak_bytes(facts, Setup(**H200, cache=c), 8, 8_000) for c in ("dynamic", "offloaded"))
+    assert gone.kv == kept.kv
+    assert gone.kv - gone.kv_elsewhere == 2 * gone.kv // 32
+    assert kept.tensors - gone.tensors > 0.9 * kept.kv
+    assert peak_bytes(facts, Setup(cache="offloaded"), 8, 8_000).kv_elsewhere == 0
+    windowed = peak_bytes(resolve("random:gpt-oss-20b"), Setup(**H200, cache="offloaded_static"), 8, 8_000)
+    assert 0 < windowed.kv_elsewhere < windowed.kv
 
 
 def test_eager_attention_needs_its_scores_and_sdpa_does_not() -> None:
     facts = resolve("random:Llama-3-8B")
-    eager = peak_bytes(facts, prompt_length=4_096, attention="eager").workspace
-    assert eager > 4 * peak_bytes(facts, prompt_length=4_096, attention="sdpa").workspace
+    eager = peak_bytes(facts, Setup(attention="eager"), 4_096).workspace
+    assert eager > 4 * peak_bytes(facts, Setup(attention="sdpa"), 4_096).workspace
+    sinks = resolve("random:gpt-oss-20b")
+    assert peak_bytes(sinks, Setup(), 4_096) == peak_bytes(sinks, Setup(attention="eager"), 4_096)
+
+
+def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() -> None:
+    facts = resolve("random:Llama-3-8B")
+
+    def grown(**more: Any) -> int:
+        few, many = (peak_bytes(facts, Setup(**{**H200, **more}), 64, new).runtime_bytes for new in (10, 1_010))
+        return many - few
+
+    assert grown() > 90 * MIB
+    for other in ({"attention": "eager"}, {"cache": "static"}, {"dtype": "float32"}, {"capability": (8, 0)}):
+        assert grown(**other) < 30 * MIB, other
+
+
+def test_packed_weights_are_smaller_and_multiplied_with_a_dense_copy() -> None:
+    facts = resolve("random:Llama-3-8B")
+    dense, packed = (peak_bytes(facts, Setup(**H200, quantization=q), 64, 64) for q in ("none", "bnb-nf4"))
+    assert packed.weights == weight_bytes(facts, "auto", "bnb-nf4") < 0.4 * dense.weights
+    assert packed.workspace - dense.workspace == 14336 * 4096 * 2
 
 
 def test_the_largest_model_does_not_fit_one_gpu_and_the_default_fits_anywhere() -> None:
-    assert peak_bytes(resolve("random:gpt-oss-120b"), device="cuda").total > 141e9
-    assert peak_bytes(resolve("pocket"), prompt_length=4_000, new_tokens=96).total < 2e9
+    assert peak_bytes(resolve("random:gpt-oss-120b"), Setup(**H200)).total > 141e9
+    assert peak_bytes(resolve("pocket"), Setup(), 4_000, 96).total < 2e9
+
+
+def test_a_context_is_there_before_any_tensor() -> None:
+    small = peak_bytes(resolve("pocket"), Setup(**H200), 8, 1)
+    assert CONTEXT_BYTES < small.total < CONTEXT_BYTES + 100 * MIB
+
+
+def test_an_encoder_has_its_pass_alone() -> None:
+    facts = resolve("bert-base-uncased")
+    one, many = (peak_bytes(facts, Setup(), 400, passes) for passes in (1, 500))
+    assert one == many and one.kv == 0 and one.workspace > 0

@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+from backend.plan import ONE_THREAD_BELOW_BYTES
 from backend.worker import loader
 
 
@@ -18,7 +19,7 @@ def test_a_tiny_model_gets_one_thread_and_a_larger_one_all(monkeypatch: pytest.M
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert "one CPU thread" in loader.choose_threads(10_000_000)
     assert torch.get_num_threads() == 1
-    assert loader.choose_threads(loader.ONE_THREAD_BELOW_BYTES) == ""
+    assert loader.choose_threads(ONE_THREAD_BELOW_BYTES) == ""
     assert torch.get_num_threads() == 2
 
 

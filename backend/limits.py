@@ -1,0 +1,43 @@
+"""What the hardware can do at most: of this machine, measured or by the catalogue, or of a card of the catalogue."""
+
+from backend import bandwidth
+from backend.gpus import GpuSpec, recognise
+from backend.hardware import Machine
+from backend.predict.roofline import Floor, Limits
+
+
+def of_machine(machine: Machine, dtype: str) -> Limits | None:
+    """The device in use: the bandwidth that was measured here before the data sheet's; None where neither is known."""
+    spec = recognise(machine.gpus[0].name) if machine.gpus else None
+    flops = spec.flops_per_s.get(dtype) if spec else None
+    found = bandwidth.recall(machine)
+    if found is not None:
+        return Limits(found.read_bytes_per_s, flops, "measured on this machine")
+    return of_gpu(spec, dtype) if spec else None
+
+
+def of_gpu(spec: GpuSpec, dtype: str) -> Limits:
+    """A card of the catalogue."""
+    return Limits(spec.bandwidth_bytes_per_s, spec.flops_per_s.get(dtype), f"data sheet of {spec.name}")
+
+
+UNKNOWN = "bandwidth unknown: run doctor --bandwidth"
+"""Why there is no floor, where there is little room to say it."""
+
+
+def basis(least: Floor, found: Limits) -> str:
+    """The rate that bounds a step, and whence it is known."""
+    if least.bound == "compute" and found.flops_per_s:
+        return f"{found.flops_per_s / 1e12:,.4g} Tflop/s, {found.source}"
+    return f"{found.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {found.source}"
+
+
+def work(least: Floor) -> str:
+    """What a step must do at that rate."""
+    return f"{least.flops / 1e12:,.3g} Tflop" if least.bound == "compute" else f"{least.bytes / 1e9:,.3g} GB to read"
+
+
+def missing(machine: Machine) -> str:
+    """Why there is no floor on this machine, and what to do, in a sentence."""
+    name = machine.gpus[0].name if machine.gpus else "the CPU"
+    return f"The memory bandwidth of {name} is not known: measure it with tokendyno doctor --bandwidth."

@@ -1,0 +1,182 @@
+"""Watches what may spoil a measurement while it runs: lowered clocks, other work on the device or on the cores.
+
+A thread looks twice a second. What it finds becomes a `Mark` when it is over, with its begin and its length, and
+figures of the whole run at the end.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import psutil
+
+from backend.messages import Mark, MarkKind
+from backend.worker.nvml import Nvml, of_this_bench, process_name
+
+LOOK_EVERY_S = 0.5
+FULL_SHARE, OTHERS_SHARE = 0.95, 0.10
+"""The cores are contended when less than 1 - FULL_SHARE of them idles while others take OTHERS_SHARE. A page that
+watches takes 6% to 13% of two cores (MEASUREMENTS.md): alone it is no stranger."""
+
+Cause = tuple[MarkKind, str]
+
+
+class Probe(Protocol):
+    """One place to look at."""
+
+    def begin(self) -> None:
+        """The run begins."""
+
+    def look(self) -> list[Cause]:
+        """What spoils it since the last look."""
+
+    def figures(self) -> dict[str, float]:
+        """Figures of the run; what is not known is left out."""
+
+
+class GpuProbe:
+    """Clocks, temperature, power, energy and strangers, from NVML.
+
+    figures  `sm_clock_mhz`, `memory_clock_mhz`, `power_w`: means of the looks; `sm_clock_low_mhz`, `temperature_c`:
+             the lowest and the highest; `energy_j`: of the whole GPU from begin to end
+    """
+
+    def __init__(self, gpu: Nvml) -> None:
+        self._gpu = gpu
+        self._seen: dict[str, list[float]] = {}
+        self._energy_j: float | None = None
+        self._spent_j: float | None = None
+
+    def begin(self) -> None:
+        self._gpu.strangers(of_this_bench)  # what was before the run is not of the run
+        self._energy_j = self._gpu.energy_j()
+
+    def look(self) -> list[Cause]:
+        for name, value in self._gpu.figures().items():
+            self._seen.setdefault(name, []).append(value)
+        now_j = self._gpu.energy_j()
+        if now_j is not None and self._energy_j is not None:
+            self._spent_j = now_j - self._energy_j
+        slowed: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in self._gpu.slowed()]
+        others = self._gpu.strangers(of_this_bench) or []
+        return slowed + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others]
+
+    def figures(self) -> dict[str, float]:
+        found = {name: sum(values) / len(values) for name, values in self._seen.items()}
+        if "temperature_c" in self._seen:
+            found["temperature_c"] = max(self._seen["temperature_c"])
+        if "sm_clock_mhz" in self._seen:
+            found["sm_clock_low_mhz"] = min(self._seen["sm_clock_mhz"])
+        if self._spent_j is not None:
+            found["energy_j"] = self._spent_j
+        return found
+
+
+class CpuProbe:
+    """The cores that this process may use, and who else was on them.
+
+    figures  `cpu_own_cores`, `cpu_others_cores`: cores that this worker and everybody else kept busy, on average
+    """
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        self._looks: list[tuple[float, float, float]] = []  # seconds since the last look, own and others' core seconds
+        self._before = self._now()
+
+    @property
+    def cores(self) -> int:
+        return len(self._cores) if self._cores else psutil.cpu_count() or 1
+
+    def _now(self) -> tuple[float, float, float]:
+        """(clock, busy core seconds of all, core seconds of this process)."""
+        every = psutil.cpu_times(percpu=True)
+        chosen = [every[i] for i in self._cores if i < len(every)] if self._cores else every
+        busy_s = sum(sum(t) - t.idle - getattr(t, "iowait", 0.0) - getattr(t, "guest", 0.0) for t in chosen)
+        own = self._process.cpu_times()
+        return time.perf_counter(), busy_s, own.user + own.system
+
+    def begin(self) -> None:
+        self._before, self._looks = self._now(), []
+
+    def look(self) -> list[Cause]:
+        before, self._before = self._before, self._now()
+        seconds, busy_s, own_s = (now - then for now, then in zip(self._before, before, strict=True))
+        if seconds < LOOK_EVERY_S / 5:  # the kernel counts in hundredths of a second
+            self._before = before
+            return []
+        self._looks.append((seconds, own_s, max(0.0, busy_s - own_s)))
+        room_s = seconds * self.cores
+        if busy_s >= FULL_SHARE * room_s and busy_s - own_s >= OTHERS_SHARE * room_s:
+            return [("foreign", f"other programs took part of the {self.cores} busy CPU cores")]
+        return []
+
+    def figures(self) -> dict[str, float]:
+        total_s = sum(seconds for seconds, _, _ in self._looks)
+        if not total_s:
+            return {}
+        own, others = (sum(look[i] for look in self._looks) / total_s for i in (1, 2))
+        return {"cpu_own_cores": own, "cpu_others_cores": others}
+
+
+class Watch:
+    """The thread. `take` hands out marks whose end was seen; their token is not known here and 0."""
+
+    def __init__(self, probes: Sequence[Probe], every_s: float = LOOK_EVERY_S) -> None:
+        self._probes, self._every_s = list(probes), every_s
+        self._open: dict[Cause, float] = {}
+        self._marks: deque[Mark] = deque()
+        self._stop = threading.Event()
+        self._begin_s = 0.0
+        self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
+
+    def start(self, begin_s: float) -> None:
+        """Begin; `begin_s`: what `time.perf_counter` said at time 0 of the run."""
+        self._begin_s = begin_s
+        self._each("begin")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look once more and end; every mark is complete now."""
+        self._stop.set()
+        self._thread.join()
+        self._look()
+        self._close(set())
+
+    def take(self) -> list[Mark]:
+        """Marks that were not taken yet."""
+        return [self._marks.popleft() for _ in range(len(self._marks))]
+
+    def figures(self) -> dict[str, float]:
+        """All probes' figures of the run."""
+        return {name: value for probe in self._probes for name, value in probe.figures().items()}
+
+    def _work(self) -> None:
+        while not self._stop.wait(self._every_s):
+            self._look()
+
+    def _look(self) -> None:
+        since_s = time.perf_counter() - self._begin_s - self._every_s
+        causes = {cause for found in self._each("look") for cause in found}
+        self._close(causes)
+        for cause in causes:
+            self._open.setdefault(cause, max(0.0, since_s))
+
+    def _each(self, what: Literal["begin", "look"]) -> list[Any]:
+        """Ask every probe; one that the system does not let look (/proc is closed) is left out from then on."""
+        found = []
+        for probe in list(self._probes):
+            try:
+                found.append(getattr(probe, what)())
+            except (OSError, psutil.Error):
+                self._probes.remove(probe)
+        return found
+
+    def _close(self, still: set[Cause]) -> None:
+        now_s = time.perf_counter() - self._begin_s
+        for cause in [cause for cause in self._open if cause not in still]:
+            begin_s = self._open.pop(cause)
+            self._marks.append(Mark(cause[0], 0, begin_s, max(0.0, now_s - begin_s), cause[1]))

@@ -1,0 +1,105 @@
+"""Temporaries as they are foretold, against the model code of transformers itself, run on tensors without memory."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.models import ModelFacts, resolve
+from backend.predict.workspace import Work, decode_bytes, prefill_bytes
+from tests.backend.predict.live import peaks
+
+IDS = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+WIDE: dict[str, Any] = {
+    "num_hidden_layers": 3, "hidden_size": 1024, "intermediate_size": 2816, "num_attention_heads": 16,
+    "num_key_value_heads": 4, "vocab_size": 32_000, "dtype": "bfloat16", **IDS,
+}  # fmt: skip
+MIXTURE = {"num_experts": 16, "num_local_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 384}
+SHAPES: dict[str, dict[str, Any]] = {
+    "llama": {"model_type": "llama"},
+    "llama float32": {"model_type": "llama", "dtype": "float32"},
+    "qwen3": {"model_type": "qwen3", "head_dim": 128, "num_attention_heads": 16, "num_key_value_heads": 8},
+    "gemma3 past its window": {"model_type": "gemma3_text", "head_dim": 128, "sliding_window": 256,
+                               "sliding_window_pattern": 2},
+    "gpt2": {"model_type": "gpt2", "n_embd": 768, "n_layer": 3, "n_head": 12, "dtype": "float32", **IDS},
+    "gpt-oss": {"model_type": "gpt_oss", "head_dim": 64, "intermediate_size": 1024, **MIXTURE},
+    "mixtral": {"model_type": "mixtral", "sliding_window": None, **MIXTURE},
+    "qwen3 mixture": {"model_type": "qwen3_moe", **MIXTURE},
+    "olmo3": {"model_type": "olmo3", "num_key_value_heads": 16},
+    "phi3": {"model_type": "phi3", "num_key_value_heads": 16},
+    "gemma2": {"model_type": "gemma2", "head_dim": 128},
+    "mistral": {"model_type": "mistral", "sliding_window": 4096},
+    "smollm3": {"model_type": "smollm3"},
+    "qwen2": {"model_type": "qwen2"},
+    "olmo2": {"model_type": "olmo2"},
+}  # fmt: skip
+CASES = [("llama", "sdpa"), ("llama", "eager"), ("llama float32", "eager"), ("gemma3 past its window", "sdpa"),
+         ("gpt2", "eager"), ("gpt-oss", "eager"), ("qwen3 mixture", "sdpa")]  # fmt: skip
+REST = [
+    (name, attention)
+    for name in SHAPES
+    for attention in ("sdpa", "eager")
+    if (name, attention) not in CASES and not (attention == "sdpa" and name in ("gpt-oss", "gemma2"))
+]
+
+
+def both(tmp_path: Path, name: str) -> tuple[Any, ModelFacts]:
+    """The config as transformers takes it, and the facts that we read from it."""
+    from transformers import AutoConfig
+
+    values = SHAPES[name] if "n_embd" in SHAPES[name] else WIDE | SHAPES[name]
+    config = AutoConfig.for_model(**values)
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict(), default=str))
+    return config, resolve(str(tmp_path))
+
+
+def compare(tmp_path: Path, name: str, attention: str, batch: int, prompt: int) -> None:
+    config, facts = both(tmp_path, name)
+    size = 4 if facts.dtype == "float32" else 2
+    real = peaks(config, attention, batch, prompt, decode_experts="batched_mm" if facts.experts else "")
+    windowed = facts.window is not None and prompt > facts.window
+    foretold = prefill_bytes(facts, Work(batch, prompt, size, attention, masked=windowed))
+    assert foretold == pytest.approx(real.prefill, rel=0.08)
+    seen = prompt + 1
+    layer = 2 * batch * facts.kv_heads * facts.head_dim * seen * size
+    step = decode_bytes(facts, Work(batch, seen, size, attention, "batched_mm"), layer, grows=True)
+    one_layer = max(0.1 * real.step, layer)  # a cat's old tensors may be gone by the time of the peak
+    assert step == pytest.approx(real.step, abs=one_layer)
+
+
+@pytest.mark.parametrize(("name", "attention"), CASES)
+def test_a_long_prompt_needs_what_the_model_code_makes(tmp_path: Path, name: str, attention: str) -> None:
+    compare(tmp_path, name, attention, 1, 700)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "attention"), REST)
+def test_so_do_the_other_architectures(tmp_path: Path, name: str, attention: str) -> None:
+    compare(tmp_path, name, attention, 1, 700)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "attention"), [*CASES, *REST])
+def test_so_does_a_batch_of_short_ones(tmp_path: Path, name: str, attention: str) -> None:
+    compare(tmp_path, name, attention, 8, 64)
+
+
+def test_experts_copied_for_each_token_are_counted(tmp_path: Path) -> None:
+    """What `generate` does on a GPU while it decodes: `batched_mm` gathers its expert's weights for every pair."""
+    _, facts = both(tmp_path, "gpt-oss")
+    one = decode_bytes(facts, Work(1, 64, 2, "eager", "batched_mm"), 0, True)
+    many = decode_bytes(facts, Work(16, 64, 2, "eager", "batched_mm"), 0, True)
+    grouped = decode_bytes(facts, Work(16, 64, 2, "eager", "grouped_mm"), 0, True)
+    copied = 16 * facts.experts_per_token * 3 * facts.hidden * facts.intermediate * 2
+    assert many > copied > 10 * one / 2 and grouped < copied / 10
+
+
+def test_an_encoder_has_no_logits_and_bert_is_as_it_runs() -> None:
+    facts = resolve("bert-base-uncased")
+    tokens = 500
+    hidden, inner, scores = tokens * 768 * 4, tokens * 3072 * 4, 12 * tokens * tokens * 4
+    fused = prefill_bytes(facts, Work(1, tokens, 4, "sdpa"))
+    eager = prefill_bytes(facts, Work(1, tokens, 4, "eager"))
+    assert fused == pytest.approx(3 * hidden + 2 * inner, rel=0.1)  # 16.1 MiB were counted on the meta device
+    assert eager == pytest.approx(5 * hidden + 2 * scores, rel=0.1)  # 30.2 MiB

@@ -1,0 +1,118 @@
+"""What an arm shows and what is folded away, and its script under Code."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from backend.optimizations import axes
+from tests.browser.driver import Driver
+from tests.browser.stored import HOSTILE
+
+Open = Callable[..., Driver]
+FOLDED = [axis.name for axis in axes() if not axis.leading]
+
+
+def visible(user: Driver, arm: str = "a") -> set[str]:
+    """Axes of an arm whose control can be seen."""
+    return {axis.name for axis in axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
+
+
+def code(user: Driver, arm: str = "a") -> str:
+    """The script that an arm shows; only lines near the screen are in the document, so it is asked for whole."""
+    return str(
+        user.page.evaluate(f"document.querySelector('#code-{arm} .cm-content').cmTile.view.state.doc.toString()")
+    )
+
+
+def shows(user: Driver, words: str, arm: str = "a") -> None:
+    """Wait until an arm's script holds these words."""
+    view = f"document.querySelector('#code-{arm} .cm-content')?.cmTile?.view"
+    user.wait(f"{view} && {view}.state.doc.toString().includes({words!r})")
+
+
+def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page: Open) -> None:
+    user = open_page()
+    assert visible(user) == {axis.name for axis in axes()} - set(FOLDED)
+    more = user.page.locator("#fold-a .td-more")
+    assert f"({len(FOLDED)})" in more.inner_text() and more.get_attribute("aria-expanded") == "false"
+    more.focus()
+    user.page.keyboard.press("Enter")
+    assert visible(user) == {axis.name for axis in axes()} and more.get_attribute("aria-expanded") == "true"
+    assert visible(user, "b") == {axis.name for axis in axes()} - set(FOLDED)
+    user.shot("unfolded-1366")
+    user.page.locator("#axis-a-dtype input").focus()
+    more.click()
+    assert visible(user) == {axis.name for axis in axes()} - set(FOLDED)
+
+
+def test_what_was_set_stays_in_sight(open_page: Open) -> None:
+    user = open_page()
+    user.choose("preset-a", "float32")
+    user.page.locator("#axis-a-dtype").wait_for(state="visible")
+    assert visible(user) == {axis.name for axis in axes()} - set(FOLDED) | {"dtype"}
+    user.choose("preset-a", "Baseline")
+    user.page.locator("#axis-a-dtype").wait_for(state="hidden")
+
+
+def test_a_model_without_a_cache_folds_what_is_about_it(open_page: Open) -> None:
+    user = open_page()
+    user.type("model", "random:bert-base-uncased")
+    user.page.locator("#axis-a-cache").wait_for(state="hidden")
+    assert "attention" in visible(user)
+
+
+def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
+    user = open_page(permissions=["clipboard-read", "clipboard-write"])
+    assert user.page.locator("#code-a .cm-content").count() == 0  # nothing is loaded for it before it is opened
+    user.page.locator("#code").get_by_role("button", name="Code").click()
+    shows(user, "Pocket, 5M: as transformers does it")
+    shows(user, "cache=unwindowed", "b")
+    assert all(ast.parse(code(user, arm)).body for arm in "ab")
+    user.choose("axis-a-cache", "static")
+    shows(user, "Pocket, 5M: cache=static.")
+    user.type("prompt", "Another prompt")
+    shows(user, 'PROMPT = "Another prompt"', "b")
+    user.page.locator("#code-a button[aria-label*=copy i], #code-a button[title*=copy i]").first.click()
+    assert user.page.evaluate("navigator.clipboard.readText()") == code(user)
+    user.shot("code-1366", full=True)
+    user.choose("axis-a-cache", "dynamic")
+    user.choose("axis-a-compile", "default")
+    shows(user, "Set cache=static.")
+    assert ast.parse(code(user)).body == []
+
+
+def test_hostile_words_are_text_in_the_code_too(open_page: Open) -> None:
+    user = open_page()
+    user.page.locator("#code").get_by_role("button", name="Code").click()
+    user.type("prompt", " ".join(HOSTILE))
+    shows(user, "srcdoc")
+    (prompt,) = [node.value for node in ast.walk(ast.parse(code(user))) if _is_prompt(node)]
+    assert ast.literal_eval(prompt) == " ".join(HOSTILE)
+    assert user.page.locator("#code").locator("script, iframe, img, a[href^=javascript]").count() == 0
+
+
+def _is_prompt(node: Any) -> bool:
+    return isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "PROMPT"
+
+
+def test_on_a_phone_the_scripts_are_stacked(open_page: Open) -> None:
+    user = open_page("", 390, 844)
+    user.page.locator("#code").get_by_role("button", name="Code").click()
+    shows(user, "import torch", "b")
+    a, b = (user.page.locator(f"#code-{arm}").bounding_box() for arm in "ab")
+    assert a["y"] + a["height"] <= b["y"]
+    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    user.shot("code-390", full=True)
+
+
+def test_what_a_model_cannot_use_here_is_marked_and_says_why_when_chosen(open_page: Open) -> None:
+    user = open_page()
+    user.choose("preset-b", "fp8 KV cache \u2715")
+    line = user.page.locator("#verdicts-b .blocked").first
+    line.wait_for()
+    assert "sliding" in line.inner_text()
+    user.choose("preset-b", "Static cache")  # without the sign
+    user.type("model", "gpt-oss-120b")
+    user.page.locator("#verdicts-a .blocked").first.wait_for()
+    user.choose("preset-b", "Baseline \u2715")
+    assert user.value("preset-b").startswith("Baseline")

@@ -1,0 +1,206 @@
+"""The kernels that come with tokendyno compute what they stand in for, whatever the shape, and leave the rest alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend import kernel_folders
+from tests.gpu.test_own import Maker, prompt
+from tests.tiny import WINDOW
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+
+FOLDER = kernel_folders.OWN / "matvec"
+SHAPE: dict[str, Any] = {
+    "vocab_size": 97, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 2,
+}  # fmt: skip
+MODELS: dict[str, dict[str, Any]] = {
+    "llama": SHAPE | {"attention_bias": True, "mlp_bias": True},
+    "mistral": SHAPE | {"sliding_window": WINDOW},
+    "qwen3": SHAPE,
+    "olmo3": SHAPE | {"sliding_window": WINDOW, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]},
+    "gpt_oss": SHAPE | {
+        "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def kernels() -> Any:
+    from kernels import get_local_kernel
+
+    return get_local_kernel(FOLDER)
+
+
+def build(architecture: str, dtype: str = "float32") -> Any:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(architecture, **MODELS[architecture])
+    model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, dtype)).cuda().eval()
+    model.generation_config = GenerationConfig(pad_token_id=0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(3) if parameter.ndim > 1 else parameter.add_(torch.rand_like(parameter) / 4)
+    if architecture == "gpt_oss":
+        model.set_experts_implementation("batched_mm")
+    return model
+
+
+def with_kernels(model: Any) -> Any:
+    from backend.plan import LoadPlan, ModelSource
+    from backend.worker import hub
+    from backend.worker.fusion import fuse
+
+    fuse(model)
+    folder = str(kernel_folders.OWN)
+    hub.apply(model, LoadPlan(ModelSource("random"), device="cuda", kernels="local", kernels_path=folder))
+    return model
+
+
+def replaced(model: Any) -> set[str]:
+    return {type(m).__name__ for m in model.modules() if "forward" in vars(m)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("rows", "columns"), [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024)])
+def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
+    """With all that may ride along; the output is poisoned before."""
+    import torch
+
+    kind = getattr(torch, dtype)
+    limit = 1e-5 if dtype == "float32" else 1e-2
+    torch.manual_seed(rows)
+
+    def random(*shape: int) -> Any:
+        return torch.randn(*shape, device="cuda", dtype=kind)
+
+    x, norm, bias, residual = random(columns), random(columns), random(2 * rows), random(rows)
+    for item in ("plain", "int8"):
+        w, scale = random(2 * rows, columns) * 0.05, None
+        if item == "int8":
+            w, scale = torch.randint(-128, 128, w.shape, device="cuda", dtype=torch.int8), random(2 * rows).abs() / 1e3
+        whole = w.double() if scale is None else w.double() * scale.double()[:, None]
+        for gated, normed in ((False, False), (False, True), (True, True)):
+            used = 2 * rows if gated else rows
+            wide = x.double() * norm.double() * torch.rsqrt(x.double().pow(2).mean() + 1e-5) if normed else x.double()
+            expected = whole[:used] @ wide + bias[:used].double()
+            if gated:
+                expected = torch.nn.functional.silu(expected[:rows]) * expected[rows:]
+            expected += residual.double()
+            out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
+            kernels.products.product(
+                x, w[:used], out, norm=norm if normed else None, eps=1e-5, bias=bias[:used], residual=residual,
+                scale=None if scale is None else scale[:used], gated=gated,
+            )  # fmt: skip
+            error = float((out.double() - expected).norm() / expected.norm())
+            assert error < (max(limit, 2e-4) if scale is not None else limit), (item, gated, normed, error)
+
+
+@pytest.mark.parametrize("how", [
+    {"BN": 1, "STAGES": 3, "CTAS": 8, "num_warps": 4}, {"BN": 8, "STAGES": 2, "CTAS": 264, "num_warps": 8},
+    {"BN": 8, "BK": 128, "STAGES": 4, "AHEAD": 64, "num_warps": 2},
+])  # fmt: skip
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int]) -> None:
+    import torch
+
+    x, w = torch.randn(320, device="cuda"), torch.randn(77, 320, device="cuda")
+    out = torch.full((77,), float("nan"), device="cuda")
+    for early in (False, True):
+        kernels.products.product(x, w, out, tuned=how, early=early)
+        assert torch.allclose(out.double(), w.double() @ x.double(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", MODELS)
+def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture: str) -> None:
+    import torch
+
+    from tests.backend.worker.test_own import greedy
+
+    plain = build(architecture)
+    asked = [prompt(5), prompt(WINDOW), prompt(20)]
+    expected = [greedy(plain, one) for one in asked]
+    model = with_kernels(build(architecture))
+    layers = {"llama": "LlamaDecoderLayer", "mistral": "MistralDecoderLayer", "qwen3": "Qwen3DecoderLayer"}
+    assert (layers.get(architecture) in replaced(model)) is (architecture in layers)
+    assert "Linear" in replaced(model)
+    made = Maker(model, 60)
+    for one, text in zip(asked, expected, strict=True):
+        assert torch.equal(made(one), text)
+
+
+def test_batches_and_generate_itself_go_the_models_own_way() -> None:
+    import torch
+
+    from tests.backend.worker.test_own import greedy
+
+    plain, model = build("llama"), with_kernels(build("llama"))
+    for one in (prompt(5), prompt(6, 3)):
+        assert torch.equal(greedy(model, one), greedy(plain, one))
+    assert torch.equal(Maker(model, 60)(prompt(6, 3)), greedy(plain, prompt(6, 3)))
+
+
+def test_int8_of_torchao_is_read_as_it_is() -> None:
+    """Against the same int8 weights through torchao's own path."""
+    import torch
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    from tests.backend.worker.test_own import greedy
+
+    def packed() -> Any:
+        model = build("qwen3")
+        quantize_(model.model, Int8WeightOnlyConfig(set_inductor_config=False))
+        return model
+
+    assert torch.equal(Maker(with_kernels(packed()), 60)(prompt(9)), greedy(packed(), prompt(9)))
+
+
+@pytest.mark.parametrize("length", [40, 64, 1000, 3000])
+@pytest.mark.parametrize(("group", "size"), [(1, 64), (4, 128), (5, 32)])
+def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length: int, group: int, size: int) -> None:
+    import torch
+
+    torch.manual_seed(length)
+    heads, slot = 2, torch.tensor([length - 7], device="cuda")
+
+    def random(*shape: int) -> Any:
+        return torch.randn(*shape, device="cuda")
+
+    keys, values, qkv = random(1, heads, length, size), random(1, heads, length, size), random((group + 2) * heads * size)
+    cos, sin, q_norm, k_norm = random(size), random(size), random(size), random(size)
+    filled = torch.rand(1, length, device="cuda") < 0.6
+    filled[0, slot] = True
+    for norms in ((None, None), (q_norm, k_norm)):
+        split = (group * heads, heads, heads)
+        q, k, v = (part.double().view(-1, size) for part in qkv.split([n * size for n in split]))
+        if norms[0] is not None:
+            q, k = (
+                part * torch.rsqrt(part.pow(2).mean(-1, keepdim=True) + 1e-6) * norm.double()
+                for part, norm in zip((q, k), (q_norm, k_norm), strict=True)
+            )
+        half = size // 2
+        q, k = (
+            part * cos.double() + torch.cat([-part[:, half:], part[:, :half]], 1) * sin.double() for part in (q, k)
+        )
+        all_keys, all_values = keys[0].double().clone(), values[0].double().clone()
+        all_keys[:, slot], all_values[:, slot] = k[:, None], v[:, None]
+        scores = torch.einsum("hgd,htd->hgt", q.view(heads, group, size), all_keys) * size**-0.5
+        weights = scores.masked_fill(~filled[0], -torch.inf).softmax(-1)
+        expected = torch.einsum("hgt,htd->hgd", weights, all_values).reshape(-1)
+        mine, theirs = keys.clone(), values.clone()
+        out = torch.full((group * heads * size,), float("nan"), device="cuda")
+        kernels.attention.attend(qkv, cos, sin, mine, theirs, slot, filled, out, size**-0.5, *norms, 1e-6)
+        assert float((out.double() - expected).norm() / expected.norm()) < 1e-4
+        assert torch.allclose(mine[0, :, slot].double(), k[:, None], atol=1e-4)
+        assert torch.equal(mine[0, :, : length - 7], keys[0, :, : length - 7])
+        assert torch.allclose(theirs[0, :, slot].double(), v[:, None])
+
+
+def test_the_folder_is_found_for_a_gpu_and_not_for_a_cpu() -> None:
+    assert {"Linear", "DecoderLayer"} <= set(kernel_folders.layers(Path(kernel_folders.OWN), "cuda"))
+    assert "DecoderLayer" not in kernel_folders.layers(Path(kernel_folders.OWN), "cpu")

@@ -1,0 +1,107 @@
+"""The readings of a real GPU: clocks, energy, memory of two kinds, its share of a step, a stranger beside it."""
+
+import statistics
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.gpu.bench_cli import bench, tell
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+MODEL = "random:Qwen3-0.6B"
+HEAVY = """
+import torch
+a = torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16)
+print("ready", flush=True)
+while True:
+    for _ in range(50):
+        b = a @ a
+    torch.cuda.synchronize()
+"""
+
+
+@pytest.fixture(scope="module")
+def document() -> dict[str, Any]:
+    found = bench(
+        "measure", "compare", "--model", MODEL, "--a", "cache=static", "--b", "cache=static,compile=reduce-overhead",
+        "--prompt-tokens", "64", "--max-new-tokens", "700", "--repeats", "3",
+    )  # fmt: skip
+    tell(found)
+    for arm in found["arms"]:
+        print(arm["name"], arm["extra"], arm["spoilers"])
+    print(found["comparison"])
+    return found
+
+
+def test_clocks_temperature_and_power_are_read(document: dict[str, Any]) -> None:
+    for arm in document["arms"]:
+        extra = arm["extra"]
+        assert 200 < extra["sm_clock_low_mhz"] <= extra["sm_clock_mhz"] < 4000
+        assert 15 < extra["temperature_c"] < 100
+        assert 40 < extra["power_w"] < 1200
+
+
+def test_energy_agrees_with_power_times_time(document: dict[str, Any]) -> None:
+    for arm in document["arms"]:
+        extra = arm["extra"]
+        assert extra["energy_j"] == pytest.approx(extra["power_w"] * arm["wall_s"], rel=0.5)
+        assert arm["summary"]["energy_per_token_j"] > 0
+
+
+def test_the_allocator_counts_less_than_nvml_and_each_peak_is_the_larger(document: dict[str, Any]) -> None:
+    for arm in document["arms"]:
+        extra = arm["extra"]
+        assert arm["weight_bytes"] < extra["allocator_now_bytes"] <= extra["allocator_peak_bytes"]
+        assert extra["allocator_peak_bytes"] <= extra["allocator_reserved_bytes"] < extra["process_peak_bytes"]
+        assert extra["process_now_bytes"] <= extra["process_peak_bytes"]
+
+
+def test_one_kernel_at_a_time_leaves_the_gpu_waiting_and_a_graph_does_not(document: dict[str, Any]) -> None:
+    eager, graph = (arm["summary"]["gpu_busy_share"] for arm in document["arms"])
+    assert 0 < eager < 0.75 < graph < 1.1
+
+
+def test_repeats_after_the_first_profile_are_as_fast_as_the_run_before_it(document: dict[str, Any]) -> None:
+    """Each run ends with profiles of a few tokens, for the proofs: what they leave behind must not slow the next."""
+    for arm in document["arms"]:
+        first, *rest = (statistics.median(run["latency_s"][1:]) for run in arm["repeats"])
+        print(arm["name"], first, rest)
+        assert statistics.median(rest) == pytest.approx(first, rel=0.05)
+
+
+def test_the_graph_is_found_faster_and_percentiles_are_given(document: dict[str, Any]) -> None:
+    found = document["comparison"]
+    assert (found["verdict"], found["pairs"]) == ("b_faster", 3)
+    assert 1 < found["low"] <= found["ratio"] <= found["high"]
+    for arm in document["arms"]:
+        s = arm["summary"]
+        assert s["latency_median_s"] <= s["latency_p90_s"] <= s["latency_p99_s"]
+
+
+def test_an_arm_against_itself_shows_no_large_difference() -> None:
+    found = bench(
+        "same", "compare", "--model", MODEL, "--a", "cache=static,compile=reduce-overhead", "--b",
+        "cache=static,compile=reduce-overhead", "--prompt-tokens", "64", "--max-new-tokens", "300", "--repeats", "6",
+    )["comparison"]  # fmt: skip
+    print(found)
+    assert found["ratio"] == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_stranger_on_the_gpu_is_seen() -> None:
+    stranger = subprocess.Popen([sys.executable, "-c", HEAVY], stdout=subprocess.PIPE, text=True)
+    try:
+        assert stranger.stdout is not None and stranger.stdout.readline().strip() == "ready"
+        found = bench("stranger", "run", "--model", MODEL, "--prompt-tokens", "64", "--max-new-tokens", "300")
+    finally:
+        stranger.kill()
+        stranger.wait()
+        assert stranger.stdout is not None
+        stranger.stdout.close()
+    (arm,) = found["arms"]
+    print(arm["spoilers"])
+    if "process_peak_bytes" in arm["extra"] and "NVML" not in arm["memory_label"]:
+        pytest.skip("NVML shows no processes here")
+    assert any("another program used the GPU" in sentence for sentence in arm["spoilers"])

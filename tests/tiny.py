@@ -1,0 +1,52 @@
+"""Every architecture of the catalogue in small: random weights whose greedy text is not one word over and over."""
+
+import functools
+import json
+from typing import Any
+
+from backend.models.catalogue import catalogue
+
+WINDOW = 8
+_SHAPE: dict[str, Any] = {
+    "vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 2,
+}  # fmt: skip
+_MIXED = {"sliding_window": WINDOW, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "llama": _SHAPE,
+    "qwen3": _SHAPE,
+    "mistral": _SHAPE | {"sliding_window": WINDOW},
+    "olmo3": _SHAPE | _MIXED,
+    "gemma3_text": _SHAPE | _MIXED,
+    "gpt_oss": _SHAPE | {
+        "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e4},
+    },
+    "gpt2": {"vocab_size": 97, "n_embd": 32, "n_head": 4, "n_layer": 4, "n_positions": 256, "bos_token_id": 1,
+             "eos_token_id": 2},
+}  # fmt: skip
+DECODERS = {json.loads(entry.config)["model_type"] for entry in catalogue() if entry.kind == "decoder"}
+assert set(CONFIGS) == DECODERS, "an architecture of the catalogue is missing here"
+
+
+@functools.cache
+def tiny(architecture: str, attention: str | None = None, dtype: str = "float32", device: str = "cpu") -> Any:
+    """The model; shared between tests, which leave it as it is."""
+    return build(architecture, attention, dtype, device)
+
+
+def build(architecture: str, attention: str | None = None, dtype: str = "float32", device: str = "cpu") -> Any:
+    """The same, for a test of its own. Matrices are scaled up, so that a step's words differ clearly."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+
+    config = AutoConfig.for_model(architecture, **CONFIGS[architecture])
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation=attention, dtype=getattr(torch, dtype))
+    model.generation_config = GenerationConfig(pad_token_id=0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(3)
+    return model.eval().to(device)
