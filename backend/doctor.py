@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from backend import hardware
+from backend import hardware, limits
 from backend.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
 from backend.errors import InputError
 from backend.hardware import Machine
@@ -28,7 +28,11 @@ class Usable:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Machine, versions, remarks, and every choice with its verdict on the default model."""
+    """Machine, versions, remarks, and every choice with its verdict on the default model.
+
+    bandwidth          the measured one, now or kept; None: there is none, or `bandwidth_problem` says why it failed
+    bandwidth_note     what is not known of this machine's limits
+    """
 
     machine: dict[str, str]
     versions: dict[str, str]
@@ -36,6 +40,7 @@ class Report:
     choices: list[Usable]
     bandwidth: Bandwidth | None = None
     bandwidth_problem: str = ""
+    bandwidth_note: str = ""
 
     def text(self) -> str:
         """For a terminal."""
@@ -49,6 +54,8 @@ class Report:
             lines += [f"  {'how':<20} {self.bandwidth.method}"]
         elif self.bandwidth_problem:
             lines += ["", "Memory bandwidth", f"  n/a: {self.bandwidth_problem}"]
+        if self.bandwidth_note:
+            lines += ["", f"  {self.bandwidth_note}"]
         lines += ["", f"Choices with {DEFAULT_MODEL} on this machine"]
         for row in self.choices:
             mark = "yes" if row.usable else "no"
@@ -102,4 +109,4 @@ def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
         problems.append(str(error))
     else:
         rows = usable_choices(facts, machine)
-    return Report(machine.describe(), hardware.versions(), problems, rows, found, failed)
+    return Report(machine.describe(), hardware.versions(), problems, rows, found, failed, limits.remark(machine))

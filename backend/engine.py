@@ -25,7 +25,8 @@ from backend.hardware import Machine
 from backend.models import DEFAULT_MODEL, ModelFacts, loadable, resolve
 from backend.records import ArmPlanned, Created, Ended, Request, Status, Verdict
 from backend.rules import Checked, check
-from backend.runs import Run, RunLog
+from backend.runlog import RunLog
+from backend.runs import Run
 from backend.startup import startup_messages
 from backend.store import Store
 from backend.workers import Inbox, Letter, Wake, WorkerProcess

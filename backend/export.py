@@ -186,7 +186,7 @@ class _Decoder(_Printer):
     """Tokens, one after the other."""
 
     auto = "AutoModelForCausalLM"
-    classes = ("GenerationConfig",)
+    classes = ("GenerationConfig", "TemperatureLogitsWarper", "TopKLogitsWarper", "TopPLogitsWarper")
     functions = (_CLOCK,)
 
     def _settings(self) -> Iterator[str]:
@@ -209,7 +209,7 @@ class _Decoder(_Printer):
         yield _LENGTH
 
     def _run(self) -> Iterator[str]:
-        fixed = "static" in self.plan.generate.cache
+        fixed = self.plan.generate.cache == "static"  # compiled and captured graphs hold its addresses
         if self.made.cache and fixed:
             yield f"cache = {self.made.cache}"
         yield 'for run in ("warm-up", "timed"):'
@@ -221,12 +221,23 @@ class _Decoder(_Printer):
         if self.cuda:
             yield "    torch.cuda.synchronize()"
         yield "    begin_s = time.perf_counter()"
-        yield f"    output = {self.made.decode}" if self.made.decode else "    " + self._generate()
+        yield "    " + (self._decode() if self.made.decode else self._generate())
         yield ""
         yield 'new_ids = output[0, inputs["input_ids"].shape[1] :].tolist()'
         random = self.source.kind == "random"
         yield f"print({'new_ids' if random else 'tokenizer.decode(new_ids, skip_special_tokens=True)'})"
         yield _REPORT
+
+    def _decode(self) -> str:
+        """The call of a loop that an axis brought, which takes transformers' own warpers of the distribution."""
+        work = self.work
+        if not work.temperature:
+            return f"output = {self.made.decode}"
+        warpers = [f"TemperatureLogitsWarper({float(work.temperature)!r})"]
+        warpers += [f"TopKLogitsWarper({work.top_k})"] if work.top_k else []
+        warpers += [f"TopPLogitsWarper({float(work.top_p)!r})"] if work.top_p < 1 else []
+        start, _, arguments = self.made.decode.removesuffix(")").partition("(")
+        return call(f"output = {start}", arguments.split(", "), {"warpers": f"[{', '.join(warpers)}]"}, 4)
 
     def _generate(self) -> str:
         keywords = {"past_key_values": "cache"} if self.made.cache else {}

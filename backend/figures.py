@@ -160,7 +160,7 @@ def verdict(found: Comparison | None, unit: Unit = "token") -> str:
     what = "time per token" if unit == "token" else "time per forward pass"
     if found.low is None or found.high is None:
         return (
-            f"One run of each: {what} A/B is {_ratio(found.ratio)}, how much of it noise is not known. "
+            f"One run of each: {what} A/B is {_ratio(found.ratio)}; how much of that is noise is not known. "
             f"Measure (--repeats {MEASURE_REPEATS}) runs them {MEASURE_REPEATS} times in turn."
         )
     ratio, low, high, faster, other = found.ratio, found.low, found.high, "B", "A"

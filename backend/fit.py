@@ -127,9 +127,7 @@ def is_size(text: str) -> bool:
     return text.strip()[:1].isdigit()
 
 
-def device_of(
-    machine: Machine, gpu: str | None = None, vram: str | None = None, *, held_bytes: int = 0
-) -> Device:
+def device_of(machine: Machine, gpu: str | None = None, vram: str | None = None, *, held_bytes: int = 0) -> Device:
     """The card of that name, an unknown card of that size, or this machine; there `held_bytes` would be given back."""
     if gpu is not None and vram is not None:
         raise InputError("Give --gpu or --vram, not both.")
@@ -145,8 +143,7 @@ def device_of(
         )
         return Device(f"a GPU of {vram.strip()}", size, _like(machine, "a GPU", size, (9, 0)), False, note)
     name = machine.gpus[0].name if machine.gpus else machine.cpu
-    known = limits.of_machine(machine, "float32") is not None
-    return Device(name, machine.room_bytes + held_bytes, machine, True, "" if known else limits.missing(machine))
+    return Device(name, machine.room_bytes + held_bytes, machine, True, limits.remark(machine))
 
 
 def _like(machine: Machine, name: str, memory: int, capability: tuple[int, int]) -> Machine:

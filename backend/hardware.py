@@ -131,7 +131,8 @@ def machine() -> Machine:
         cpu=_cpu_name(), cores=cores,
         memory_bytes=total, free_bytes=free, gpus=gpus, driver=driver, gpu_problem=problem,
         python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
-        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(), avx512_bf16=_has_instructions("avx512_bf16"),
+        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
+        avx512_bf16=_has_instructions("avx512_bf16"),
         hub_kernels=kernel_folders.at_hand(), kernels=folder, kernel_layers=tuple(sorted(offered)),
     )  # fmt: skip
 

@@ -65,7 +65,7 @@ def _variants(package: Path, device: str) -> Iterator[Path]:
 
 
 def _names(variant: Path) -> list[str]:
-    """Classes that `layers` defines or imports, read without running anything."""
+    """Classes that `layers` defines or takes from a file beside it, read without running anything."""
     source = next((f for f in (variant / "layers.py", variant / "layers" / "__init__.py") if f.is_file()), None)
     if source is None:
         return []
@@ -74,7 +74,6 @@ def _names(variant: Path) -> list[str]:
     except (SyntaxError, ValueError, OSError):
         return []
     names = [node.name for node in body if isinstance(node, ast.ClassDef)]
-    names += [
-        a.asname or a.name for node in body if isinstance(node, ast.ImportFrom) and node.level for a in node.names
-    ]
+    taken = (node for node in body if isinstance(node, ast.ImportFrom) and node.level and node.module)
+    names += [alias.asname or alias.name for node in taken for alias in node.names]
     return [name for name in names if name[:1].isalpha()]

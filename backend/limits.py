@@ -37,7 +37,11 @@ def work(least: Floor) -> str:
     return f"{least.flops / 1e12:,.3g} Tflop" if least.bound == "compute" else f"{least.bytes / 1e9:,.3g} GB to read"
 
 
-def missing(machine: Machine) -> str:
-    """Why there is no floor on this machine, and what to do, in a sentence."""
+def remark(machine: Machine) -> str:
+    """What should be known of this machine's limits, in a sentence; "" where nothing is."""
     name = machine.gpus[0].name if machine.gpus else "the CPU"
-    return f"The memory bandwidth of {name} is not known: measure it with tokendyno doctor --bandwidth."
+    if of_machine(machine, "float32") is None:
+        return f"The memory bandwidth of {name} is not known: measure it with tokendyno doctor --bandwidth."
+    if machine.gpus and recognise(name) is None:
+        return f"{name} is not in the catalogue: its bandwidth was measured here, its rates are not known."
+    return ""

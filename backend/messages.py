@@ -202,7 +202,8 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What torch.compile did for an arm's settings, from their first use in its worker to the end of this run.
 
     cold_s         seconds of the compile phase: everything until the first compiled tokens were there
-    breaks, skips  reason -> how often: graph breaks, and graphs that were not run as CUDA graphs
+    breaks, skips  reason -> how often: graph breaks and code that was given up (the recompile limit), and graphs that
+                   were not run as CUDA graphs
     records        CUDA graphs that Inductor recorded
     hits, misses   graphs that came from Inductor's cache on disk, and that were compiled anew
     loaded_bytes, saved_bytes  of compile artefacts

@@ -1,19 +1,21 @@
 """A run as one JSON document (schema 1) and as a readable table."""
 
+import bisect
 from typing import Any
 
 from backend import hardware
 from backend.figures import named, tiles, verdict
+from backend.lanes import Lane
 from backend.marking import mark_points
 from backend.messages import Compiled
 from backend.models import resolve
 from backend.predict.kv import kv_series
 from backend.redact import plain
-from backend.runs import Lane, Run
+from backend.runs import Run
 from backend.view import Tile
 
 SCHEMA = 1
-_LEFT = 34
+_LEFT = 40
 _MOST_MARKS = 5
 
 
@@ -126,7 +128,7 @@ def _compiled(found: Compiled) -> dict[str, Any]:
 def predicted_series(run: Run, models_dir: Any, plans: Any) -> dict[str, dict[str, list[int]]]:
     """The predicted KV bytes of every arm, one entry for each generated token, from the config alone.
 
-    `plans`: arm name -> `rules.Checked`.
+    `plans`: arm name -> `rules.Checked`. Tokens of one step (speculation) have the bytes after it, as is measured.
     """
     facts = resolve(run.request.model, models_dir)
     series: dict[str, dict[str, list[int]]] = {}
@@ -138,6 +140,8 @@ def predicted_series(run: Run, models_dir: Any, plans: Any) -> dict[str, dict[st
                 facts, checked.plan.generate.cache, started.prompt_tokens, len(lane.t_s), started.batch_size,
                 checked.itemsize, started.places,
             )  # fmt: skip
+        ends = [bisect.bisect_right(lane.t_s, t_s) - 1 for t_s in lane.t_s]
+        sizes = tuple(sizes[end] for end in ends) if sizes else sizes
         series[name] = {"sliding": [s.sliding for s in sizes], "full": [s.full for s in sizes]}
     return series
 

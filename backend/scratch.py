@@ -3,7 +3,6 @@
 What lies there can hold code that a compiler made and pickles that torch reads back, so it is this user's alone.
 """
 
-import contextlib
 import os
 import platform
 import shutil
@@ -61,6 +60,5 @@ def make_scratch() -> Path:
 
 
 def remove_scratch(pid: int) -> None:
-    """Remove a process's scratch folder, if it has one. Called by whoever sees it end."""
-    with contextlib.suppress(OSError):
-        shutil.rmtree(scratch_folder(pid))
+    """Remove a process's scratch folder, if it has one. Called by all who see it end, perhaps at the same time."""
+    shutil.rmtree(scratch_folder(pid), ignore_errors=True)

@@ -13,8 +13,11 @@ WIDTH = 88
 
 def quoted(text: str) -> str:
     """A string literal. What cannot be printed is escaped: line ends, signs that turn the reading direction."""
-    if text.count('"') > text.count("'"):
-        return repr(text)
+    plain = repr(text)  # with single quotes, unless only single ones are in it
+    if plain[0] == '"' or text.count('"') > text.count("'"):
+        return plain
+    if '"' not in text:
+        return f'"{plain[1:-1]}"'
     return '"' + "".join(c if c == "'" else '\\"' if c == '"' else repr(c)[1:-1] for c in text) + '"'
 
 

@@ -223,18 +223,19 @@ def summarize(
     by_run = [run.latencies_s[int(prefill) :] for run in runs]
     steps = [latency for run in by_run for latency in run]
     means = [found for run in by_run if (found := mean(run)) is not None]
-    rate = rate_per_s(steps)
+    rate, middle, spread = rate_per_s(steps), mean(steps), stdev(steps)
+    steps.sort()  # once: what sorts again below finds it done
     return Summary(
         tokens=tokens,
         runs=len(runs),
         ttft_s=median(firsts),
         ttft_interval_s=interval(firsts),
         latency_median_s=median(steps),
-        latency_mean_s=mean(steps),
-        latency_stdev_s=stdev(steps),
+        latency_mean_s=middle,
+        latency_stdev_s=spread,
         latency_p90_s=percentile(steps, 0.90),
         latency_p99_s=percentile(steps, 0.99),
-        latency_cv=variation(steps),
+        latency_cv=spread / middle if spread is not None and middle else None,
         run_cv=variation(means),
         latency_interval_s=interval(means),
         tokens_per_s=rate,

@@ -40,7 +40,7 @@ WAIT_S = 10.0
 
 
 class Store:
-    """Implements `backend.runs.Keeper`. `path` None keeps the history in memory only."""
+    """Implements `backend.runlog.Keeper`. `path` None keeps the history in memory only."""
 
     def __init__(self, path: Path | None) -> None:
         self.messages: list[str] = []

@@ -9,7 +9,6 @@ from backend.engine import Bench
 from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.optimizations import axis_names
-from backend.presets import prompts
 from backend.records import Request
 from backend.runs import Run
 from ui import controls, form
@@ -19,9 +18,10 @@ from ui.controls import ArmControls, WorkControls
 from ui.facts import machine_line, model_line
 from ui.fold import folded
 from ui.live import RUN_ID, live_panel
-from ui.marks import choice_titles, preset_titles
+from ui.marks import titles
 from ui.verdicts import describe
 from ui.words import words
+from ui.work import work_row
 
 PRESETS = ("baseline", "unwindowed")
 SAME = "A and B are identical: what will differ between them is noise."
@@ -30,59 +30,17 @@ IDLE, BUSY = (True, False), (False, True)
 
 def compare_page(bench: Bench) -> None:
     """Build the page inside the current Blocks."""
-    work, run_button, measure_button, stop_button, facts = _work_row()
+    work, run_button, measure_button, stop_button, facts = work_row()
     with gr.Row(elem_id="arms", equal_height=False):
-        first, machine = _first_facts(), hardware.machine()
-        arms = [controls.arm_controls(n, preset, first, machine) for n, preset in zip(form.ARMS, PRESETS, strict=True)]
+        first = _first_facts()
+        named = titles(first, hardware.machine())
+        arms = [controls.arm_controls(n, preset, first, named) for n, preset in zip(form.ARMS, PRESETS, strict=True)]
     same = words("same", role="status", classes="td-same")
     message = words("message", role="alert", classes="td-failure")
     live = live_panel(bench.runs)
     codes = code_panel(form.ARMS)
     page = _Page(bench, work, arms, run_button, measure_button, stop_button, facts, same, message, live, codes)
     page.wire()
-
-
-def _work_row() -> tuple[WorkControls, gr.Button, gr.Button, gr.Button, gr.HTML]:
-    first = prompts()[0]
-    with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
-        model = controls.model_control()
-        preset = controls.prompt_preset_control()
-        prompt = controls.prompt_control()
-        tokens = controls.number_control("New tokens", first.max_new_tokens, "max-new-tokens")
-        run_button = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
-        measure_button = gr.Button("Measure", elem_id="measure", min_width=84, scale=1)
-        stop_button = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
-    facts = words("facts", classes="td-facts")
-    with gr.Accordion("More: batch, sampling, repeats, synthetic prompt, chat", open=False, elem_id="more"):
-        with gr.Row(elem_classes=["td-work"]):
-            batch = controls.number_control("Batch size", 1, "batch-size")
-            temperature = controls.number_control("Temperature (0: greedy)", 0, "temperature")
-            seed = controls.number_control("Seed", 0, "seed")
-            repeats = controls.number_control("Repeats", 1, "repeats")
-            length = controls.number_control("Prompt tokens (0: as written)", 0, "prompt-tokens")
-            ignore = gr.Checkbox(
-                prompts()[0].ignore_eos, label="Ignore the end of text", elem_id="ignore-eos", min_width=140
-            )
-        with gr.Row(elem_classes=["td-work"]):
-            top_k = controls.number_control("Top k (0: all)", 0, "top-k")
-            top_p = controls.number_control("Top p (1: all)", 1, "top-p")
-            chat = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
-            effort = controls.effort_control()
-    work = WorkControls(
-        model, prompt, tokens, batch, temperature, seed, repeats, length, ignore, top_k, top_p, chat, effort
-    )
-
-    def choose_prompt(name: object) -> Updates:
-        chosen = next((p for p in prompts() if p.name == name), None)
-        return {} if chosen is None else {
-            work.prompt: chosen.text, work.max_new_tokens: chosen.max_new_tokens,
-            work.prompt_tokens: chosen.prompt_tokens, work.ignore_eos: chosen.ignore_eos,
-        }  # fmt: skip
-
-    # "select", not "input": Gradio sends the latter whenever the focus leaves the list
-    preset.select(choose_prompt, preset, [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos],
-                 show_progress="hidden", queue=False, api_visibility="private")  # fmt: skip
-    return work, run_button, measure_button, stop_button, facts
 
 
 class _Page:
@@ -164,12 +122,11 @@ class _Page:
             facts = resolve(str(model), self.bench.models_dir, local_paths=self.bench.local_paths)
         except InputError:
             return {}
-        machine = hardware.machine()
-        presets, titles = [*preset_titles(facts, machine), (form.CUSTOM, form.CUSTOM)], choice_titles(facts, machine)
+        named = titles(facts, hardware.machine())
         updates: Updates = {}
         for arm in self.arms:
-            updates[arm.preset] = gr.update(choices=presets)
-            updates |= {axis: gr.update(choices=names) for axis, names in zip(arm.axes, titles, strict=True)}
+            updates[arm.preset] = gr.update(choices=[*named.presets, (form.CUSTOM, form.CUSTOM)])
+            updates |= {axis: gr.update(choices=names) for axis, names in zip(arm.axes, named.choices, strict=True)}
         return updates
 
     def choose_preset(self, arm: ArmControls) -> Any:

@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 import gradio as gr
 
 from backend.config import EFFORTS, Workload
-from backend.hardware import Machine
 from backend.models import DEFAULT_MODEL, ModelFacts, catalogue
 from backend.optimizations import axes
 from backend.presets import prompts
 from ui.fold import fold_button
 from ui.form import CUSTOM, choice_values, preset_choices
-from ui.marks import choice_titles, preset_titles
+from ui.marks import Titles
 from ui.verdicts import verdict_box
 
 
@@ -106,14 +105,14 @@ def effort_control() -> gr.Dropdown:
     )
 
 
-def arm_controls(name: str, preset: str, facts: ModelFacts | None, machine: Machine) -> ArmControls:
+def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: Titles) -> ArmControls:
     """A column for one arm, set to a preset. `facts`: the model that stands in the controls at first."""
     low, choices = name.lower(), preset_choices(preset)
     values = choice_values(choices)
     with gr.Column(elem_id=f"arm-{low}", elem_classes=["td-card", f"arm-{low}"], min_width=300):
         with gr.Row(elem_id=f"axes-{low}", elem_classes=["td-axes"]):
             presets = gr.Dropdown(
-                [*preset_titles(facts, machine), ("custom", CUSTOM)],
+                [*titles.presets, ("custom", CUSTOM)],
                 value=preset,
                 label=f"Arm {name}",
                 min_width=96,
@@ -122,13 +121,13 @@ def arm_controls(name: str, preset: str, facts: ModelFacts | None, machine: Mach
             )
             dropdowns = [
                 gr.Dropdown(
-                    titles,
+                    named,
                     value=value,
                     label=axis.title,
                     min_width=96,
                     elem_id=f"axis-{low}-{axis.name}",
                 )
-                for axis, titles, value in zip(axes(), choice_titles(facts, machine), values, strict=True)
+                for axis, named, value in zip(axes(), titles.choices, values, strict=True)
             ]
         fold = fold_button(low, choices, facts)
         verdicts = verdict_box(f"verdicts-{low}")

@@ -14,7 +14,8 @@ import msgspec
 import plotly
 
 from backend import view
-from backend.runs import MAX_TOKENS_A_PULL, RunLog
+from backend.runlog import RunLog
+from backend.runs import MAX_TOKENS_A_PULL
 from ui.charts import PANELS
 
 SCRIPTS = (

@@ -8,18 +8,8 @@ import msgspec
 
 from backend.messages import Finding
 from backend.optimizations import attention_probe
-from backend.optimizations.attention_rules import (
-    FA2,
-    FA3,
-    FA4,
-    FLEX_RULES,
-    GQA_RULES,
-    HUB_FA2,
-    HUB_FA3,
-    SDPA_RULES,
-    flash_rules,
-    without_sdpa,
-)
+from backend.optimizations.attention_flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
+from backend.optimizations.attention_rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
 from backend.optimizations.base import Choice, Optimization, Seen, Subject, Trace
 from backend.plan import Plan
 from backend.script import Script
@@ -30,6 +20,7 @@ _MARKS = {
     "sdpa: cuDNN": ("cudnn_generated", "_scaled_dot_product_cudnn_attention"),
     "sdpa: memory-efficient": ("fmha_cutlass", "_scaled_dot_product_efficient_attention"),
     "sdpa: math": ("_scaled_dot_product_attention_math",),
+    "our own kernel": ("tokendyno_attention",),
     "flex": ("flex_attention", "flex_decoding"),
     "flash": (" flash::", "flash_fwd", "flashattnfwd", "FlashAttentionForward"),
     "softmax": ("aten::softmax", "softmax_warp_forward", "cunn_SoftMax"),

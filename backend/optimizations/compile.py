@@ -121,7 +121,8 @@ class Compile(Optimization):
         trace = seen.trace()
         calls = compiled_calls(trace)
         kernels = {name: n for name, n in trace.kernels.items() if name.startswith(_INDUCTOR) and "flex" not in name}
-        if not calls and not kernels:
+        replayed = trace.runtime["cudaGraphLaunch"] > 0  # flex_attention has generated kernels too, in no graph
+        if not calls and not (kernels and replayed):
             return Finding(self.name, "off", f"{trace.steps} more tokens called no compiled graph")
         launches = trace.runtime["cudaGraphLaunch"] if calls else 0  # without calls they are replayed by hand
         tuned = seen.counts.get("tuned_kernels", 0) > 0

@@ -101,6 +101,18 @@ _HUB_RULES = (
 _LOCAL_RULES = (
     _NO_PACKAGE,
     Rule(
+        "note",
+        lambda s: (
+            "DecoderLayer" in s.machine.kernel_layers
+            and s.facts.architecture in ("llama", "mistral", "qwen3")
+            and s.choices.get("loop") == "own"
+            and s.choices.get("projections") == "fused"
+        ),
+        "A single new token goes through whole decoder layers of the kernel folder, attention included: the attention "
+        "chosen above computes the prompt, and batches.",
+        "presets/kernels/matvec/build/torch-cuda/layers.py",
+    ),
+    Rule(
         "blocked",
         lambda s: not s.machine.kernel_layers,
         "There is no folder with kernels for this device. Name one with --kernels-dir or TOKENDYNO_KERNELS; it holds "
@@ -171,6 +183,10 @@ class Kernels(Optimization):
             layer = {"layer_name": quoted(name)}
             script.patch.append(call("kernel = LocalLayerRepository", [f"Path({quoted(str(package))})"], layer))
             script.patch.append(f"local[{quoted(name)}] = {{DEVICE: kernel}}")
+            if name == "Linear":  # as `hub._extend`: torch's own class, and no subclass of it
+                script.imports.add("from kernels import replace_kernel_forward_from_hub")
+                own = "lambda module: type(module) is torch.nn.Linear"
+                script.patch.append(call("replace_kernel_forward_from_hub", ["torch.nn.Linear", '"Linear"', own], {}))
         script.patch += [
             "with use_kernel_mapping(local, inherit_mapping=False):",
             f"    kernelize(model, mode={mode}, device=DEVICE)",

@@ -67,12 +67,6 @@ _NATIVE = (
         "to bfloat16, with a warning.",
     ),
     _unpacks(lambda s: _cuda(s) and _no_kernel(s), _KERNEL, "kernels 0.17: load.py, get_kernel"),
-    _unpacks(
-        lambda s: _cuda(s) and s.choices.get("kernels", "off") == "hub",
-        "use_kernels=True and MXFP4 kernels do not go together: transformers unpacks the weights to bfloat16, with a "
-        "warning.",
-        "transformers 5.22: quantizers/quantizer_mxfp4.py, _process_model_before_weight_loading",
-    ),
 )
 
 

@@ -10,24 +10,39 @@ from backend.plan import Plan
 from backend.script import Script
 
 _SOURCE = "backend/worker/fusion.py, with a test for each of these architectures"
+LAYERS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen3DecoderLayer")
+"""Classes of layers that, once fused, a kernel of the name DecoderLayer may stand in for."""
+
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
 _WHOLE = ("gpt2",)  # holds q, k and v as one matrix, and has no gate
-_DENSE = ("none", "mxfp4", "mxfp4-dequantized")  # mxfp4 packs experts only: attention stays dense
+_JOINED = ("none", "torchao-int8", "mxfp4", "mxfp4-dequantized")
+"""What can be laid one below the other: dense rows, int8 rows with a scale each; mxfp4 packs experts only."""
 
-_FUNCTIONS = '''class Fused(torch.nn.Linear):
+_FUNCTIONS = '''class Fused(torch.nn.Module):
     """The product with several matrices at once; the first part is the answer."""
 
     def __init__(self, parts):
-        torch.nn.Module.__init__(self)
+        super().__init__()
         self.sizes, self.later = [part.out_features for part in parts], []
-        weight, self.bias = torch.cat([part.weight.data for part in parts]), None
-        self.weight = torch.nn.Parameter(weight, requires_grad=False)
+        size = parts[0].in_features, sum(self.sizes)
+        self.whole = torch.nn.Linear(*size, bias=False, device="meta")
+        self.whole.weight = self._joined([part.weight for part in parts])
         if parts[0].bias is not None:
-            bias = torch.cat([part.bias.data for part in parts])
-            self.bias = torch.nn.Parameter(bias, requires_grad=False)
+            self.whole.bias = self._joined([part.bias for part in parts])
+
+    def _joined(self, rows):
+        if hasattr(rows[0], "qdata"):  # torchao's int8, with a scale for each row
+            fields = "qdata", "scale", "zero_point"
+            qdata, scale, zero = ([getattr(r, f) for r in rows] for f in fields)
+            zero = None if zero[0] is None else torch.cat(zero)
+            one = torch.cat(qdata), torch.cat(scale), rows[0].block_size, rows[0].dtype
+            data = type(rows[0])(*one, zero)
+        else:
+            data = torch.cat([row.data for row in rows])
+        return torch.nn.Parameter(data, requires_grad=False)
 
     def forward(self, x):
-        first, *others = super().forward(x).split(self.sizes, -1)
+        first, *others = self.whole(x).split(self.sizes, -1)
         self.later[:] = reversed(others)
         return first
 
@@ -74,14 +89,16 @@ class Projections(Optimization):
                 Rule(
                     "blocked",
                     lambda s: s.facts.architecture in _WHOLE,
-                    "This architecture holds q, k and v in one matrix already, and has no gate: nothing is left to fuse.",
+                    "This architecture holds q, k and v in one matrix already, and has no gate: nothing is left to "
+                    "fuse.",
                     "transformers 5.22: GPT2Attention.c_attn",
                     fix=(("projections", "separate"),),
                 ),
                 Rule(
                     "blocked",
-                    lambda s: s.choices.get("quantization", "none") not in _DENSE,
-                    "Quantized matrices bring scales and types of their own, which cannot be laid one below the other.",
+                    lambda s: s.choices.get("quantization", "none") not in _JOINED,
+                    "Packed in blocks or tables, these matrices cannot be laid one below the other. Dense ones and "
+                    "torchao's int8 rows can.",
                     _SOURCE,
                     fix=(("projections", "separate"),),
                 ),
@@ -105,7 +122,15 @@ class Projections(Optimization):
     def write(self, script: Script, plan: Plan) -> None:
         if plan.load.projections == "fused":
             script.functions.append(_FUNCTIONS)
-            script.patch.append("fuse(model)")
+            lines = ["fuse(model)"]
+            if plan.load.kernels == "local":  # as backend/worker/fusion.py names them
+                script.imports.add("from kernels import replace_kernel_forward_from_hub")
+                lines += [
+                    "for kind in {type(module) for module in model.modules()}:",
+                    f"    if kind.__name__ in {LAYERS!r}:",
+                    '        replace_kernel_forward_from_hub(kind, "DecoderLayer")',
+                ]
+            script.patch[:0] = lines  # before kernels stand in for what was fused
 
     def find(self, seen: Seen) -> Finding:
         """Watches which matrices get the same vector in one forward pass over two tokens."""
@@ -127,7 +152,7 @@ class Projections(Optimization):
                 hook.remove()
         together = sum(len(vectors) for vectors in met.values() if len(vectors) > 1)
         total = sum(map(len, met.values()))
-        replaced = sum(type(module).__name__ == "Fused" for module in matrices)
+        replaced = sum(type(module).__name__ == "Fused" for module in seen.model.modules())
         name = "fused" if replaced and not together else "separate"
         proof = (
             f"one forward pass took {total} matrices, of which {together} shared their vector with another; "

@@ -50,6 +50,16 @@ def weight_tensors(model: Any) -> Iterator[Any]:
                 yield tensor
 
 
+def numbers(model: Any) -> int:
+    """Learned numbers of a model, however few bytes hold them."""
+    total: int = 0
+    for weight in model.parameters():
+        state = getattr(weight, "quant_state", None)  # of 4-bit weights: two numbers are one byte
+        total += weight.numel() if state is None else state.shape.numel()
+    packed = [parts[0] for module in model.modules() for parts in triton_weights(module).values()]
+    return total + sum(2 * int(values.numel()) for values in packed)
+
+
 def held_bytes(tensors: Any) -> int:
     """Bytes of these tensors."""
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

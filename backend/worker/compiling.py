@@ -7,6 +7,7 @@ whenever the settings change, everything compiled before is forgotten and the co
 import contextlib
 import os
 import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, MutableMapping
@@ -125,6 +126,7 @@ class Compiling:
         """What was done until now, also as `counts`; None if nothing was compiled."""
         now = _Start.now()
         records = get_compilation_metrics()[self._start.records :]
+        failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in records if r.fail_type)
         records = [r for r in records if not r.is_runtime and not r.fail_type]
         skips = Counter(first_line(r.cudagraph_skip_reason) for r in records if r.cudagraph_skip_reason)
         skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
@@ -132,7 +134,7 @@ class Compiling:
         found = replace(
             self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
             graphs=[CompiledGraph(r.entire_frame_compile_time_s or 0.0, guard(r.recompile_reason)) for r in records],
-            breaks=dict(now.breaks - self._start.breaks),
+            breaks=dict(now.breaks - self._start.breaks + failed),
             skips=dict(+skips),
             hits=cache["hit"],
             misses=cache["miss"],
@@ -180,11 +182,12 @@ class _Start:
 
 def _generated() -> tuple[int, int]:
     """(tuned Triton kernels, files in the scratch folder) of the generated code that this process holds."""
-    from torch._inductor.codecache import PyCodeCache
-
+    codecache = sys.modules.get("torch._inductor.codecache")  # slow to import, and where nothing was compiled not there
+    if codecache is None:
+        return 0, 0
     scratch_folder = str(scratch.scratch_folder(os.getpid()))
     tuned = own = 0
-    for module in PyCodeCache.modules:
+    for module in codecache.PyCodeCache.modules:
         path = str(module.__file__)
         own += path.startswith(scratch_folder)
         with contextlib.suppress(OSError):

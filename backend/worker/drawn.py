@@ -83,13 +83,17 @@ def draw(plan: LoadPlan) -> Checkpoint:
     if plan.quantization.startswith("mxfp4"):
         packed = _packed_experts(model, plan.device)
         model.config.quantization_config = {"quant_method": "mxfp4", "modules_to_not_convert": NOT_MXFP4}
-    needed = sum(parameter.nbytes for parameter in model.parameters())
-    room = needed if plan.device == "cpu" else torch.cuda.mem_get_info()[0]
-    model = noise.filled(model, plan.device if needed <= room else "cpu")
+    model = noise.filled(model, plan.device if plan.device == "cpu" or _fits_twice(model) else "cpu")
     again = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in packed)}
     tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in again}
     state: dict[str, Once | Packed] = {name: Once(tensors, name) for name in tensors}
     return Checkpoint(type(model), model.config, state | packed)
+
+
+def _fits_twice(model: Any) -> bool:
+    """Whether the GPU has room for the dense model and, at 8 bits and some more, its packed copy."""
+    dense_bytes = int(sum(parameter.nbytes for parameter in model.parameters()))
+    return 1.6 * dense_bytes < float(torch.cuda.mem_get_info()[0])
 
 
 def _packed_experts(model: Any, device: str) -> dict[str, Packed]:

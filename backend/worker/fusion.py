@@ -10,17 +10,15 @@ import torch
 from torch import nn
 
 from backend.errors import InputError
+from backend.optimizations.projections import LAYERS
 
 GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
 """Names of matrices that a model's code applies to one input, in the order in which it does. Llama, Mistral, Qwen3,
 Olmo-3, Gemma-3 and gpt-oss have the first, all of them but gpt-oss the second, BERT the last."""
 
-LAYERS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen3DecoderLayer")
-"""Classes of layers that, once fused, a kernel of the name DecoderLayer may stand in for."""
-
 
 class Fused(nn.Module):  # type: ignore[misc]
-    """The product with all matrices of a group, `whole`. Answers for the first; `later` gets the slices of the others."""
+    """The product with all matrices of a group, `whole`. Answers for the first; `later` gets the others' slices."""
 
     def __init__(self, parts: list[Any]) -> None:
         super().__init__()
@@ -49,7 +47,9 @@ class Slice(nn.Module):  # type: ignore[misc]
         """What the fused product laid ready; RuntimeError if it was made of another vector than `x`."""
         source, part = self.later.pop()
         if source is not x:
-            raise RuntimeError("This model's code does not apply the fused matrices to one vector, one after the other.")
+            raise RuntimeError(
+                "This model's code does not apply the fused matrices to one vector, one after the other."
+            )
         return part
 
 
@@ -61,9 +61,9 @@ def fuse(model: Any) -> int:
     count = 0
     for name, module in list(model.named_modules()):
         for group in GROUPS:
-            parts = [getattr(module, part, None) for part in group]
-            if any(part is None for part in parts):
+            if not all(hasattr(module, part) for part in group):
                 continue
+            parts = [getattr(module, part) for part in group]
             if not all(type(part) is nn.Linear and joinable(part.weight) for part in parts):
                 raise InputError(
                     f"{name}.{group[0]} is quantized in a way that cannot be fused. Take projections=separate, or "

@@ -26,7 +26,8 @@ def captured(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return graph.replay
+    replay: Callable[[], None] = graph.replay
+    return replay
 
 
 class CopiedOut:
@@ -53,9 +54,8 @@ class CopiedOut:
 
     def read(self, row: int) -> list[int]:
         """Ids of that row; waits for it, and for nothing after it."""
-        if self._aside is None:
-            found: list[int] = self._out[row].tolist()
-            return found
-        self._done[row].synchronize()
-        found = self._host[row].tolist()
-        return found
+        where = self._out
+        if self._aside is not None:
+            self._done[row].synchronize()
+            where = self._host
+        return [int(i) for i in where[row].tolist()]

@@ -90,8 +90,9 @@ class Step:
 
     token      (B, 1) the newest ids
     positions  (B, 1) where in its text each row stands
-    out        (L, B) every new id so far; column of row `count`
-    done       (B,) rows that met an end of text: they go on as padding, like in `generate`
+    out        (L, B) every new id so far, one row a step
+    done       (B,) rows that met an end of text: they go on as padding, like in `generate`. One row alone ends when
+               the host has seen it, and needs none of this
     """
 
     def __init__(self, model: Any, cache: SteadyCache, batch_size: int, sampling: Sampling, pad: int) -> None:
@@ -106,7 +107,7 @@ class Step:
             return steady
 
         self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
-        self.out, self.count = zeros(cache.length, batch_size), zeros(1)
+        self.out = zeros(cache.length, batch_size)
         self.done, self.ends, self.seed = zeros(batch_size, dtype=torch.bool), zeros(_MOST_ENDS), zeros(1)
         self.advance: Callable[[], None] = self._advance
 
@@ -117,22 +118,19 @@ class Step:
         logits = self._model(
             input_ids=prompt.ids, attention_mask=prompt.mask, position_ids=places, past_key_values=self._cache,
             use_cache=True, logits_to_keep=1,
-        ).logits[:, -1].float()  # fmt: skip
+        ).logits[:, -1]  # fmt: skip
         self._cache.begin(prompt.mask)
         self.positions.copy_(places[:, -1:] + 1)
         self.seed.fill_(seed)
         self.ends.fill_(-1)
         if ends:
             self.ends[: len(ends)] = torch.tensor(ends, device=self.ends.device)
-        self.count.zero_()
         self.done.zero_()
-        self._take(choose(logits, self._sampling, self.seed, self.count))
+        self._take(choose(logits, self._sampling, self.seed, self._cache.count))
 
     def rewind(self) -> None:
         """Stand at the first place, where a step for warming up cannot leave the cache."""
-        self.count.zero_()
-        for place in self._cache.places:
-            place.slot.zero_()
+        self._cache.counters.zero_()
 
     def decoding(self) -> Any:
         """Around the steps: experts as `generate` runs them while it decodes."""
@@ -148,19 +146,18 @@ class Step:
         logits = self._model(
             input_ids=self.token, attention_mask=self._masks(), position_ids=self.positions,
             past_key_values=self._cache, use_cache=True,
-        ).logits[:, -1].float()  # fmt: skip
-        for place in self._cache.places:
-            place.advance()
+        ).logits[:, -1]  # fmt: skip
+        self._cache.advance()
         self.positions.add_(1)
-        self._take(choose(logits, self._sampling, self.seed, self.count))
+        self._take(choose(logits, self._sampling, self.seed, self._cache.count))
 
     def _take(self, chosen: Any) -> None:
         """(B,) ids become the newest token, or padding in rows that are done."""
-        ids = torch.where(self.done, self._pad, chosen)
-        self.done.logical_or_((ids[:, None] == self.ends).any(-1))
-        self.out.index_copy_(0, self.count, ids[None])
-        self.token.copy_(ids[:, None])
-        self.count.add_(1)
+        if len(chosen) > 1:
+            chosen = torch.where(self.done, self._pad, chosen)
+            self.done.logical_or_((chosen[:, None] == self.ends).any(-1))
+        self.out.index_copy_(0, self._cache.count, chosen[None])
+        self.token.copy_(chosen[:, None])
 
     def _masks(self) -> Any:
         """What attention may look at, (B, 1, 1, places): a mask a kind of layer where the model wants several."""

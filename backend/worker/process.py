@@ -34,6 +34,7 @@ from backend.messages import (
     Shutdown,
     decode_command,
 )
+from backend.optimizations.tensors import numbers
 from backend.worker.decode import Decoder
 from backend.worker.faults import explain
 from backend.worker.forward import Forwarder
@@ -102,7 +103,7 @@ class Worker:
             self._decoder, self._key = runner(bench, self._outbox), command.plan.load_key
         assert self._decoder is not None
         bench = self._decoder.bench
-        parameters, seen = sum(p.numel() for p in bench.model.parameters()), bench.observed
+        parameters, seen = numbers(bench.model), bench.observed
         loaded = ({}, {}) if reused else (seen.stages_s, seen.peak_bytes)  # nothing was loaded this time
         self._outbox.send(Loaded(bench.weight_bytes, parameters, reused, *loaded))
 

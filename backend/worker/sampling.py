@@ -25,10 +25,10 @@ class Sampling(msgspec.Struct, frozen=True):
 
 
 def choose(logits: Any, sampling: Sampling, seed: Any, step: Any) -> Any:
-    """The next ids, shape (B,), from logits (B, V) in float32. `seed` and `step`: int64 tensors of shape (1,)."""
+    """The next ids, shape (B,), from logits (B, V). `seed` and `step`: int64 tensors of shape (1,)."""
     if sampling.temperature == 0:
-        return logits.argmax(-1)
-    return (_warp(logits, sampling) + _gumbel(logits.shape, seed, step)).argmax(-1)
+        return logits.argmax(-1)  # the same in half precision: what is equal there was made equal before
+    return (_warp(logits.float(), sampling) + _gumbel(logits.shape, seed, step)).argmax(-1)
 
 
 def _warp(logits: Any, sampling: Sampling) -> Any:

@@ -16,25 +16,26 @@ from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
 class Place:
     """Where the next token of every row goes in layers that hold `size` tokens.
 
-    slot      (1,) int64, on the device
-    filled    (B, size) bool: places that hold a token, padding left out
+    filled    (B, size) bool, on the device: places that hold a token, padding left out
     decoding  whether the layers write one token at `slot`, or a prompt as transformers does
     """
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, cache: "SteadyCache", number: int, size: int) -> None:
+        self._cache, self._number, self.size = cache, number, size
         self.decoding = False
-        self.slot: Any = None
         self.filled: Any = None
+
+    @property
+    def slot(self) -> Any:
+        """(1,) int64, on the device: a view, made anew where a compiler looks on."""
+        return self._cache.counters[self._number : self._number + 1]
 
     def begin(self, mask: Any) -> None:
         """Stand after a prompt whose 2D `mask` (B, P) is 0 at padding. Its last `size` tokens lie in order."""
         tokens = mask.shape[1]
-        if self.slot is None:
-            self.slot = torch.zeros(1, dtype=torch.long, device=mask.device)
+        if self.filled is None:
             self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
-            for steady in (self.slot, self.filled):
-                torch._dynamo.mark_static_address(steady)
+            torch._dynamo.mark_static_address(self.filled)
         self.slot.fill_(tokens if tokens < self.size else 0)
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
@@ -43,10 +44,6 @@ class Place:
     def take(self) -> None:
         """Before a decode step: the place of its token counts as filled."""
         self.filled.index_fill_(1, self.slot, True)
-
-    def advance(self) -> None:
-        """After a decode step."""
-        self.slot.copy_((self.slot + 1) % self.size)
 
 
 def _put(layer: Any, keys: Any, values: Any) -> tuple[Any, Any]:
@@ -90,21 +87,24 @@ class SteadyCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens.
 
     full, sliding   the places that its layers of that kind share, None where there are none
+    counters        int64, on the device, all one larger after every step: the slots of both, and `count`
     """
 
     def __init__(self, config: Any, max_cache_len: int) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
         self.length = max_cache_len
+        self.counters: Any = None
+        self._sizes: Any = None
         self.full: Place | None = None
         self.sliding: Place | None = None
         for i, layer in enumerate(self.layers):
             if isinstance(layer, StaticSlidingWindowLayer):
-                self.sliding = self.sliding or Place(layer.max_cache_len)
+                self.sliding = self.sliding or Place(self, 1, layer.max_cache_len)
                 if self.sliding.size != layer.max_cache_len:
                     raise NotImplementedError("The own loop knows one length of sliding window, this model has two.")
                 self.layers[i] = StaticRingLayer(self.sliding)
             elif type(layer) is StaticLayer:
-                self.full = self.full or Place(layer.max_cache_len)
+                self.full = self.full or Place(self, 0, layer.max_cache_len)
                 self.layers[i] = StaticPlacedLayer(self.full)
             else:
                 raise NotImplementedError(f"The own loop does not know cache layers of class {type(layer).__name__}.")
@@ -115,9 +115,25 @@ class SteadyCache(StaticCache):  # type: ignore[misc]
 
     def begin(self, mask: Any) -> None:
         """The prompt is in the cache: the next update is a decode step."""
+        if self.counters is None:
+            sizes = [place.size if place is not None else 1 for place in (self.full, self.sliding)]
+            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
+            self._sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
+            for steady in (self.counters, self._sizes):
+                torch._dynamo.mark_static_address(steady)
+        self.counters.zero_()
         for place in self.places:
             place.begin(mask)
             place.decoding = True
+
+    @property
+    def count(self) -> Any:
+        """(1,) int64, on the device: decode steps since the prompt."""
+        return self.counters[2:]
+
+    def advance(self) -> None:
+        """After a decode step."""
+        self.counters.add_(1).remainder_(self._sizes)
 
     def reset(self) -> None:
         super().reset()

@@ -109,6 +109,15 @@ BAD = [
     (["--temperature", "nan"], "temperature is nan"),
     (["--temperature", "inf"], "temperature is inf"),
     (["--temperature", "-1"], "temperature is -1.0"),
+    (["--top-k", "-1"], "top_k is -1"),
+    (["--top-k", "5"], "at temperature 0 none is"),
+    (["--top-p", "0.5"], "at temperature 0 none is"),
+    (["--top-p", "0", "--temperature", "1"], "top_p is 0.0; give a share"),
+    (["--top-p", "nan", "--temperature", "1"], "top_p is nan"),
+    (["--chat", "--prompt-tokens", "9"], "cannot be cut or repeated"),
+    (["--reasoning-effort", "high"], "Switch chat on as well"),
+    (["--chat", "--reasoning-effort", "hgih"], "Did you mean 'high'?"),
+    (["--arm", "speculation=prompt-lookup", "--batch-size", "2"], "Set speculation=off."),
     (["--json", "missing/out.json"], "cannot be written (No such file or directory)"),
     (["--json", "empty"], "cannot be written (Is a directory)"),
     (["--json", ""], "cannot be written"),
@@ -332,8 +341,9 @@ def test_the_document_on_standard_output_has_every_key_of_the_promise(
     for arm in found["arms"]:
         assert {
             "name", "requested", "planned", "effective", "evidence", "ttft_s", "latency_s", "kv_bytes",
-            "kv_bytes_predicted", "memory_bytes", "text", "token_ids", "phases_s", "summary",
+            "kv_bytes_predicted", "memory_bytes", "text", "token_ids", "phases_s", "load", "summary",
         } <= set(arm)  # fmt: skip
+        assert arm["load"]["stages_s"]["read"] > 0 and arm["load"]["peak_bytes"]["host"] > arm["weight_bytes"]
         for record in ("requested", "planned", "effective"):
             assert set(arm[record]) == set(axis_names())
         assert [row["axis"] for row in arm["evidence"]] == list(axis_names())
@@ -414,8 +424,8 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     ])  # fmt: skip
     out, err = capsys.readouterr()
     assert code == 0, err
-    for part in (f"{MODEL.label} on ", "arm A", "arm B", "Time to first token", "median over 2 repeats", "KV cache",
-                 "st. dev.", "as predicted",
+    for part in (f"{MODEL.label} on ", "arm A", "arm B", "Time to first token", "median over 2 runs", "KV cache",
+                 "(95%)", "as predicted",
                  "dtype      float16 -> float16 -> float16", "dtype      float32 -> float32 -> float32"):  # fmt: skip
         assert part in out, out
     assert "note (arm A, dtype): This model was trained in bfloat16" in err
@@ -476,6 +486,23 @@ def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.C
     last = err.splitlines()[-1]
     assert last.startswith("tokendyno: The prompt has ")
     assert last.endswith(f"has {MODEL.max_positions:,} positions. Shorten the prompt.")
+
+
+@pytest.mark.slow
+def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--chat", *SHORT]) == 2
+    assert "has no chat template" in capsys.readouterr().err.splitlines()[-1]
+    shutil.copytree(POCKET, room / "chatty")
+    template = room / "chatty" / "chat_template.jinja"
+    template.write_text("{% for message in messages %}User: {{ message.content }}\n{% endfor %}Pip:")
+    words = ("run", "--model", str(room / "chatty"), "--chat", "--prompt", "Who are you?", "--json", "out.json", *SHORT)
+    assert main(list(words)) == 0
+    (arm,) = json.loads((room / "out.json").read_text())["arms"]
+    assert any("as a chat of one message" in note for note in arm["notes"])
+    loop = "{% for x in range(99999) %}{% for y in range(99999) %}{% endfor %}{% endfor %}"
+    template.write_text(loop)
+    assert main(list(words)) == 2
+    assert "was not rendered within 10 s" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_weights_that_belong_to_another_config_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,8 @@ from backend.errors import InputError
 from backend.hardware import Machine, machine
 from backend.messages import Finished, Loaded, Progress
 from backend.records import ArmEvent, Ended
-from backend.runs import Run, RunLog
+from backend.runlog import RunLog
+from backend.runs import Run
 from backend.store import Store
 from tests.helpers import gone, request, wait_for
 

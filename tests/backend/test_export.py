@@ -18,7 +18,7 @@ from backend.config import Workload
 from backend.engine import Bench
 from backend.export import script
 from backend.hardware import Machine
-from backend.models import ModelFacts
+from backend.models import ModelFacts, resolve
 from backend.plan import ModelSource
 from backend.records import ArmRequest, Request
 from backend.rules import check
@@ -35,7 +35,7 @@ SOURCES = {
 PROMPTS = [
     "Once upon a time",
     'a "quoted" word',
-    "it's \"both\" 'kinds' \"of\" quotes",
+    'it\'s "both" \'kinds\' "of" quotes',
     '"""\nimport os\nos.abort()\n"""',
     "\\\" + exec('1') + \\\"",
     "line\nend\r\nand \x85 \u2028 \x00 \x1b[31m",
@@ -219,3 +219,17 @@ def test_a_script_makes_the_workers_tokens(
             said = capsys.readouterr().out
             assert run.lanes[name].text.strip() in said
             assert all(word in said for word in ("time to first token: ", "median latency: ", "decode speed: "))
+
+
+def test_the_script_of_an_encoder_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bert = {
+        "model_type": "bert", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 64, "vocab_size": 300, "max_position_embeddings": 128,
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(bert))
+    model = resolve(f"random:{tmp_path}")
+    (tmp_path / "script.py").write_text(exported(model, "shapes=buckets", max_new_tokens=3, batch_size=2))
+    made = runpy.run_path(str(tmp_path / "script.py"))
+    assert made["output"].last_hidden_state.shape == (2, 64, 32)
+    assert len(made["latencies_s"]) == 3
+    assert "ms a pass" in capsys.readouterr().out

@@ -58,9 +58,7 @@ def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Callable[..., hardware.Machine
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv("TOKENDYNO_DEVICE", raising=False)
 
-    def look(
-        torch: str = "2.13.0+cu130", built_for: tuple[int, int] | None = (13, 0), **more: Any
-    ) -> hardware.Machine:
+    def look(torch: str = "2.13.0+cu130", built_for: tuple[int, int] | None = (13, 0), **more: Any) -> hardware.Machine:
         @contextlib.contextmanager
         def nvml() -> Iterator[object]:
             yield FakeNvml(**more)

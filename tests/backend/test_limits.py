@@ -33,9 +33,11 @@ def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
     unknown = replace(H200, gpus=(Gpu(0, "NVIDIA X9000", 80 * GIB, 79 * GIB, (9, 0)),))
     for machine, name in ((CPU, "the CPU"), (unknown, "NVIDIA X9000")):
         assert limits.of_machine(machine, "bfloat16") is None
-        assert name in limits.missing(machine) and "doctor --bandwidth" in limits.missing(machine)
+        assert name in limits.remark(machine) and "doctor --bandwidth" in limits.remark(machine)
     bandwidth.remember(bandwidth.Bandwidth(3e12, 2e12, "NVIDIA X9000", "sum"))
     assert limits.of_machine(unknown, "bfloat16") == Limits(3e12, None, "measured on this machine")
+    assert "not in the catalogue" in limits.remark(unknown)
+    assert limits.remark(H200) == ""
 
 
 def test_an_unknown_rate_stays_unknown() -> None:

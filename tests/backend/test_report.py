@@ -7,6 +7,7 @@ from backend.config import Workload
 from backend.messages import (
     Compiled,
     CompiledGraph,
+    Event,
     Finding,
     Finished,
     Loaded,
@@ -146,13 +147,14 @@ def test_marks_and_what_was_compiled_are_told() -> None:
     run = begun("A")
     graphs = [CompiledGraph(8.0), CompiledGraph(2.0, "x <= 127")]
     marks = [Mark("window", 1, 0.2, 0.0, "window filled"), *(Mark("gc", 2, 0.3, 0.004, "collected") for _ in range(6))]
-    for event in (
+    events: list[Event] = [
         Started(4, 1, 3, []),
         Tokens(0, [0.1, 0.2, 0.3], [0.1] * 3, [0] * 3, [0] * 3, [0] * 3, [1, 2, 3], "cat"),
         *marks,
         Finished("length", "cat", 0.1, 0.35, 9, "RSS", "a clock", [], {},
                  Compiled(4.0, graphs, {"a break": 2}, {"cpu device": 1}, 0, 2, 0, 500, 0, 31.0)),
-    ):  # fmt: skip
+    ]  # fmt: skip
+    for event in events:
         run.append(ArmEvent("A", 0, 2.0, event))
     (arm,) = whole(run)["arms"]
     assert arm["marks"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}

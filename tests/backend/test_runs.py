@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from backend import runlog
 from backend import runs as runs_module
 from backend.config import Workload
+from backend.lanes import kv_at
 from backend.messages import Finding, Finished, Loaded, Mark, Progress, Samples, Started, Tokens
 from backend.records import (
     ArmEvent,
@@ -22,7 +24,8 @@ from backend.records import (
     Request,
     decode_record,
 )
-from backend.runs import Run, RunLog, kv_at
+from backend.runlog import RunLog
+from backend.runs import Run
 from backend.store import Store
 
 
@@ -301,7 +304,7 @@ def fill(log: RunLog, run_id: str, at: float, end: bool = True) -> None:
 
 
 def test_eviction_never_drops_a_live_run_and_an_evicted_one_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_module, "KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr(runlog, "KEPT_IN_MEMORY", 3)
     log = RunLog(Store(None))
     fill(log, "live", 0.0, end=False)
     live, first = log.get("live"), None
@@ -317,7 +320,7 @@ def test_eviction_never_drops_a_live_run_and_an_evicted_one_is_read_back(monkeyp
 
 
 def test_the_run_looked_at_last_is_the_last_to_be_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs_module, "KEPT_IN_MEMORY", 3)
+    monkeypatch.setattr(runlog, "KEPT_IN_MEMORY", 3)
     log = RunLog(Store(None))
     for n in range(3):
         fill(log, f"r{n}", float(n))

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import signal
 import stat
 import subprocess
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 
 from backend import scratch
 from backend.errors import InputError
+from backend.workers import Died
+from tests.helpers import Talk
 
 
 @pytest.fixture(autouse=True)
@@ -62,3 +65,17 @@ def test_a_scratch_folder_is_empty_and_ends_with_its_process(cache: Path) -> Non
     scratch.remove_scratch(os.getpid())
     scratch.remove_scratch(os.getpid())
     assert not mine.exists() and living.exists()
+
+
+@pytest.mark.parametrize("how", ["ended", "killed"])
+def test_a_workers_scratch_folder_goes_with_it_however_it_went(cache: Path, how: str) -> None:
+    talk = Talk(wait=False)
+    folder = scratch.scratch_folder(talk.worker.pid)
+    (folder / "inductor").mkdir(parents=True)
+    if how == "killed":
+        os.kill(talk.worker.pid, signal.SIGKILL)
+        talk.until(Died)
+    else:
+        talk.end()
+    assert not folder.exists()
+    talk.end()

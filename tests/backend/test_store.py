@@ -18,7 +18,7 @@ from backend.config import Workload
 from backend.errors import InputError
 from backend.messages import Samples, Tokens
 from backend.records import ArmEvent, ArmPlanned, ArmRequest, Created, Ended, Record, Request
-from backend.runs import RunLog
+from backend.runlog import RunLog
 from backend.store import Store
 from tests.helpers import with_path
 

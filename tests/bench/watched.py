@@ -241,7 +241,7 @@ def serve(port: int, history: Path) -> None:
 
 def last_run(history: Path, after: str | None) -> Any:
     """The newest run of the app once it has ended and is another than `after`. Read from its history file."""
-    from backend.runs import RunLog
+    from backend.runlog import RunLog
     from backend.store import Store
 
     store = Store(history)

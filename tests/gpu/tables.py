@@ -2,6 +2,7 @@
 
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,13 @@ def row(found: dict[str, Any]) -> str:
     """One arm: figures and the ledger row of the axis it is about, or why it did not run."""
     model, arm = found["model"].removeprefix("random:"), found["arm"]
     if found["why"]:
-        return f"| {model} | `{arm}` | | | | | unrun: {found['why']} |"
+        return f"| {model} | `{arm}` | | | | | unrun: {textwrap.shorten(found['why'], 150)} |"
     if found["status"] != "done":
         return f"| {model} | `{arm}` | | | | | {found['status']}: {found['message']} |"
     summary, extra = found["summary"], found["extra"]
     about = [part.split("=")[0] for part in arm.split(",") if "=" in part] or ["attention"]
     ledger = [e for e in found["evidence"] if e["axis"] in about]
-    proof = "; ".join(f"{e['effective']} ({e['status']}): {e['proof']}" for e in ledger)
+    proof = "; ".join(f"{e['effective']} ({e['status']}): {textwrap.shorten(e['proof'], 110)}" for e in ledger)
     cold_s = found["phases_s"].get("compile")
     return (
         f"| {model} | `{arm}` | {1e3 * (summary['ttft_s'] or 0):.1f} | {1e3 * summary['latency_median_s']:.2f} | "

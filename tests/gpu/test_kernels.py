@@ -39,7 +39,10 @@ def fresh(kind: Any, folder: Path | str = "") -> LoadPlan:
 
 
 @pytest.mark.parametrize(("model", "beside"), [(QWEN, ""), (QWEN, REPLAYED), ("pocket", "")])
-def test_our_rms_norm_is_in_effect_and_runs_as_one_kernel(model: str, beside: str) -> None:
+def test_our_rms_norm_is_in_effect_and_runs_as_one_kernel(
+    model: str, beside: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKENDYNO_KERNELS", str(kernel_folders.OWN / "rmsnorm"))
     found = rows(model, f"kernels=local{beside}")["kernels"]
     assert (found["effective"], found["status"]) == ("local", "proved"), found
     assert "RMSNorm by tokendyno-rmsnorm" in found["proof"] and "rms_norm_kernel" in found["proof"], found
@@ -79,7 +82,7 @@ def test_the_text_with_it_is_the_text_without(architecture: str) -> None:
     more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 24, "do_sample": False}
     model = build(architecture, device="cuda")
     wanted = model.generate(ids, **more)
-    put_in(model, fresh("local", kernel_folders.OWN))
+    put_in(model, fresh("local", kernel_folders.OWN / "rmsnorm"))
     for settings in ({}, {"cache_implementation": "static"}):
         assert torch.equal(model.generate(ids, **more, **settings), wanted), settings
 

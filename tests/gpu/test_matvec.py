@@ -68,7 +68,9 @@ def replaced(model: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-@pytest.mark.parametrize(("rows", "columns"), [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024)])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192)]
+)
 def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
     """With all that may ride along; the output is poisoned before."""
     import torch
@@ -171,7 +173,11 @@ def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length
     def random(*shape: int) -> Any:
         return torch.randn(*shape, device="cuda")
 
-    keys, values, qkv = random(1, heads, length, size), random(1, heads, length, size), random((group + 2) * heads * size)
+    keys, values, qkv = (
+        random(1, heads, length, size),
+        random(1, heads, length, size),
+        random((group + 2) * heads * size),
+    )
     cos, sin, q_norm, k_norm = random(size), random(size), random(size), random(size)
     filled = torch.rand(1, length, device="cuda") < 0.6
     filled[0, slot] = True
@@ -184,9 +190,7 @@ def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length
                 for part, norm in zip((q, k), (q_norm, k_norm), strict=True)
             )
         half = size // 2
-        q, k = (
-            part * cos.double() + torch.cat([-part[:, half:], part[:, :half]], 1) * sin.double() for part in (q, k)
-        )
+        q, k = (part * cos.double() + torch.cat([-part[:, half:], part[:, :half]], 1) * sin.double() for part in (q, k))
         all_keys, all_values = keys[0].double().clone(), values[0].double().clone()
         all_keys[:, slot], all_values[:, slot] = k[:, None], v[:, None]
         scores = torch.einsum("hgd,htd->hgt", q.view(heads, group, size), all_keys) * size**-0.5

@@ -8,7 +8,7 @@ import pytest
 
 from backend.plan import GeneratePlan
 from backend.worker.sampling import Sampling
-from tests.backend.worker.test_own import Told, greedy
+from tests.backend.worker.test_own import GREEDY, Told, greedy
 from tests.backend.worker.test_own import prompt as on_cpu
 from tests.tiny import CONFIGS, WINDOW, tiny
 
@@ -37,7 +37,7 @@ class Maker:
         self.loop = OwnLoop(model, 0, eos or [], self.counts)
         self.mode, self.eos = torch.inference_mode, eos
 
-    def __call__(self, asked: Any, new: int = NEW, told: Any = None, seed: int = 0, how: Sampling = Sampling()) -> Any:
+    def __call__(self, asked: Any, new: int = NEW, told: Any = None, seed: int = 0, how: Sampling = GREEDY) -> Any:
         with self.mode():
             return self.loop.generate(self.plan, how, seed, asked, self.cache, new, not self.eos, told or Told())
 

@@ -1,6 +1,7 @@
 """Options, environment variables and refusals of app.py."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import app
+from tests.bench.watched import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,3 +101,21 @@ def test_what_the_bench_refuses_is_one_sentence_and_exit_code_2(
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert says in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "presets" / "arms", tmp_path / "arms")
+    shutil.copy(ROOT / "presets" / "prompts.toml", tmp_path)
+    (tmp_path / "arms" / "static.toml").write_text(
+        'name = "static"\ntitle = "S"\nsummary = "S."\n[choices]\ncache = "statik"\n'
+    )
+    code = (
+        "import pathlib, sys, app, backend.presets as presets\n"
+        "presets.FOLDER = pathlib.Path(sys.argv[1])\n"
+        "app.main(['--port', sys.argv[2], '--history', sys.argv[1] + '/h.sqlite'])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), str(free_port())]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "static.toml" in done.stderr and "Did you mean 'static'?" in done.stderr
+    assert "Traceback" not in done.stderr

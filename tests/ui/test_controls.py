@@ -15,7 +15,7 @@ from ui import controls, form, marks
 @pytest.fixture
 def arm() -> controls.ArmControls:
     with gr.Blocks(analytics_enabled=False):
-        return controls.arm_controls("B", "unwindowed", None, CPU)
+        return controls.arm_controls("B", "unwindowed", None, marks.titles(None, CPU))
 
 
 def test_every_axis_has_a_dropdown_with_all_its_choices(arm: controls.ArmControls) -> None:
@@ -37,7 +37,7 @@ def test_a_new_axis_needs_no_change_of_the_page(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(form, "axes", lambda: more)
     monkeypatch.setattr(marks, "axes", lambda: more)
     with gr.Blocks(analytics_enabled=False):
-        assert len(controls.arm_controls("A", "baseline", None, CPU).axes) == len(more)
+        assert len(controls.arm_controls("A", "baseline", None, marks.titles(None, CPU)).axes) == len(more)
 
 
 def test_the_form_has_a_field_for_everything_in_a_workload() -> None:

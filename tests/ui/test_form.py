@@ -24,11 +24,14 @@ def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> 
 
 def test_what_stands_in_the_controls_is_what_is_asked() -> None:
     b = form.choice_values({"cache": "static", "compile": "default"})
-    request = form.read_request(values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True))
+    more = {"top_k": 40.0, "top_p": 0.9, "chat": True, "reasoning_effort": "high"}
+    asked = values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True, **more)
+    request = form.read_request(asked)
     assert request.model == "gpt2"
     work, chosen = request.workload, [(arm.name, arm.choices) for arm in request.arms]
     assert chosen == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
     assert (work.max_new_tokens, work.temperature, work.ignore_eos) == (32, 0.5, True)
+    assert (work.top_k, work.top_p, work.chat, work.reasoning_effort) == (40, 0.9, True, "high")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +53,12 @@ def test_what_stands_in_the_controls_is_what_is_asked() -> None:
         ({"temperature": 99}, "temperature is 99"),
         ({"seed": -1}, "seed is -1"),
         ({"repeats": 1000}, "repeats is 1000"),
+        ({"top_k": 2.5}, "Top k is 2.5"),
+        ({"top_k": 5}, "at temperature 0 none is"),
+        ({"top_p": None}, "Top p is empty"),
+        ({"chat": True, "prompt_tokens": 9}, "cannot be cut or repeated"),
+        ({"chat": True, "reasoning_effort": "most"}, "reasoning effort"),
+        ({"reasoning_effort": None}, "Reasoning effort is missing"),
     ],
 )
 def test_bad_input_is_named(changed: dict[str, Any], words: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backend.runs import RunLog
+from backend.runlog import RunLog
 from backend.store import Store
 from tests.ui.runs import arm_records, created, ended
 from ui import live

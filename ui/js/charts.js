@@ -116,7 +116,7 @@ function makeCharts(plot, panels) {
       const at = (shared || visiblePlaces(i, measured, [l])).filter(place => place < column.length);
       put(trace, l, at.map(toX), at.map(place => column[place] * factor));
     }
-    if (panel.marks) out.push(...markTraces(panel, axes, head, lanes, hidden, firstOf(measured[0]), plain));
+    if (panel.marks) out.push(...markTraces(panel, axes, head, lanes, hidden, firstOf(measured[0])));
     out.push(extent(panel, axes, most * scale, scale));
     return out.concat(legendOf(panel, i, axes, kinds));
   }
@@ -181,7 +181,7 @@ function makeCharts(plot, panels) {
         x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: 4, xshift: -4, font: { size: 12 },
       });
       if (said.note) figure.annotations.push({
-        text: plain(said.note), showarrow: false, xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
+        text: plain(said.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
       const legend = { orientation: 'h', x: x[1], y: y[1], xanchor: 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       if (!i) figure.legend = legend;

@@ -7,6 +7,11 @@ const MARK_SHAPES = {
 };
 const HOVER_WIDTH = 56, MOST_SAID = 3;
 
+// Guards hold signs that Plotly would read as markup: as entities they are drawn as they are.
+function drawn(text) {
+  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+}
+
 // The hover box breaks no lines by itself.
 function wrapped(text) {
   const lines = [''];
@@ -19,21 +24,21 @@ function wrapped(text) {
 }
 
 // One trace for each arm that has marks. Each stands on its token's value, so that it rides on the spike it explains.
-function markTraces(panel, axes, head, lanes, hidden, first, plain) {
+function markTraces(panel, axes, head, lanes, hidden, first) {
   const trace = panel.traces.find(one => !one.predicted), ink = css('--body-text-color'), out = [];
   head.arms.forEach((arm, l) => {
     const column = lanes[l][trace.column], places = new Map();
     for (const mark of arm.marks) {
       if (mark.token < first || mark.token >= column.length) continue;
       if (!places.has(mark.token)) places.set(mark.token, { shape: MARK_SHAPES[mark.kind][0], texts: [] });
-      places.get(mark.token).texts.push(wrapped(plain(mark.text)));
+      places.get(mark.token).texts.push(wrapped(drawn(mark.text)));
     }
     if (!places.size) return;
     const at = [...places.keys()], found = [...places.values()];
     out.push({
       ...axes, mode: 'markers', x: at, y: at.map(token => column[token] * trace.scale), text: found.map(one => one.texts.join('<br>')),
       marker: { symbol: found.map(one => one.shape + (l % 2 ? '-open' : '')), size: 9, color: ink, line: { width: 1.2, color: ink } },
-      hovertemplate: '%{text}<extra>' + plain(arm.name) + '</extra>', showlegend: false, visible: !hidden.has(arm.name),
+      hovertemplate: '%{text}<extra>' + drawn(arm.name) + '</extra>', showlegend: false, visible: !hidden.has(arm.name),
       meta: { panel: panel.key, marks: arm.name },
     });
   });

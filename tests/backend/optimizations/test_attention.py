@@ -1,5 +1,6 @@
 """The attention axis: its rules held against transformers, its proof against every implementation that runs here."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from backend.hardware import Gpu, Machine
 from backend.models import ModelFacts
 from backend.optimizations import Seen, Subject
 from backend.optimizations.attention import AXIS
-from backend.optimizations.attention_rules import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4
+from backend.optimizations.attention_flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4, taken
 from backend.optimizations.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
 from backend.optimizations.base import Trace
 from backend.plan import CacheKind, LoadPlan, ModelSource, Plan
@@ -169,13 +170,19 @@ def test_generate_with_a_static_cache_is_too_much_for_flex_attention() -> None:
 @pytest.mark.timeout(600)
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "gemma3_text"])
-def test_flex_attention_makes_the_text_of_sdpa(architecture: str) -> None:
+def test_flex_attention_on_a_cpu_makes_the_text_of_sdpa_unless_there_are_windows(architecture: str) -> None:
     ids = torch.tensor([[5, 6, 7, 8, 9, 10, 11, 12, 13, 14]])
-    texts = [
-        build(architecture, name).generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False)
-        for name in ("sdpa", "flex_attention")
-    ]
-    assert torch.equal(*texts)
+    kwargs: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
+    model = build(architecture, "flex_attention")
+    windows = {"llama": "random:Llama-3-8B", "mistral": "random:Mistral-7B-v0.1", "gemma3_text": "random:Gemma-3-1b"}
+    if architecture == "llama":
+        assert torch.equal(model.generate(ids, **kwargs), build(architecture, "sdpa").generate(ids, **kwargs))
+    else:
+        with pytest.raises(Exception, match="C\\+\\+ compile error"):
+            model.generate(ids, **kwargs)
+    refused = verdicts("flex_attention", facts(windows[architecture])).get("blocked", "")
+    assert ("window" in refused) is (architecture != "llama")
+    assert "blocked" not in verdicts("flex_attention", facts(windows[architecture]), H200)
 
 
 # --- rules that only a GPU can probe ---------------------------------------------------------------
@@ -360,6 +367,106 @@ def test_a_compiled_step_does_not_hide_it(name: str) -> None:
     compiled = model.generate(ids, cache_implementation="static", compile_config=settings, **kwargs)
     assert claims(model) == {name}
     assert torch.equal(compiled, tiny("llama", "eager").generate(ids, **kwargs))
+
+
+# --- flash kernels, loaded as the Hub's and computed in torch ---------------------------------------
+
+FLASH_CODE = """
+import torch
+
+def flash_attn_varlen_func(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale=None,
+                           causal=False, window_size=(-1, -1), s_aux=None):
+    more = (softmax_scale, causal, window_size, s_aux)
+    return torch.cat([
+        one(q[a:b], k[c:d], v[c:d], *more)
+        for a, b, c, d in zip(cu_seqlens_q, cu_seqlens_q[1:], cu_seqlens_k, cu_seqlens_k[1:])
+    ])
+
+def flash_attn_func(q, k, v, softmax_scale=None, causal=False, window_size=(-1, -1), s_aux=None):
+    more = (softmax_scale, causal, window_size, s_aux)
+    return torch.stack([one(*row, *more) for row in zip(q, k, v)])
+
+def one(q, k, v, scale, causal, window, sinks):
+    k, v = (t.repeat_interleave(q.shape[1] // k.shape[1], 1) for t in (k, v))
+    scores = torch.einsum("qhd,thd->hqt", q, k) * scale
+    behind = torch.arange(len(q))[:, None] + len(k) - len(q) - torch.arange(len(k))
+    seen = behind >= 0 if causal else behind < len(k)
+    if window[0] >= 0:
+        seen = seen & (behind <= window[0])
+    scores = scores.masked_fill(~seen, float("-inf"))
+    if sinks is not None:
+        scores = torch.cat([scores, sinks[:, None, None].expand(-1, len(q), 1)], -1)
+    return torch.einsum("hqt,thd->qhd", scores.softmax(-1)[..., : len(k)], v)
+"""
+
+
+@pytest.fixture
+def flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two kernels of the Hub as folders that LOCAL_KERNELS names, for CPUs."""
+    import transformers.modeling_flash_attention_utils as utils
+
+    folders = []
+    for repo in (HUB_FA2, HUB_FA3):
+        name = repo.partition("/")[2]
+        inside = tmp_path / name / "build" / "torch-cpu"
+        inside.mkdir(parents=True)
+        identity = f"{name.replace('-', '_')}_{abs(hash(str(tmp_path)))}"
+        metadata = {"id": identity, "name": name, "version": 1, "license": "Apache-2.0", "python-depends": [],
+                    "backend": {"type": "cpu"}}  # fmt: skip
+        (inside / "metadata.json").write_text(json.dumps(metadata))
+        (inside / "__init__.py").write_text(FLASH_CODE)
+        folders.append(f"{repo}={tmp_path / name}")
+    monkeypatch.setenv("LOCAL_KERNELS", ":".join(folders))
+    monkeypatch.setattr(utils, "_loaded_implementation", None)
+
+
+TAKEN = [
+    ("llama", HUB_FA2, HUB_FA2),
+    ("llama", FA2, HUB_FA2),
+    ("mistral", HUB_FA3, HUB_FA3),
+    ("mistral", FA3, HUB_FA3),
+    ("gpt_oss", HUB_FA3, HUB_FA3),
+    ("gpt_oss", HUB_FA2, HUB_FA3),
+    ("gpt_oss", FA2, HUB_FA3),
+    ("gpt_oss", FA3, HUB_FA3),
+]
+
+
+@pytest.mark.usefixtures("offline", "flash")
+@pytest.mark.parametrize(("architecture", "asked", "wanted"), TAKEN)
+def test_the_rules_know_which_kernel_is_taken_and_the_proof_finds_it(
+    architecture: str, asked: str, wanted: str
+) -> None:
+    """Really asked of transformers, offline, with both kernels in folders; the text is that of eager attention."""
+    known = replace(facts("random:Qwen3-0.6B"), architecture=architecture, sinks=architecture == "gpt_oss")
+    machine = replace(OFFLINE, hub_kernels=(HUB_FA2, HUB_FA3))
+    assert taken(asked, Subject(known, machine, {})) == wanted
+    assert ("fallback" in verdicts(asked, known, machine)) is (asked != wanted)
+    model = build(architecture, asked)
+    assert claims(model) == {wanted}
+    ids = torch.arange(5, 17)[None].repeat(2, 1)
+    mask = torch.ones_like(ids)
+    mask[0, :3] = 0
+    kwargs: dict[str, Any] = {"attention_mask": mask, "max_new_tokens": 16, "do_sample": False}
+    assert torch.equal(model.generate(ids, **kwargs), tiny(architecture, "eager").generate(ids, **kwargs))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.usefixtures("offline", "flash")
+def test_flash_kernels_break_the_compiled_graph_as_the_rule_says() -> None:
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    settings = CompileConfig(mode="default")
+    settings._compile_all_devices = True
+    ids = torch.tensor([[5, 6, 7, 8]])
+    kwargs: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
+    model = build("llama", HUB_FA3)
+    compiled = model.generate(ids, cache_implementation="static", compile_config=settings, **kwargs)
+    assert torch.equal(compiled, tiny("llama", "eager").generate(ids, **kwargs))
+    assert sum(torch._dynamo.utils.counters["graph_break"].values()) > 0
+    assert claims(model) == {HUB_FA3}
 
 
 # --- the script -----------------------------------------------------------------------------------

@@ -196,7 +196,7 @@ def test_modes_and_graphs_are_told_apart_by_what_the_trace_shows(look: Seen, com
         ({"fx_cache_misses": 3, "own_code_files": 9, "artefacts_loaded_bytes": 5000}, "fresh", "3 were compiled"),
     ],
 )  # fmt: skip
-def test_where_compiled_code_came_from_is_told_by_counts(counts: dict[str, float], expected: str, words: str) -> None:
+def test_where_compiled_code_came_from_is_told_by_counts(counts: dict[str, Any], expected: str, words: str) -> None:
     found = AXIS["compile_cache"].find(seen(3, **counts))
     assert found.effective == expected and words in found.proof
 

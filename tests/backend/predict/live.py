@@ -65,9 +65,7 @@ def peaks(
             ids = torch.zeros(batch, prompt, dtype=torch.long)
             cache = DynamicCache(config=config)
             live.peak = live.now
-            out = model(
-                input_ids=ids, past_key_values=cache, logits_to_keep=1, position_ids=torch.arange(prompt)[None]
-            )
+            out = model(input_ids=ids, past_key_values=cache, logits_to_keep=1, position_ids=torch.arange(prompt)[None])
             logits = out.logits[:, -1, :].to(torch.float32, copy=True)
             prefill = live.peak - weights - held(cache)
             del out

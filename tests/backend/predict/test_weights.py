@@ -1,13 +1,20 @@
-"""Parameters and bytes against the models that transformers builds, on the meta device: nothing is allocated."""
+"""Parameters and bytes against the models that transformers builds, on the meta device: nothing is allocated.
+
+What packed weights take is held against models that are really packed: small ones of every architecture.
+"""
 
 import json
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backend.errors import InputError
-from backend.models import catalogue, resolve
-from backend.predict import itemsize, parameters, weight_bytes
+from backend.models import PRESETS_DIR, ModelFacts, catalogue, resolve
+from backend.predict import itemsize, parameters, touched_bytes, weight_bytes
+from backend.predict.packing import PACKINGS
+from backend.predict.weights import expert_bytes
 
 TINY: dict[str, Any] = {
     "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
@@ -77,7 +84,10 @@ def test_every_catalogue_model_is_exact(entry: Any) -> None:
     facts = resolve(f"random:{entry.name}")
     count, size, buffers = built(json.loads(entry.config))
     assert (facts.parameters, facts.buffer_bytes) == (count, buffers)
-    assert weight_bytes(facts) == weight_bytes(resolve(entry.name)) == size + buffers
+    assert weight_bytes(facts) == size + buffers
+    published = resolve(entry.name)
+    unpacked = "mxfp4-dequantized" if published.quantization else "none"
+    assert weight_bytes(published, "auto", unpacked) == size + buffers
 
 
 @pytest.mark.parametrize("change", VARIANTS, ids=lambda change: json.dumps(change)[15:70])
@@ -93,7 +103,7 @@ def test_every_architecture_is_exact_in_its_variants(change: dict[str, Any], tmp
 
 def test_the_embedded_checkpoint_takes_what_its_file_holds() -> None:
     facts = resolve("pocket")
-    assert weight_bytes(facts) == weight_bytes(facts, packed=True) == (facts.packed_bytes or 0) + facts.buffer_bytes
+    assert weight_bytes(facts) == (facts.packed_bytes or 0) + facts.buffer_bytes
 
 
 def test_a_dtype_scales_the_parameters_and_leaves_the_buffers_alone() -> None:
@@ -103,14 +113,171 @@ def test_a_dtype_scales_the_parameters_and_leaves_the_buffers_alone() -> None:
     assert weight_bytes(facts, "bfloat16") == weight_bytes(facts, "float16") == weight_bytes(facts)
 
 
-@pytest.mark.parametrize(("name", "gigabytes"), [("gpt-oss-20b", 13.761), ("gpt-oss-120b", 65.249)])
-def test_mxfp4_packs_the_experts_only(name: str, gigabytes: float) -> None:
-    # https://huggingface.co/openai/gpt-oss-20b/blob/main/model.safetensors.index.json: total_size 13,761,264,768
-    assert weight_bytes(resolve(name), packed=True) / 1e9 == pytest.approx(gigabytes, abs=1e-3)
+def matrices_built(config: dict[str, Any]) -> Counter[tuple[str, int, int]]:
+    """The modules that hold matrices: (kind, rows, columns) -> how many."""
+    import torch
+    from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
+    from transformers.pytorch_utils import Conv1D
+
+    settings = AutoConfig.for_model(**config)
+    auto = AutoModel if config["model_type"] == "bert" else AutoModelForCausalLM
+    with torch.device("meta"):
+        model = auto.from_config(settings)
+    head, found = model.get_output_embeddings(), Counter[tuple[str, int, int]]()
+    for module in model.modules():
+        for name, weight in module._parameters.items():
+            if weight is None or weight.dim() < 2 or "Router" in type(module).__name__:
+                continue
+            if weight.dim() == 3:  # (experts, rows, columns), in gpt-oss (experts, columns, rows)
+                rows, columns = weight.shape[1:] if settings.model_type != "gpt_oss" else reversed(weight.shape[1:])
+                if not name.endswith("bias"):
+                    found["expert", rows, columns] += weight.shape[0]
+            elif isinstance(module, torch.nn.Embedding):
+                found["embedding", *weight.shape] += 1
+            elif module is head:
+                found["head", *weight.shape] += not settings.get_text_config().tie_word_embeddings
+            elif isinstance(module, Conv1D):
+                found["conv1d", *reversed(weight.shape)] += 1
+            elif isinstance(module, torch.nn.Linear):
+                found["linear", *weight.shape] += 1
+    return +found
+
+
+@pytest.mark.parametrize("change", VARIANTS, ids=lambda change: json.dumps(change)[15:70])
+def test_every_matrix_is_listed(change: dict[str, Any], tmp_path: Path) -> None:
+    config = TINY | change
+    if config["model_type"] == "gpt2":
+        config = {"n_embd": 64, "n_layer": 4, "n_head": 4, "vocab_size": 100} | change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = Counter[tuple[str, int, int]]()
+    for matrix in resolve(str(tmp_path)).matrices:
+        found[matrix.kind, matrix.rows, matrix.columns] += matrix.count
+    assert found == matrices_built(config)
+
+
+# --- packed -------------------------------------------------------------------------------------------
+
+SMALL: dict[str, Any] = {  # multiples of what packing asks for, but not of quanto's group of 128 everywhere
+    "vocab_size": 300, "hidden_size": 192, "intermediate_size": 320, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 64, "bos_token_id": 0, "eos_token_id": 1,
+    "pad_token_id": 2, "dtype": "bfloat16",
+}  # fmt: skip
+GPT2 = {"n_embd": 192, "n_layer": 2, "n_head": 4, "vocab_size": 300, "n_positions": 64, "dtype": "bfloat16"}
+FAMILIES = sorted({json.loads(entry.config)["model_type"] for entry in catalogue()})
+ON_A_CPU = [name for name in PACKINGS if name not in ("torchao-int4", "mxfp4")]
+
+
+def small(architecture: str, folder: Path) -> ModelFacts:
+    """Facts of random weights of an architecture in small."""
+    shape = GPT2 if architecture == "gpt2" else SMALL | ({"num_local_experts": 4} if architecture == "gpt_oss" else {})
+    (folder / "config.json").write_text(json.dumps(shape | {"model_type": architecture}))
+    return resolve(f"random:{folder}")
+
+
+@pytest.mark.parametrize(
+    "architecture", [name if name == "llama" else pytest.param(name, marks=pytest.mark.slow) for name in FAMILIES]
+)
+def test_packed_weights_take_what_was_foretold(architecture: str, tmp_path: Path) -> None:
+    """To the byte, but for the one number that Gemma's embeddings are scaled by; GPT-2 has nothing that torchao and
+    quanto know."""
+    from backend.optimizations.tensors import held_bytes, weight_tensors
+    from backend.plan import LoadPlan
+    from backend.worker.drawn import load_packed
+    from backend.worker.loading import Observed
+
+    facts = small(architecture, tmp_path)
+    for dtype in ("bfloat16", "float32") if architecture == "llama" else ("bfloat16",):
+        dense = weight_bytes(facts, dtype)
+        for choice in ON_A_CPU:
+            plan = LoadPlan(facts.source, dtype=dtype, quantization=choice)
+            counted = held_bytes(weight_tensors(load_packed(plan, Observed())))
+            foretold = weight_bytes(facts, dtype, choice)
+            assert counted - foretold == (2 if architecture.startswith("gemma") else 0), choice
+            assert (foretold == dense) == (architecture == "gpt2" and not choice.startswith("bnb"))
+
+
+def test_published_mxfp4_is_foretold_to_the_byte() -> None:
+    """The file, and what the kernels' modules hold of it: biases become float32."""
+    import torch
+    from transformers import GptOssConfig
+    from transformers.integrations.mxfp4 import Mxfp4GptOssExperts
+
+    facts = resolve("gpt-oss-20b")
+    with torch.device("meta"):
+        experts = Mxfp4GptOssExperts(GptOssConfig(**json.loads(resolve("random:gpt-oss-20b").source.config_json)))
+    parts = dict(experts.named_parameters())
+    biases = sum(part.numel() for name, part in parts.items() if name.endswith("bias"))
+    assert {part.dtype for name, part in parts.items() if name.endswith("bias")} == {torch.float32}
+    # https://huggingface.co/openai/gpt-oss-20b/blob/main/model.safetensors.index.json
+    file_bytes = 13_761_264_768
+    assert weight_bytes(facts) == weight_bytes(facts, "auto", "mxfp4")
+    assert weight_bytes(facts) == file_bytes + facts.layers * biases * 2 + facts.buffer_bytes
+    packed = sum(part.nbytes for name, part in parts.items() if not name.endswith("bias"))
+    scales = packed // 16  # a byte for 32 numbers
+    assert expert_bytes(facts) == facts.layers * (packed + scales + biases * 2)
+
+
+def test_the_embedded_packed_checkpoint_is_foretold_to_the_byte() -> None:
+    facts = resolve(str(PRESETS_DIR / "models" / "pocket-mxfp4"))
+    widened = sum(2 * m.count * m.rows for m in facts.matrices if m.kind == "expert")
+    assert facts.packed_bytes is not None
+    assert weight_bytes(facts) == facts.packed_bytes + widened + facts.buffer_bytes
+    unpacked = weight_bytes(facts, "auto", "mxfp4-dequantized")
+    assert unpacked == facts.parameters * 2 + facts.buffer_bytes == weight_bytes(resolve("random:pocket"))
+
+
+def test_the_largest_published_model_fits_one_gpu_of_80_gb_packed_and_not_unpacked() -> None:
+    facts = resolve("gpt-oss-120b")
+    assert weight_bytes(facts) < 66e9 < 230e9 < weight_bytes(facts, "auto", "mxfp4-dequantized")
+
+
+def test_four_bits_in_tinygemms_layout_are_filled_up_and_leave_odd_layers_alone() -> None:
+    llama, oss = resolve("random:Llama-3-8B"), resolve("random:gpt-oss-20b")
+    in_layers = sum(m.numbers for m in llama.matrices if m.kind == "linear")
+    saved = weight_bytes(llama) - weight_bytes(llama, "auto", "torchao-int4")
+    assert saved == pytest.approx(in_layers * (2 - 0.5 - 4 / 128))  # every width is a multiple of 1,024
+    widths = {m.columns % 128 == 0 for m in oss.matrices if m.kind == "linear"}
+    assert widths == {True, False}
+    assert weight_bytes(oss, "auto", "bnb-nf4") < weight_bytes(oss, "auto", "torchao-int4") < weight_bytes(oss)
 
 
 def test_what_is_not_known_is_refused() -> None:
     with pytest.raises(InputError, match="Did you mean 'bfloat16'"):
         weight_bytes(resolve("gpt2"), "bfloat")
-    with pytest.raises(InputError, match="not packed"):
-        weight_bytes(resolve("gpt2"), packed=True)
+    with pytest.raises(InputError, match="Did you mean 'bnb-nf4'"):
+        weight_bytes(resolve("gpt2"), "auto", "bnb-nf5")
+
+
+# --- what a token reads ---------------------------------------------------------------------------
+
+
+def test_a_token_reads_one_row_of_the_embeddings() -> None:
+    facts = resolve("random:Llama-3-8B")
+    table = facts.vocab * facts.hidden * 2
+    assert touched_bytes(facts) == weight_bytes(facts) - table + facts.hidden * 2
+    assert touched_bytes(facts, batch=8) - touched_bytes(facts) == 7 * facts.hidden * 2
+
+
+def test_tied_embeddings_are_read_whole_because_they_are_the_head() -> None:
+    facts = resolve("random:Qwen3-0.6B")
+    assert touched_bytes(facts) == weight_bytes(facts)
+    gpt2 = resolve("random:gpt2")  # its positions are a table too, of which one row is read
+    assert touched_bytes(gpt2) == weight_bytes(gpt2) - (gpt2.max_positions - 1) * gpt2.hidden * 4
+
+
+@pytest.mark.parametrize("quantization", ["none", "mxfp4"])
+def test_a_token_reads_the_experts_that_it_is_routed_to(quantization: str) -> None:
+    facts = resolve("random:gpt-oss-20b")
+    experts = expert_bytes(facts, "auto", quantization)
+    whole = weight_bytes(facts, "auto", quantization) - facts.vocab * facts.hidden * 2 + facts.hidden * 2
+    assert touched_bytes(facts, "auto", quantization) == pytest.approx(whole - experts * 28 / 32)
+    more = [touched_bytes(facts, "auto", quantization, batch) for batch in (1, 2, 8, 1000)]
+    assert more == sorted(more)
+    assert more[-1] == pytest.approx(whole + 999 * facts.hidden * 2)
+
+
+@pytest.mark.parametrize("quantization", PACKINGS)
+def test_packing_never_lets_a_token_read_more(quantization: str) -> None:
+    for name in ("random:Llama-3-8B", "random:gpt-oss-20b", "random:gpt2", "random:bert-base-uncased"):
+        facts = resolve(name)
+        assert touched_bytes(facts, "auto", quantization) <= touched_bytes(facts)

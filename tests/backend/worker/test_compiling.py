@@ -16,21 +16,22 @@ from backend.config import Workload
 from backend.hardware import machine
 from backend.messages import Compiled, Event, Finding, Finished, Generate, Mark, Progress, Started
 from backend.models import resolve
-from backend.plan import Plan
+from backend.plan import LoadPlan, ModelSource, Plan
 from backend.rules import check
 from tests.backend.worker.test_evidence import SHAPE, Recorder
 from tests.helpers import SENTENCE
 
 torch = pytest.importorskip("torch")
 
-from backend.worker import compiling  # noqa: E402
+from backend.worker import artefacts  # noqa: E402
+from backend.worker.compiling import Compiling  # noqa: E402
 
 MODELS: dict[str, dict[str, Any]] = {
     "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1},
     "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 16,
                 "num_hidden_layers": 1},
 }  # fmt: skip
-COMPILED = {"cache": "static", "compile": "default"}
+COMPILED: dict[str, Any] = {"cache": "static", "compile": "default"}
 slow = pytest.mark.slow
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]  # warnings of the compiler's own
 
@@ -49,7 +50,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path))
     yield tmp_path
     torch._dynamo.reset()
-    compiling.artefacts.use_cache("torch")
+    artefacts.use_cache("torch")
 
 
 class Bench:
@@ -73,6 +74,7 @@ class Bench:
         self.outbox.events.clear()
         self.outbox.act = act or (lambda event: None)
         self.decoder.run(Generate(plan, SENTENCE, 8, length, batch, 0.0, 0, True, warmup))
+        finished: Finished
         (finished,) = self.told(Finished)
         return finished
 
@@ -103,6 +105,24 @@ def test_a_window_that_fills_while_tokens_are_measured_is_marked(folder: Path) -
         bench.run(cache=cache)
         windows = [mark.token for mark in bench.told(Mark) if mark.kind == "window"]
         assert windows == ([] if token is None else [token]), cache
+
+
+def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -> None:
+    """With Dynamo's eager backend, which compiles nothing further: sizes change until it gives up at the ninth."""
+    counts: dict[str, float] = {}
+    ledger = Compiling(torch.nn.Linear(1, 1), counts)
+    ledger.begin(Plan(LoadPlan(ModelSource("random"))), 1, 8)
+    assert ledger.ledger() is None
+    step = torch.compile(lambda x: x.sin() + 1, dynamic=False, backend="eager")
+    for size in range(2, 12):
+        step(torch.ones(size))
+    found = ledger.ledger()
+    assert found is not None and [graph.guard[:33] for graph in found.graphs] == [
+        "", *["tensor 'x' size mismatch at index"] * 7
+    ]  # fmt: skip
+    assert found.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
+    assert (counts["graphs"], counts["recompiles"], counts["graph_breaks"]) == (8, 7, 1)
+    assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
 
 
 def test_a_dynamic_cache_is_silently_not_compiled_as_the_rule_says(folder: Path) -> None:
@@ -141,6 +161,17 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
     symbolic = bench.run(**COMPILED, shapes="dynamic")
     assert symbolic.compiled is not None and len(symbolic.compiled.graphs) == 1, "other settings, another ledger"
     assert finding(symbolic, "compile").effective == "default"
+
+
+@slow
+def test_the_step_of_the_own_loop_is_compiled_too(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'mistral'}")
+    finished = bench.run(**COMPILED, loop="own")
+    assert {axis: finding(finished, axis).effective for axis in ("compile", "loop")} == {
+        "compile": "default", "loop": "own",
+    }  # fmt: skip
+    assert finished.compiled is not None and len(finished.compiled.graphs) == 1, "one graph, past the window too"
+    assert not [mark for mark in bench.told(Mark) if mark.kind in ("compile", "recompile")]
 
 
 @slow
@@ -221,8 +252,9 @@ def test_generate_silently_compiles_no_model_of_these_libraries(library: str, co
         StaticCache,
     )
 
-    how = {"bnb": lambda: BitsAndBytesConfig(load_in_4bit=True), "quanto": lambda: QuantoConfig(weights="int8"),
-           "none": lambda: None}[library]()  # fmt: skip
+    how: Any = None
+    if library != "none":
+        how = BitsAndBytesConfig(load_in_4bit=True) if library == "bnb" else QuantoConfig(weights="int8")
     model = AutoModelForCausalLM.from_pretrained(resolve("pocket").source.path, quantization_config=how).eval()
     config = CompileConfig(mode="default")
     config._compile_all_devices = True

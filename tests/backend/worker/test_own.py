@@ -16,6 +16,7 @@ from backend.worker.steady import SteadyCache
 from tests.tiny import CONFIGS, WINDOW, tiny
 
 PLAN = GeneratePlan(cache="static", loop="own")
+GREEDY = Sampling()
 NEW = 24
 
 
@@ -63,10 +64,10 @@ def greedy(model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None)
 
 def own(
     model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None, told: Any = None, seed: int = 0,
-    sampling: Sampling = Sampling(), plan: GeneratePlan = PLAN, loop: OwnLoop | None = None, cache: Any = None,
+    sampling: Sampling = GREEDY, plan: GeneratePlan = PLAN, loop: OwnLoop | None = None, cache: Any = None,
 ) -> torch.Tensor:  # fmt: skip
     with torch.inference_mode():
-        cache = cache or SteadyCache(model.config, asked.ids.shape[1] + new)
+        cache = SteadyCache(model.config, asked.ids.shape[1] + new) if cache is None else cache
         loop = loop or OwnLoop(model, 0, eos or [], {})
         out: torch.Tensor = loop.generate(plan, sampling, seed, asked, cache, new, not eos, told or Told())
     return out

@@ -1,4 +1,4 @@
-"""Decoding one token at a time, for NVIDIA GPUs: products of a vector and a matrix, and a whole decoder layer of them."""
+"""Decoding token by token, for NVIDIA GPUs: products of a vector and a matrix, and a whole decoder layer of them."""
 
 from . import layers
 

@@ -1,6 +1,7 @@
-"""Attention of one new token: rotary embedding, the cache's new entry and the weighted sum, in one kernel.
+"""Attention of one new token: rotary embedding, the cache's new entry and the weighted sum.
 
-The places of the cache are split among programs; the last one that comes to a KV head puts the parts together.
+The places of the cache are split among programs; a second kernel puts the parts together. Both may be launched before
+their predecessor has ended, and the first asks for keys and values before the query is there.
 """
 
 import torch
@@ -20,26 +21,29 @@ def _turned(at, valid, cos, sin, norm, eps, NORMED: tl.constexpr, R: tl.constexp
     mask = valid[:, None, None]
     here = tl.load(at[:, None, None] + there, mask=mask, other=0.0).to(tl.float32)
     across = tl.load(at[:, None, None] + other, mask=mask, other=0.0).to(tl.float32)
+    along = tl.load(cos + there).to(tl.float32)
+    beside = tl.load(sin + there).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
     if NORMED:
+        along *= tl.load(norm + there).to(tl.float32)
+        beside *= tl.load(norm + other).to(tl.float32)
         shrink = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
-        here *= shrink * tl.load(norm + there).to(tl.float32)
-        across *= shrink * tl.load(norm + other).to(tl.float32)
-    sign = tl.where(side == 0, -1.0, 1.0)
-    turned = here * tl.load(cos + there).to(tl.float32) + sign * across * tl.load(sin + there).to(tl.float32)
-    return tl.reshape(turned, (R, D))
+        here *= shrink
+        across *= shrink
+    return tl.reshape(here * along + across * beside, (R, D))
 
 
 @triton.jit
 def tokendyno_attention(
-    qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, arrived, out, L, eps, scaling,
+    qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, L, eps, scaling,
     G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, SPLITS: tl.constexpr,
-    BD: tl.constexpr, NORMED: tl.constexpr, EARLY: tl.constexpr,
+    NORMED: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One KV head and one part of the places a program.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
     keys, values  (HKV, L, D), with a place free at `slot`, which is written here; filled: (L,) bool, `slot` included
-    parts, tops, sums, arrived   scratch: (HKV, SPLITS, GP, D) and (HKV, SPLITS, GP) float32, (HKV,) int32 of zeros
+    parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
+    tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
     """
     R: tl.constexpr = 16  # rows of the matrix units' smallest product; G of them are queries
     head, split = tl.program_id(0), tl.program_id(1)
@@ -52,34 +56,34 @@ def tokendyno_attention(
         gdc_launch_dependents()
     here = tl.load(slot)  # this step's first kernels wrote it, not the one before this
     places = begin + tl.arange(0, BT)
-    seen = tl.load(filled + places, mask=places < end, other=0).to(tl.int1)
-    old = (seen & (places != here))[:, None]
-    key = tl.load(keys + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=old, other=0.0)
-    value = tl.load(values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=old, other=0.0)
+    seen = tl.load(filled + places, mask=places < end, other=0).to(tl.int1) & (places != here)
+    key = tl.load(keys + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
+    value = tl.load(values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
     if EARLY:
         gdc_wait()
     ours = qkv + (HKV * G + head) * D
-    new_key = tl.reshape(_turned(ours + tl.arange(0, 1), tl.full((1,), 1, tl.int1), cos, sin, k_norm, eps, NORMED, 1, D),
-                         (D,)).to(keys.dtype.element_ty)  # fmt: skip
-    new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
     query = _turned(qkv + (head * G + group) * D, group < G, cos, sin, q_norm, eps, NORMED, R, D)
-    query = query.to(keys.dtype.element_ty)
-    if (here >= begin) & (here < end):
-        tl.store(keys + base + here * D + dims, new_key)
-        tl.store(values + base + here * D + dims, new_value)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
     mixed = tl.zeros((R, D), tl.float32)
+    if (here >= begin) & (here < end):  # the new token is ours: it is seen first, and written
+        new_key = _turned(ours + tl.arange(0, 1), tl.full((1,), 1, tl.int1), cos, sin, k_norm, eps, NORMED, 1, D)
+        new_key = new_key.to(keys.dtype.element_ty)
+        new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
+        tl.store(keys + base + here * D + dims[None, :], new_key)
+        tl.store(values + base + here * D + dims, new_value)
+        top = tl.sum(query * new_key.to(tl.float32), 1) * scaling
+        total += 1.0
+        mixed += new_value.to(tl.float32)[None, :]
+    query = query.to(keys.dtype.element_ty)
     for t in tl.range(begin, end, BT):
         if t > begin:
             places = t + tl.arange(0, BT)
-            seen = tl.load(filled + places, mask=places < end, other=0).to(tl.int1)
-            old = (seen & (places != here))[:, None]
-            key = tl.load(keys + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=old, other=0.0)
-            value = tl.load(values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=old, other=0.0)
-        is_new = (places == here)[:, None]
-        key = tl.where(is_new, new_key[None, :], key)
-        value = tl.where(is_new, new_value[None, :], value)
+            seen = tl.load(filled + places, mask=places < end, other=0).to(tl.int1) & (places != here)
+            key = tl.load(keys + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
+            value = tl.load(
+                values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0
+            )
         scores = tl.dot(query, tl.trans(key), input_precision="ieee") * scaling
         scores = tl.where(seen[None, :], scores, float("-inf"))
         best = tl.maximum(top, tl.max(scores, 1))
@@ -93,28 +97,25 @@ def tokendyno_attention(
     tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
     tl.store(tops + line, top, mask=group < GP)
     tl.store(sums + line, total, mask=group < GP)
-    tl.debug_barrier()
-    if tl.atomic_add(arrived + head, 1, sem="acq_rel") == SPLITS - 1:
-        tl.debug_barrier()
-        tl.store(arrived + head, 0)
-        lines = (head * SPLITS + tl.arange(0, SPLITS))[:, None] * GP + tl.arange(0, GP)[None, :]
-        rows = (head * G + tl.arange(0, GP))[:, None] * D
-        wanted = (tl.arange(0, GP) < G)[:, None]
-        some = tl.arange(0, BD)
-        piece = tl.load(parts + lines[:, :, None] * D + some[None, None, :], cache_modifier=".cg")
-        peaks = tl.load(tops + lines, cache_modifier=".cg")
-        amounts = tl.load(sums + lines, cache_modifier=".cg")
-        shares = tl.exp(peaks - tl.max(peaks, 0)[None, :])
-        shares /= tl.sum(shares * amounts, 0)[None, :]
-        tl.store(out + rows + some[None, :], tl.sum(piece * shares[:, :, None], 0).to(out.dtype.element_ty), mask=wanted)
-        for d in tl.static_range(BD, D, BD):
-            some = d + tl.arange(0, BD)
-            piece = tl.load(parts + lines[:, :, None] * D + some[None, None, :], cache_modifier=".cg")
-            result = tl.sum(piece * shares[:, :, None], 0)
-            tl.store(out + rows + some[None, :], result.to(out.dtype.element_ty), mask=wanted)
 
 
-_scratch: dict[tuple[object, ...], tuple[torch.Tensor, ...]] = {}
+@triton.jit
+def tokendyno_attention_whole(
+    parts, tops, sums, out, G: tl.constexpr, GP: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    EARLY: tl.constexpr,
+):  # fmt: skip
+    """One query head a program: its parts, put together."""
+    query = tl.program_id(0)
+    lines = (query // G * SPLITS + tl.arange(0, SPLITS)) * GP + query % G
+    dims = tl.arange(0, D)
+    if EARLY:
+        gdc_launch_dependents()
+        gdc_wait()
+    pieces = tl.load(parts + lines[:, None] * D + dims[None, :])
+    peaks, amounts = tl.load(tops + lines), tl.load(sums + lines)
+    shares = tl.exp(peaks - tl.max(peaks, 0))
+    shares /= tl.sum(shares * amounts, 0)
+    tl.store(out + query * D + dims, tl.sum(pieces * shares[:, None], 0).to(out.dtype.element_ty))
 
 
 def attend(
@@ -130,18 +131,13 @@ def attend(
     padded = triton.next_power_of_2(group)
     block = block or 64
     splits = splits or triton.next_power_of_2(min(32, triton.cdiv(length, block)))
-    name = (keys.device, kv_heads, splits, padded, size)
-    if name not in _scratch:
-        floats = {"dtype": torch.float32, "device": keys.device}
-        _scratch[name] = (
-            torch.empty(kv_heads, splits, padded, size, **floats), torch.empty(kv_heads, splits, padded, **floats),
-            torch.empty(kv_heads, splits, padded, **floats),
-            torch.zeros(kv_heads, dtype=torch.int32, device=keys.device),
-        )  # fmt: skip
-    parts, tops, sums, arrived = _scratch[name]
+    parts = torch.empty(kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
+    tops, sums = torch.empty(2, kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
     tokendyno_attention[(kv_heads, splits)](
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos, keys, values,
-        slot, filled, parts, tops, sums, arrived, out, length, eps, scaling,
-        G=group, GP=padded, HKV=kv_heads, D=size, BT=block, SPLITS=splits, BD=max(1, min(size, 2048 * warps // splits // padded)),
-        NORMED=q_norm is not None, EARLY=early, launch_pdl=early, num_warps=warps,
+        slot, filled, parts, tops, sums, length, eps, scaling, G=group, GP=padded, HKV=kv_heads, D=size, BT=block,
+        SPLITS=splits, NORMED=q_norm is not None, EARLY=early, launch_pdl=early, num_warps=warps,
+    )  # fmt: skip
+    tokendyno_attention_whole[(kv_heads * group,)](
+        parts, tops, sums, out, G=group, GP=padded, D=size, SPLITS=splits, EARLY=early, launch_pdl=early, num_warps=4,
     )  # fmt: skip

@@ -16,8 +16,8 @@ class Linear(nn.Module):
     bias: torch.Tensor | None
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
-        matrix = ops.matrix(self.weight) if input.shape[:-1].numel() == 1 and input.is_cuda else None
-        if matrix is None:
+        matrix = ops.matrix(self.weight) if input.is_cuda else None
+        if matrix is None or input.shape[:-1].numel() != 1:
             return nn.functional.linear(input, self.weight, self.bias)
         return ops.linear(input, matrix[0], matrix[1], self.bias)
 

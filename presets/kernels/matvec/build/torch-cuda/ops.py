@@ -15,20 +15,18 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | N
         return (weight, None) if weight.is_floating_point() and weight.is_contiguous() else None
     if type(weight).__name__ != "Int8Tensor" or weight.act_quant_kwargs is not None or weight.act_pre_scale is not None:
         return None
-    if weight.scale.numel() != weight.shape[0] or torch.compiler.is_compiling() or not _symmetric(weight):
+    if weight.scale.numel() != weight.shape[0] or not _symmetric(weight):
         return None
     return weight.qdata, weight.scale.reshape(-1)
 
 
-_checked: dict[int, bool] = {}
-
-
 def _symmetric(weight: torch.Tensor) -> bool:
-    """Whether 0 stands for 0. Asks the device once for each weight, and remembers."""
-    name = weight.qdata.data_ptr()
-    if name not in _checked:
-        _checked[name] = weight.zero_point is None or not bool(weight.zero_point.any())
-    return _checked[name]
+    """Whether 0 stands for 0. Asks the device once for each weight, and notes it there; a compiler finds the note."""
+    if not hasattr(weight, "tokendyno_symmetric"):
+        if torch.compiler.is_compiling():
+            return False
+        weight.tokendyno_symmetric = weight.zero_point is None or not bool(weight.zero_point.any())
+    return bool(weight.tokendyno_symmetric)
 
 
 @torch.library.custom_op("tokendyno_matvec::linear", mutates_args=())
@@ -61,7 +59,7 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
         16 <= size <= 256
         and size & (size - 1) == 0
         and attention.num_key_value_groups <= 16
-        and type(mlp.act_fn) in (nn.SiLU,) + _SILU
+        and type(mlp.act_fn) in (nn.SiLU, *_SILU)
         and all(
             matrix(part.weight) is not None
             for part in (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
@@ -78,9 +76,7 @@ def _silu() -> tuple[type, ...]:
 _SILU = _silu()
 
 
-def layer(
-    module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor
-) -> torch.Tensor:
+def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """One token through a decoder layer; its key and value go into the cache."""
     attention, mlp = module.self_attn, module.mlp
     held = cache.layers[attention.layer_idx]

@@ -32,12 +32,11 @@ def _late(at):
         found = tl.inline_asm_elementwise(
             "ld.global.b32 $0, [$1];", "=r,l", [at.to(tl.int64)], dtype=tl.int32, is_pure=False, pack=1
         )
-        return found.to(at.dtype.element_ty, bitcast=True).to(tl.float32)
     else:
         found = tl.inline_asm_elementwise(
             "ld.global.b16 $0, [$1];", "=h,l", [at.to(tl.int64)], dtype=tl.int16, is_pure=False, pack=1
         )
-        return found.to(at.dtype.element_ty, bitcast=True).to(tl.float32)
+    return found.to(at.dtype.element_ty, bitcast=True).to(tl.float32)
 
 
 @triton.jit
@@ -85,6 +84,9 @@ def tokendyno_block_product(
             if GATED:
                 _prefetch(first + tl.cast(N, tl.int64) * K)
         gdc_wait()
+    added = tl.zeros((BN,), tl.float32)
+    if RESIDUAL:
+        added = tl.load(residual + rows, mask=inside, other=0.0).to(tl.float32)
     total = tl.zeros((BN, BK), dtype=tl.float32)
     second = tl.zeros((BN, BK), dtype=tl.float32)
     squares = tl.zeros((BK,), dtype=tl.float32)
@@ -116,9 +118,7 @@ def tokendyno_block_product(
             other += tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
     if GATED:
         result = result / (1 + tl.exp(-result)) * other
-    if RESIDUAL:
-        result += tl.load(residual + rows, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out + rows, result.to(out.dtype.element_ty), mask=inside)
+    tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
@@ -140,6 +140,7 @@ def tokendyno_stream_product(
     high = tl.zeros((BK // PER,), tl.int32)
     low = high
     shrink = 1.0
+    ahead = tl.zeros((BN,), tl.float32)
     if EARLY:
         gdc_launch_dependents()
     for tile in tl.range(first, tl.cdiv(N, BN), tl.num_programs(0), num_stages=STAGES):
@@ -150,6 +151,15 @@ def tokendyno_stream_product(
         weights = tl.load(at, mask=valid, other=0, eviction_policy="evict_first")
         if GATED:
             others = tl.load(at + tl.cast(N, tl.int64) * (K // PER), mask=valid, other=0, eviction_policy="evict_first")
+        if SCALED:
+            units = tl.load(scale + rows, mask=inside, other=0.0).to(tl.float32)
+            if GATED:
+                other_units = tl.load(scale + N + rows, mask=inside, other=0.0).to(tl.float32)
+        if BIAS:
+            constant = tl.load(bias + rows, mask=inside, other=0.0).to(tl.float32)
+            if GATED:
+                other_constant = tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
+        added = ahead
         if tile == first:
             if SCALED:
                 four = columns[:, None] * 4 + tl.arange(0, 4)[None, :]
@@ -177,25 +187,26 @@ def tokendyno_stream_product(
                 if NORM:
                     shrink = tl.rsqrt(tl.sum(vector * vector, 0) / K + eps)
                     vector *= learned
+            if RESIDUAL:
+                added = _late(residual + tl.where(inside, rows, 0))
+        if RESIDUAL:  # of the next turn: it is there by then
+            later = rows + tl.num_programs(0) * BN
+            ahead = _late(residual + tl.where(later < N, later, 0))
         if SCALED:
-            result = tl.sum(_dot4(weights, high[None, :], low[None, :]) * vector[None, :], 1) * shrink
-            result *= tl.load(scale + rows, mask=inside, other=0.0).to(tl.float32)
+            result = tl.sum(_dot4(weights, high[None, :], low[None, :]) * vector[None, :], 1) * shrink * units
         else:
             result = tl.sum(weights.to(tl.float32) * vector[None, :], 1) * shrink
         if BIAS:
-            result += tl.load(bias + rows, mask=inside, other=0.0).to(tl.float32)
+            result += constant
         if GATED:
             if SCALED:
-                other = tl.sum(_dot4(others, high[None, :], low[None, :]) * vector[None, :], 1) * shrink
-                other *= tl.load(scale + N + rows, mask=inside, other=0.0).to(tl.float32)
+                other = tl.sum(_dot4(others, high[None, :], low[None, :]) * vector[None, :], 1) * shrink * other_units
             else:
                 other = tl.sum(others.to(tl.float32) * vector[None, :], 1) * shrink
             if BIAS:
-                other += tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
+                other += other_constant
             result = result / (1 + tl.exp(-result)) * other
-        if RESIDUAL:
-            result += tl.where(inside, _late(residual + tl.where(inside, rows, 0)), 0.0)
-        tl.store(out + rows, result.to(out.dtype.element_ty), mask=inside)
+        tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
 
 
 @functools.cache
@@ -207,17 +218,34 @@ def can_be_early() -> bool:
 def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     """Rows and numbers a program takes at a time, and how: the best of a sweep on an H200 in the shapes of Llama 3 8B,
     each inside a whole decoder layer."""
+    if not can_be_early():  # other GPUs: untuned, and little shared memory
+        return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
+    once = 1 << 30  # as many programs as there are rows to go round: none stays for a second turn
     if item == 1:
-        return {"BN": 1 if columns > 8192 else 4, "STAGES": 4, "CTAS": 264, "num_warps": 8}
-    if columns < 2048 or item == 4:
+        if columns > 8192:
+            return {"BN": 1 if gated else 2, "STAGES": 4, "CTAS": 132, "num_warps": 8}
+        if gated:
+            return {"BN": 2, "STAGES": 3, "CTAS": 528, "num_warps": 4}
+        if rows > columns:
+            return {"BN": 4, "STAGES": 4, "CTAS": 264, "num_warps": 4}
+        return {"BN": 4 if columns <= 4096 else 2, "STAGES": 1, "CTAS": once, "num_warps": 4}
+    if item == 4:
         return {"BN": 4, "BK": min(512, triton.next_power_of_2(columns)), "STAGES": 1, "AHEAD": 0, "num_warps": 2}
+    if columns <= 3072 and rows > 1 << 15:
+        return {"BN": 8 if columns <= 2048 else 4, "STAGES": 1, "CTAS": once, "num_warps": 4}
+    if columns <= 3072:
+        warps = 2 if columns <= 1024 else 4
+        at_once = 2 if rows > columns else 1
+        if columns > 2048:
+            at_once = 2
+        return {"BN": at_once, "STAGES": 1, "CTAS": once, "num_warps": warps}
     if rows > 1 << 15:
         return {"BN": 8, "BK": 512, "STAGES": 6, "AHEAD": 0, "num_warps": 4}
     if gated:
         return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
     if columns > 8192:
         return {"BN": 1, "STAGES": 3, "CTAS": 264, "num_warps": 8}
-    if rows > columns:
+    if rows > columns and columns <= 4096:
         return {"BN": 4, "STAGES": 5, "CTAS": 132, "num_warps": 8}
     return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
 

@@ -1,0 +1,89 @@
+"""projections: told apart by the matrices that one vector meets; what is refused has nothing to fuse or cannot be."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.messages import Finished
+from backend.optimizations import Seen, axes
+from backend.plan import LoadPlan, ModelSource, Plan
+from backend.worker.fusion import fuse
+from tests.backend.worker.test_evidence import decoders, folder, found, run  # noqa: F401
+from tests.facts import H200, facts, settled
+from tests.tiny import CONFIGS, build, tiny
+
+AXIS = next(axis for axis in axes() if axis.name == "projections")
+PLAN = Plan(LoadPlan(ModelSource("random")))
+
+
+def claims(model: Any) -> set[str]:
+    return {choice.name for choice in AXIS.choices if AXIS.verify(choice.name, Seen(model, None, PLAN))}
+
+
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_it_is_seen_which_vectors_meet_several_matrices(architecture: str) -> None:
+    model = build(architecture)
+    assert claims(model) == {"separate"}
+    assert claims(model) == {"separate"}, "the watching left something behind"
+    fuse(model)
+    assert claims(model) == {"separate" if architecture == "gpt2" else "fused"}
+
+
+def test_a_half_fused_model_is_not_fused() -> None:
+    model = build("llama")
+    kept = model.model.layers[0].self_attn
+    model.model.layers[0].self_attn = None
+    fuse(model)
+    model.model.layers[0].self_attn = kept
+    assert claims(model) == {"separate"}
+
+
+def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(decoders: dict[str, Any]) -> None:  # noqa: F811
+    told = []
+    for choice in ("separate", "fused"):
+        _, decoder = run(decoders, "pocket", length=40, projections=choice)
+        assert found(decoder)["projections"].effective == choice
+        finished = next(e for e in decoder.outbox.events if isinstance(e, Finished))
+        told.append((finished.text, finished.extra["weight_bytes"]))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("quantization", ["bnb-nf4", "bnb-int8", "torchao-fp8", "quanto-int4"])
+def test_packed_matrices_are_refused(quantization: str) -> None:
+    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
+    assert any(v.axis == "projections" and v.fix == {"projections": "separate"} for v in checked.blocked)
+
+
+@pytest.mark.parametrize("quantization", ["none", "torchao-int8"])
+def test_rows_are_not(quantization: str) -> None:
+    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
+    assert not any(v.axis == "projections" for v in checked.blocked)
+
+
+def test_gpt2_has_nothing_to_fuse(folder: Path) -> None:  # noqa: F811
+    assert not AXIS.matters(facts("random:gpt2"))
+    assert settled(facts("random:gpt2"), {"projections": "fused"}, H200).blocked
+    assert fuse(tiny("gpt2")) == 0
+
+
+@pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])
+def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: str, tmp_path: Path) -> None:
+    """The rule against what happens: these classes are not joinable."""
+    import torch
+    from torch import nn
+
+    from backend.errors import InputError
+
+    model = build("llama")
+    if quantization == "bnb-nf4":
+        from bitsandbytes.nn import Linear4bit
+
+        packed: nn.Module = Linear4bit(32, 32, bias=False)
+    else:
+        from optimum.quanto import QLinear, qint8  # type: ignore[import-untyped]
+
+        packed = QLinear.from_module(nn.Linear(32, 32, bias=False), weights=qint8)
+    model.model.layers[0].self_attn.q_proj = packed
+    with pytest.raises(InputError), torch.no_grad():
+        fuse(model)

@@ -1,0 +1,67 @@
+"""One token's time of gpt-fast at a model's shape: `python -m tests.bench.gpt_fast PATH --new 400`, run by limit.py.
+
+PATH: a checkout of https://github.com/pytorch-labs/gpt-fast (BSD-3), which is fetched for the comparison and is no part
+of this project. Its own settings: random bf16 weights, static cache, the decode step compiled in mode reduce-overhead
+with coordinate-descent tuning, sampling with top-k 200 as in its generate.py.
+"""
+
+import argparse
+import itertools
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--name", default="llama-3-8b")
+    parser.add_argument("--prompt-tokens", type=int, default=224)
+    parser.add_argument("--new", type=int, default=400)
+    parser.add_argument("--length", type=int, default=1024)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    sys.path.insert(0, str(options.path))
+    import torch
+
+    torch.set_grad_enabled(False)
+    import generate as fast  # type: ignore[import-not-found]
+    from model import Transformer  # type: ignore[import-not-found]
+
+    with torch.device("meta"):
+        model = Transformer.from_name(options.name)
+    model = model.to(torch.bfloat16).to_empty(device="cuda").eval()
+    for parameter in model.parameters():
+        parameter.normal_(std=0.02)
+    with torch.device("cuda"):
+        model.setup_caches(max_batch_size=1, max_seq_length=options.length)
+    step: Any = torch.compile(fast.decode_one_token, mode="reduce-overhead", fullgraph=True)
+    fast.decode_one_token = step
+    prompt = torch.arange(options.prompt_tokens, device="cuda", dtype=torch.int)[None] % 97 + 3
+    places = torch.arange(options.prompt_tokens, device="cuda")
+
+    def run(new: int) -> list[float]:
+        token = fast.prefill(model, prompt, places, temperature=0.8, top_k=200)
+        marks: list[Any] = []
+
+        def mark(_: Any) -> None:
+            marks.append(torch.cuda.Event(enable_timing=True))
+            marks[-1].record()
+
+        where = torch.tensor([options.prompt_tokens], device="cuda", dtype=torch.int)
+        fast.decode_n_tokens(model, token.view(1, -1), where, new, callback=mark, temperature=0.8, top_k=200)
+        torch.cuda.synchronize()
+        return [a.elapsed_time(b) for a, b in itertools.pairwise(marks)]
+
+    begin_s = time.perf_counter()
+    run(5)
+    cold_s = time.perf_counter() - begin_s
+    medians = [statistics.median(run(options.new)[5:]) / 1e3 for _ in range(options.repeats)]
+    print(json.dumps({"cold_s": cold_s, "latency_s": medians}))
+
+
+if __name__ == "__main__":
+    main()

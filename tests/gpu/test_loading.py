@@ -1,0 +1,91 @@
+"""The ways of loading on a GPU, from files: told apart by bytes, with their seconds and peaks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.config import Workload
+from backend.engine import Bench
+from tests.gpu.every import perform
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+WORK = Workload("Once", max_new_tokens=8, ignore_eos=True)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Qwen3-0.6B's shape as files: 1.2 GB of random weights in bf16."""
+    import json
+
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    from backend.models import resolve
+    from backend.worker.noise import byte_tokenizer
+
+    path = tmp_path_factory.mktemp("qwen")
+    values = json.loads(resolve("random:Qwen3-0.6B").source.config_json)
+    config = AutoConfig.for_model(values.pop("model_type"), **values)
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+    model.save_pretrained(path)
+    byte_tokenizer(config.vocab_size).save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def arms(folder: Path) -> Any:
+    """Each way's arm, in a process of its own; the first run, which reads the files for the first time, is left out."""
+    found: dict[str, Any] = {}
+    bench = Bench()
+    bench.start()
+    try:
+        for way in ("device_map", "device_map", "no-warmup", "plain"):
+            run, document = perform(bench, str(folder), {} if way == "device_map" else {"loading": way}, WORK)
+            assert run.status == "done", run.message
+            (found[way],) = document["arms"]
+            bench.drop_worker("A")
+            print(way, found[way]["load"], {k: v for k, v in found[way]["extra"].items() if k.startswith("load_")})
+    finally:
+        bench.close()
+    return found
+
+
+@pytest.mark.parametrize("way", ["device_map", "no-warmup", "plain"])
+def test_each_way_is_proved(way: str, arms: dict[str, Any]) -> None:
+    row = next(row for row in arms[way]["evidence"] if row["axis"] == "loading")
+    assert (row["planned"], row["effective"], row["status"]) == (way, way, "proved"), row
+    load = arms[way]["load"]
+    assert {"host", "device"} == set(load["peak_bytes"])
+    assert {"context", "tokenizer", "read"} <= set(load["stages_s"])
+    assert ("move" in load["stages_s"]) is (way == "plain")
+    assert ("warm_up" in load["stages_s"]) is (way == "device_map")
+
+
+def test_the_warm_up_reserves_the_weights_in_one_piece(arms: dict[str, Any]) -> None:
+    weights = arms["device_map"]["weight_bytes"]
+    assert arms["device_map"]["extra"]["load_warmup_bytes"] == pytest.approx(weights, rel=0.05)
+    assert arms["no-warmup"]["extra"]["load_warmup_bytes"] == 0
+    assert arms["plain"]["extra"]["load_moved_bytes"] == pytest.approx(weights, rel=0.01)
+    for arm in arms.values():
+        assert arm["load"]["peak_bytes"]["device"] >= weights
+
+
+def test_all_ways_load_the_same_model(arms: dict[str, Any]) -> None:
+    assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1
+
+
+def test_bitsandbytes_goes_to_the_gpu_unasked(folder: Path) -> None:
+    """As the rule says, which refuses loading=plain with it."""
+    pytest.importorskip("bitsandbytes")
+    import torch
+    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
+
+    model = AutoModelForCausalLM.from_pretrained(
+        folder, quantization_config=BitsAndBytesConfig(load_in_4bit=True), local_files_only=True
+    )
+    assert {parameter.device.type for parameter in model.parameters()} == {"cuda"}
+    del model
+    torch.cuda.empty_cache()

@@ -1,0 +1,137 @@
+"""Every way to pack weights, through the command line: proved in the ledger, as large as foretold, memory given back.
+
+Real shapes are chosen with `-k`, such as `-k Llama-3-8B`. MXFP4 needs its kernel: in the Hub's cache, or
+`LOCAL_KERNELS=kernels-community/gpt-oss-triton-kernels=FOLDER`.
+"""
+
+import time
+from typing import Any
+
+import pytest
+
+from backend import hardware
+from backend.arms import make_config
+from backend.config import Workload
+from backend.models import resolve
+from backend.optimizations.quantization import AXIS
+from backend.rules import check
+from tests.gpu.bench_cli import bench, tell
+from tests.gpu.every import used_bytes
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+
+DENSE = [choice.name for choice in AXIS.choices if not choice.name.startswith("mxfp4")]
+ARMS = [
+    *((model, choice) for model in ("random:Qwen3-0.6B", "random:Llama-3-8B") for choice in DENSE),
+    *(("random:gpt-oss-20b", choice) for choice in ("none", "bnb-nf4", "torchao-int8", "mxfp4", "mxfp4-dequantized")),
+]
+STAYS = 0.01  # of what was foretold
+
+
+@pytest.mark.parametrize(("model", "choice"), ARMS, ids=[f"{m.removeprefix('random:')}-{c}" for m, c in ARMS])
+def test_the_choice_is_proved_as_large_as_foretold_and_its_memory_given_back(model: str, choice: str) -> None:
+    work = Workload(prompt_tokens=64, max_new_tokens=64)
+    checked = check(make_config(model, {"quantization": choice}), resolve(model), hardware.machine(), work)
+    if checked.blocked:
+        pytest.skip(checked.blocked[0].reason)
+    before = used_bytes()
+    document: dict[str, Any] = bench(
+        f"quantization-{model.removeprefix('random:')}-{choice}", "run", "--model", model, "--arm",
+        f"quantization={choice}", "--prompt-tokens", "64", "--max-new-tokens", "64",
+    )  # fmt: skip
+    tell(document)
+    (only,) = document["arms"]
+    (row,) = (row for row in only["evidence"] if row["axis"] == "quantization")
+    print(row["proof"])
+    if choice == "mxfp4" and checked.planned["quantization"] != "mxfp4":
+        pytest.skip(row["reason"])
+    for row in only["evidence"]:
+        assert row["status"] == "proved", row
+    foretold = only["memory_predicted_bytes"]["weights"]
+    assert abs(only["weight_bytes"] - foretold) <= STAYS * foretold, (only["weight_bytes"], foretold)
+    deadline_s = time.monotonic() + 10
+    while used_bytes() - before > 64 << 20 and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+    assert used_bytes() - before < 64 << 20
+
+
+def test_packed_weights_are_those_of_the_dense_model() -> None:
+    """On the device too: int8 of a small model answers nearly as the dense one."""
+    import torch
+
+    from backend.plan import LoadPlan
+    from backend.worker import noise
+    from backend.worker.drawn import load_packed
+    from backend.worker.loading import Observed
+
+    source = resolve("random:Qwen3-0.6B").source
+    ids = torch.tensor([[5, 6, 7, 8]], device="cuda")
+    with torch.inference_mode():
+        dense = noise.random_model(source.config_json, "auto", None, "cuda")(ids).logits.float()
+        for choice in ("bnb-int8", "torchao-int8", "quanto-int8", "torchao-fp8", "torchao-int4"):
+            plan = LoadPlan(source, device="cuda", quantization=choice)
+            packed = load_packed(plan, Observed())(ids).logits.float()
+            close = 0.3 if choice == "torchao-int4" else 0.1
+            assert (packed - dense).norm() < close * dense.norm(), choice
+
+
+def test_mxfp4_stays_packed_and_answers_as_its_unpacked_self() -> None:
+    """The same random blocks, once through the kernels and once unpacked."""
+    import torch
+
+    from backend.plan import LoadPlan
+    from backend.worker.drawn import load_packed
+    from backend.worker.loading import Observed
+
+    source = resolve("random:pocket").source
+    checked = check(
+        make_config("m", {"quantization": "mxfp4"}), resolve("random:pocket"), hardware.machine(), Workload("x")
+    )
+    if checked.planned["quantization"] != "mxfp4":
+        pytest.skip(next(v.reason for v in checked.verdicts if v.axis == "quantization"))
+    ids = torch.arange(5, 37, device="cuda")[None]
+    answers = []
+    with torch.inference_mode():
+        for choice in ("mxfp4", "mxfp4-dequantized"):
+            model = load_packed(LoadPlan(source, device="cuda", quantization=choice), Observed())
+            answers.append(model(ids).logits.float())
+    assert (answers[0] - answers[1]).norm() < 0.05 * answers[1].norm()
+
+
+def test_gpt_oss_packed_on_the_fly_does_not_run() -> None:
+    """Why the choice mxfp4 is refused for dense checkpoints."""
+    import torch
+    from transformers import GptOssForCausalLM, Mxfp4Config
+
+    from backend.worker import noise
+
+    source = resolve("random:pocket").source
+    checked = check(
+        make_config("m", {"quantization": "mxfp4"}), resolve("random:pocket"), hardware.machine(), Workload("x")
+    )
+    if checked.planned["quantization"] != "mxfp4":
+        pytest.skip(next(v.reason for v in checked.verdicts if v.axis == "quantization"))
+    dense = noise.random_model(source.config_json, "auto", None, "cuda")
+    with pytest.raises(Exception):  # noqa: B017  (an assertion of the kernel's, or a mismatch of shapes)
+        model = GptOssForCausalLM.from_pretrained(
+            None, config=dense.config, state_dict=dense.state_dict(), quantization_config=Mxfp4Config(),
+            device_map="cuda",
+        )  # fmt: skip
+        model(torch.tensor([[1, 2, 3]], device="cuda"))
+        torch.cuda.synchronize()
+
+
+def test_four_bits_of_torchao_are_bfloat16_only_and_skip_odd_widths() -> None:
+    import torch
+    from torchao.quantization import Int4WeightOnlyConfig, quantize_
+
+    settings = Int4WeightOnlyConfig(
+        group_size=128, int4_packing_format="tile_packed_to_4d", set_inductor_config=False
+    )  # fmt: skip
+    for width, dtype, packed in ((256, torch.bfloat16, True), (192, torch.bfloat16, False)):
+        layer = torch.nn.Sequential(torch.nn.Linear(width, 64, bias=False, dtype=dtype, device="cuda"))
+        quantize_(layer, settings)
+        assert (type(layer[0].weight).__name__ == "Int4TilePackedTo4dTensor") is packed
+    layer = torch.nn.Sequential(torch.nn.Linear(256, 64, bias=False, dtype=torch.float16, device="cuda"))
+    with pytest.raises(AssertionError, match="bfloat16"):
+        quantize_(layer, settings)

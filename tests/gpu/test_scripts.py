@@ -1,0 +1,40 @@
+"""Every choice that runs on this GPU, as an exported script beside the worker: the same greedy tokens."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from backend.engine import Bench
+from backend.models import ModelFacts
+from backend.optimizations import Choice, Optimization
+from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens_with, small_models
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
+    made = Scripts(tmp_path_factory.mktemp("scripts"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    made = Bench(None)
+    made.start(prewarm=1)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
+    return small_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.mark.timeout(2 * LIMIT_S)
+@pytest.mark.parametrize(("axis", "choice"), CHOICES, ids=[f"{a.name}={c.name}" for a, c in CHOICES])
+def test_a_choice_as_a_script_makes_the_workers_tokens(
+    axis: Optimization, choice: Choice, bench: Bench, models: list[ModelFacts], scripts: Scripts
+) -> None:
+    same_tokens_with(axis, choice, models, bench, scripts)
