@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 DEADLINE_S: dict[PhaseName, float] = {
     "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 600, "warmup": 600, "run": 300,
+    "prove": 300,
 }  # fmt: skip
 """Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
 
@@ -223,7 +224,7 @@ class Conductor:
 
     def _stop(self, arm: str, worker: WorkerProcess) -> None:
         """Cancel: politely while tokens are made, by ending the process while it cannot listen."""
-        if self.phase in ("run", "warmup") and worker.ready:
+        if self.phase in ("run", "warmup", "prove") and worker.ready:
             worker.send(Cancel())
             deadline_s = time.monotonic() + CANCEL_GRACE_S
             while (left_s := deadline_s - time.monotonic()) > 0:
@@ -295,5 +296,5 @@ class Conductor:
 
 _WORDS: dict[PhaseName, str] = {
     "start": "start", "download": "download", "load": "load", "quantize": "quantize", "compile": "compile",
-    "warmup": "warm up", "run": "run",
+    "warmup": "warm up", "run": "run", "prove": "prove what was on",
 }  # fmt: skip

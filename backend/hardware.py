@@ -197,7 +197,8 @@ def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | 
     knows = f"{driver_cuda // 1000}.{driver_cuda % 1000 // 10}"
     return (
         f"its driver {driver} knows CUDA {knows}, but the installed torch was built for CUDA "
-        f"{built_for[0]}.{built_for[1]}. Update the driver, or install a torch for CUDA {knows}; until then the CPU is used."
+        f"{built_for[0]}.{built_for[1]}. Update the driver, or install a torch for CUDA {knows}; until "
+        "then the CPU is used."
     )
 
 

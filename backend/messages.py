@@ -11,7 +11,7 @@ import msgspec
 
 from backend.plan import Plan
 
-PhaseName = Literal["start", "download", "load", "quantize", "compile", "warmup", "run"]
+PhaseName = Literal["start", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
 
 
 class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="type"):

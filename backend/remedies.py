@@ -1,7 +1,7 @@
 """What can be changed about an arm that needs too much memory, from the least loss to the most.
 
-Nothing lost: a fused attention, a cache that drops what no layer sees, packed experts as they were published. Time lost:
-the cache in host memory. Digits lost: fewer bits, first where most keep the text unchanged.
+Nothing lost: a fused attention, a cache that drops what no layer sees, packed experts as they were published. Time
+lost: the cache in host memory. Digits lost: fewer bits, first where most keep the text unchanged.
 """
 
 REMEDIES: tuple[dict[str, str], ...] = (

@@ -145,6 +145,7 @@ PHASE_TITLES = {
     "compile": "compile",
     "warmup": "warm up",
     "run": "run",
+    "prove": "prove",
 }
 
 

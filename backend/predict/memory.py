@@ -1,7 +1,7 @@
 """What a run needs at its peak, from the config alone: weights, KV cache, what lies beside them, and the runtime.
 
 Two peaks are foretold, because two are measured: the allocator's (`MemoryEstimate.tensors`: what torch hands out) and
-the process's (`total`: what NVML counts on a GPU, or resident memory on a CPU). One GPU; parallel plans are not modelled.
+the process's (`total`: what NVML counts on a GPU, or resident memory on a CPU). One GPU: no parallel plans.
 """
 
 from dataclasses import dataclass

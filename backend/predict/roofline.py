@@ -1,8 +1,8 @@
 """The least time a token can take: bytes that must be read over the bandwidth, or operations over the peak rate.
 
-A bound for any implementation, not an estimate of one: every weight that the token needs is read once from memory, every
-key and value it may attend to once, and nothing else. (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009.) Only
-what fits into a cache of the chip could be read faster: a model of a few megabytes can beat its floor.
+A bound for any implementation, not an estimate of one: every weight that the token needs is read once from memory,
+every key and value it may attend to once, and nothing else. (Williams, Waterman, Patterson: Roofline, CACM 52(4).)
+Only what fits into a cache of the chip could be read faster: a model of a few megabytes can beat its floor.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,8 @@
 """What lives beside weights and cache at the two high points of a run: the prompt's pass, and the last token.
 
-Read from the modelling code of transformers 5.22 as copies of the widths that are alive at once; tests run that code on
-tensors without memory and compare. `rows` are tokens in flight: batch x prompt in the prompt's pass, the batch in a step.
+Read from the modelling code of transformers 5.22 as copies of the widths that are alive at once; tests run that code
+on tensors without memory and compare. `rows` are tokens in flight: batch x prompt in the prompt's pass, the batch in a
+step.
 """
 
 from dataclasses import dataclass

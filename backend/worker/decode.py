@@ -196,9 +196,10 @@ class Decoder:
         if reason != "cancelled":
             once_more = functools.cache(lambda: self._trace(job, prompt, length))
             seen = Seen(self.bench.model, cache, job.plan, None, once_more, counts)
-            findings = find_all(seen, before)
-            if self._cuda:
-                extra |= step_busy_s(lambda n: self._make(job, prompt, length, n), job.max_new_tokens)
+            with self.outbox.phasing("prove") as steps:
+                findings = find_all(seen, before, steps.step)
+                if self._cuda:
+                    extra |= step_busy_s(lambda n: self._make(job, prompt, length, n), job.max_new_tokens)
         self.outbox.send(
             Finished(
                 reason=reason,  # type: ignore[arg-type]

@@ -1,19 +1,23 @@
 """Asks every axis what was really in effect."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from backend.messages import Finding
 from backend.optimizations import Seen, axes
 
 
-def find_all(seen: Seen, before: Mapping[str, Any]) -> list[Finding]:
+def find_all(
+    seen: Seen, before: Mapping[str, Any], step: Callable[[float], None] = lambda fraction: None
+) -> list[Finding]:
     """One finding an axis. A probe that fails is a finding too: "unknown", with what went wrong.
 
-    Where there is no cache (an encoder) nothing was decoded, so what is about decoding stood at its default.
+    `step` is told the share that is done. Where there is no cache (an encoder) nothing was decoded, so what is about
+    decoding stood at its default.
     """
     found = []
-    for axis in axes():
+    for i, axis in enumerate(axes()):
+        step(i / len(axes()))
         if axis.decoders_only and seen.cache is None:
             found.append(Finding(axis.name, axis.default, "nothing was decoded: an encoder keeps no KV cache"))
             continue

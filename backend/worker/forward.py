@@ -92,7 +92,7 @@ class Forwarder:
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, make `max_new_tokens` passes, and send everything up to `Finished`."""
         plan = job.plan.generate
-        read = read_prompt(self.bench, msgspec.structs.replace(job, max_new_tokens=0))
+        read = read_prompt(self.bench, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
         prompt = pad(read, plan.shapes, self.bench.pad, "right", max_positions(self.bench.model.config))
         before = {axis.name: axis.baseline(self.bench.model) for axis in axes()}
         settings = self._compiling.settings
@@ -130,9 +130,11 @@ class Forwarder:
         findings = []
         if not self.cancelled.is_set():
             once_more = functools.cache(lambda: self._trace(plan, prompt))
-            findings = find_all(Seen(self.bench.model, None, job.plan, None, once_more, counts), before)
-            if self._cuda:
-                extra |= step_busy_s(lambda n: self._passes(plan, prompt, n), job.max_new_tokens)
+            seen = Seen(self.bench.model, None, job.plan, None, once_more, counts)
+            with self.outbox.phasing("prove") as steps:
+                findings = find_all(seen, before, steps.step)
+                if self._cuda:
+                    extra |= step_busy_s(lambda n: self._passes(plan, prompt, n), job.max_new_tokens)
         self.outbox.send(
             Finished(
                 reason="cancelled" if self.cancelled.is_set() else "length",

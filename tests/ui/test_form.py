@@ -24,7 +24,7 @@ def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> 
 
 def test_what_stands_in_the_controls_is_what_is_asked() -> None:
     b = form.choice_values({"cache": "static", "compile": "default"})
-    more = {"top_k": 40.0, "top_p": 0.9, "chat": True, "reasoning_effort": "high"}
+    more: dict[str, Any] = {"top_k": 40.0, "top_p": 0.9, "chat": True, "reasoning_effort": "high"}
     asked = values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True, **more)
     request = form.read_request(asked)
     assert request.model == "gpt2"

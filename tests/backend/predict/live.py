@@ -16,7 +16,7 @@ class Peaks(NamedTuple):
 def peaks(
     config: Any, attention: str | None, batch: int, prompt: int, steps: int = 2, decode_experts: str = ""
 ) -> Peaks:
-    """Run the model's own code as `generate` does: the prompt, then single tokens, with float32 copies of the logits."""
+    """Run the model's code as `generate` does: the prompt, then single tokens, with float32 copies of the logits."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import TorchDispatchMode
