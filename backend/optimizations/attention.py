@@ -99,7 +99,9 @@ class Attention(Optimization):
         """Watches one short pass for the function it ends in, and looks in the trace of the run for what that ran."""
         calls = attention_probe.calls(seen.model)
         found = attention_probe.effective(calls)
-        return Finding(self.name, found, f"{_told(calls)}; {_traced(seen.trace())}")
+        whole = seen.trace().matching("::decoder_layer").total()
+        apart = f"{whole} layers of single tokens went to a kernel with attention of its own; else " if whole else ""
+        return Finding(self.name, found, f"{apart}{_told(calls)}; {_traced(seen.trace())}")
 
 
 def _told(calls: list[attention_probe.Call]) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from backend.messages import Finding
 from backend.optimizations import cache_rules as rules
 from backend.optimizations.base import Choice, Optimization, Seen, Subject
-from backend.optimizations.held import bytes_by_device, inner_tensors, packed_parts
+from backend.optimizations.held import bytes_by_device, cache_tensors, inner_tensors, packed_parts
 from backend.plan import CacheKind, Plan
 from backend.script import Script
 
@@ -118,7 +118,8 @@ def _bytes_text(seen: Seen) -> str:
     held = bytes_by_device(seen.cache)
     if _on_host(seen) == 0:
         return f"{held.total():,} bytes"
-    return f"{held.total():,} bytes, {held['cpu']:,} of them in host memory"
+    pinned = all(tensor.is_pinned() for tensor in cache_tensors(seen.cache) if tensor.device.type == "cpu")
+    return f"{held.total():,} bytes, {held['cpu']:,} of them in {'pinned ' if pinned else ''}host memory"
 
 
 def _bits(part: Any) -> int:

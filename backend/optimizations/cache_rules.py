@@ -91,14 +91,14 @@ def _needs(package: str) -> Rule:
     )
 
 
-_BUILDS = Rule(
+_UNPACKS = Rule(
     "note",
     lambda s: s.machine.has("optimum-quanto"),
-    "When optimum-quanto is first used it builds a helper, for about a minute: that needs a C++ compiler, and on a GPU "
-    "the CUDA toolkit (nvcc).",
-    "optimum-quanto 0.2: library/extensions",
+    "Codes are unpacked by torch's operators here. A script builds optimum-quanto's own helper first, which takes a "
+    "minute and a C++ compiler, on a GPU many minutes and nvcc.",
+    "optimum-quanto 0.2: library/extensions; backend/worker/caches.py",
 )
 
 FP8 = (_ALL_FULL, _LOSSY)
 HQQ = (_needs("hqq"), _ALL_FULL, _GROUPS, _LOSSY)
-QUANTO = (_needs("optimum-quanto"), _ALL_FULL, _GROUPS, _BUILDS, _LOSSY)
+QUANTO = (_needs("optimum-quanto"), _ALL_FULL, _GROUPS, _UNPACKS, _LOSSY)

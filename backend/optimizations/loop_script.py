@@ -1,6 +1,15 @@
 """The own decode loop as a user would write it: what `loop=own` puts into an exported script."""
 
-LOOP = '''class OwnLoop(StaticCache):
+LOOP = '''class Place:
+    """Where the next token goes in layers of one size; kernels look here too."""
+
+    def __init__(self, rows, size):
+        self.decoding = False
+        self.slot = torch.zeros(1, dtype=int, device=DEVICE)
+        self.filled = torch.zeros(rows, size, dtype=torch.bool, device=DEVICE)
+
+
+class OwnLoop(StaticCache):
     """A static cache with its own decode step, on tensors that never move.
 
     A sliding window is a ring: the newest token takes the place of the oldest.
@@ -9,35 +18,37 @@ LOOP = '''class OwnLoop(StaticCache):
     def __init__(self, model, length):
         super().__init__(config=model.config, max_cache_len=length)
         self.model, self.length = model, length
-        self.places, self.decoding, self.advance = {}, False, None
+        self.places, self.advance = {}, None
         for layer in self.layers:
             layer.update = functools.partial(self._update, layer, layer.update)
 
     def _update(self, layer, fill, keys, values, *more, **kwargs):
-        if not self.decoding:
+        if not self.places or not layer.place.decoding:
             return fill(keys, values, *more, **kwargs)
-        slot, _ = self.places[layer.max_cache_len]
-        layer.keys.index_copy_(2, slot, keys)
-        layer.values.index_copy_(2, slot, values)
+        layer.keys.index_copy_(2, layer.place.slot, keys)
+        layer.values.index_copy_(2, layer.place.slot, values)
         return layer.keys, layer.values
 
     def _prefill(self, ids, mask):
         """Read the prompt; every tensor of the step is made or put back here."""
         self.reset()
-        self.decoding = False
+        for place in self.places.values():
+            place.decoding = False
         positions = (mask.cumsum(-1) - 1).clamp(min=0)
         inputs = {"input_ids": ids, "attention_mask": mask, "position_ids": positions}
         outputs = self.model(**inputs, past_key_values=self, logits_to_keep=1)
-        self.decoding = True
         if not self.places:
             self.token, self.positions = ids[:, :1].clone(), positions[:, :1].clone()
-            for size in {layer.max_cache_len for layer in self.layers}:
-                filled = torch.zeros(len(ids), size, dtype=torch.bool, device=DEVICE)
-                self.places[size] = torch.zeros(1, dtype=int, device=DEVICE), filled
-        for size, (slot, filled) in self.places.items():
-            slot.fill_(mask.shape[1] if mask.shape[1] < size else 0)
+            for layer in self.layers:
+                size = layer.max_cache_len
+                if size not in self.places:
+                    self.places[size] = Place(len(ids), size)
+                layer.place = self.places[size]
+        for size, place in self.places.items():
+            place.decoding = True
+            place.slot.fill_(mask.shape[1] if mask.shape[1] < size else 0)
             last = mask[:, -size:].bool()
-            filled.zero_()[:, : last.shape[1]] = last
+            place.filled.zero_()[:, : last.shape[1]] = last
         self.positions.copy_(positions[:, -1:] + 1)
         self._choose(outputs.logits)
 
@@ -52,7 +63,7 @@ LOOP = '''class OwnLoop(StaticCache):
     def _masks(self):
         kinds, make = {}, self.model.config._attn_implementation == "eager"
         for layer in self.layers:
-            mask = self.places[layer.max_cache_len][1][:, None, None]
+            mask = layer.place.filled[:, None, None]
             if make:  # eager attention adds its mask
                 lowest = torch.finfo(self.model.dtype).min
                 mask = torch.where(mask, 0.0, lowest).to(self.model.dtype)
@@ -60,12 +71,12 @@ LOOP = '''class OwnLoop(StaticCache):
         return kinds if hasattr(self.model.config, "layer_types") else mask
 
     def _step(self):
-        for slot, filled in self.places.values():
-            filled.index_fill_(1, slot, True)
+        for place in self.places.values():
+            place.filled.index_fill_(1, place.slot, True)
         inputs = {"attention_mask": self._masks(), "position_ids": self.positions}
         logits = self.model(self.token, **inputs, past_key_values=self).logits
-        for size, (slot, _) in self.places.items():
-            slot.copy_((slot + 1) % size)
+        for size, place in self.places.items():
+            place.slot.add_(1).remainder_(size)
         self.positions.add_(1)
         self._choose(logits)
 CAPTURE
@@ -100,8 +111,8 @@ CAPTURE = '''
         with torch.cuda.stream(aside):
             for _ in range(3):  # libraries set themselves up, compilers compile
                 step()
-                for slot, _filled in self.places.values():
-                    slot.zero_()
+                for place in self.places.values():
+                    place.slot.zero_()
         torch.cuda.current_stream().wait_stream(aside)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):

@@ -1,8 +1,5 @@
 """Makes the cache that a plan asks for."""
 
-import os
-import sys
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -47,7 +44,7 @@ class Caches:
             case "quantized-hqq4":
                 return QuantizedCache("hqq", self._config, nbits=4)
             case "quantized-quanto4":
-                _put_ninja_in_reach()
+                unpack_with_torch()
                 return QuantizedCache("quanto", self._config, nbits=4)
 
     def require_groups(self, plan: GeneratePlan, batch_size: int, prompt_tokens: int) -> None:
@@ -67,10 +64,17 @@ class Caches:
             )
 
 
-def _put_ninja_in_reach() -> None:
-    """optimum-quanto builds a helper when it is first used, with ninja, which is installed beside Python: a Python that
-    was started by its path has that folder not on PATH."""
-    folder = str(Path(sys.executable).parent)
-    paths = os.environ.get("PATH", "").split(os.pathsep)
-    if folder not in paths:
-        os.environ["PATH"] = os.pathsep.join([*paths, folder])
+def unpack_with_torch() -> None:
+    """Let optimum-quanto unpack its codes with torch's operators.
+
+    Its own helper is built when it is first used: for a minute with a C++ compiler, on a GPU for many with nvcc, which
+    also builds kernels that a cache never calls. Codes of row i lie in the low bits, those of the rows after it above.
+    """
+    from optimum.quanto.tensor.packed import PackedTensor
+
+    def unpack(packed: Any) -> torch.Tensor:
+        bits, codes = packed._bits, packed._data
+        rows = torch.cat([(codes >> shift) & ((1 << bits) - 1) for shift in range(0, 8, bits)])
+        return rows[: packed.shape[0]]
+
+    PackedTensor.unpack = unpack

@@ -71,12 +71,15 @@ def test_quantized_bytes_are_as_predicted_on_the_gpu(kind: str, bench: Bench) ->
 
 def test_an_offloaded_cache_leaves_the_gpu_all_but_two_layers(bench: Bench) -> None:
     held = arm(bench, FULL, LONG)["extra"]
-    away = arm(bench, FULL, LONG, cache="offloaded")["extra"]
+    found = arm(bench, FULL, LONG, cache="offloaded")
+    away = found["extra"]
     whole = held["kv_cuda_bytes"]
     assert "kv_cpu_bytes" not in held
     assert away["kv_cpu_bytes"] + away["kv_cuda_bytes"] == whole
     assert away["kv_cuda_bytes"] <= 2 * whole / 28  # layers of Qwen3-0.6B
     assert held["allocator_peak_bytes"] - away["allocator_peak_bytes"] > whole / 2
+    proof = next(row["proof"] for row in found["evidence"] if row["axis"] == "cache")
+    assert f"{int(away['kv_cpu_bytes']):,} of them in pinned host memory" in proof
 
 
 def test_an_offloaded_static_cache_keeps_its_windows_on_the_gpu(bench: Bench) -> None:

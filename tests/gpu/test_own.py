@@ -119,7 +119,7 @@ def test_a_cancel_is_answered_within_a_tenth_of_a_second() -> None:
 
 @pytest.mark.parametrize("way", ["eager experts", "bnb-int8", "bnb-nf4", "torchao-int8"])
 def test_what_can_be_captured_and_what_not(way: str) -> None:
-    """Eager experts ask the host which were hit, so a capture fails; the rest is told, for the rules."""
+    """Eager experts ask the host which were hit, LLM.int8() whether there are outliers: a capture fails."""
     import torch
     from transformers import BitsAndBytesConfig
 
@@ -152,4 +152,4 @@ def test_what_can_be_captured_and_what_not(way: str) -> None:
     except Exception as error:
         outcome = f"{type(error).__name__}: {error}"[:300]
     print(f"own loop, captured, {way}: {outcome}")
-    assert outcome.startswith("captured") is (way != "eager experts")
+    assert outcome.startswith("captured") is (way not in ("eager experts", "bnb-int8")), outcome

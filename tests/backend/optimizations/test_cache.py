@@ -164,14 +164,32 @@ def test_a_quantized_cache_is_known_by_its_codes_whatever_was_planned(name: str,
     assert f"{held:,} bytes" in proof and f"codes of {bits or 8} bits a number" in proof
 
 
-@pytest.mark.slow  # optimum-quanto builds a helper in C++ when it is first used
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
 def test_quantos_codes_are_found_inside_its_tensors() -> None:
+    from backend.worker.caches import unpack_with_torch
+
+    unpack_with_torch()
     model = tiny("llama")
     cache = filled(QuantizedCache("quanto", model.config, nbits=4))
     assert claims(seen(cache, model, "quantized-fp8")) == {"quantized-quanto4"}
     codes = [tensor for tensor in inner_tensors(cache.layers[0]._quantized_keys) if tensor.dtype == torch.uint8]
     assert [tensor.nbytes for tensor in codes] == [12 * 2 * 32 // 2]
+
+
+@pytest.mark.slow  # optimum-quanto builds its helper in C++ when it is first used
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_codes_are_unpacked_as_optimum_quanto_does(bits: int, rows: int) -> None:
+    from optimum.quanto.tensor.packed import PackedTensor
+
+    from backend.worker.caches import unpack_with_torch
+
+    codes = torch.randint(0, 1 << bits, (rows, 64), dtype=torch.uint8)
+    packed = PackedTensor.pack(codes, bits)
+    own = torch.ops.quanto.unpack(packed._data, bits)[:rows]
+    unpack_with_torch()
+    assert torch.equal(packed.unpack(), codes) and torch.equal(own, codes)
 
 
 @pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])

@@ -1,6 +1,7 @@
 """loop: whose steps they were is seen in a profile; what it refuses does fail when it is done all the same."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,9 +16,9 @@ from backend.optimizations import Seen, axes
 from backend.plan import GeneratePlan
 from backend.rules import check
 from tests.backend.worker.test_evidence import decoders, folder, found, run  # noqa: F401
-from tests.backend.worker.test_own import own, prompt
+from tests.backend.worker.test_own import NEW, greedy, own, prompt
 from tests.facts import CPU, H200, facts, settled
-from tests.tiny import tiny
+from tests.tiny import CONFIGS, WINDOW, tiny
 
 AXIS = next(axis for axis in axes() if axis.name == "loop")
 OWN: dict[str, Any] = {"loop": "own", "cache": "static"}
@@ -88,6 +89,31 @@ def test_after_the_fixes_it_runs_and_a_note_remains() -> None:
         checked = settled(facts(model), {"loop": "own"}, H200)
         assert not checked.blocked
         assert checked.plan.generate.loop == "own"
+
+
+# --- the script -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attention", [None, "eager"])
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_the_loop_of_the_script_makes_the_same_tokens(architecture: str, attention: str | None) -> None:
+    """In and past the window, padded, in batches, and again with the same cache."""
+    import functools
+
+    from transformers import StaticCache
+
+    from backend.optimizations.loop_script import LOOP
+
+    make = "            if self.advance is None:\n                self.advance = self._step\n"
+    names: dict[str, Any] = {"torch": torch, "functools": functools, "StaticCache": StaticCache, "DEVICE": "cpu"}
+    exec(LOOP.replace("CAPTURE", "").replace("MAKE", make), names)
+    model = tiny(architecture, attention)
+    for asked in (prompt(5), prompt(WINDOW), prompt(20, 3, padded=4), prompt(1)):
+        cache = names["OwnLoop"](model, asked.ids.shape[1] + NEW)
+        for _ in range(2):
+            clock = SimpleNamespace(put=lambda tokens: None)
+            made = cache.decode({"input_ids": asked.ids, "attention_mask": asked.mask}, NEW, clock)
+            assert torch.equal(made, greedy(model, asked))
 
 
 # --- what really happens --------------------------------------------------------------------------

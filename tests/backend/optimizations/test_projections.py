@@ -81,7 +81,7 @@ def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: s
 
         packed: nn.Module = Linear4bit(32, 32, bias=False)
     else:
-        from optimum.quanto import QLinear, qint8  # type: ignore[import-untyped]
+        from optimum.quanto import QLinear, qint8
 
         packed = QLinear.from_module(nn.Linear(32, 32, bias=False), weights=qint8)
     model.model.layers[0].self_attn.q_proj = packed

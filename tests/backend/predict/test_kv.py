@@ -169,12 +169,14 @@ def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
     check_quantized(kind, prompt, dtype, rows, full_facts)
 
 
-@pytest.mark.slow  # it builds a helper in C++ when it is first used
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
 @pytest.mark.parametrize(("prompt", "dtype", "rows"), [(37, "float32", 1), (130, "bfloat16", ROWS), (1, "float16", 1)])
 def test_bytes_are_those_of_optimum_quantos_cache_at_every_token(
     prompt: int, dtype: str, rows: int, full_facts: ModelFacts
 ) -> None:
+    from backend.worker.caches import unpack_with_torch
+
+    unpack_with_torch()
     check_quantized("quantized-quanto4", prompt, dtype, rows, full_facts)
 
 

@@ -117,6 +117,7 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
     assert made["top_k 2"] not in (made["seed 1"], greedy)
 
 
+@pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
 def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> None:
     """A model without windows; 140 tokens, so that the residual is quantized once."""
     import json
@@ -126,7 +127,7 @@ def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> 
     config = CONFIGS["llama"] | {"model_type": "llama", "head_dim": 32, "num_hidden_layers": 2, "vocab_size": 300}
     (tmp_path / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 512, "dtype": "float32"}))
     bench = Bench(f"random:{tmp_path}")
-    for kind in ("quantized-fp8", "quantized-hqq4"):
+    for kind in ("quantized-fp8", "quantized-hqq4", "quantized-quanto4"):
         finished = bench.run(work={"max_new_tokens": 140}, cache=kind)
         tokens = bench.started.prompt_tokens
         expected = kv_series(resolve(bench.model), kind, tokens, 140, 1, 4)

@@ -23,7 +23,7 @@ class Linear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Stands in for a decoder layer of Llama, Mistral or Qwen 3 with fused projections: one token, five kernels.
+    """Stands in for a decoder layer of Llama, Mistral or Qwen 3 with fused projections: one token, six kernels.
 
     It attends over the places of an own loop's static cache that are filled.
     """
