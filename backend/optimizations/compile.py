@@ -56,6 +56,7 @@ _SKIPPED = Rule(
     "generate compiles no model that is quantized with bitsandbytes, quanto or MXFP4: it skips that without an error.",
     "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, HfQuantizer.is_compileable",
     becomes="off",
+    fix=(("compile", "off"),),
 )
 _LIKE_DEFAULT = Rule(
     "fallback",
@@ -64,6 +65,7 @@ _LIKE_DEFAULT = Rule(
     "default.",
     "tests/backend/worker/test_compiling.py: the generated code of all modes is the same",
     becomes="default",
+    fix=(("compile", "default"),),
 )
 
 
