@@ -268,7 +268,7 @@ def test_measure_asks_for_as_many_runs_as_an_interval_needs(open_page: Open) -> 
     assert user.page.locator("#run").is_disabled() and user.page.locator("#measure").is_disabled()
     user.page.click("#stop")
     user.wait_over(run_id)
-    assert user.page.locator("#measure").is_enabled()
+    user.page.wait_for_selector("#measure:not([disabled])")
     again = open_page(f"?run={run_id}")
     again.page.get_by_role("button", name="More: batch").click()
     assert again.value("repeats") == "5"

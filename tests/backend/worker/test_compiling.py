@@ -143,7 +143,7 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
     assert 0 < first.compiled.graphs[0].seconds <= first.compiled.cold_s
     assert first.compiled.hits + first.compiled.misses == 1
     assert finding(first, "compile").effective == "default"
-    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["compile", "warmup", "run"]
+    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["compile", "warmup", "run", "prove"]
     assert "graph 1" in {p.note for p in bench.told(Progress) if p.phase == "compile"}
 
     assert finding(bench.run(cache="static"), "compile").effective == "off", "it was compiled, but not in this run"

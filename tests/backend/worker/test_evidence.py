@@ -175,7 +175,7 @@ def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(
     _, decoder = run(decoders, f"random:{folder / 'mistral'}", look, 40, cache="static", compile="default")
     assert graphs["Started"] == graphs["Finished"] > 0
     phases = [p.phase for p in decoder.outbox.events if isinstance(p, Progress) and p.state == "begin"]
-    assert phases == ["compile", "warmup", "run"]
+    assert phases == ["compile", "warmup", "run", "prove"]
 
 
 @pytest.mark.slow

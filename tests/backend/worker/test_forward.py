@@ -104,11 +104,11 @@ def test_the_prompt_is_cut_or_repeated_to_its_length(encoder: Encoder) -> None:
 
 def test_warming_up_is_a_phase_of_its_own_and_once_for_a_shape(encoder: Encoder) -> None:
     encoder.run(prompt_tokens=7)
-    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run"]
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run", "prove"]
     encoder.run(prompt_tokens=7)
-    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["run"]
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["run", "prove"]
     encoder.run(prompt_tokens=7, batch_size=2)
-    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run"]
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run", "prove"]
 
 
 def test_padding_stands_on_the_right_and_changes_no_answer(name: str) -> None:
@@ -231,7 +231,7 @@ def test_compiled_passes_are_proved_and_a_new_shape_compiles_again(name: str) ->
     encoder = Encoder(name, compile="default")
     assert encoder.checked.blocked == (), "an encoder needs no static cache to be compiled"
     assert found(encoder).effective == "default"
-    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["compile", "warmup", "run"]
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["compile", "warmup", "run", "prove"]
     once = counters["stats"]["unique_graphs"]
     assert found(encoder).effective == "default"
     assert counters["stats"]["unique_graphs"] == once, "the same shape again: nothing is compiled"

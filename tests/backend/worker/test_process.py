@@ -127,7 +127,7 @@ def test_phases_come_in_order_and_each_begins_and_ends(talk: Talk) -> None:
     talk.begin(plan_of())
     seen += talk.until(Finished)
     marks = [(p.phase, p.state) for p in only(seen, Progress) if p.state != "step"]
-    phases = ("load", "warmup", "run")
+    phases = ("load", "warmup", "run", "prove")
     assert marks == [(phase, state) for phase in phases for state in ("begin", "end")]
     assert [type(e) for e in seen].index(Started) < [type(e) for e in seen].index(Tokens)
 
