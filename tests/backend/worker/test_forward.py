@@ -231,7 +231,12 @@ def test_compiled_passes_are_proved_and_a_new_shape_compiles_again(name: str) ->
     encoder = Encoder(name, compile="default")
     assert encoder.checked.blocked == (), "an encoder needs no static cache to be compiled"
     assert found(encoder).effective == "default"
-    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["compile", "warmup", "run", "prove"]
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == [
+        "compile",
+        "warmup",
+        "run",
+        "prove",
+    ]
     once = counters["stats"]["unique_graphs"]
     assert found(encoder).effective == "default"
     assert counters["stats"]["unique_graphs"] == once, "the same shape again: nothing is compiled"
