@@ -155,8 +155,8 @@ def _history(seen: Seen) -> str:
 
     count = seen.counts.get
     told = [f"{count('graphs', 0):.0f} graphs compiled, cold {count('compile_cold_s', 0):.1f} s"]
-    breaks = counters["graph_break"]
-    told.append(f"{sum(breaks.values())} graph breaks" + (f" ({_short(next(iter(breaks)))})" if breaks else ""))
+    breaks, reasons = count("graph_breaks", 0), counters["graph_break"]
+    told.append(f"{breaks:.0f} graph breaks" + (f" ({_short(next(iter(reasons)))})" if breaks and reasons else ""))
     told.append(f"{count('recompiles', 0):.0f} recompiles")
     if skips := count("cudagraph_skips", 0):
         told.append(f"{skips:.0f} times without CUDA graphs")

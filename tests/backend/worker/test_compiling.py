@@ -150,7 +150,7 @@ def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_a
 
     again = bench.run(**COMPILED)
     assert again.compiled == first.compiled, "what was compiled before is used again, with its cold seconds"
-    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["run"]
+    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["run", "prove"]
 
     wider = bench.run(batch=2, **COMPILED)
     assert wider.compiled is not None
