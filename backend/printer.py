@@ -15,7 +15,7 @@ from backend.rules import Checked
 from backend.script import Script
 from backend.source import call, comment, imports, literal, quoted, same_quotes
 
-LENGTH = 'MAXLENGTH = inputs["input_ids"].shape[1] + MAX_NEW_TOKENS'
+LENGTH = 'MAX_LENGTH = inputs["input_ids"].shape[1] + MAX_NEW_TOKENS'
 """Left out where nothing uses it."""
 
 
@@ -37,7 +37,7 @@ class Printer:
         functions = [*self.functions, *self.made.functions]
         gap = "\n\n\n" if functions else "\n\n"
         body = gap.join(["\n".join(self._settings()), *functions, main])
-        if "MAXLENGTH" not in body.replace(LENGTH, ""):
+        if "MAX_LENGTH" not in body.replace(LENGTH, ""):
             body = body.replace(f"{LENGTH}\n", "")
         names = ["AutoConfig", self.auto, "AutoTokenizer", *self.classes]
         wanted = [f"from transformers import {name}" for name in names if re.search(rf"\b{name}\b", body)]

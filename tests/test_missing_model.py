@@ -33,9 +33,9 @@ def python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("harm", "says"),
     [
-        ("no weights", "holds no weights"),
         ("half the weights", "not a whole safetensors file"),
-        ("no folder", "holds no config.json"),
+        pytest.param("no weights", "holds no weights", marks=pytest.mark.slow),
+        pytest.param("no folder", "holds no config.json", marks=pytest.mark.slow),
     ],
 )
 def test_it_is_said_in_a_sentence_and_the_page_is_built(copy: Path, harm: str, says: str) -> None:

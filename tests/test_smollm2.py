@@ -86,6 +86,7 @@ def arms(gguf: Path) -> Iterator[dict[str, dict[str, Any]]]:
     yield {arm["effective"]["cache"]: arm for arm in [*both, *alone]}
 
 
+@pytest.mark.slow
 def test_the_three_caches_write_the_same_text(arms: dict[str, dict[str, Any]]) -> None:
     assert set(arms) == {"dynamic", "unwindowed", "static"}
     assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1

@@ -441,6 +441,7 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     assert sorted(path.name for path in room.iterdir() if "out" in path.name) == ["out.json"]
 
 
+@pytest.mark.slow
 def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -505,6 +506,7 @@ def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys:
     assert "was not rendered within 10 s" in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_weights_that_belong_to_another_config_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(POCKET, room / "mixed")
     config = json.loads((POCKET / "config.json").read_text())
@@ -517,6 +519,7 @@ def test_weights_that_belong_to_another_config_are_a_failed_run(room: Path, caps
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_a_download_that_fails_is_a_failed_run_in_one_sentence(tmp_path: Path) -> None:
     ran = cli("run", "--model", "gpt2", env={"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)})
     assert (ran.returncode, ran.stdout) == (3, "")

@@ -21,9 +21,9 @@ Long = Callable[[str], Request]
 WORDS = {"start": "start", "load": "load", "compile": "compile", "warmup": "warm up", "run": "run"}
 
 
-def slow(phase: str) -> Any:
+def slow(*parameters: Any) -> Any:
     """A phase that is gone through in the slow tests only."""
-    return pytest.param(phase, marks=pytest.mark.slow)
+    return pytest.param(*parameters, marks=pytest.mark.slow)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def works(bench: Bench) -> None:
     assert time.monotonic() - begin_s < READY_S
 
 
-@pytest.mark.parametrize("phase", ["start", "load", "warmup", "run"])
+@pytest.mark.parametrize("phase", [slow("start"), slow("load"), slow("warmup"), "run"])
 def test_a_killed_worker_is_shown_with_its_cause_in_under_a_second_and_the_next_run_works(
     bench: Bench, trap: Trap, long: Long, phase: str
 ) -> None:
@@ -128,6 +128,7 @@ def test_the_death_of_an_arm_that_waits_its_turn_is_shown_at_once_and_what_was_m
     works(bench)
 
 
+@pytest.mark.slow
 def test_the_death_of_another_runs_worker_is_no_concern_of_this_run(bench: Bench, trap: Trap) -> None:
     bench.wait(bench.submit(request({}, {})), 60)
     trap.set("run", hit(bench, signal.SIGKILL, "B"))
@@ -152,6 +153,7 @@ def test_a_worker_that_hangs_is_ended_at_its_deadline(
     assert 0.9 < shown_s < 1 + SHOWN_S and gone(pids[0])
 
 
+@pytest.mark.slow
 def test_a_run_that_moves_outlives_its_deadline(bench: Bench, trap: Trap, monkeypatch: pytest.MonkeyPatch) -> None:
     trap.set("run", lambda: monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "0.5"))
     run, took_s = trap.ended(bench.submit(request({}, max_new_tokens=200)), 120)
@@ -162,8 +164,7 @@ def test_a_run_that_moves_outlives_its_deadline(bench: Bench, trap: Trap, monkey
 @pytest.mark.parametrize(
     ("phase", "kept"),
     [
-        ("start", False), ("load", False), ("warmup", True), ("run", True),
-        pytest.param("compile", False, marks=pytest.mark.slow),
+        slow("start", False), slow("load", False), slow("compile", False), ("warmup", True), ("run", True),
     ],
 )  # fmt: skip
 def test_cancel_works_in_every_phase_and_keeps_a_worker_that_listens(
@@ -188,6 +189,7 @@ def test_cancel_works_in_every_phase_and_keeps_a_worker_that_listens(
     works(bench)
 
 
+@pytest.mark.slow
 def test_cancelling_a_worker_that_does_not_listen_ends_it(bench: Bench, trap: Trap) -> None:
     ids: list[str] = []
     trap.set("run", hit(bench, signal.SIGSTOP))

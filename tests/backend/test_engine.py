@@ -73,6 +73,7 @@ def test_the_second_run_reuses_processes_and_models(bench: Bench) -> None:
     assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, True]
 
 
+@pytest.mark.slow
 def test_another_dtype_loads_that_arm_anew_in_a_fresh_process_and_leaves_the_other_alone(bench: Bench) -> None:
     finish(bench, {}, {})
     a, b = bench.slots["A"].pid, bench.slots["B"].pid
@@ -145,6 +146,7 @@ def test_a_prompt_that_does_not_fit_is_bad_input_and_keeps_the_worker(bench: Ben
     assert bench.slots["A"].pid == pid
 
 
+@pytest.mark.slow
 def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_process(bench: Bench) -> None:
     finish(bench, {})
     pid = bench.slots["A"].pid
@@ -157,6 +159,7 @@ def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_p
     assert bench.slots["A"].pid != pid and gone(pid)
 
 
+@pytest.mark.slow
 def test_two_models_that_do_not_fit_together_take_turns(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for one and a half arms: each load finds the other arm's process gone."""
     finish(bench, {})
@@ -210,6 +213,7 @@ def test_closing_ends_the_run_at_work_those_that_wait_and_all_workers(make_bench
     assert isinstance(records[-1], Ended) and records[-1].status == "cancelled"
 
 
+@pytest.mark.slow
 def test_prewarmed_workers_are_replaced_when_they_die_and_used_by_the_next_run(make_bench: MakeBench) -> None:
     bench = make_bench(prewarm=1)
     wait_for(lambda: bench.pids)

@@ -81,6 +81,7 @@ for i in range(0, 10**9, 3):
 """
 
 
+@pytest.mark.slow
 def test_a_writer_killed_many_times_leaves_nothing_corrupt_nothing_partial_and_keeps_the_order(tmp_path: Path) -> None:
     """What was flushed before the kill is there; each run is a beginning of what was added, then "interrupted"."""
     path, flushed, rng = tmp_path / "h.sqlite", {}, random.Random(0)

@@ -64,6 +64,7 @@ def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]
     return [member for pid in pids for member in group(pid)]
 
 
+@pytest.mark.slow
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_starts() -> None:
     process = web("bench._wanted_spares = 1; bench.wake()")
     pids = [int(until(process, "")[0])]
@@ -78,6 +79,7 @@ def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_
     assert kill_and_count(process, pids) == []
 
 
+@pytest.mark.slow
 def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code_holds_its_workers_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +131,7 @@ def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_b
         talk.inbox.get(timeout=0.5)
 
 
+@pytest.mark.slow
 def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,6 +146,7 @@ def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
     assert 0.3 <= time.monotonic() - begin_s < 1.3 and gone(talk.worker.pid)
 
 
+@pytest.mark.slow
 def test_ending_a_stopped_worker_works_and_what_it_said_reaches_nobody() -> None:
     talk = Talk()
     os.kill(talk.worker.pid, signal.SIGSTOP)

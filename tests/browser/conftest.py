@@ -60,32 +60,64 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert "a page event failed" not in logged and "coroutine raised" not in logged, logged
 
 
-@pytest.fixture
-def open_page(browser: Any, address: str) -> Iterator[Callable[..., Driver]]:
-    """Opens pages, each in a context of its own; no page may fail, or speak to another address."""
-    contexts, troubles = [], []
+class Pages:
+    """Pages for the tests, used again: one that was open before opens anew in a third of the time.
 
-    def note_dialog(dialog: Any) -> None:
-        troubles.append(f"dialog: {dialog.message}")
+    Each test gets pages without anything stored, at its own size; one with more options gets a context of its own.
+    `troubles` are failures of a page, dialogs, and requests to another address.
+    """
+
+    def __init__(self, browser: Any, address: str) -> None:
+        self._browser, self._address = browser, address
+        self._free: list[Any] = []
+        self._taken: list[tuple[Any, bool]] = []
+        self.troubles: list[str] = []
+
+    def open(self, query: str = "", width: int = 1366, height: int = 768, **options: Any) -> Driver:
+        size: Any = {"width": width, "height": height}
+        page = self._free.pop() if self._free and not options else self._make(viewport=size, **options)
+        self._taken.append((page, bool(options)))
+        page.set_viewport_size(size)
+        return Driver(page, self._address).open(query)
+
+    def give_back(self, again: bool) -> None:
+        """All pages that were taken; those of a test that failed are not used again."""
+        for page, own in self._taken:
+            if again and not own:
+                page.unroute_all()
+                page.evaluate("localStorage.clear(); sessionStorage.clear()")
+                page.goto("about:blank")
+                self._free.append(page)
+            else:
+                page.context.close()
+        self._taken.clear()
+
+    def _make(self, **options: Any) -> Any:
+        page = self._browser.new_context(**options).new_page()
+        page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
+        page.on("dialog", self._note_dialog)
+        page.on("request", self._note_stranger)
+        return page
+
+    def _note_dialog(self, dialog: Any) -> None:
+        self.troubles.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def note_stranger(request: Any) -> None:
-        if not re.match(rf"{address}/|data:|blob:", request.url):
-            troubles.append(f"asks {request.url}")
+    def _note_stranger(self, request: Any) -> None:
+        if not re.match(rf"{self._address}/|data:|blob:|about:", request.url):
+            self.troubles.append(f"asks {request.url}")
 
-    def watch(page: Any) -> None:
-        page.on("pageerror", lambda error: troubles.append(f"error: {error}"))
-        page.on("dialog", note_dialog)
-        page.on("request", note_stranger)
 
-    def make(query: str = "", width: int = 1366, height: int = 768, **options: Any) -> Driver:
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        watch(page)
-        return Driver(page, address).open(query)
+@pytest.fixture(scope="session")
+def pages(browser: Any, address: str) -> Pages:
+    return Pages(browser, address)
 
-    yield make
-    for context in contexts:
-        context.close()
-    assert not troubles, troubles
+
+@pytest.fixture
+def open_page(pages: Pages, request: pytest.FixtureRequest) -> Iterator[Callable[..., Driver]]:
+    """Opens pages; none may fail, or speak to another address."""
+    pages.troubles.clear()
+    failed = request.session.testsfailed
+    yield pages.open
+    pages.give_back(again=request.session.testsfailed == failed)
+    assert not pages.troubles, pages.troubles

@@ -245,6 +245,7 @@ def test_an_unknown_run_is_said(open_page: Open) -> None:
     user.shot("empty-1366")
 
 
+@pytest.mark.slow
 def test_a_cut_line_is_said_and_nothing_is_lost(open_page: Open) -> None:
     user = open_page()
     user.type("max-new-tokens", "150")
@@ -259,6 +260,7 @@ def test_a_cut_line_is_said_and_nothing_is_lost(open_page: Open) -> None:
     assert first == sorted(set(first)) and len(first) > 10
 
 
+@pytest.mark.slow
 def test_measure_asks_for_as_many_runs_as_an_interval_needs(open_page: Open) -> None:
     user = open_page()
     before = user.shown()

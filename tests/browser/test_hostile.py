@@ -40,6 +40,7 @@ def test_hostile_input_is_answered_as_text(open_page: Open, payload: str) -> Non
     assert user.value("prompt") == payload
 
 
+@pytest.mark.slow
 def test_a_model_whose_name_is_markup_runs_and_is_named(open_page: Open) -> None:
     user = open_page()
     user.type("model", NAMED)

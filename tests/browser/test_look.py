@@ -20,6 +20,7 @@ def test_the_first_screen_of_a_laptop_shows_choices_run_and_charts(open_page: Op
     user.shot(f"stored-{width}")
 
 
+@pytest.mark.slow
 def test_nothing_moves_while_a_run_streams(open_page: Open) -> None:
     user = open_page()
     user.type("max-new-tokens", "120")

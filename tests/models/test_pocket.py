@@ -79,6 +79,7 @@ def test_perplexity_stays_below_the_bound() -> None:
     assert perplexity("pocket") < STORED["perplexity_bound"]
 
 
+@pytest.mark.slow
 def test_mxfp4_checkpoint_holds_blocks_and_costs_little() -> None:
     from safetensors import safe_open
 

@@ -43,6 +43,7 @@ flat, _ = quantizer_torchao.flatten_tensor_state_dict(model.state_dict())
 """
 
 
+@pytest.mark.slow
 def test_a_package_comes_when_it_is_used() -> None:
     code = START + HQQ + TORCHAO
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240)
