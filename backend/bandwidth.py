@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from backend.hardware import Machine
 from backend.redact import redact
 
 DEADLINE_S = 180.0
+LOOK_EVERY_S = 0.2
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -39,25 +41,35 @@ def device_name(machine: Machine) -> str:
     return machine.gpus[0].name if machine.gpus else f"{machine.cpu}, {machine.cores} cores"
 
 
-def measure(machine: Machine, deadline_s: float = DEADLINE_S) -> Bandwidth:
-    """Measure the device in use, now, in a process of its own. Raises MeasureFailed."""
+def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False) -> Bandwidth:
+    """Measure the device in use, now, in a process of its own. Raises MeasureFailed, also when it was stopped."""
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "backend.worker.bandwidth", machine.device]
     try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=deadline_s, env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL, check=False,
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
         )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise MeasureFailed(f"no result within {deadline_s:.0f} s") from None
     except OSError as error:
         raise MeasureFailed(f"no process could be started ({error.strerror})") from None
+    end_s = time.monotonic() + deadline_s
+    with process:
+        while True:
+            try:
+                stdout, stderr = process.communicate(timeout=LOOK_EVERY_S)
+                break
+            except subprocess.TimeoutExpired:
+                late = time.monotonic() > end_s
+                if late or stopped():
+                    process.kill()
+                    why = f"no result within {deadline_s:.0f} s" if late else "it was stopped"
+                    raise MeasureFailed(why) from None
     try:
-        found = msgspec.json.decode(done.stdout.splitlines()[-1], type=dict[str, float | str])
+        found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, float | str])
         named = msgspec.convert({**found, "device": device_name(machine), "measured": time.time()}, Bandwidth)
     except (IndexError, msgspec.MsgspecError):
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise MeasureFailed(redact(said[-1][:300]) if said else f"it ended with code {done.returncode}") from None
+        said = [line for line in stderr.splitlines() if line.strip()]
+        raise MeasureFailed(redact(said[-1][:300]) if said else f"it ended with code {process.returncode}") from None
     if min(named.read_bytes_per_s, named.copy_bytes_per_s) <= 0:
         raise MeasureFailed("the clock did not advance")
     return named

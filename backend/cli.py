@@ -21,7 +21,8 @@ from backend.engine import Bench
 from backend.errors import InputError
 from backend.export import script
 from backend.files import check_folder, check_writable, read_prompt, write_json, write_text
-from backend.fit import DEFAULT_CONTEXT, device_of, fit
+from backend.fit import DEFAULT_CONTEXT, fit
+from backend.fit_device import device_of
 from backend.fit_table import text
 from backend.models import DEFAULT_MODEL, catalogue, loadable, resolve
 from backend.records import ArmRequest, Request
@@ -94,6 +95,9 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--vram", metavar="SIZE", help="memory of a GPU that is not in the catalogue, such as 24GiB")
     fit_act.add_argument("--context", type=int, metavar="N", help=f"tokens in the cache (default: {DEFAULT_CONTEXT:,})")
     fit_act.add_argument("--batch", type=int, default=1, metavar="N", help="sequences at once")
+    fit_act.add_argument(
+        "--gpus", type=int, default=1, metavar="N", help="GPUs that share the model, each like that one"
+    )
     fit_act.set_defaults(act=_fit)
 
     models = acts.add_parser("models", help="list the catalogue")
@@ -276,7 +280,8 @@ def _check(options: argparse.Namespace) -> int:
         print(f"{'memory':<12} {predicted} predicted, {free} free")
         for verdict in checked.verdicts:
             fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-            print(f"{verdict.level}: {verdict.reason}" + (f" Fix: {fix}." if fix else ""))
+            source = f" Source: {verdict.source}" if verdict.source else ""
+            print(f"{verdict.level}: {verdict.reason}" + (f" Fix: {fix}." if fix else "") + source)
         print("This arm would run." if not checked.blocked else "This arm would be refused.")
     write_json(options.json, result)
     return BAD_INPUT if checked.blocked else OK
@@ -298,7 +303,7 @@ def _fit(options: argparse.Namespace) -> int:
     check_writable(options.json)
     check_folder(options.models_dir)
     device = device_of(hardware.machine(), options.gpu, options.vram)
-    found = fit(options.model, device, options.context, options.batch, options.models_dir)
+    found = fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
     if options.json != "-":
         print(text(found))
     write_json(options.json, found.as_json())

@@ -87,6 +87,7 @@ class Conductor:
 
     def perform(self) -> tuple[Status, str, bool]:
         """Run all arms and repeats. Raises Halt when it must end early."""
+        limits.learn(self.machine, self._say, self.job.cancelled.is_set)
         together = self._fit_together()
         if together:
             for arm in self.arms:
@@ -260,6 +261,10 @@ class Conductor:
         return lost
 
     # --- the log ----------------------------------------------------------------------------------
+
+    def _say(self, note: str) -> None:
+        """Something that is done before any worker is at work."""
+        self._log(self.arms[0], Progress("start", "begin", 0.0, None, note))
 
     def _log(self, arm: str, event: Event) -> None:
         if isinstance(event, Ready):

@@ -93,7 +93,7 @@ def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:
 
 def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     """Look at everything once. `bandwidth`: measure it now and keep it; else the kept one is shown, if there is one."""
-    problems = startup_messages()
+    problems = [*startup_messages(), *machine.remarks]
     found, failed = recall(machine), ""
     if bandwidth:
         try:

@@ -59,7 +59,8 @@ class Bench:
         deadline_override_s()  # a bad value is found out now, not in the middle of a run
         self.store = Store(history)
         self.runs = RunLog(self.store)
-        self.messages = [*startup_messages(), *_default_model_messages(), *self.store.messages]
+        self.messages = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
+        self.messages += self.store.messages
         self.inbox: Inbox = Inbox()
         self.slots: dict[str, WorkerProcess] = {}
         self.spares: list[WorkerProcess] = []
@@ -125,8 +126,8 @@ class Bench:
     def submit(self, request: Request, owner: str = "") -> str:
         """Queue a run; returns its id. InputError says what is wrong and what to do."""
         facts, arms = self._judge(request)
-        for checked in arms.values():
-            checked.require_runnable()
+        for name, checked in arms.items():
+            checked.require_runnable(name if len(arms) > 1 else "")
         loadable(facts)
         with self._lock:
             if len(self._jobs) >= MOST_QUEUED:

@@ -129,14 +129,14 @@ class _Encoder(Printer):
 
     def _run(self) -> Iterator[str]:
         compiled = self.made.generate.get("compile_config")
-        yield f"forward = model.get_compiled_call({compiled})" if compiled else "forward = model"
+        yield f"forward = torch.compile(model, **{compiled}.to_dict())" if compiled else "forward = model"
         yield 'for run in ("warm-up", "timed"):'
         yield "    latencies_s = []"
         yield "    for _ in range(PASSES):"
         if self.cuda:
             yield "        torch.cuda.synchronize()"
         yield "        begin_s = time.perf_counter()"
-        yield "        with torch.inference_mode():"
+        yield "        with torch.no_grad():"  # quanto's 4-bit tensors refuse inference mode, unless made in it
         yield "            output = forward(**inputs)"
         if self.cuda:
             yield "        torch.cuda.synchronize()"

@@ -27,8 +27,12 @@ def _bytes(value: float | None) -> Pair | None:
     return None if value is None else bytes_text(value)
 
 
-def _half(interval: tuple[float, float] | None) -> str:
-    return "" if interval is None else f"± {' '.join(seconds_text((interval[1] - interval[0]) / 2))} (95%)"
+def _half(interval: tuple[float, float] | None, middle: float | None) -> str:
+    """Half of an interval, in the unit of its middle: the line of a tile has room for one."""
+    if interval is None or middle is None:
+        return ""
+    scale = 1.0 if seconds_text(middle)[1] == "s" else 1e3
+    return f"± {three(scale * (interval[1] - interval[0]) / 2)} (95%)"
 
 
 def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", floor_note: str = "") -> list[Tile]:
@@ -39,7 +43,12 @@ def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", 
     spread = "" if s.latency_stdev_s is None else f"sd {' '.join(seconds_text(s.latency_stdev_s))}"
     latencies = [
         _tile("latency_median", f"{step} latency, median", _s(s.latency_median_s), tail),
-        _tile("latency_mean", f"{step} latency, mean", _s(s.latency_mean_s), _half(s.latency_interval_s) or spread),
+        _tile(
+            "latency_mean",
+            f"{step} latency, mean",
+            _s(s.latency_mean_s),
+            _half(s.latency_interval_s, s.latency_mean_s) or spread,
+        ),
     ]
     share = _tile("share", "Share of the limit", _percent(s.limit_share), floor_note)
     memory = _tile("memory", "Peak memory", _bytes(s.peak_memory_bytes), memory_label)
@@ -75,8 +84,9 @@ def floor(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile:
 
 
 def details(
-    s: Summary, extra: Mapping[str, float], phases_s: Mapping[str, float], device: str, unit: Unit = "token"
-) -> list[Tile]:
+    s: Summary, extra: Mapping[str, float], phases_s: Mapping[str, float], device: str, unit: Unit = "token",
+    memory_label: str = "",
+) -> list[Tile]:  # fmt: skip
     """What stands behind the tiles. `extra` is that of the last run; on a CPU the GPU's rows are left out."""
     rows = [
         _tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", _s(value),
@@ -88,13 +98,14 @@ def details(
         scale, name = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
         ends = (" to ".join(three(scale * end) for end in s.latency_interval_s), name)
     rows += [
-        _tile("stdev", "Standard deviation of the steps", _s(s.latency_stdev_s), _percent_note(s.latency_cv)),
+        _tile("stdev", "Standard deviation of the steps", _s(s.latency_stdev_s), _scatter(s.latency_cv)),
         _tile("interval", "Mean latency, 95% interval", ends,
               f"Student's t over {s.runs} runs" if ends else "needs 2 runs (Measure)"),
         _tile("run_cv", "Variation between runs", _percent(s.run_cv), _unsteady(s.run_cv)),
         _tile("cold", "Seconds before the run", _s(_cold_s(phases_s)),
               ", ".join(f"{name} {' '.join(seconds_text(phases_s[name]))}" for name in _COLD if phases_s.get(name))),
-        _tile("memory_now", "Memory after the run", _bytes(extra.get("process_now_bytes"))),
+        _warm_up(extra, phases_s, unit),
+        _tile("memory_now", "Memory after the run", _bytes(extra.get("process_now_bytes")), memory_label),
     ]  # fmt: skip
     what = "token" if unit == "token" else "sequence"
     energy = None if s.energy_per_token_j is None else (three(s.energy_per_token_j), "J")
@@ -105,8 +116,12 @@ def details(
             _tile("busy", "GPU at work", _percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
             _tile("allocator", "Allocator's peak", _bytes(extra.get("allocator_peak_bytes")),
                   "tensors, counted by torch"),
+            _tile("allocator_now", "Allocator after the run", _bytes(extra.get("allocator_now_bytes")),
+                  "tensors, counted by torch"),
             _tile("clock", "GPU clock", _of(extra, "sm_clock_mhz", "MHz"), _lowest(extra)),
             _tile("temperature", "GPU temperature", _of(extra, "temperature_c", "°C"), "highest"),
+            _tile("slowed", "GPU clocks lowered", _percent(extra.get("gpu_slowed_share")), _looks(extra, "slowed")),
+            _tile("gpu_others", "Others on the GPU", _percent(extra.get("gpu_others_share")), _looks(extra, "others")),
         ]  # fmt: skip
     others = _of(extra, "cpu_others_cores", "cores")
     rows.append(_tile("others", "Others on the CPU", others, "mean over the run"))
@@ -136,6 +151,20 @@ def _lowest(extra: Mapping[str, float]) -> str:
     return f"lowest {three(extra['sm_clock_low_mhz'])} MHz" if "sm_clock_low_mhz" in extra else ""
 
 
+def _warm_up(extra: Mapping[str, float], phases_s: Mapping[str, float], unit: Unit) -> Tile:
+    """How many steps were made before the first that counts, and where their time went."""
+    steps, past = extra.get("warmup_steps"), extra.get("warmup_window_steps", 0.0)
+    what = "tokens" if unit == "token" else "passes"
+    note = f"{past:.0f} of them past the window, after a prompt as long as it" if past else ""
+    took = [f"{name} {' '.join(seconds_text(phases_s[name]))}" for name in ("compile", "warmup") if name in phases_s]
+    pair = (f"{steps:.0f}", what) if steps else None
+    return _tile("warmup", "Warm-up, before the first run", pair, ", ".join(filter(None, [note, *took])))
+
+
+def _looks(extra: Mapping[str, float], what: str) -> str:
+    return "of the looks, two a second" if f"gpu_{what}_share" in extra else "the driver does not tell"
+
+
 def _percent(share: float | None) -> Pair | None:
     return None if share is None else (three(100 * share), "%")
 
@@ -144,8 +173,8 @@ def _unsteady(share: float | None) -> str:
     return f"unsteady: above {100 * UNSTEADY:.0f}%" if share is not None and share > UNSTEADY else ""
 
 
-def _percent_note(cv: float | None) -> str:
-    return "" if cv is None else f"{three(100 * cv)}% of the mean"
+def _scatter(cv: float | None) -> str:
+    return "" if cv is None else ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _unsteady(cv)]))
 
 
 def _cold_s(phases_s: Mapping[str, float]) -> float | None:

@@ -1,10 +1,12 @@
 """What fits, in words: the same rows and sentences for the command line and the page."""
 
 from backend.fit import Fit, Row
+from backend.predict.parallel import plan_of
 from backend.view import bytes_text, seconds_text
 
 COLUMNS = ("Fits", "Quantization", "KV cache", "Weights", "Cache", "Peak", "Longest context", "Floor per token")
 REMARK = "Would not run here"
+UNTRIED = {"torchao-int4"}  # it needs a GPU; the other kinds of packed weights were split between processes on a CPU
 
 
 def columns(found: Fit) -> list[str]:
@@ -33,7 +35,9 @@ def heading(found: Fit) -> str:
     memory = f"{_size(found.device.memory_bytes)}{' free' if found.device.here else ''}"
     batch = f", batch {found.batch:,}" if found.batch > 1 else ""
     limits = f"; {found.limits.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {found.limits.source}" if found.limits else ""
-    return f"{found.facts.label} on {found.device.name} ({memory}{limits}), context {found.context:,} tokens{batch}"
+    each, tail = ("", "") if found.gpus == 1 else (" each", "; all sizes are those of one GPU")
+    name = found.device.name if found.gpus == 1 else f"{found.gpus} x {found.device.name}"
+    return f"{found.facts.label} on {name} ({memory}{each}{limits}), context {found.context:,} tokens{batch}{tail}"
 
 
 def best(found: Fit) -> str:
@@ -56,8 +60,38 @@ def best(found: Fit) -> str:
 
 def remarks(found: Fit) -> list[str]:
     """What should be known beside the table."""
-    said = [found.device.note, found.facts.note, found.scores_note]
+    said = [found.device.note, found.facts.note, found.scores_note, *shared(found)]
     return [remark for remark in said if remark]
+
+
+def shared(found: Fit) -> list[str]:
+    """How several GPUs share the model, what cannot be shared, and what nobody has tried."""
+    if found.gpus == 1:
+        return []
+    facts, gpus = found.facts, found.gpus
+    plan, sizes = plan_of(facts), f"tp_size={gpus}"
+    match plan:
+        case "experts":
+            sizes += f", ep_size={gpus}" + (", tp_plan={}" if facts.tied else "")  # its tied head cannot be split
+            head = "" if facts.tied else " and its output head"
+            how = (
+                f"transformers has no tensor-parallel plan for {facts.architecture}: its experts{head} are split, "
+                "attention and the whole KV cache are on every GPU."
+            )
+        case "gathered":
+            how = (
+                "Matrices are split; attention's results are put together again, so the whole KV cache is on every GPU."
+            )
+        case _:
+            how = "Matrices, vocabulary and KV heads are split; norms are on every GPU."
+    untried = sorted({row.quantization for row in found.rows} & UNTRIED)
+    untried += sorted({row.cache for row in found.rows} - {"dynamic", "static"})
+    return [
+        f"As transformers splits it with DistributedConfig({sizes}), which this bench does not run itself. {how} What "
+        "GPUs send each other is not in the floor, what NCCL keeps not in the peak.",
+        *found.refused,
+        f"Untried on several GPUs: {', '.join(untried)}." if untried else "",
+    ]
 
 
 def text(found: Fit) -> str:

@@ -1,12 +1,9 @@
 """The machine as found: devices, memory, driver, packages. Read from NVML and the system, never from torch."""
 
-import contextlib
 import functools
 import importlib.metadata
 import os
 import platform
-import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +11,8 @@ import psutil
 from packaging.version import Version
 
 from backend import kernel_folders
+from backend.gpus_found import Gpu as Gpu
+from backend.gpus_found import gpus_found
 
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
@@ -23,21 +22,11 @@ PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Gpu:
-    """One NVIDIA GPU as NVML names it. `capability`: (major, minor), e.g. (9, 0)."""
-
-    index: int
-    name: str
-    memory_bytes: int
-    free_bytes: int
-    capability: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
 class Machine:
     """What the bench stands on.
 
     gpu_problem  why no GPU is used, in words; "" with a GPU
+    nvml_problem  why NVML tells nothing of the GPU that is used; "" where it does
     packages     (distribution, version) of what is installed, of those in `PACKAGES`
     hub_offline  nothing may be fetched from the Hub (HF_HUB_OFFLINE)
     avx512_bf16  the CPU has these instructions, for which bitsandbytes lays 4-bit weights out anew
@@ -61,6 +50,7 @@ class Machine:
     hub_kernels: tuple[str, ...] = ()
     kernels: str = ""
     kernel_layers: tuple[str, ...] = ()
+    nvml_problem: str = ""
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -104,24 +94,20 @@ class Machine:
             facts["driver"] = self.driver
         if self.gpu_problem:
             facts["gpu"] = self.gpu_problem
+        if self.nvml_problem:
+            facts["nvml"] = self.nvml_problem
         return facts
 
-
-@contextlib.contextmanager
-def nvml() -> Iterator[object]:
-    """The initialised `pynvml` module; raises whatever NVML raises when it is missing or refuses."""
-    import pynvml
-
-    pynvml.nvmlInit()
-    try:
-        yield pynvml
-    finally:
-        pynvml.nvmlShutdown()
+    @property
+    def remarks(self) -> list[str]:
+        """What a user should know at the start: a GPU that is there and not used, or of which little can be told."""
+        unused = self.gpu_problem if " is not used: " in self.gpu_problem else ""
+        return [f"{text[0].upper()}{text[1:]}." for text in (unused.rstrip("."), self.nvml_problem) if text]
 
 
 def machine() -> Machine:
     """Look at the machine now. Cheap enough (a few ms) to be called before every run."""
-    gpus, driver, problem = _gpus()
+    gpus, driver, problem, nvml_problem = gpus_found()
     total, free = _memory()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     device = "cuda" if gpus else "cpu"
@@ -134,84 +120,13 @@ def machine() -> Machine:
         packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
         avx512_bf16=_has_instructions("avx512_bf16"),
         hub_kernels=kernel_folders.at_hand(), kernels=folder, kernel_layers=tuple(sorted(offered)),
+        nvml_problem=nvml_problem,
     )  # fmt: skip
 
 
 def hub_offline() -> bool:
     """Whether HF_HUB_OFFLINE says that nothing may be fetched, read as huggingface_hub reads it."""
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
-
-
-def _gpus() -> tuple[tuple[Gpu, ...], str, str]:
-    if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
-        return (), "", "hidden by CUDA_VISIBLE_DEVICES"
-    if os.environ.get("TOKENDYNO_DEVICE") == "cpu":
-        return (), "", "switched off by TOKENDYNO_DEVICE=cpu"
-    try:
-        with nvml() as lib:
-            found = []
-            for i in range(lib.nvmlDeviceGetCount()):  # type: ignore[attr-defined]
-                handle = lib.nvmlDeviceGetHandleByIndex(i)  # type: ignore[attr-defined]
-                memory = lib.nvmlDeviceGetMemoryInfo(handle)  # type: ignore[attr-defined]
-                name = lib.nvmlDeviceGetName(handle)  # type: ignore[attr-defined]
-                capability = lib.nvmlDeviceGetCudaComputeCapability(handle)  # type: ignore[attr-defined]
-                found.append(Gpu(i, _text(name), int(memory.total), int(memory.free), (capability[0], capability[1])))
-            driver = _text(lib.nvmlSystemGetDriverVersion())  # type: ignore[attr-defined]
-            if not found:
-                return (), driver, "NVML sees no GPU"
-            if Version(_version("torch") or "0").local == "cpu":
-                return (), driver, f"{found[0].name} is not used: the installed torch is a build for CPUs"
-            old = _too_old(_driver_cuda(lib), driver, torch_cuda())
-            if old:
-                return (), driver, f"{found[0].name} is not used: {old}"
-            return _visible(tuple(found), os.environ.get("CUDA_VISIBLE_DEVICES")), driver, ""
-    except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
-        return (), "", f"no NVIDIA GPU is used: NVML says {type(error).__name__}: {error}"
-
-
-def torch_cuda() -> tuple[int, int] | None:
-    """The CUDA version that the installed torch was built for, read from its files; None for a build without."""
-    with contextlib.suppress(importlib.metadata.PackageNotFoundError, OSError):
-        file = importlib.metadata.distribution("torch").locate_file("torch/version.py")
-        match = re.search(r"^cuda\b.*=\s*'(\d+)\.(\d+)", Path(str(file)).read_text(encoding="utf-8"), re.MULTILINE)
-        if match:
-            return int(match[1]), int(match[2])
-    return None
-
-
-def _driver_cuda(lib: object) -> int | None:
-    """1000 x major + 10 x minor of the newest CUDA that the driver runs; None where NVML does not say."""
-    with contextlib.suppress(Exception):
-        return int(lib.nvmlSystemGetCudaDriverVersion_v2())  # type: ignore[attr-defined]
-    return None
-
-
-def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | None) -> str:
-    """Why torch will refuse this driver, "" if it will not.
-
-    Within one major version an older driver runs newer libraries
-    (docs.nvidia.com/deploy/cuda-compatibility, minor version compatibility).
-    """
-    if built_for is None or driver_cuda is None or driver_cuda // 1000 >= built_for[0]:
-        return ""
-    knows = f"{driver_cuda // 1000}.{driver_cuda % 1000 // 10}"
-    return (
-        f"its driver {driver} knows CUDA {knows}, but the installed torch was built for CUDA "
-        f"{built_for[0]}.{built_for[1]}. Update the driver, or install a torch for CUDA {knows}; until "
-        "then the CPU is used."
-    )
-
-
-def _visible(gpus: tuple[Gpu, ...], wanted: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that torch will see, in its order, when CUDA_VISIBLE_DEVICES names them by number."""
-    numbers = [part.strip() for part in (wanted or "").split(",")]
-    if not all(number.isdecimal() and int(number) < len(gpus) for number in numbers):
-        return gpus  # not set, or named by UUID
-    return tuple(gpus[int(number)] for number in numbers)
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _memory() -> tuple[int, int]:

@@ -30,6 +30,7 @@ class Printer:
         self.checked, self.facts, self.work, self.made, self.paths = checked, facts, workload, made, paths
         self.plan, self.source = checked.plan, checked.plan.load.source
         self.cuda = checked.plan.load.device == "cuda"
+        self.chat = workload.chat and facts.kind == "decoder"  # an encoder answers nobody
 
     def text(self) -> str:
         """The whole file. What is used decides what is imported."""
@@ -119,13 +120,13 @@ class Printer:
 
     def _inputs(self) -> Iterator[str]:
         if self.source.kind == "random":
-            if self.work.chat:
+            if self.chat:
                 raise InputError("Random weights have no chat template. Switch chat off.")
             yield "# one token a byte"
             yield "printable = [*range(33, 127), *range(161, 173), *range(174, 256)]"
             yield "order = printable + [byte for byte in range(256) if byte not in printable]"
             yield "ids = [order.index(byte) for byte in PROMPT.encode()]"
-        elif self.work.chat:
+        elif self.chat:
             effort = {"reasoning_effort": quoted(self.work.reasoning_effort)} if self.work.reasoning_effort else {}
             yield 'messages = [{"role": "user", "content": PROMPT}]'
             keywords = {"add_generation_prompt": "True", "return_dict": "True", **effort}

@@ -35,11 +35,11 @@ class Checked:
     def blocked(self) -> tuple[Verdict, ...]:
         return tuple(v for v in self.verdicts if v.level == "blocked")
 
-    def require_runnable(self) -> None:
-        """InputError naming the first reason why this arm cannot run, and what to do."""
+    def require_runnable(self, arm: str = "") -> None:
+        """InputError naming the first reason why this arm (called `arm`, beside another) cannot run, and a way out."""
         for verdict in self.blocked:
             fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-            raise InputError(verdict.reason + (f" Set {fix}." if fix else ""))
+            raise InputError((f"Arm {arm}: " if arm else "") + verdict.reason + (f" Set {fix}." if fix else ""))
 
 
 def check(config: Config, facts: ModelFacts, machine: Machine, workload: Workload, held_bytes: int = 0) -> Checked:
@@ -139,8 +139,17 @@ def _of_an_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     return found
 
 
+_NO_CHAT = (
+    "This model's tokenizer has no chat template: it was not made for chats. Switch chat off, or take an instruct "
+    "model, such as SmolLM2-135M-Instruct."
+)
+_TEMPLATES = "https://huggingface.co/docs/transformers/chat_templating"
+
+
 def _of_the_whole(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     found = []
+    if facts.kind == "decoder" and workload.chat and not facts.chats:
+        found.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
     if facts.kind == "encoder":
         found += _of_an_encoder(facts, workload)
     elif workload.prompt_tokens and workload.prompt_tokens + workload.max_new_tokens > facts.max_positions:

@@ -130,7 +130,7 @@ class Run:
     def _details(self, lane: Lane, summary: Summary) -> list[view.Tile]:
         extra = lane.finishes[max(lane.finishes)].extra if lane.finishes else {}
         phases_s = {phase.name: phase.seconds for phase in lane.phases.values()}
-        rows = figures.details(summary, extra, phases_s, self.created.device, self.unit)
+        rows = figures.details(summary, extra, phases_s, self.created.device, self.unit, self.memory_label)
         rows += figures.load_rows(lane.loaded)
         rows.append(figures.floor(summary, lane.floor_work, lane.floor_note, self.unit))
         return rows + [check.tile() for check in self._checks(lane, summary)]

@@ -7,7 +7,8 @@ import gradio as gr
 from backend import hardware
 from backend.engine import Bench
 from backend.errors import InputError
-from backend.fit import DEFAULT_CONTEXT, THIS, Fit, device_of, fit, is_size
+from backend.fit import DEFAULT_CONTEXT, Fit, fit
+from backend.fit_device import THIS, device_of, is_size
 from backend.fit_table import COLUMNS, best, cells, columns, heading, remarks
 from backend.gpus import gpus
 from backend.redact import redact
@@ -32,6 +33,7 @@ def fit_page(bench: Bench, opened: gr.Tab) -> None:
             scale=2,
             elem_id="fit-gpu",
         )
+        count = number_control("GPUs", 1, "fit-gpus")
         context = number_control(f"Context (0: up to {DEFAULT_CONTEXT:,})", 0, "fit-context")
         batch = number_control("Batch size", 1, "fit-batch")
     message = words("fit-message", role="alert", classes="td-failure")
@@ -55,13 +57,13 @@ def fit_page(bench: Bench, opened: gr.Tab) -> None:
         }  # fmt: skip
 
     gr.on(
-        [opened.select, model.change, gpu.change, context.change, batch.change], calmly(message)(show),
-        [model, gpu, context, batch], outputs, show_progress="hidden", trigger_mode="always_last",
-        concurrency_limit=None, api_visibility="private",
+        [opened.select, model.change, gpu.change, count.change, context.change, batch.change],
+        calmly(message)(show), [model, gpu, context, batch, count], outputs, show_progress="hidden",
+        trigger_mode="always_last", concurrency_limit=None, api_visibility="private",
     )  # fmt: skip
 
 
-def find(bench: Bench, model: object, gpu: object, context: object, batch: object) -> Fit:
+def find(bench: Bench, model: object, gpu: object, context: object, batch: object, gpus: object = 1) -> Fit:
     """The table for what stands in the controls. Every value is a stranger's."""
     name = read_text("The model", model).strip()
     card = read_text("The GPU", gpu).strip()
@@ -69,4 +71,5 @@ def find(bench: Bench, model: object, gpu: object, context: object, batch: objec
     machine = hardware.machine()
     device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=held)
     tokens, sequences = read_whole("Context", context), read_whole("Batch size", batch)
-    return fit(name, device, tokens or None, sequences, bench.models_dir, local_paths=bench.local_paths)
+    count = read_whole("GPUs", gpus)
+    return fit(name, device, tokens or None, sequences, bench.models_dir, gpus=count, local_paths=bench.local_paths)

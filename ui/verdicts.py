@@ -29,12 +29,18 @@ const show = () => {
   }
   for (const one of found.verdicts) {
     const line = add(box, 'p', 'td-verdict ' + one.level);
-    const text = add(line, 'span', '', (words[one.level] || one.level) + ': ' + one.reason);
-    if (one.source) text.title = 'Source: ' + one.source;
+    add(line, 'span', '', (words[one.level] || one.level) + ': ' + one.reason);
     if (one.fix_text) {
       const button = add(line, 'button', 'td-fix', one.fix_text);
       button.type = 'button';
       button.addEventListener('click', () => trigger('fix', { choices: one.fix }));
+    }
+    if (one.source) {
+      const source = add(line, 'details', 'td-source');
+      add(source, 'summary', '', 'source');
+      const link = /^https:/.test(one.source) && /^\\S+$/.test(one.source);
+      const where = add(source, link ? 'a' : 'span', '', one.source);
+      if (link) Object.assign(where, { href: one.source, target: '_blank', rel: 'noopener noreferrer' });
     }
   }
 };

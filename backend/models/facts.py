@@ -19,12 +19,16 @@ class Matrix:
     kind  linear: `nn.Linear` in the layers; conv1d: GPT-2's transposed ones; expert: one expert's, which lie together
           in a three-dimensional parameter and are no modules; embedding: a table of which a token reads one row;
           head: the output head (where it is tied, the first embedding is read as the head too)
+    side  which one ranks share where they share it: rows, or columns (it follows a matrix whose rows are shared)
+    bias  each has a bias, a number for each row
     """
 
     kind: MatrixKind
     count: int
     rows: int
     columns: int
+    side: Literal["rows", "columns"] = "rows"
+    bias: bool = False
 
     @property
     def numbers(self) -> int:
@@ -58,6 +62,7 @@ class ModelFacts:
     random             weights are drawn at random; `note` says so
     weight_file_bytes  size of the weight files, where they were seen
     packed_bytes       size of the tensors in them, where their headers were read
+    chats              False: the tokenizer has no chat template, as far as its files say; True: it may have one
     matrices           the weight matrices by kind and size, embeddings and head included
     """
 
@@ -89,6 +94,7 @@ class ModelFacts:
     buffer_bytes: int = 0
     packed_bytes: int | None = None
     parameters_exact: bool = True
+    chats: bool = True
     matrices: tuple[Matrix, ...] = ()
 
     @property

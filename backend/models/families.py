@@ -16,6 +16,13 @@ WindowRule = Literal[
     "pattern",  # every layer but each n-th one
 ]
 
+Parallel = Literal[  # `base_model_tp_plan`, `base_model_ep_plan` of the configs, `_tp_plan` of the models
+    "heads",  # every rank has its heads, its part of the feed-forward, of the vocabulary and of each expert
+    "gathered",  # the same matrices are split, but what attention's give is put together again: all heads everywhere
+    "experts",  # no tensor-parallel plan: experts are shared out whole, and of the rest only the head is split
+    "none",  # no plan
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Family:
@@ -28,6 +35,7 @@ class Family:
     moe             layout of the experts
     joined          q, k, v are one matrix, gate and up another
     rope_sets       "one" set of rotary frequencies, one "each" layer kind, or "none" (learned positions)
+    parallel        how several GPUs share it
     """
 
     vocab: int
@@ -55,6 +63,7 @@ class Family:
     joined: bool = False
     rope_sets: Literal["none", "one", "each"] = "one"
     layout: Literal["llama", "gpt2", "bert"] = "llama"
+    parallel: Parallel = "heads"
 
 
 BIAS = "attention_bias"
@@ -77,16 +86,18 @@ FAMILIES: dict[str, Family] = {
         qk_norm="head", qkv_bias=BIAS, o_bias=BIAS,
         moe="qwen3_moe", experts=128, experts_per_token=8, expert_width=768,
     ),
-    "olmo2": Family(50304, 4096, 11008, 32, 32, qk_norm="all", qkv_bias=BIAS, o_bias=BIAS),
+    "olmo2": Family(
+        50304, 4096, 11008, 32, 32, qk_norm="all", qkv_bias=BIAS, o_bias=BIAS, parallel="gathered",
+    ),
     "olmo3": Family(
         50304, 4096, 11008, 32, 32, window=4096, window_rule="pattern", pattern=4,
-        qk_norm="all", qkv_bias=BIAS, o_bias=BIAS, rope_sets="each",
+        qk_norm="all", qkv_bias=BIAS, o_bias=BIAS, rope_sets="each", parallel="gathered",
     ),
     "smollm3": Family(
         128256, 2048, 11008, 36, 16, 4, max_positions=32768, window_rule="nope", tied=True,
         qkv_bias=BIAS, o_bias=BIAS, mlp_bias="mlp_bias",
     ),
-    "phi3": Family(32064, 3072, 8192, 32, 32, max_positions=4096, joined=True),
+    "phi3": Family(32064, 3072, 8192, 32, 32, max_positions=4096, joined=True, parallel="gathered"),
     "gemma": Family(
         256000, 3072, 24576, 28, 16, 16, 256, max_positions=8192, tied=True, qkv_bias=BIAS, o_bias=BIAS,
     ),
@@ -101,9 +112,14 @@ FAMILIES: dict[str, Family] = {
     "gpt_oss": Family(
         201088, 2880, 2880, 36, 64, 8, 64, max_positions=131072, window=128, window_rule="pattern", pattern=2,
         qkv_bias=BIAS, o_bias=BIAS, attention_bias=True, moe="gpt_oss", experts=128, experts_per_token=4,
+        parallel="experts",
     ),
-    "gpt2": Family(50257, 768, 0, 12, 12, max_positions=1024, tied=True, rope_sets="none", layout="gpt2"),
-    "bert": Family(30522, 768, 3072, 12, 12, max_positions=512, tied=True, rope_sets="none", layout="bert"),
+    "gpt2": Family(
+        50257, 768, 0, 12, 12, max_positions=1024, tied=True, rope_sets="none", layout="gpt2", parallel="none",
+    ),
+    "bert": Family(
+        30522, 768, 3072, 12, 12, max_positions=512, tied=True, rope_sets="none", layout="bert", parallel="none",
+    ),
 }  # fmt: skip
 
 WRAPPERS = {"gemma3": "gemma3_text"}

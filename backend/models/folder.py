@@ -95,6 +95,18 @@ def read_weights(folder: Path) -> Weights | None:
     )
 
 
+def may_chat(folder: Path) -> bool:
+    """Whether the folder may have a chat template; False only where its tokenizer's settings are there, without one."""
+    if any((folder / name).exists() for name in ("chat_template.jinja", "chat_template.json", "tekken.json")):
+        return True
+    if (folder / "additional_chat_templates").is_dir() or not (folder / "tokenizer_config.json").is_file():
+        return True
+    try:
+        return bool(read_json(folder / "tokenizer_config.json").get("chat_template"))
+    except InputError:
+        return True  # what is wrong with it, the worker says
+
+
 def check_weights(folder: Path) -> None:
     """InputError unless all weight files are there and whole."""
     if not folder.is_dir():

@@ -25,20 +25,24 @@ def _llama(shape: Shape) -> tuple[Matrix, ...]:
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     dense = layers - shape.expert_layers
     experts = shape.expert_layers * shape.experts
+    qkv, mlp, both = shape.qkv_bias, shape.mlp_bias, shape.family.moe == "gpt_oss"
     attention: tuple[Matrix, ...]
     if shape.family.joined:
-        attention = (Matrix("linear", layers, queries + 2 * keys, hidden),)
-        gates = (Matrix("linear", dense, 2 * width, hidden),)
+        attention = (Matrix("linear", layers, queries + 2 * keys, hidden, bias=qkv),)
+        gates = (Matrix("linear", dense, 2 * width, hidden, bias=mlp),)
     else:
-        attention = (Matrix("linear", layers, queries, hidden), Matrix("linear", 2 * layers, keys, hidden))
-        gates = (Matrix("linear", 2 * dense, width, hidden),)
+        attention = (
+            Matrix("linear", layers, queries, hidden, bias=qkv),
+            Matrix("linear", 2 * layers, keys, hidden, bias=qkv),
+        )
+        gates = (Matrix("linear", 2 * dense, width, hidden, bias=mlp),)
     found = (
         *attention,
-        Matrix("linear", layers, hidden, queries),
+        Matrix("linear", layers, hidden, queries, "columns", shape.o_bias),
         *gates,
-        Matrix("linear", dense, hidden, width),
-        Matrix("expert", experts, 2 * shape.expert_width, hidden),
-        Matrix("expert", experts, hidden, shape.expert_width),
+        Matrix("linear", dense, hidden, width, "columns", mlp),
+        Matrix("expert", experts, 2 * shape.expert_width, hidden, bias=both),
+        Matrix("expert", experts, hidden, shape.expert_width, "columns", both),
     )
     return tuple(matrix for matrix in found if matrix.count)
 

@@ -96,7 +96,8 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
 def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: str) -> ModelFacts:
     shape = read_shape(folder.read_config(path), str(path / "config.json"))
     weights = folder.read_weights(path)
-    return _facts(ref, shape, ModelSource(kind, path=str(path.resolve())), label=label, weights=weights)
+    source = ModelSource(kind, path=str(path.resolve()))
+    return replace(_facts(ref, shape, source, label=label, weights=weights), chats=folder.may_chat(path))
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:
@@ -189,6 +190,7 @@ def _facts(
         experts_per_token=shape.experts_per_token,
         sinks=shape.family.moe == "gpt_oss",
         random=source.kind == "random",
+        chats=source.kind != "random",
         source=source,
         quantization=quantization,
         weight_file_bytes=weights.file_bytes if weights else None,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from backend.optimizations.attention_support import NO_FLASH
 from backend.optimizations.base import Rule, Subject
+from backend.optimizations.compile import compiles
 
 FA2, FA3, FA4 = "flash_attention_2", "flash_attention_3", "flash_attention_4"
 HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-attn2", "vllm-flash-attn3", "flash-attn4"))
@@ -35,11 +36,6 @@ def half_precision(subject: Subject) -> bool:
     """Whether activations are in one of the 2-byte formats."""
     dtype = subject.choices.get("dtype", "auto")
     return (subject.facts.dtype if dtype == "auto" else dtype) in ("float16", "bfloat16")
-
-
-def compiles(subject: Subject) -> bool:
-    """Whether the decode step is compiled."""
-    return subject.choices.get("compile", "off") != "off"
 
 
 def flash_rules(name: str) -> tuple[Rule, ...]:

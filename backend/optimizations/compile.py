@@ -14,6 +14,9 @@ from backend.script import Script
 GRAPH_MODES = ("reduce-overhead", "max-autotune")
 """Modes that replay what they compiled as CUDA graphs."""
 
+COMPILED_PACKED = frozenset({"compressed-tensors", "fp8", "gemma", "gguf", "mxfp8", "nvfp4", "torchao"})
+"""How a checkpoint may be packed and yet be compiled by `generate`; a test holds this against transformers' classes."""
+
 REGION = "Torch-Compiled Region: "  # in a profile, once for each call of a compiled graph
 
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
@@ -25,12 +28,12 @@ def skipped(subject: Subject) -> bool:
     """Whether generate would silently leave this model uncompiled, because of how it is packed."""
     if subject.facts.kind != "decoder" or subject.choices.get("loop", "generate") != "generate":
         return False
-    chosen = subject.choices.get("quantization", "none")
-    if chosen == "none" and subject.facts.quantization:
-        chosen = subject.facts.quantization
-    if chosen == "mxfp4":
-        return native(subject)  # else it is unpacked, and can be compiled
-    return chosen.startswith(("bnb", "bitsandbytes", "quanto"))
+    chosen, packed = subject.choices.get("quantization", "none"), subject.facts.quantization
+    if "mxfp4" in (chosen, packed):
+        return chosen in ("none", "mxfp4") and native(subject)  # else it is unpacked, and can be compiled
+    if chosen == "none":
+        return packed is not None and packed not in COMPILED_PACKED
+    return chosen.startswith(("bnb", "quanto"))
 
 
 def compiles(subject: Subject) -> bool:
@@ -53,7 +56,8 @@ _NEEDS_STATIC = Rule(
 _SKIPPED = Rule(
     "fallback",
     skipped,
-    "generate compiles no model that is quantized with bitsandbytes, quanto or MXFP4: it skips that without an error.",
+    "generate compiles no model that is quantized with bitsandbytes, quanto or MXFP4, nor a checkpoint that was packed "
+    "with GPTQ or AWQ: it skips that without an error.",
     "transformers 5.22: GenerationMixin._valid_auto_compile_criteria, HfQuantizer.is_compileable",
     becomes="off",
     fix=(("compile", "off"),),

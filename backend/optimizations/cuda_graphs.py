@@ -5,6 +5,7 @@ import msgspec
 from backend.messages import Finding
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
 from backend.optimizations.compile import compiled_calls, replays_graphs, skipped
+from backend.optimizations.experts import settled
 from backend.plan import GraphsKind, Plan
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
@@ -97,7 +98,7 @@ _MANUAL_RULES = (
     ),
     Rule(
         "blocked",
-        lambda s: s.machine.device == "cuda" and s.choices.get("experts") == "eager" and s.facts.experts > 0,
+        lambda s: s.machine.device == "cuda" and s.choices.get("experts") == "eager" and not settled(s),
         "Eager experts ask the host which of them were hit, and a step that waits for the host cannot be captured.",
         "tests/gpu/test_own.py: the capture fails on an H200",
         fix=(("experts", "batched_mm"),),

@@ -5,6 +5,9 @@ import msgspec
 from backend.messages import Finding
 from backend.models import ModelFacts
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
+from backend.optimizations.compile import compiles
+from backend.optimizations.kernels import takes_hub_kernels
+from backend.optimizations.mxfp4_rules import stays_packed
 from backend.plan import Plan
 from backend.script import Script
 
@@ -15,20 +18,9 @@ GROUPED = "grouped_mm_kept"
 _GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")  # two a layer: gate and up together, down
 
 
-def _packed(subject: Subject) -> bool:
-    """Whether the experts stay in MXFP4, whose modules compute by themselves."""
-    choice = subject.choices.get("quantization", "none")
-    packed = choice == "mxfp4" or (choice == "none" and subject.facts.quantization == "mxfp4")
-    return packed and subject.machine.device == "cuda"
-
-
-def _settled(subject: Subject) -> bool:
+def settled(subject: Subject) -> bool:
     """Whether the model has no experts that could be computed in another way."""
-    return not subject.facts.experts or _packed(subject) or subject.choices.get("kernels", "off") == "hub"
-
-
-def _compiles(subject: Subject) -> bool:
-    return subject.choices.get("compile", "off") != "off"
+    return not subject.facts.experts or stays_packed(subject) or takes_hub_kernels(subject)
 
 
 def _dtype(subject: Subject) -> str:
@@ -47,12 +39,12 @@ _ALWAYS = (
         "transformers 5.22: PreTrainedModel._can_set_experts_implementation",
     ),
     _settles(
-        lambda s: s.facts.experts > 0 and _packed(s),
+        lambda s: s.facts.experts > 0 and stays_packed(s),
         "Experts packed in MXFP4 are computed by kernels of their own, whatever is chosen here.",
         "transformers 5.22: integrations/mxfp4.Mxfp4GptOssExperts",
     ),
     _settles(
-        lambda s: s.facts.experts > 0 and not _packed(s) and s.choices.get("kernels", "off") == "hub",
+        lambda s: s.facts.experts > 0 and not stays_packed(s) and takes_hub_kernels(s),
         "With kernels=hub a kernel may stand in for the whole mixture, and it computes experts in its own way.",
         "transformers 5.22: integrations/hub_kernels, MegaBlocksMoeMLP",
     ),
@@ -82,7 +74,7 @@ class Experts(Optimization):
                 *_ALWAYS,
                 Rule(
                     "note",
-                    lambda s: not _settled(s) and _compiles(s),
+                    lambda s: not settled(s) and compiles(s),
                     "Which experts are hit only the host knows: the loop breaks the compiled graph in each layer.",
                     _MOE,
                 ),
@@ -96,13 +88,13 @@ class Experts(Optimization):
                 *_ALWAYS,
                 Rule(
                     "note",
-                    lambda s: not _settled(s) and s.machine.device == "cuda" and s.machine.capability < (8, 0),
+                    lambda s: not settled(s) and s.machine.device == "cuda" and s.machine.capability < (8, 0),
                     "On this GPU the grouped product is a loop of plain ones: torch's own needs capability 8.0.",
                     f"{_MOE}: _can_use_grouped_mm",
                 ),
                 Rule(
                     "note",
-                    lambda s: not _settled(s) and _compiles(s) and _dtype(s) != "bfloat16",
+                    lambda s: not settled(s) and compiles(s) and _dtype(s) != "bfloat16",
                     "Compiled, the grouped product is a loop of plain ones unless weights are bfloat16.",
                     f"{_MOE}: _can_use_grouped_mm",
                 ),
@@ -122,7 +114,7 @@ class Experts(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         """On a CPU auto is grouped_mm throughout; on a GPU it is a mixture of its own; settled, all are the same."""
-        if _settled(subject):
+        if settled(subject):
             return "auto"
         return "grouped_mm" if name == "auto" and subject.machine.device == "cpu" else name
 

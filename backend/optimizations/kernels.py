@@ -10,6 +10,8 @@ import msgspec
 from backend import kernel_folders
 from backend.messages import Finding
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
+from backend.optimizations.compile import compiles
+from backend.optimizations.mxfp4_rules import stays_packed
 from backend.plan import KernelsKind, Plan
 from backend.script import Script
 from backend.source import call, quoted
@@ -40,14 +42,9 @@ def _near(subject: Subject) -> tuple[str, ...]:
     return tuple(name for name in repositories(subject) if name in subject.machine.hub_kernels)
 
 
-def _compiles(subject: Subject) -> bool:
-    return subject.choices.get("compile", "off") != "off"
-
-
-def _packed(subject: Subject) -> bool:
-    """Whether weights stay in MXFP4."""
-    choice = subject.choices.get("quantization", "none")
-    return choice == "mxfp4" or (choice == "none" and subject.facts.quantization == "mxfp4")
+def takes_hub_kernels(subject: Subject) -> bool:
+    """Whether kernels of the Hub are asked for, and transformers has some for this model."""
+    return subject.choices.get("kernels", "off") == "hub" and bool(repositories(subject))
 
 
 _OFF = (("kernels", "off"),)
@@ -85,7 +82,7 @@ _HUB_RULES = (
     ),
     Rule(
         "blocked",
-        lambda s: s.machine.device == "cuda" and _packed(s),
+        stays_packed,
         "transformers unpacks MXFP4 weights to bfloat16 when it is asked for kernels: use_kernels is for weights in "
         "full precision, packed ones have kernels of their own.",
         "transformers 5.22: quantizers/quantizer_mxfp4.py",
@@ -93,7 +90,7 @@ _HUB_RULES = (
     ),
     Rule(
         "note",
-        lambda s: s.machine.device == "cuda" and _compiles(s),
+        lambda s: s.machine.device == "cuda" and compiles(s),
         "Kernels that torch.compile cannot trace are left out, RMSNorm's and the rotary embedding's among them.",
         _MAPPING,
     ),
@@ -161,7 +158,7 @@ class Kernels(Optimization):
             plan.load,
             kernels=kind,
             kernels_path=subject.machine.kernels if kind == "local" else "",
-            kernels_compiled=kind != "off" and _compiles(subject),
+            kernels_compiled=kind != "off" and compiles(subject),
         )
         return msgspec.structs.replace(plan, load=load)
 

@@ -75,6 +75,12 @@ def native(s: Subject) -> bool:
     return held_as_mxfp4(s) and not any(rule.when(s) for rule in _NATIVE)
 
 
+def stays_packed(s: Subject) -> bool:
+    """Whether this arm's experts stay in MXFP4: it was asked for, or left to the checkpoint, and it runs here."""
+    choice = s.choices.get("quantization", "none")
+    return (choice == "mxfp4" or (choice == "none" and _is_mxfp4(s))) and native(s)
+
+
 _OTHER_DTYPE = Rule(
     "note",
     lambda s: native(s) and compute_dtype(s) != "bfloat16",

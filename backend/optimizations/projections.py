@@ -96,7 +96,10 @@ class Projections(Optimization):
                 ),
                 Rule(
                     "blocked",
-                    lambda s: s.choices.get("quantization", "none") not in _JOINED,
+                    lambda s: (
+                        s.choices.get("quantization", "none") not in _JOINED
+                        or s.facts.quantization not in (None, "mxfp4", "torchao")
+                    ),
                     "Packed in blocks or tables, these matrices cannot be laid one below the other. Dense ones and "
                     "torchao's int8 rows can.",
                     _SOURCE,

@@ -29,7 +29,7 @@ class Quantization(Optimization):
     order = 15
     leading = True
     choices = (
-        Choice("none", "none", "As the checkpoint holds them.", mxfp4.NONE),
+        Choice("none", "none", "As the checkpoint holds them.", (*mxfp4.NONE, *rules.CHECKPOINT)),
         Choice(
             "bnb-int8", "bitsandbytes int8", "LLM.int8(): 8 bits, outliers of the activations kept apart.",
             rules.BNB_INT8,
@@ -76,7 +76,8 @@ class Quantization(Optimization):
     def find(self, seen: Seen) -> Finding:
         """Looks at every weight: its class, the number format of the tensors in it, bitsandbytes' tables and second
         level, and counts their bytes. Dense experts whose blocks of 32 hold no more magnitudes than MXFP4 has were
-        unpacked from it; the plan says only whether that was this run's doing."""
+        unpacked from it; the plan says only whether that was this run's doing. What the checkpoint had packed is
+        none's: as it holds them."""
         kinds: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
         for kind, tensors in _packed(seen.model):
@@ -86,8 +87,11 @@ class Quantization(Optimization):
         if kinds:
             (effective, _) = sizes.most_common(1)[0]
             parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in kinds.items()]
-            rest = total - sum(sizes.values())
-            return Finding(self.name, effective, f"{', '.join(parts)}; {rest:,} bytes in the rest")
+            proof = f"{', '.join(parts)}; {total - sum(sizes.values()):,} bytes in the rest"
+            held = getattr(getattr(seen.model, "hf_quantizer", None), "pre_quantized", False)
+            if held and effective != "mxfp4":  # which is a choice for packed checkpoints
+                return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
+            return Finding(self.name, effective, proof)
         proof = f"no packed weights; {total:,} bytes"
         most = _magnitudes(seen.model)
         if not 0 < most <= 8:

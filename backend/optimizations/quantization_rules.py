@@ -50,6 +50,34 @@ def _missing(package: str) -> Rule:
     )
 
 
+def _as_packed(s: Subject) -> bool:
+    """Whether the checkpoint is packed in a way that this axis leaves to it; MXFP4 is a choice of its own."""
+    return s.facts.quantization not in (None, "mxfp4")
+
+
+_PACKERS = {"bitsandbytes": "bitsandbytes", "torchao": "torchao", "quanto": "optimum-quanto"}
+
+
+def _needs_packer(method: str, package: str) -> Rule:
+    return blocked(
+        lambda s: s.facts.quantization == method and not s.machine.has(package),
+        f"This checkpoint is packed by {package}, which is not installed: pip install {package}.",
+        f"https://pypi.org/project/{package}/",
+        (),
+    )
+
+
+CHECKPOINT = (
+    Rule(
+        "note",
+        _as_packed,
+        "This checkpoint is packed already: none leaves its weights as they are, and the ledger names what they are.",
+        _MERGE,
+    ),
+    *(_needs_packer(method, package) for method, package in _PACKERS.items()),
+)
+
+
 def _experts_stay(library: str) -> Rule:
     return Rule(
         "note",

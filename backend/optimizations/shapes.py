@@ -6,6 +6,7 @@ import msgspec
 
 from backend.messages import Finding
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
+from backend.optimizations.compile import compiles, skipped
 from backend.optimizations.lengths import LAST_DOUBLED, PADDED, rounded
 from backend.plan import Plan, ShapesKind
 from backend.script import Script
@@ -22,7 +23,7 @@ _NO_FLEX = Rule(
 )
 _ONLY_WASTE = Rule(
     "note",
-    lambda s: s.choices.get("compile", "off") == "off",
+    lambda s: not compiles(s),
     "Nothing is compiled here, so rounded lengths save no recompilation: the padding only costs.",
     _GUIDE,
 )
@@ -32,7 +33,7 @@ _PADDING = (_NO_FLEX, _ONLY_WASTE)
 def _needs_compile(kind: str, *fix: tuple[str, str]) -> Rule:
     return Rule(
         "blocked",
-        lambda s: s.facts.kind == kind and s.choices.get("compile", "off") == "off",
+        lambda s: s.facts.kind == kind and not compiles(s) and not skipped(s),
         "Symbolic sizes are a way to compile, and nothing is compiled here.",
         _GUIDE,
         fix=fix,
@@ -42,6 +43,13 @@ def _needs_compile(kind: str, *fix: tuple[str, str]) -> Rule:
 _DYNAMIC = (
     _needs_compile("decoder", ("compile", "default"), ("cache", "static")),
     _needs_compile("encoder", ("compile", "default")),
+    Rule(
+        "blocked",
+        skipped,
+        "generate does not compile a model that is quantized in this way, so no size can be a symbol.",
+        "backend/optimizations/compile.py: skipped",
+        fix=(("shapes", "exact"),),
+    ),
     Rule(
         "blocked",
         lambda s: s.choices.get("loop", "generate") == "own",

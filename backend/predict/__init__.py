@@ -2,6 +2,7 @@
 
 from backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
 from backend.predict.memory import MemoryEstimate, Setup, peak_bytes
+from backend.predict.parallel import share
 from backend.predict.roofline import Floor, Limits, floor, floor_points
 from backend.predict.weights import itemsize, parameters, touched_bytes, weight_bytes
 
@@ -20,6 +21,7 @@ __all__ = [
     "kv_series",
     "parameters",
     "peak_bytes",
+    "share",
     "touched_bytes",
     "weight_bytes",
 ]

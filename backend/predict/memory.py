@@ -1,7 +1,8 @@
 """What a run needs at its peak, from the config alone: weights, KV cache, what lies beside them, and the runtime.
 
 Two peaks are foretold, because two are measured: the allocator's (`MemoryEstimate.tensors`: what torch hands out) and
-the process's (`total`: what NVML counts on a GPU, or resident memory on a CPU). One GPU: no parallel plans.
+the process's (`total`: what NVML counts on a GPU, or resident memory on a CPU). Where several GPUs share the model, all
+numbers are those of one GPU (`parallel.py`).
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from backend.models import ModelFacts
 from backend.plan import CacheKind
 from backend.predict.kv import KvBytes, kv_bytes
+from backend.predict.parallel import share
 from backend.predict.weights import itemsize, weight_bytes
 from backend.predict.workspace import Work, decode_bytes, prefill_bytes
 
@@ -84,6 +86,7 @@ class Setup:
     capability    of the GPU, (0, 0) where it is not known
     max_places    places of a static cache; None: as many as are needed
     padded        a prompt with padding needs a mask
+    tensor_parallel, expert_parallel  GPUs that share the model, `tp_size` and `ep_size` of transformers
     """
 
     dtype: str = "auto"
@@ -95,6 +98,8 @@ class Setup:
     capability: tuple[int, int] = (0, 0)
     max_places: int | None = None
     padded: bool = False
+    tensor_parallel: int = 1
+    expert_parallel: int = 1
 
     @property
     def cuda(self) -> bool:
@@ -111,8 +116,9 @@ def peak_bytes(
 ) -> MemoryEstimate:
     """The peak of making `new_tokens` after a prompt of `prompt_length`, in each of `batch` sequences.
 
-    An encoder makes none: its passes over the prompt are the prompt's.
+    An encoder makes none: its passes over the prompt are the prompt's. InputError where GPUs cannot share the model.
     """
+    facts = share(facts, setup.tensor_parallel, setup.expert_parallel)
     size = itemsize(facts, setup.dtype)
     encoder = facts.kind == "encoder"
     last = prompt_length if encoder else prompt_length + new_tokens - 1  # the newest token is never cached
@@ -150,7 +156,8 @@ def _prefill(facts: ModelFacts, setup: Setup, batch: int, length: int, size: int
     windowed = facts.window is not None and length > facts.window and "sliding" in facts.layer_kinds
     masked = setup.padded or windowed
     experts = setup.experts or "grouped_mm"
-    return prefill_bytes(facts, Work(batch, length, size, attention_of(facts, setup), experts, masked))
+    shared = (setup.tensor_parallel, setup.expert_parallel)
+    return prefill_bytes(facts, Work(batch, length, size, attention_of(facts, setup), experts, masked, *shared))
 
 
 def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, places: int, size: int) -> int:
@@ -162,9 +169,9 @@ def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, places: int,
     seen = length if setup.grows else places
     masked = setup.padded or not setup.grows
     layer = kv_bytes(facts, "unwindowed", length, batch, size).total // facts.layers
-    found = decode_bytes(
-        facts, Work(batch, seen, size, attention_of(facts, setup), experts, masked), layer, setup.grows
-    )
+    shared = (setup.tensor_parallel, setup.expert_parallel)
+    work = Work(batch, seen, size, attention_of(facts, setup), experts, masked, *shared)
+    found = decode_bytes(facts, work, layer, setup.grows)
     if setup.cache.startswith("quantized"):
         found += 2 * layer  # unpacked, and joined with the newest tokens
     if setup.cuda and setup.grows and layer // 2 > MIB and setup.cache in ("dynamic", "unwindowed"):

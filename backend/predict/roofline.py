@@ -3,6 +3,8 @@
 A bound for any implementation, not an estimate of one: every weight that the token needs is read once from memory,
 every key and value it may attend to once, and nothing else. (Williams, Waterman, Patterson: Roofline, CACM 52(4).)
 Only what fits into a cache of the chip could be read faster: a model of a few megabytes can beat its floor.
+Where several GPUs share the model, it is what one of them must read and compute; what they send each other, an
+all-reduce after each block at least, is not counted.
 """
 
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from backend.models import ModelFacts
 from backend.plan import CacheKind
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import Setup
+from backend.predict.parallel import share
 from backend.predict.weights import itemsize, touched_bytes
 
 POINTS = 17
@@ -55,9 +58,10 @@ def floor(facts: ModelFacts, setup: Setup, length: int, batch: int, limits: Limi
         raise ValueError("a step sees at least one token of one sequence")
     encoder = facts.kind == "encoder"
     rows = batch * length if encoder else batch
-    weights = touched_bytes(facts, setup.dtype, setup.quantization, rows)
+    mine = share(facts, setup.tensor_parallel, setup.expert_parallel)
+    weights = touched_bytes(mine, setup.dtype, setup.quantization, rows)
     kv = 0 if encoder else needed_kv_bytes(facts, setup, length, batch)
-    flops = _flops(facts, length, rows)
+    flops = _flops(mine, length, rows)
     memory_s = (weights + kv) / limits.bandwidth_bytes_per_s
     compute_s = flops / limits.flops_per_s if limits.flops_per_s else 0.0
     return Floor(weights, kv, flops, max(memory_s, compute_s), "compute" if compute_s > memory_s else "memory")
@@ -67,7 +71,8 @@ def needed_kv_bytes(facts: ModelFacts, setup: Setup, length: int, batch: int) ->
     """Keys and values that a token at this length may attend to: of a window its tokens, whatever the cache keeps or
     has allocated beyond; packed ones as they are packed."""
     packed: CacheKind = setup.cache if setup.cache.startswith("quantized") else "dynamic"
-    return kv_bytes(facts, packed, length, batch, itemsize(facts, setup.dtype)).total
+    mine = share(facts, setup.tensor_parallel, setup.expert_parallel)
+    return kv_bytes(mine, packed, length, batch, itemsize(facts, setup.dtype)).total
 
 
 def floor_points(

@@ -18,18 +18,22 @@ class _Habits(NamedTuple):
 
     streams  of the hidden state: embeddings, the layer's input, the residual, its normed copy
     inner    of the feed-forward's width: gate, up, their product
+    normed   queries and keys of all heads together are normed, with copies in float32
+    joined   gate and up are one tensor, which several GPUs gather: beside it their own part, and one more of it
     """
 
     streams: int = 4
     inner: int = 3
+    normed: bool = False
+    joined: bool = False
 
 
 HABITS = {
     "gpt2": _Habits(6, 4),  # two embeddings; its tanh is spelled out: power, product, sum
     "bert": _Habits(3, 2),
-    "olmo2": _Habits(3, 3),  # no norm before a block
-    "olmo3": _Habits(3, 3),
-    "phi3": _Habits(4, 4),  # gate and up are one tensor that lives on
+    "olmo2": _Habits(3, 3, normed=True),  # no norm before a block
+    "olmo3": _Habits(3, 3, normed=True),
+    "phi3": _Habits(4, 4, joined=True),  # gate and up are one tensor that lives on
 }
 
 
@@ -41,6 +45,8 @@ class Work:
     size       bytes of a number of the compute dtype
     attention  "eager" or any other name; experts: "grouped_mm", "batched_mm" or "eager"
     masked     a mask is made and keys and values are copied for each query head: padding, windows, static caches
+    ranks      GPUs that share the matrices
+    owners     GPUs that each own a part of the experts: tokens are sent to them, evenly spread in this prediction
     """
 
     batch: int
@@ -49,6 +55,8 @@ class Work:
     attention: str
     experts: str = "grouped_mm"
     masked: bool = False
+    ranks: int = 1
+    owners: int = 1
 
 
 def prefill_bytes(facts: ModelFacts, work: Work) -> int:
@@ -66,6 +74,10 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
         rows * (streams + 4 * queries + 2 * keys) * work.size,  # rotary embedding of the queries
         logits_bytes(facts, work.batch, work.size + 4),
     ]
+    if facts.architecture not in ("gpt2", "bert"):  # a norm in float32, which a feed-forward that is split falls below
+        moments.append(rows * facts.hidden * (3 * work.size + 2 * 4))
+    if habits.normed:
+        moments.append(rows * (streams + max(7 * queries, 5 * queries + 4 * keys)) * work.size)
     return fixed + max(moments)
 
 
@@ -116,8 +128,17 @@ def _score_bytes(facts: ModelFacts, size: int) -> int:
 def _feed_forward(facts: ModelFacts, work: Work, rows: int) -> int:
     """Inner copies of the feed-forward, or of the experts that are at work."""
     if not facts.experts:
-        return rows * HABITS.get(facts.architecture, _Habits()).inner * facts.intermediate * work.size
-    pairs, width = rows * facts.experts_per_token, facts.intermediate
+        habits = HABITS.get(facts.architecture, _Habits())
+        gathered = 2 * facts.intermediate // work.ranks if habits.joined and work.ranks > 1 else 0
+        return rows * (habits.inner * facts.intermediate + gathered) * work.size
+    pairs, width = -(-rows * facts.experts_per_token // work.owners), facts.intermediate
+    if work.owners > 1:  # the tokens that were sent here, and their results on the way back
+        return 2 * pairs * facts.hidden * work.size + _experts(facts, work, rows, pairs, width)
+    return _experts(facts, work, rows, pairs, width)
+
+
+def _experts(facts: ModelFacts, work: Work, rows: int, pairs: int, width: int) -> int:
+    """Inner copies of experts that work on so many pairs of token and expert."""
     inner = (
         9 if facts.sinks else 4
     )  # gpt-oss: biases, clamped halves, gate times sigmoid; else gate and up, two products

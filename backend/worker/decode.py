@@ -30,8 +30,8 @@ from backend.worker.shapes import pad, padding_counts, sizes
 from backend.worker.stream import Streamer
 from backend.worker.telemetry import MemoryMeter, Sampler
 from backend.worker.trace import trace
+from backend.worker.warmup import WarmUp, past_window
 
-WARMUP_TOKENS = 8
 TRACE_TOKENS = 4
 
 
@@ -47,7 +47,7 @@ class Decoder:
         self._own = OwnLoop(bench.model, bench.pad, bench.eos, self.counts)
         self._compiling = Compiling(bench.model, self.counts)
         self._meter = MemoryMeter(bench.plan.device)
-        self._warm: set[tuple[Any, ...]] = set()
+        self._warm: dict[tuple[Any, ...], dict[str, float]] = {}  # what was warmed up -> with how much
 
     @property
     def _cuda(self) -> bool:
@@ -98,37 +98,31 @@ class Decoder:
     # --- warm-up and run --------------------------------------------------------------------------
 
     def _warm_up(self, job: Generate, prompt: Prompt, length: int) -> None:
-        """Run a few steps in the shapes of the measured run: compiled plans first in a phase of their own, and
-        past the sliding window if the run will pass it, because a filled window is one more graph."""
+        """Make what a `WarmUp` makes in the shapes of the measured run; what compiles is a phase of its own."""
         plan = job.plan.generate
         shape: tuple[Any, ...] = (plan, prompt.ids.shape, length if "static" in plan.cache else 0)
+        past = past_window(prompt, self._window, length, plan.cache)
+        shape += (past is not None,)
         if plan.loop == "own":  # which keeps one step, for one way of sampling
             shape += (job.temperature, job.top_k, job.top_p)
-            self._warm &= {shape}
+            self._warm = {kept: counts for kept, counts in self._warm.items() if kept == shape}
         if shape in self._warm:
+            self.counts |= self._warm[shape]
             return
-        window = self._window
-        crossing = plan.compile_mode is not None and any(self._sliding) and prompt.tokens < window < length
-        prompts = [prompt]
-        if crossing:
-            most = max(1, min(window - 2, length - WARMUP_TOKENS))
-            longer = prompt.ids[:, :1].repeat(1, most)
-            prompts.append(Prompt(longer, torch.ones_like(longer)))
-        passes = (("compile", plan.compile_mode), ("warmup", "")) if plan.compile_mode else (("warmup", ""),)
-        for phase, note in passes:
+        made: dict[str, float] = {}
+        warming = WarmUp(lambda one, n: self._make(job, one, length, n), prompt, past, self._window, length, made)
+        if plan.compile_mode:
             with (
-                self.outbox.phasing(phase, note) as steps,  # type: ignore[arg-type]
-                self._compiling.watched(steps, cold=phase == "compile"),
+                self.outbox.phasing("compile", plan.compile_mode) as steps,
+                self._compiling.watched(steps, cold=True),
             ):
-                for i, one in enumerate(prompts):
-                    if self.cancelled.is_set():
-                        return
-                    tokens = max(2, min(WARMUP_TOKENS, length - one.tokens))
-                    self._generate(job, one, length, tokens, True, _Unmeasured(self.cancelled.is_set, one.ids))
-                    steps.step((i + 1) / len(prompts))
+                warming.compile(steps.step, self.cancelled.is_set)
+        with self.outbox.phasing("warmup") as steps, self._compiling.watched(steps, cold=False):
+            warming.perform(steps.step, self.cancelled.is_set)
+        self.counts |= made
         if not self.cancelled.is_set():
             self._compiling.warmed_up()
-            self._warm.add(shape)
+            self._warm[shape] = made
 
     @property
     def _window(self) -> int:

@@ -5,6 +5,20 @@ import torch
 from backend.errors import InputError
 from backend.worker.loader import DownloadFailed
 
+_UNUSABLE = {
+    "driver on your system is too old": "its driver is older than the CUDA that the installed torch was built for; "
+    "update the driver, or install a torch for it",
+    "no kernel image is available": "the installed torch has no kernels for this GPU's compute capability; install one "
+    "that has",
+    "Torch not compiled with CUDA enabled": "the installed torch is a build for CPUs; install one for CUDA",
+    "Found no NVIDIA driver": "torch finds no driver; install it, or give it to this container",
+    "CUDA unknown error": "the driver does not answer; restart the machine, or load its kernel module anew",
+    "system has unsupported display driver / cuda driver combination": "driver and CUDA library do not go together; "
+    "restart the machine after an update of the driver",
+}
+"""Words of torch 2.11 to 2.13 for a GPU that it cannot use at all (torch/csrc/cuda/Module.cpp, c10/cuda), and what
+they mean. NVML was asked before a worker starts, so this is seen where NVML and torch disagree."""
+
 
 def explain(error: Exception) -> tuple[str, str, bool]:
     """(what happened, what to do, whether the process is lost).
@@ -18,6 +32,9 @@ def explain(error: Exception) -> tuple[str, str, bool]:
         return first, "", False
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
         return f"Out of memory: {first}", "Take a smaller model, batch or length, or a 2-byte dtype.", True
+    unusable = next((why for sign, why in _UNUSABLE.items() if sign in text), "")
+    if unusable:
+        return f"The GPU cannot be used: {unusable}.", "Or start tokendyno with TOKENDYNO_DEVICE=cpu.", True
     if "CUDA" in text and isinstance(error, RuntimeError):
         advice = "The worker starts afresh; run again, or switch the last change off."
         return f"The GPU reported an error: {first}", advice, True

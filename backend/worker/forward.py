@@ -80,6 +80,7 @@ class Forwarder:
         phases: list[tuple[PhaseName, str, int]] = [("warmup", "", WARMUP_PASSES)]
         if plan.compile_mode:
             phases.insert(0, ("compile", plan.compile_mode, COMPILE_PASSES))
+        self.counts["warmup_steps"] = float(sum(passes for _, _, passes in phases))
         for phase, note, passes in phases:
             with self.outbox.phasing(phase, note) as steps, self._compiling.watched(steps, cold=phase == "compile"):
                 self._passes(plan, prompt, passes)

@@ -71,12 +71,12 @@ class Nvml:
                 found[name] = value * scale
         return found
 
-    def slowed(self) -> list[str]:
-        """Why the clocks are lower than the load would allow, in words."""
+    def slowed(self) -> list[str] | None:
+        """Why the clocks are lower than the load would allow, in words; None where that is not told."""
         bits = self._read("nvmlDeviceGetCurrentClocksEventReasons")
         if bits is None:  # a driver before 535 knows it by its old name alone
-            bits = self._read("nvmlDeviceGetCurrentClocksThrottleReasons") or 0
-        return [word for bit, word in SLOWED.items() if bits & bit]
+            bits = self._read("nvmlDeviceGetCurrentClocksThrottleReasons")
+        return None if bits is None else [word for bit, word in SLOWED.items() if bits & bit]
 
     def strangers(self, ours: Callable[[int], bool]) -> list[int] | None:
         """Processes of others that kept the multiprocessors busy since the last call; None where that is not told.

@@ -39,7 +39,9 @@ class OwnLoop:
         """Ids of prompt and new tokens, (B, P + made). `meter`: told each token once it is known to count."""
         ends = [] if ignore_eos else self._ends
         if len(ends) > _MOST_ENDS:
-            raise InputError(f"The own loop knows {_MOST_ENDS} ends of text, this model has {len(ends)}.")
+            raise InputError(
+                f"The own loop knows {_MOST_ENDS} ends of text, this model has {len(ends)}. Take loop=generate."
+            )
         step = self._step_for(plan, sampling, prompt, cache)
         copied = CopiedOut(step.out)
         with record_function(LOOP_NAME):

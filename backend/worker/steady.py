@@ -12,6 +12,10 @@ import torch
 from transformers import StaticCache
 from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
 
+from backend.errors import InputError
+
+_INSTEAD = " Take loop=generate."
+
 
 class Place:
     """Where the next token of every row goes in layers that hold `size` tokens.
@@ -101,13 +105,13 @@ class SteadyCache(StaticCache):  # type: ignore[misc]
             if isinstance(layer, StaticSlidingWindowLayer):
                 self.sliding = self.sliding or Place(self, 1, layer.max_cache_len)
                 if self.sliding.size != layer.max_cache_len:
-                    raise NotImplementedError("The own loop knows one length of sliding window, this model has two.")
+                    raise InputError("The own loop knows one length of sliding window, this model has two." + _INSTEAD)
                 self.layers[i] = StaticRingLayer(self.sliding)
             elif type(layer) is StaticLayer:
                 self.full = self.full or Place(self, 0, layer.max_cache_len)
                 self.layers[i] = StaticPlacedLayer(self.full)
             else:
-                raise NotImplementedError(f"The own loop does not know cache layers of class {type(layer).__name__}.")
+                raise InputError(f"The own loop does not know cache layers of class {type(layer).__name__}." + _INSTEAD)
 
     @property
     def places(self) -> list[Place]:

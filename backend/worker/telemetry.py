@@ -26,9 +26,16 @@ class MemoryMeter:
         self.device = device
         self.gpu: Nvml | None = None
         self.label = "resident memory of the worker (RSS)"
-        self.read: Callable[[], int] = self._resident
+        self._ask: Callable[[], int | None] = self._resident
+        self._last = 0
         if device == "cuda":
             self._use_nvml()
+
+    def read(self) -> int:
+        """Bytes now. What is refused once (a driver that is asked at a bad moment) leaves the last answer standing:
+        0 would be a reading that nobody made."""
+        self._last = self._ask() or self._last
+        return self._last
 
     def _resident(self) -> int:
         return int(self._process.memory_info().rss)
@@ -39,15 +46,15 @@ class MemoryMeter:
         def allocator() -> int:
             return int(torch.cuda.memory_reserved())
 
-        self.read, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
+        self._ask, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
         torch.zeros(1, device="cuda")  # a context, so that NVML shows this process
         gpu = self.gpu = open_nvml()
         if gpu is None:
             return
         if gpu.memory_bytes() is not None:
-            self.read, self.label = lambda: gpu.memory_bytes() or 0, "GPU memory of the worker (NVML)"
+            self._ask, self.label = gpu.memory_bytes, "GPU memory of the worker (NVML)"
         elif gpu.used_bytes() is not None:
-            self.read, self.label = lambda: gpu.used_bytes() or 0, "GPU memory in use on the whole device (NVML)"
+            self._ask, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
 
 
 class Sampler:

@@ -41,7 +41,8 @@ class GpuProbe:
     """Clocks, temperature, power, energy and strangers, from NVML.
 
     figures  `sm_clock_mhz`, `memory_clock_mhz`, `power_w`: means of the looks; `sm_clock_low_mhz`, `temperature_c`:
-             the lowest and the highest; `energy_j`: of the whole GPU from begin to end
+             the lowest and the highest; `energy_j`: of the whole GPU from begin to end; `gpu_slowed_share`,
+             `gpu_others_share`: of the looks that were answered, those that saw lowered clocks, and other programs
     """
 
     def __init__(self, gpu: Nvml) -> None:
@@ -49,6 +50,7 @@ class GpuProbe:
         self._seen: dict[str, list[float]] = {}
         self._energy_j: float | None = None
         self._spent_j: float | None = None
+        self._answers: dict[str, list[bool]] = {}
 
     def begin(self) -> None:
         self._gpu.strangers(of_this_bench)  # what was before the run is not of the run
@@ -60,9 +62,12 @@ class GpuProbe:
         now_j = self._gpu.energy_j()
         if now_j is not None and self._energy_j is not None:
             self._spent_j = now_j - self._energy_j
-        slowed: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in self._gpu.slowed()]
-        others = self._gpu.strangers(of_this_bench) or []
-        return slowed + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others]
+        slowed, others = self._gpu.slowed(), self._gpu.strangers(of_this_bench)
+        for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", others)):
+            if answer is not None:
+                self._answers.setdefault(name, []).append(bool(answer))
+        causes: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in slowed or []]
+        return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others or []]
 
     def figures(self) -> dict[str, float]:
         found = {name: sum(values) / len(values) for name, values in self._seen.items()}
@@ -72,7 +77,7 @@ class GpuProbe:
             found["sm_clock_low_mhz"] = min(self._seen["sm_clock_mhz"])
         if self._spent_j is not None:
             found["energy_j"] = self._spent_j
-        return found
+        return found | {name: sum(looks) / len(looks) for name, looks in self._answers.items()}
 
 
 class CpuProbe:

@@ -187,13 +187,16 @@ def test_every_command_finds_out_first_that_its_document_cannot_be_written(
 
 
 BAD_FIT = [
-    (["--gpu", "H100"], "Did you mean H100-SXM or H100-PCIe?"),
+    (["--gpu", "H100"], "Did you mean H100-SXM or H100-NVL or H100-PCIe?"),
     (["--gpu", "MI300X"], "There is no GPU 'MI300X' in the catalogue."),
     (["--vram", "16g"], "24GiB (2^30) or 24GB (10^9)"),
     (["--vram", "24GiB", "--gpu", "T4"], "not allowed with argument"),
     (["--context", "9000"], "Pocket, 5M has 4,096 positions"),
     (["--context", "0"], "give at least 1"),
     (["--batch", "0"], "from 1 to 1,024"),
+    (["--gpus", "3", "--gpu", "T4"], "Pocket, 5M cannot be split over 3 GPUs"),
+    (["--gpus", "0"], "from 1 to 64"),
+    (["--gpus", "two"], "invalid int value"),
     (["--model", "pocke"], "Did you mean 'pocket'?"),
 ]
 
@@ -276,6 +279,7 @@ def test_check_gives_verdicts_with_reasons(
     assert main(["check", "--arm", arm]) == code
     shown = capsys.readouterr().out
     assert all(f"{level}: " in shown for level in levels)
+    assert all(f"Source: {verdict['source']}" in shown for verdict in found["verdicts"] if verdict["source"])
     assert ("would run" in shown) is (code == 0)
     assert "predicted" in shown
 

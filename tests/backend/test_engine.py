@@ -134,6 +134,8 @@ def test_a_blocked_arm_is_refused_before_anything_starts(bench: Bench) -> None:
     newest = bench.runs.newest()
     with pytest.raises(InputError, match="cache=static"):
         bench.submit(request({"compile": "default"}))
+    with pytest.raises(InputError, match=r"^Arm B: .*cache=static"):
+        bench.submit(request({}, {"compile": "default"}))
     assert bench.runs.newest() == newest
 
 

@@ -100,6 +100,11 @@ def test_an_encoder_is_timed_pass_by_pass() -> None:
     assert "AutoModel.from_pretrained" in text and "generate" not in text
 
 
+def test_chat_does_not_concern_an_encoder() -> None:
+    for model in (facts("bert-base-uncased"), facts("random:bert-base-uncased")):
+        assert exported(model, chat=True) == exported(model)
+
+
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_prompt_stays_a_string_and_changes_nothing_else(prompt: str) -> None:
     text, plain = exported(prompt=prompt), exported(prompt="x")
@@ -220,15 +225,27 @@ def test_a_script_makes_the_workers_tokens(
         assert all(word in said for word in ("time to first token: ", "median latency: ", "decode speed: "))
 
 
-def test_the_script_of_an_encoder_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+ENCODERS = [
+    "shapes=buckets",
+    "quantization=quanto-int4",  # in the tensors' own way: they refuse inference mode
+    *(
+        pytest.param(arm, marks=pytest.mark.slow)
+        for arm in ("compile=default", "quantization=bnb-int8", "quantization=bnb-nf4", "quantization=torchao-int8",
+                    "quantization=quanto-int8", "attention=eager,projections=fused,kernels=local")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("arm", ENCODERS)
+def test_the_script_of_an_encoder_runs(arm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bert = {
-        "model_type": "bert", "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
-        "intermediate_size": 64, "vocab_size": 300, "max_position_embeddings": 128,
+        "model_type": "bert", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 128, "vocab_size": 300, "max_position_embeddings": 128,
     }  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(bert))
     model = resolve(f"random:{tmp_path}")
-    (tmp_path / "script.py").write_text(exported(model, "shapes=buckets", max_new_tokens=3, batch_size=2))
+    (tmp_path / "script.py").write_text(exported(model, arm, max_new_tokens=3, batch_size=2, prompt="x" * 60))
     made = runpy.run_path(str(tmp_path / "script.py"))
-    assert made["output"].last_hidden_state.shape == (2, 64, 32)
+    assert made["output"].last_hidden_state.shape == (2, 64 if "buckets" in arm else 60, 64)
     assert len(made["latencies_s"]) == 3
     assert "ms a pass" in capsys.readouterr().out

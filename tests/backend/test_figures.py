@@ -35,7 +35,7 @@ def test_tiles_of_a_run_name_spread_batch_repeats_and_prediction() -> None:
     made = by_key(tiles(summary([0.1, 0.01], [0.3, 0.03], batch=4, kv=(1024, 1024)), "RSS", 4))
     assert (made["ttft"].value, made["ttft"].unit) == ("200", "ms")
     assert "2 runs" in made["ttft"].note
-    assert made["latency_mean"].note == "± 127 ms (95%)"
+    assert made["latency_mean"].note == "± 127 (95%)", "in the unit beside it"
     assert made["rate"].note == "batch of 4: 200 tok/s"
     assert (made["rate"].value, made["rate"].unit) == ("50.0", "tok/s")
     assert (made["memory"].value, made["memory"].unit, made["memory"].note) == ("1.00", "GiB", "RSS")
@@ -83,6 +83,33 @@ def test_rows_of_a_gpu_run() -> None:
     assert made["clock"].note == "lowest 1,200 MHz"
     assert (made["cold"].value, made["cold"].unit) == ("2.50", "s"), "the run itself is not cold"
     assert made["allocator"].value != made["memory_now"].value
+    assert made["allocator"].note == made["allocator_now"].note == "tensors, counted by torch"
+
+
+def test_what_the_driver_does_not_tell_is_not_called_quiet() -> None:
+    s = summary([1.0, 0.1])
+    made = by_key(details(s, {"gpu_slowed_share": 0.25, "gpu_others_share": 0.0}, {}, "cuda"))
+    assert (made["slowed"].value, made["gpu_others"].value) == ("25.0", "0")
+    unknown = by_key(details(s, {}, {}, "cuda"))
+    assert {(unknown[key].value, unknown[key].note) for key in ("slowed", "gpu_others")} == {
+        ("n/a", "the driver does not tell")
+    }
+
+
+def test_the_warm_up_is_told_with_its_time_and_the_memory_with_its_source() -> None:
+    extra = {"warmup_steps": 21.0, "warmup_window_steps": 6.0, "process_now_bytes": 1024.0}
+    made = by_key(details(summary([1.0, 0.1]), extra, {"compile": 20.0, "warmup": 0.5}, "cpu", memory_label="RSS"))
+    assert (made["warmup"].value, made["warmup"].unit) == ("21", "tokens")
+    assert (
+        made["warmup"].note == "6 of them past the window, after a prompt as long as it, compile 20.0 s, warmup 500 ms"
+    )
+    assert made["memory_now"].note == "RSS"
+    assert by_key(details(summary([1.0, 0.1]), {}, {}, "cpu"))["warmup"].value == "n/a"
+
+
+def test_steps_that_scatter_by_more_than_five_percent_are_called_unsteady() -> None:
+    assert by_key(details(summary([1.0, 0.10, 0.12]), {}, {}, "cpu"))["stdev"].note.endswith("unsteady: above 5%")
+    assert by_key(details(summary([1.0, 0.100, 0.102]), {}, {}, "cpu"))["stdev"].note == "1.40% of the mean"
 
 
 def test_launch_bound_is_named_and_a_busy_gpu_is_not_called_so() -> None:
@@ -98,7 +125,7 @@ def test_launch_bound_is_named_and_a_busy_gpu_is_not_called_so() -> None:
 def test_what_is_not_known_is_not_a_zero() -> None:
     for device in ("cpu", "cuda"):
         made = by_key(details(summary([1.0, 0.1]), {}, {}, device))
-        unknown = {"p90", "p99", "stdev", "interval", "run_cv", "cold", "memory_now", "energy", "others"}
+        unknown = {"p90", "p99", "stdev", "interval", "run_cv", "cold", "memory_now", "energy", "others", "warmup"}
         assert {key for key, tile in made.items() if tile.value == "n/a"} >= unknown
         assert not any(tile.value == "0" for tile in made.values())
         assert ("busy" in made) is (device == "cuda")

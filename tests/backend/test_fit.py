@@ -9,10 +9,11 @@ import pytest
 
 from backend import bandwidth, fit_table
 from backend.errors import InputError
-from backend.fit import DEFAULT_CONTEXT, THIS, Fit, Row, device_of, fit, parse_size
+from backend.fit import DEFAULT_CONTEXT, Fit, Row, fit
+from backend.fit_device import THIS, device_of, parse_size
 from backend.gpus import gpus
 from backend.models import resolve
-from backend.predict import Setup, floor, kv_bytes, peak_bytes, weight_bytes
+from backend.predict import Setup, floor, kv_bytes, peak_bytes, share, weight_bytes
 from tests.facts import CPU, GIB, H200
 
 
@@ -122,6 +123,8 @@ def test_a_folder_with_nothing_but_a_config_is_enough(tmp_path: Path) -> None:
         ({"gpu": "RTX 4099"}, "Did you mean"),
         ({"vram": "16g"}, "24GiB"),
         ({"vram": "24GiB", "gpu": "H200"}, "not both"),
+        ({"gpus": 3, "gpu": "H200"}, "Take one of 1, 2, 4, 8"),
+        ({"gpus": 0, "gpu": "H200"}, "from 1 to 64"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], says: str) -> None:
@@ -158,6 +161,55 @@ def test_a_card_of_the_catalogue_has_a_table_and_its_document() -> None:
         keys = {"quantization", "cache", "weights_bytes", "kv_bytes", "peak_bytes", "max_context", "floor_s", "fits"}
         assert all(keys <= set(one) for one in document["rows"])
         assert document["best"] == {"quantization": "none", "cache": "dynamic"}
+
+
+def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
+    found, alone = (find("Llama-3-8B", "RTX-4090", gpus=count, context=4_096) for count in (2, 1))
+    facts, one = resolve("Llama-3-8B"), row(found)
+    assert one.weights_bytes == weight_bytes(share(facts, 2)) < 0.51 * row(alone).weights_bytes
+    assert one.kv_bytes == row(alone).kv_bytes // 2
+    setup = Setup(device="cuda", capability=(8, 9), tensor_parallel=2)
+    assert one.peak_bytes == peak_bytes(facts, setup, 4_095, 1, 1).total
+    assert found.limits is not None and one.floor_s == floor(facts, setup, 4_096, 1, found.limits).seconds
+    assert (found.as_json()["gpus"], alone.as_json()["gpus"]) == (2, 1)
+    left = {r.quantization for r in alone.rows} - {r.quantization for r in found.rows}
+    assert left and all(name.startswith("bnb") for name in left)
+
+
+def test_several_gpus_are_said_in_words_and_one_is_not() -> None:
+    text = fit_table.text(find("Llama-3-8B", "RTX-4090", gpus=2))
+    assert "on 2 x RTX-4090 (24.0 GiB each; " in text and "all sizes are those of one GPU" in text
+    assert "DistributedConfig(tp_size=2)" in text and "bitsandbytes fail" in text
+    assert "Untried on several GPUs: torchao-int4, offloaded" in text
+    alone = fit_table.text(find("Llama-3-8B", "RTX-4090"))
+    assert not any(word in alone for word in ("DistributedConfig", "each;", "one GPU", "Untried"))
+    oss = fit_table.text(find("gpt-oss-20b", "H200", gpus=2))
+    assert "DistributedConfig(tp_size=2, ep_size=2)" in oss and "whole KV cache are on every GPU" in oss
+    assert "Packed MXFP4 experts fail" in oss and "mxfp4-dequantized" in oss
+    assert "ep_size=2, tp_plan={})" in fit_table.text(find("pocket", "H200", gpus=2))
+    assert "put together again" in fit_table.text(find("Olmo-3-7B", "H200", gpus=2))
+
+
+def test_this_machine_is_asked_for_no_more_gpus_than_it_has() -> None:
+    with pytest.raises(InputError, match="has no GPUs, not 2"):
+        find("Llama-3-8B", gpus=2)
+    with pytest.raises(InputError, match="has 1 GPU, not 2"):
+        find("Llama-3-8B", gpus=2, machine=H200)
+    second = replace(H200.gpus[0], index=1, free_bytes=50 * GIB)
+    pair = replace(H200, gpus=(*H200.gpus, second))
+    assert find("Llama-3-8B", gpus=2, machine=pair).device.memory_bytes == 50 * GIB
+    assert find("Llama-3-8B", machine=pair).device.memory_bytes == H200.gpus[0].free_bytes
+
+
+def test_a_checkpoint_that_is_packed_in_an_unknown_way_is_not_split(tmp_path: Path) -> None:
+    config = {
+        "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 1000,
+        "dtype": "bfloat16", "quantization_config": {"quant_method": "gptq", "bits": 4},
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert find(str(tmp_path), "H200").rows
+    with pytest.raises(InputError, match=r"a checkpoint in gptq is split is not known here\. Ask for one GPU"):
+        find(str(tmp_path), "H200", gpus=2)
 
 
 def test_the_words_say_what_the_numbers_say() -> None:

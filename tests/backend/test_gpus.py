@@ -45,7 +45,11 @@ def test_a_card_is_found_by_any_spelling(written: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "near"),
-    [("H100", ("H100-SXM", "H100-PCIe")), ("A100", ("A100-SXM-80GB", "A100-PCIe-80GB")), ("RTX 4080", ("RTX-4090",))],
+    [
+        ("H100", ("H100-SXM", "H100-NVL", "H100-PCIe")),
+        ("A100", ("A100-SXM-80GB", "A100-PCIe-80GB")),
+        ("RTX 4080", ("RTX-4090",)),
+    ],
 )
 def test_an_unknown_card_is_refused_with_the_nearest_names(written: str, near: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as caught:
@@ -59,6 +63,17 @@ def test_nothing_like_a_card_gets_no_hint() -> None:
     with pytest.raises(InputError) as caught:
         find_gpu("<script>")
     assert "Did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "flops"),
+    [("RTX-4090", "float16", 165.2e12), ("RTX-4090", "float8_e4m3fn", 330.3e12), ("RTX-5090", "bfloat16", 209.5e12),
+     ("RTX-3090", "float16", 71e12), ("H100-SXM", "bfloat16", 989.4e12), ("H200-NVL", "bfloat16", 835.5e12),
+     ("A100-SXM-80GB", "int8", 624e12), ("L4", "bfloat16", 121e12)],
+)  # fmt: skip
+def test_rates_are_dense_and_of_sums_in_float32(name: str, dtype: str, flops: float) -> None:
+    """As white papers print them: boxes name the sparse ones, and GeForce's with sums in float16, twice as large."""
+    assert find_gpu(name).flops_per_s[dtype] == pytest.approx(flops)
 
 
 def test_this_machines_card_is_recognised_by_its_whole_name_only() -> None:

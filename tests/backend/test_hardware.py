@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from backend import hardware
+from backend import cuda_driver, gpus_found, hardware
+from backend.cuda_driver import CudaDevice, Seen
 from tests.facts import CPU, GIB, H200
 
 
@@ -58,14 +59,20 @@ def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Callable[..., hardware.Machine
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.delenv("TOKENDYNO_DEVICE", raising=False)
 
-    def look(torch: str = "2.13.0+cu130", built_for: tuple[int, int] | None = (13, 0), **more: Any) -> hardware.Machine:
+    def look(
+        torch: str = "2.13.0+cu130",
+        built_for: tuple[int, int] | None = (13, 0),
+        driver: Seen | None = None,
+        **more: Any,
+    ) -> hardware.Machine:
         @contextlib.contextmanager
         def nvml() -> Iterator[object]:
             yield FakeNvml(**more)
 
-        monkeypatch.setattr(hardware, "nvml", nvml)
-        monkeypatch.setattr(hardware, "_version", lambda name: torch)
-        monkeypatch.setattr(hardware, "torch_cuda", lambda: built_for)
+        monkeypatch.setattr(gpus_found, "nvml", nvml)
+        monkeypatch.setattr(cuda_driver, "seen", lambda: driver or Seen(problem="there is no CUDA driver"))
+        monkeypatch.setattr(gpus_found, "_torch_local", lambda: torch.partition("+")[2])
+        monkeypatch.setattr(gpus_found, "torch_cuda", lambda: built_for)
         return hardware.machine()
 
     return look
@@ -116,6 +123,7 @@ def test_without_a_usable_gpu_it_says_why(
     assert machine.device == "cpu"
     assert problem in machine.gpu_problem
     assert machine.describe()["gpu"] == machine.gpu_problem
+    assert len(machine.remarks) == ("torch" in more), "only a GPU that is there and not used is told at the start"
 
 
 def test_switched_off_by_the_user(with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +185,30 @@ def test_a_driver_older_than_torch_is_said_in_a_sentence_and_the_cpu_is_used(
     machine = with_nvml(cuda=12_020, built_for=(13, 0))
     assert (machine.device, machine.gpus, machine.driver) == ("cpu", (), "575.1")
     said = machine.gpu_problem
-    assert "knows CUDA 12.2" in said and "built for CUDA 13.0" in said and "Update the driver" in said
-    assert "the CPU is used" in said
+    assert "knows CUDA 12.2" in said and "built for CUDA 13.0" in said and "update the driver" in said
+    assert "the CPU is used" in said and ". " not in said.replace("no. ", "")
+    assert machine.remarks == [f"{said}."], "said at the start, on the page and by the command line"
+
+
+CUDA_ALONE = Seen((CudaDevice("NVIDIA H200", 140 * GIB, (9, 0)),), 13_000)
+
+
+def test_a_gpu_is_used_without_nvml_and_what_nvml_would_tell_is_said_to_be_missing(
+    with_nvml: Callable[..., hardware.Machine],
+) -> None:
+    machine = with_nvml(error=RuntimeError("Not Supported"), driver=CUDA_ALONE)
+    assert machine.gpus == (hardware.Gpu(0, "NVIDIA H200", 140 * GIB, 140 * GIB, (9, 0)),)
+    assert (machine.device, machine.gpu_problem) == ("cuda", "")
+    (said,) = machine.remarks
+    assert said.startswith("NVML says RuntimeError: Not Supported") and "n/a" in said and "counts as free" in said
+    assert machine.describe()["nvml"] in said
+    assert with_nvml().remarks == []
+
+
+def test_the_cuda_driver_alone_can_be_too_old_as_well(with_nvml: Callable[..., hardware.Machine]) -> None:
+    machine = with_nvml(error=RuntimeError("no"), driver=CUDA_ALONE._replace(cuda=12_020))
+    assert machine.device == "cpu"
+    assert "its driver knows CUDA 12.2" in machine.remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -211,11 +241,11 @@ def test_what_torch_was_built_for_is_read_from_its_files(
             return file
 
     monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
-    assert hardware.torch_cuda() == found
+    assert gpus_found.torch_cuda() == found
 
 
 def test_what_the_installed_torch_says_is_what_is_read() -> None:
     import torch
 
     said = torch.version.cuda
-    assert hardware.torch_cuda() == (None if said is None else tuple(int(n) for n in said.split(".")[:2]))
+    assert gpus_found.torch_cuda() == (None if said is None else tuple(int(n) for n in said.split(".")[:2]))

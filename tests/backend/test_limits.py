@@ -1,5 +1,6 @@
 """What the hardware can do: measured before the data sheet, and None before a guess."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from backend import bandwidth, limits
 from backend.gpus import find_gpu
-from backend.hardware import Gpu
+from backend.hardware import Gpu, Machine
 from backend.models import resolve
 from backend.predict import Limits, Setup, floor
 from tests.facts import CPU, GIB, H200
@@ -35,7 +36,9 @@ def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
         assert limits.of_machine(machine, "bfloat16") is None
         assert name in limits.remark(machine) and "doctor --bandwidth" in limits.remark(machine)
     bandwidth.remember(bandwidth.Bandwidth(3e12, 2e12, "NVIDIA X9000", "sum"))
-    assert limits.of_machine(unknown, "bfloat16") == Limits(3e12, None, "measured on this machine")
+    assert limits.of_machine(unknown, "bfloat16") == Limits(
+        3e12, None, "measured on this machine, not in the catalogue"
+    )
     assert "not in the catalogue" in limits.remark(unknown)
     assert limits.remark(H200) == ""
 
@@ -50,3 +53,65 @@ def test_a_floor_says_what_it_is_made_of() -> None:
     light, busy = (floor(facts, Setup(), 64, batch, found) for batch in (1, 1_024))
     assert (limits.work(light), limits.basis(light, found)) == ("15 GB to read", "4,800 GB/s, data sheet of H200-SXM")
     assert (limits.work(busy), limits.basis(busy, found)) == ("15.4 Tflop", "989.4 Tflop/s, data sheet of H200-SXM")
+
+
+# --- a GPU that is not in the catalogue -----------------------------------------------------------
+
+STRANGE = replace(H200, gpus=(Gpu(0, "NVIDIA X9000", 80 * GIB, 79 * GIB, (9, 0)),))
+
+
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "_TRIED", set())
+
+
+@pytest.mark.parametrize("machine", [CPU, H200])
+def test_a_cpu_and_a_known_card_are_not_measured(machine: Machine, untried: None) -> None:
+    said: list[str] = []
+    limits.learn(machine, said.append, lambda: False)
+    assert said == []
+
+
+def test_an_unknown_card_is_measured_once_and_its_floors_know_it(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By a process, as always; what it runs is a stand-in, for there is no such card."""
+    said: list[str] = []
+    answer = '{"read_bytes_per_s": 3e12, "copy_bytes_per_s": 2e12, "method": "sum"}'
+    stand_in(tmp_path, monkeypatch, f"print({answer!r})")
+    limits.learn(STRANGE, said.append, lambda: False)
+    assert said == ["measuring the memory bandwidth: NVIDIA X9000 is not in the catalogue"]
+    found = limits.of_machine(STRANGE, "bfloat16")
+    assert found is not None and (found.bandwidth_bytes_per_s, found.flops_per_s) == (3e12, None)
+    assert "not in the catalogue" in found.source
+    limits.learn(STRANGE, said.append, lambda: False)
+    assert len(said) == 1
+
+
+def test_a_card_that_cannot_be_measured_is_said_and_not_tried_again(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    stand_in(tmp_path, monkeypatch, "raise SystemExit('CUDA error: all is lost')")
+    for _ in range(2):
+        limits.learn(STRANGE, said.append, lambda: False)
+    assert len(said) == 2 and "could not be measured: CUDA error: all is lost" in said[1]
+    assert limits.of_machine(STRANGE, "bfloat16") is None
+
+
+def test_a_stop_ends_the_measurement_and_it_is_tried_again_with_the_next_run(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    stand_in(tmp_path, monkeypatch, "import time; time.sleep(60)")
+    for _ in range(2):
+        limits.learn(STRANGE, said.append, lambda: True)
+    assert len(said) == 2 and not any("could not" in sentence for sentence in said)
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """What the process that measures runs in place of its module."""
+    fake = folder / "python"
+    fake.write_text(f"#!{sys.executable}\n{code}\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))

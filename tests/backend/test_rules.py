@@ -93,6 +93,20 @@ def test_remarks_stand_beside_what_leaves_alone(
     checked.require_runnable()
 
 
+@pytest.mark.parametrize(
+    ("model", "chats", "blocked"),
+    [("pocket", False, True), ("pocket", True, False), ("random:gpt2", False, True),
+     ("random:bert-base-uncased", False, False)],
+)  # fmt: skip
+def test_chat_without_a_template_is_refused_beforehand(model: str, chats: bool, blocked: bool) -> None:
+    given = replace(facts(model), chats=chats)
+    assert facts(model).chats is False
+    work = Workload(prompt="Once", chat=True)
+    found = check(make_config(model, {}), given, CPU, work).blocked
+    assert [("chat template" in verdict.reason) for verdict in found] == [True] * blocked
+    assert check(make_config(model, {}), given, CPU, Workload(prompt="Once")).blocked == ()
+
+
 def test_a_model_that_cannot_fit_is_refused_with_both_figures() -> None:
     checked = judge("random:gpt-oss-120b")
     (verdict,) = checked.blocked

@@ -1,167 +1,171 @@
-"""How near to the hardware's limit decoding comes, step by step: `python -m tests.bench.limit [--gpt-fast PATH]`.
+"""How near to the hardware's limit decoding comes: `python -m tests.bench.limit [--gpt-fast PATH] [--json FILE]`.
 
-Every step is an arm of the registry, run by the same code as in the app, one after the other in this process; medians
-of `--repeats` runs. The floor: the bytes of weights that a token must read, and the keys and values that it sees, at
-`--bandwidth`. Batch 1, random weights.
+In one run: gpt-fast and a bare `generate` script, each in a process of its own, then arms of the registry, run by the
+app's own code one after the other in this process, then what the app adds. Medians of `--repeats` runs. The floor: the
+bytes of weights that a token must read, and the keys and values that it sees, at `--bandwidth`. Batch 1, random
+weights. What matters most is run first and each row is saved as it is made, so that a run that is cut off
+(`--budget-s`) has told the most; `--resume` goes on from its file. `--tiny`: a small model, to try this on a CPU.
 """
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, field
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from backend.arms import parse_arm
-from backend.config import Workload
-from backend.hardware import machine
-from backend.messages import Event, Finished, Generate, Progress, Tokens
-from backend.models import resolve
-from backend.rules import check
+from tests.bench.limit_arms import Row, Work, measure
 
+BIG, SMALL = "random:Llama-3-8B", "random:Qwen3-0.6B"
 STATIC = "cache=static"
 HAND = f"{STATIC},loop=own,cuda_graphs=manual"
 FUSED = f"{HAND},projections=fused"
 LOCAL = f"{FUSED},kernels=local"
-STEPS: tuple[tuple[str, str], ...] = (
-    ("generate as it comes", ""),
-    ("generate, static cache", STATIC),
-    ("generate, static cache, compiled", f"{STATIC},compile=reduce-overhead"),
-    ("own loop, launched one by one", f"{STATIC},loop=own"),
-    ("own loop, captured by hand", HAND),
-    ("and fused projections", FUSED),
-    ("and compiled, tuned, sdpa-gqa", f"{FUSED},compile=max-autotune-no-cudagraphs,attention=sdpa-gqa"),
-    ("captured, fused, our kernels", LOCAL),
-    ("and the rest compiled", f"{LOCAL},compile=default"),
-    ("captured, torchao int8", f"{HAND},quantization=torchao-int8"),
-    ("captured, fused, our kernels, torchao int8", f"{LOCAL},quantization=torchao-int8"),
-)
+TUNED = "compile=max-autotune-no-cudagraphs"
+TINY = {
+    "model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 300, "max_position_embeddings": 512, "dtype": "bfloat16",
+}  # fmt: skip
 
 
-@dataclass
-class Step:
-    """One arm's figures. `unproved`: axes whose effective choice was not the planned one; must be empty."""
+class Arm(NamedTuple):
+    """One step on the way; `soon`: the reach is judged by it, so it is measured before the others."""
 
     title: str
     arm: str
-    latency_s: list[float] = field(default_factory=list)
-    cold_s: float = 0.0
-    ttft_s: float = 0.0
-    read_bytes: float = 0.0
-    unproved: list[str] = field(default_factory=list)
-    error: str = ""
+    soon: bool = False
+    temperature: float = 0.0
+    top_k: int = 0
+    model: str = BIG
 
 
-def measure(title: str, arm: str, model: str, options: argparse.Namespace) -> Step:
-    """Load, warm up, run `--repeats` times. A step that is refused or fails says so in `error`."""
-    import torch
+ARMS: tuple[Arm, ...] = (
+    Arm("generate as it comes, in the app's worker", "", True),
+    Arm("generate, static cache", STATIC),
+    Arm("generate, static cache, compiled", f"{STATIC},compile=reduce-overhead"),
+    Arm("own loop, launched one by one", f"{STATIC},loop=own"),
+    Arm("own loop, captured by hand", HAND),
+    Arm("own loop over the compiled forward", f"{STATIC},loop=own,compile=reduce-overhead"),
+    Arm("captured, compiled and tuned", f"{HAND},{TUNED}"),
+    Arm("and sdpa-gqa", f"{HAND},{TUNED},attention=sdpa-gqa"),
+    Arm("and fused projections", f"{FUSED},{TUNED},attention=sdpa-gqa", True),
+    Arm("captured, fused, our kernels", LOCAL, True),
+    Arm("and the rest compiled", f"{LOCAL},compile=default", True),
+    Arm("our kernels, sampling as gpt-fast does", LOCAL, True, 0.8, 200),
+    Arm("captured, compiled, tuned, torchao int8", f"{FUSED},{TUNED},attention=sdpa-gqa,quantization=torchao-int8"),
+    Arm("captured, fused, our kernels, torchao int8", f"{LOCAL},quantization=torchao-int8", True),
+    Arm("Qwen3-0.6B: generate as it comes", "", model=SMALL),
+    Arm("Qwen3-0.6B: captured, compiled and tuned", f"{FUSED},{TUNED},attention=sdpa-gqa", model=SMALL),
+    Arm("Qwen3-0.6B: captured, fused, our kernels", LOCAL, True, model=SMALL),
+    Arm("Qwen3-0.6B: and the rest compiled", f"{LOCAL},compile=default", True, model=SMALL),
+)
+COSTS = (("app / direct: generate as it comes", ""), ("app / direct: captured, fused, our kernels", LOCAL))
 
-    from backend.worker.decode import Decoder
-    from backend.worker.loader import load
-    from backend.worker.outbox import Outbox
 
-    events: list[Event] = []
-
-    class Kept(Outbox):
-        def send(self, event: Event) -> None:
-            events.append(event)
-
-    step = Step(title, arm)
-    workload = Workload(prompt="", prompt_tokens=options.prompt_tokens, max_new_tokens=options.new, ignore_eos=True)
-    checked = check(parse_arm(model, arm), resolve(model), machine(), workload)
-    if checked.blocked:
-        step.error = checked.blocked[0].reason
-        return step
-    plan = checked.plan
-    outbox = Kept(os.open(os.devnull, os.O_WRONLY))
-    decoder: Decoder | None = None
+def other(row: Row, *command: str) -> Row:
+    """A script in a process of its own: gpt-fast changes torch's settings, a bare script knows nothing of us, and the
+    app starts workers. Its last line of output is JSON with some of a row's fields."""
     try:
-        decoder = Decoder(load(plan.load, outbox), outbox)
-        job = Generate(plan, "", options.prompt_tokens, options.new, 1, 0.0, 0, True, True)
-        for _ in range(options.repeats):
-            events.clear()
-            decoder.run(job)
-            times = [s for event in events if isinstance(event, Tokens) for s in event.latency_s]
-            step.latency_s.append(statistics.median(times[5:]))
-            compiling = [e.seconds for e in events if isinstance(e, Progress) and e.phase == "compile"]
-            step.cold_s = max(step.cold_s, *compiling, 0.0)
-        finished = next(event for event in events if isinstance(event, Finished))
-        step.ttft_s = finished.ttft_s
-        planned = checked.planned
-        step.unproved = [f"{f.axis}: {f.effective}" for f in finished.findings if planned[f.axis] != f.effective]
-        step.read_bytes = read_bytes(decoder.bench.model, options)
-    except Exception as error:
-        step.error = f"{type(error).__name__}: {error}"[:300]
-    finally:
-        del decoder
-        torch._dynamo.reset()
-        torch.cuda.empty_cache()
-    return step
-
-
-def read_bytes(model: Any, options: argparse.Namespace) -> float:
-    """Bytes that one token must read: all weights, but of an input embedding of its own only a row; keys and values of
-    the tokens before it, in the middle of the run."""
-    from backend.optimizations.tensors import held_bytes, weight_tensors
-
-    total = held_bytes(weight_tensors(model))
-    table, head = model.get_input_embeddings().weight, model.get_output_embeddings().weight
-    if table.data_ptr() != head.data_ptr():
-        total -= table.nbytes
-    config = model.config.get_text_config(decoder=True)
-    tokens = options.prompt_tokens + options.new // 2
-    return float(total + 4 * config.num_hidden_layers * config.num_key_value_heads * config.head_dim * tokens)
-
-
-def gpt_fast(path: Path, options: argparse.Namespace) -> Step:
-    """In a process of its own: it changes torch's settings."""
-    command = [sys.executable, "-m", "tests.bench.gpt_fast", str(path), "--prompt-tokens", str(options.prompt_tokens)]
-    command += ["--new", str(options.new), "--repeats", str(options.repeats)]
-    command += ["--length", str(options.prompt_tokens + options.new)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", *command], capture_output=True, text=True, check=False, timeout=600
+        )
+    except subprocess.TimeoutExpired:
+        row.error = "no result within 600 s"
+        return row
+    lines = (done.stderr if done.returncode else done.stdout).strip().splitlines() or [f"code {done.returncode}"]
     if done.returncode:
-        return Step("gpt-fast", "", error=done.stderr.strip().splitlines()[-1])
-    found = json.loads(done.stdout.strip().splitlines()[-1])
-    return Step("gpt-fast", "", found["latency_s"], found["cold_s"])
+        row.error = lines[-1][:300]
+        return row
+    for name, value in json.loads(lines[-1]).items():
+        setattr(row, name, value)
+    return row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", default="random:Llama-3-8B")
     parser.add_argument("--prompt-tokens", type=int, default=224)
     parser.add_argument("--new", type=int, default=800)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--bandwidth", type=float, default=4.3e12, help="bytes a second; an H200 copies at 4.3e12")
     parser.add_argument("--gpt-fast", type=Path, help="a checkout to compare with")
-    parser.add_argument("--only", nargs="*", help="steps whose title contains one of these")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="*", help="rows whose title contains one of these")
+    parser.add_argument("--json", type=Path, help="rows so far; rewritten after each")
+    parser.add_argument("--budget-s", type=float, default=1e9, help="begin no further row after so many seconds")
+    parser.add_argument("--resume", action="store_true", help="leave out the rows that stand in --json already")
+    parser.add_argument("--tiny", action="store_true")
     options = parser.parse_args()
-    steps = [gpt_fast(options.gpt_fast, options)] if options.gpt_fast else []
-    wanted = [s for s in STEPS if not options.only or any(part in s[0] for part in options.only)]
-    print(f"{options.model}: prompt {options.prompt_tokens}, {options.new} tokens, medians of {options.repeats} runs")
-    print(f"{'ms a token':>10} {'x floor':>8} {'runs':>23} {'cold s':>7}  step")
-    for step in steps:
-        tell(step, 0.0)
-    for title, arm in wanted:
-        steps.append(measure(title, arm, options.model, options))
-        tell(steps[-1], steps[-1].read_bytes / options.bandwidth)
-    if options.json:
-        options.json.write_text(json.dumps([asdict(step) for step in steps], indent=1))
+    work = Work(options.prompt_tokens, options.new, options.repeats)
+    with tempfile.TemporaryDirectory() as folder:
+        if options.tiny:
+            (Path(folder) / "config.json").write_text(json.dumps(TINY))
+        perform(rows(options, work, f"random:{folder}"), options)
 
 
-def tell(step: Step, floor_s: float) -> None:
+def rows(options: argparse.Namespace, work: Work, tiny: str) -> list[tuple[str, Callable[[], Row]]]:
+    """What is to be measured, most telling first."""
+    big, small = (tiny, tiny) if options.tiny else (BIG, SMALL)
+    found: list[tuple[str, Callable[[], Row]]] = []
+    size = ["--prompt-tokens", str(work.prompt_tokens), "--new", str(work.new)]
+    many = ["--repeats", str(work.repeats)]
+    if options.gpt_fast:
+        more = ["--length", str(work.prompt_tokens + work.new), *(["--tiny"] if options.tiny else [])]
+        fast = ["tests.bench.gpt_fast", str(options.gpt_fast), *more, *size, *many]
+        found.append(("gpt-fast", lambda: other(Row("gpt-fast"), *fast)))
+    for title, flags in (("bare generate script", []), ("bare generate script, static cache", ["--static"])):
+        bare = ["tests.bench.bare", big, *flags, *size, *many]
+        found.append((title, lambda t=title, c=bare: other(Row(t, big), *c)))  # type: ignore[misc]
+    arms = [
+        (a, lambda a=a: measure(Row(a.title, small if a.model == SMALL else big, a.arm), work, a.temperature, a.top_k))
+        for a in ARMS
+    ]
+    found += [(a.title, act) for a, act in arms if a.soon]
+    for title, arm in COSTS:
+        cost = ["tests.bench.own_cost", "--model", big, "--arm", arm, *size]
+        found.append((title, lambda t=title, a=arm, c=cost: other(Row(t, big, a), *c)))  # type: ignore[misc]
+    found += [(a.title, act) for a, act in arms if not a.soon]
+    return [row for row in found if not options.only or any(part in row[0] for part in options.only)]
+
+
+def perform(wanted: list[tuple[str, Callable[[], Row]]], options: argparse.Namespace) -> None:
+    """Measure one row after the other; print and keep each."""
+    begin_s = time.monotonic()
+    print(f"prompt {options.prompt_tokens}, {options.new} tokens, medians of {options.repeats} runs; ms a token")
+    print(f"{'ms':>8} {'x floor':>8} {'runs':>23} {'compile':>8} {'warm-up':>8}  row")
+    kept = []
+    if options.resume and options.json and options.json.exists():
+        rows_before = [Row(**found) for found in json.loads(options.json.read_text())]
+        kept = [row for row in rows_before if not row.error]
+    for row in kept:
+        print(told(row, options.bandwidth))
+    for title, act in [(title, act) for title, act in wanted if title not in {row.title for row in kept}]:
+        if time.monotonic() - begin_s > options.budget_s:
+            print(f"{title}: left out, {options.budget_s:.0f} s are over")
+            continue
+        kept.append(act())
+        print(told(kept[-1], options.bandwidth), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps([asdict(row) for row in kept], indent=1))
+
+
+def told(row: Row, bandwidth: float) -> str:
     """One line."""
-    if step.error:
-        print(f"{'':>10} {'':>8} {'':>23} {'':>7}  {step.title}: {step.error}", flush=True)
-        return
-    runs = " ".join(f"{1e3 * s:.3f}" for s in step.latency_s)
-    share = f"{statistics.median(step.latency_s) / floor_s:.3f}" if floor_s else ""
-    wrong = f"  NOT PROVED: {', '.join(step.unproved)}" if step.unproved else ""
-    latency_ms = 1e3 * statistics.median(step.latency_s)
-    print(f"{latency_ms:>10.3f} {share:>8} {runs:>23} {step.cold_s:>7.1f}  {step.title}{wrong}", flush=True)
+    if row.error:
+        return f"{row.title}: {row.error}"
+    if row.ratios:
+        runs = " ".join(f"{ratio:.4f}" for ratio in row.ratios)
+        return f"{row.title}: {statistics.median(row.ratios):.4f} (pairs {runs})"
+    latency_s = statistics.median(row.latency_s)
+    runs = " ".join(f"{1e3 * s:.3f}" for s in row.latency_s)
+    share = f"{latency_s * bandwidth / row.read_bytes:.3f}" if row.read_bytes else ""
+    wrong = f"  NOT PROVED: {', '.join(row.unproved)}" if row.unproved else ""
+    left = f"  {row.left_bytes / 2**20:,.0f} MiB left behind" if row.left_bytes > 64 << 20 else ""
+    seconds = f"{row.compile_s:>7.1f}s {row.warmup_s:>7.1f}s"
+    return f"{1e3 * latency_s:>8.3f} {share:>8} {runs:>23} {seconds}  {row.title}{wrong}{left}"
 
 
 if __name__ == "__main__":

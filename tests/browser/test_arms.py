@@ -111,3 +111,30 @@ def test_what_a_model_cannot_use_here_is_marked_and_says_why_when_chosen(open_pa
     user.page.locator("#verdicts-a .blocked").first.wait_for()
     user.choose("preset-b", "Baseline \u2715")
     assert user.value("preset-b").startswith("Baseline")
+
+
+def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
+    user = open_page()
+    user.choose("axis-a-compile", "default")
+    source = user.page.locator("#verdicts-a .blocked .td-source")
+    source.locator("summary").focus()
+    assert not source.locator("a").is_visible()
+    user.page.keyboard.press("Enter")
+    source.locator("a").wait_for()
+    assert source.locator("a").get_attribute("href").startswith("https://huggingface.co/docs/transformers/")
+
+
+def test_the_button_for_more_axes_covers_nothing(open_page: Open) -> None:
+    for width in (390, 420, 700, 1366):
+        user = open_page(width=width)
+        for arm in "ab":
+            button = user.page.locator(f"#fold-{arm} .td-more").bounding_box()
+            for axis in visible(user, arm):
+                for part in ("[data-testid=block-info]", "input"):
+                    other = user.page.locator(f"#axis-{arm}-{axis} {part}").first.bounding_box()
+                    assert not _overlap(button, other), (width, axis)
+
+
+def _overlap(a: dict[str, float], b: dict[str, float]) -> bool:
+    across = a["x"] < b["x"] + b["width"] and b["x"] < a["x"] + a["width"]
+    return across and a["y"] < b["y"] + b["height"] and b["y"] < a["y"] + a["height"]

@@ -43,6 +43,18 @@ def test_a_model_and_a_card_give_a_table_in_words(open_page: Open) -> None:
     user.shot("fit-1366")
 
 
+def test_several_gpus_are_asked_for_and_a_number_that_cannot_be_is_refused(open_page: Open) -> None:
+    user = open_page()
+    open_fit(user)
+    fill(user, "fit-model", "Llama-3-8B")
+    fill(user, "fit-gpu", "RTX-4090")
+    fill(user, "fit-gpus", "2")
+    said(user, "fit-heading", "Llama 3 8B on 2 x RTX-4090")
+    said(user, "fit-notes", "DistributedConfig(tp_size=2)")
+    fill(user, "fit-gpus", "3")
+    said(user, "fit-message", "Take one of 1, 2, 4, 8")
+
+
 def test_markup_stays_text_and_a_wrong_card_keeps_what_was_typed(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)

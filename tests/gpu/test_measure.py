@@ -3,6 +3,7 @@
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,6 +43,13 @@ def test_clocks_temperature_and_power_are_read(document: dict[str, Any]) -> None
         assert 200 < extra["sm_clock_low_mhz"] <= extra["sm_clock_mhz"] < 4000
         assert 15 < extra["temperature_c"] < 100
         assert 40 < extra["power_w"] < 1200
+
+
+def test_a_gpu_that_is_not_slowed_says_so(document: dict[str, Any]) -> None:
+    """0% is an answer: where the driver does not tell, the figure is left out."""
+    for arm in document["arms"]:
+        assert 0 <= arm["extra"]["gpu_slowed_share"] <= 1
+        assert bool(arm["extra"]["gpu_slowed_share"]) is any("lowered its clocks" in s for s in arm["spoilers"])
 
 
 def test_energy_agrees_with_power_times_time(document: dict[str, Any]) -> None:
@@ -102,6 +110,75 @@ def test_a_stranger_on_the_gpu_is_seen() -> None:
         stranger.stdout.close()
     (arm,) = found["arms"]
     print(arm["spoilers"])
-    if "process_peak_bytes" in arm["extra"] and "NVML" not in arm["memory_label"]:
-        pytest.skip("NVML shows no processes here")
+    if "gpu_others_share" not in arm["extra"]:
+        pytest.skip("NVML does not tell of other processes here: another space of process ids, or no right to")
+    assert arm["extra"]["gpu_others_share"] > 0
     assert any("another program used the GPU" in sentence for sentence in arm["spoilers"])
+
+
+# --- without NVML, and a card that nobody knows ----------------------------------------------------
+
+
+def test_the_cuda_driver_names_the_gpu_that_nvml_names() -> None:
+    from backend import cuda_driver, hardware
+
+    seen, gpus = cuda_driver.seen(), hardware.machine().gpus
+    assert [d.name for d in seen.devices] == [gpu.name for gpu in gpus]
+    assert [d.capability for d in seen.devices] == [gpu.capability for gpu in gpus]
+    for device, gpu in zip(seen.devices, gpus, strict=True):
+        assert device.memory_bytes == pytest.approx(gpu.memory_bytes, rel=0.05)
+    assert seen.cuda is not None and seen.cuda >= 12_000
+
+
+def test_without_nvml_the_gpu_is_used_and_what_nvml_tells_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A library that refuses stands in its place, for the engine and for its workers."""
+    (tmp_path / "pynvml.py").write_text(
+        "class NVMLError(Exception): pass\ndef nvmlInit(): raise NVMLError('Not Supported')\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    found = bench("no-nvml", "run", "--model", MODEL, "--prompt-tokens", "64", "--max-new-tokens", "200")
+    (arm,) = found["arms"]
+    assert found["machine"]["device"] == "cuda" and "n/a" in found["machine"]["nvml"]
+    assert "NVML gives none" in arm["memory_label"] and arm["summary"]["peak_memory_bytes"] > arm["weight_bytes"]
+    assert arm["summary"]["energy_per_token_j"] is None
+    told = {"sm_clock_mhz", "temperature_c", "power_w", "energy_j", "gpu_slowed_share", "gpu_others_share"}
+    assert not told & set(arm["extra"])
+    assert arm["summary"]["gpu_busy_share"] > 0, "torch's profiler needs no NVML"
+
+
+def test_a_card_that_is_not_in_the_catalogue_is_measured_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from backend import limits
+    from backend.engine import Bench
+    from tests.gpu.every import WORK, perform
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(limits, "recognise", lambda name: None)
+    monkeypatch.setattr(limits, "_TRIED", set())
+    made = Bench()
+    made.start()
+    try:
+        run, found = perform(made, MODEL, {}, WORK)
+    finally:
+        made.close()
+    assert run.status == "done", run.message
+    (arm,) = found["arms"]
+    assert "measured on this machine, not in the catalogue" in arm["floor"]["note"], arm["floor"]["note"]
+    assert 0 < arm["summary"]["floor_s"] < arm["summary"]["latency_median_s"]
+    print(arm["floor"]["note"])
+
+
+def test_a_run_past_the_window_was_warmed_up_past_it() -> None:
+    found = bench(
+        "warm-window", "run", "--model", "pocket", "--prompt", "Once upon a time", "--max-new-tokens", "300",
+        "--ignore-eos",
+    )  # fmt: skip
+    (arm,) = found["arms"]
+    extra, filled = arm["extra"], 128 - arm["prompt_tokens"]
+    assert extra["warmup_prompts"] >= 3 and extra["warmup_window_steps"] >= 3
+    latency = arm["latency_s"]
+    print("before, at and after the window:", statistics.median(latency[10:filled]), latency[filled - 2 : filled + 3],
+          statistics.median(latency[filled + 3 :]))  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from backend import hardware
 from backend.engine import Bench
 from backend.errors import InputError
-from backend.fit import THIS
+from backend.fit_device import THIS
 from backend.models import catalogue
 from tests.facts import CPU, H200
 from ui.fit import find
@@ -54,6 +54,10 @@ def test_a_card_by_name_by_size_or_this_machine(bench: Bench, monkeypatch: pytes
         (("gpt2", "", 0, 1), "no GPU ''"),
         (("gpt2", "<img src=x>", 0, 1), "no GPU '<img src=x>'"),
         (("no-such", "T4", 0, 1), "Unknown model"),
+        (("Llama-3-8B", "T4", 0, 1, 3), "Take one of 1, 2, 4, 8"),
+        (("Llama-3-8B", "T4", 0, 1, None), "GPUs is empty"),
+        (("Llama-3-8B", "T4", 0, 1, 1.5), "whole number"),
+        (("Llama-3-8B", THIS, 0, 1, 2), "has no GPUs, not 2"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(bench: Bench, values: tuple[Any, ...], says: str) -> None:

@@ -49,6 +49,27 @@ def test_a_whole_folder_can_be_loaded_and_its_dtype_is_read_from_the_header(fold
     loadable(facts)
 
 
+@pytest.mark.parametrize(
+    ("files", "chats"),
+    [
+        ({}, True),  # nothing is known
+        ({"tokenizer_config.json": "{}"}, False),
+        ({"tokenizer_config.json": '{"chat_template": ""}'}, False),
+        ({"tokenizer_config.json": '{"chat_template": "{{ messages }}"}'}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.jinja": "{{ messages }}"}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.json": "{}"}, True),
+        ({"tokenizer_config.json": "not JSON"}, True),
+    ],
+)
+def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
+    folder: Path, files: dict[str, str], chats: bool
+) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    assert resolve(str(folder)).chats is chats
+    assert resolve(f"random:{folder}").chats is False
+
+
 def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": "float16"}))
     (folder / "model.safetensors").write_bytes(safetensors())

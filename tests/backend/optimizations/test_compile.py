@@ -1,14 +1,16 @@
 """compile, cuda_graphs and compile_cache: what goes together, and proofs that take effects for what they are."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from backend.config import Workload
 from backend.export import script
-from backend.optimizations import Seen, axes
+from backend.optimizations import Seen, Subject, axes
 from backend.optimizations.base import Trace
+from backend.optimizations.compile import skipped
 from backend.plan import GeneratePlan, LoadPlan, ModelSource, Plan
 from backend.rules import Checked
 from tests.facts import CPU, H200, facts, settled
@@ -38,6 +40,22 @@ def verdicts(found: Checked, axis: str) -> list[tuple[str, dict[str, str]]]:
 def test_compiling_needs_the_static_cache_in_both_loops(mode: str, loop: str) -> None:
     assert ("blocked", {"cache": "static"}) in verdicts(checked(compile=mode, loop=loop), "compile")
     assert verdicts(checked(compile=mode, loop=loop, cache="static"), "compile") == []
+
+
+def test_how_a_checkpoint_is_packed_decides_whether_generate_compiles_it() -> None:
+    """Against transformers' own classes, for every way that it can read."""
+    from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
+    from transformers.quantizers.base import HfQuantizer
+
+    plain = HfQuantizer.is_compileable
+    known = {name.removesuffix("_4bit").removesuffix("_8bit"): kind for name, kind in AUTO_QUANTIZER_MAPPING.items()}
+    for name, kind in known.items():
+        if name == "mxfp4":  # asks the machine, see `mxfp4_rules`
+            continue
+        model = replace(facts(LLAMA), quantization=name)
+        asked = {"compile": "default", "cache": "static", "quantization": "none"}
+        assert skipped(Subject(model, H200, asked)) is (kind.is_compileable is plain), name
+        assert not skipped(Subject(model, H200, asked | {"loop": "own"}))
 
 
 def test_an_encoder_is_compiled_without_a_cache() -> None:

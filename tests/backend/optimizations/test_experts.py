@@ -174,9 +174,29 @@ def test_packed_experts_compute_by_themselves() -> None:
         assert "fallback" not in said(way, packed, H200, quantization="mxfp4-dequantized")
 
 
-def test_a_kernel_of_the_hub_may_stand_in_for_the_mixture() -> None:
+UNPACKED = [
+    replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.3.1"}).items())),
+    replace(H200, hub_offline=True),
+    replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 0)),)),
+]
+
+
+@pytest.mark.parametrize("machine", UNPACKED, ids=["old triton", "offline", "old GPU"])
+@pytest.mark.parametrize("quantization", ["none", "mxfp4"])
+def test_experts_that_could_not_stay_packed_are_chosen_as_ever(machine: Any, quantization: str) -> None:
+    packed = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
+    for way in WAYS:
+        assert "fallback" not in said(way, packed, machine, quantization=quantization)
+        assert AXIS.resolve(way, Subject(packed, machine, {"quantization": quantization})) == way
+
+
+def test_a_kernel_of_the_hub_may_stand_in_for_the_mixture_where_it_has_one() -> None:
     assert "kernels=hub" in said("eager", facts(), H200, kernels="hub")["fallback"]
     assert "fallback" not in said("eager", facts(), H200, kernels="local")
+    mixtral = replace(facts(), architecture="mixtral")
+    assert "kernels=hub" in said("eager", mixtral, H200, kernels="hub")["fallback"]
+    assert "fallback" not in said("eager", mixtral, CPU, kernels="hub"), "on a CPU the Hub has nothing for it"
+    assert AXIS.resolve("auto", Subject(mixtral, CPU, {"kernels": "hub"})) == "grouped_mm"
 
 
 def test_an_old_gpu_has_no_grouped_product() -> None:

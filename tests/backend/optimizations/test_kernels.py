@@ -62,6 +62,8 @@ def test_what_is_said_of_the_hubs_kernels(
         (False, "mxfp4", H200, True),
         (False, "none", H200, False),
         (True, "none", CPU, False),
+        (True, "none", replace(H200, packages=(("kernels", "0.17.2"), ("triton", "3.3.1"))), False),  # unpacked anyway
+        (True, "mxfp4", replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 0)),)), False),
     ],
 )
 def test_mxfp4_and_the_hubs_kernels_do_not_go_together(

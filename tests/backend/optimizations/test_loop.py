@@ -12,6 +12,7 @@ from backend.config import Workload
 from backend.errors import InputError
 from backend.hardware import machine
 from backend.messages import Finished, Tokens
+from backend.models import resolve
 from backend.optimizations import Seen, axes
 from backend.plan import GeneratePlan
 from backend.rules import check
@@ -41,6 +42,28 @@ def test_own_is_found_own_and_generate_generate_in_one_process(decoders: dict[st
     assert len(set(texts)) == 1
     assert kv[0] == kv[1] == kv[2]
     assert len(kv[0]) == 40
+
+
+PACKED = [c.name for c in next(axis for axis in axes() if axis.name == "quantization").choices]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # those of the libraries that pack
+@pytest.mark.parametrize("quantization", PACKED)
+def test_it_takes_every_quantization_that_generate_takes_here(
+    quantization: str,
+    decoders: dict[str, Any],  # noqa: F811
+) -> None:
+    """The same greedy tokens from the same packed weights; what is refused is refused for both."""
+    blocked, texts = [], []
+    for choices in (OWN, {"cache": "static"}):
+        config = make_config("pocket", {**choices, "quantization": quantization})
+        blocked.append(bool(check(config, resolve("pocket"), machine(), Workload(prompt="x")).blocked))
+        if not blocked[-1]:
+            _, decoder = run(decoders, "pocket", length=40, quantization=quantization, **choices)
+            assert found(decoder)["loop"].effective == choices.get("loop", "generate")
+            texts.append(text(decoder))
+    assert blocked[0] == blocked[1] and len(set(texts)) == (not blocked[0])
 
 
 def test_one_token_is_told_apart_too(decoders: dict[str, Any]) -> None:  # noqa: F811

@@ -1,5 +1,6 @@
 """projections: told apart by the matrices that one vector meets; what is refused has nothing to fuse or cannot be."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,13 @@ def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(decoders: di
 def test_packed_matrices_are_refused(quantization: str) -> None:
     checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
     assert any(v.axis == "projections" and v.fix == {"projections": "separate"} for v in checked.blocked)
+
+
+@pytest.mark.parametrize(("packed", "refused"), [("bitsandbytes", True), ("gptq", True), ("torchao", False)])
+def test_what_a_checkpoint_has_packed_is_refused_too(packed: str, refused: bool) -> None:
+    given = replace(facts("random:Llama-3-8B"), quantization=packed, random=False)
+    checked = settled(given, {"projections": "fused"}, H200)
+    assert any(v.axis == "projections" for v in checked.blocked) is refused
 
 
 @pytest.mark.parametrize("quantization", ["none", "torchao-int8"])

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from backend.arms import make_config
 from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import PRESETS_DIR, ModelFacts, resolve
+from backend.optimizations import Seen
 from backend.optimizations.mxfp4_rules import MXFP4_KERNELS
 from backend.optimizations.quantization import AXIS, _kind
 from backend.plan import ModelSource
@@ -132,6 +134,28 @@ def test_packing_of_a_gguf_file_is_refused_and_its_unpacking_is_amber() -> None:
     assert "unpacked" in verdict.reason
     for choice in DENSE_ONLY:
         assert {"quantization": "none"} in [v.fix for v in of(judge(given, H200, quantization=choice), "blocked")]
+
+
+@pytest.mark.parametrize("method", ["bitsandbytes", "torchao", "quanto"])
+def test_a_checkpoint_that_was_packed_needs_the_package_that_packed_it(method: str) -> None:
+    given = replace(facts("random:Qwen3-0.6B"), random=False, quantization=method)
+    assert [v.level for v in of(judge(given))] == ["note"]
+    (verdict,) = of(judge(given, replace(CPU, packages=())), "blocked")
+    assert "pip install" in verdict.reason
+    assert of(judge("random:Qwen3-0.6B", replace(CPU, packages=()))) == []
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_the_checkpoint_had_packed_is_nones(tmp_path: Path) -> None:
+    """Beside the same weights packed while they are loaded."""
+    model, again = llama()
+    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
+    packed.save_pretrained(tmp_path)
+    plan = judge(replace(facts("random:Qwen3-0.6B"), random=False, quantization="bitsandbytes")).plan
+    kept = AXIS.find(Seen(AutoModelForCausalLM.from_pretrained(tmp_path), None, plan))
+    made = AXIS.find(Seen(packed, None, plan))
+    assert (kept.effective, made.effective) == ("none", "bnb-nf4")
+    assert "as the checkpoint holds them" in kept.proof and "matrices in bnb-nf4" in kept.proof
 
 
 # --- MXFP4 ----------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 import weakref
 from typing import Any, NamedTuple
 
+from tests.backend.predict.sharded import materialise, split
+
 BLOCK = 512  # the CUDA allocator's rounding (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)
 
 
@@ -14,9 +16,11 @@ class Peaks(NamedTuple):
 
 
 def peaks(
-    config: Any, attention: str | None, batch: int, prompt: int, steps: int = 2, decode_experts: str = ""
-) -> Peaks:
-    """Run the model's code as `generate` does: the prompt, then single tokens, with float32 copies of the logits."""
+    config: Any, attention: str | None, batch: int, prompt: int, steps: int = 2, decode_experts: str = "",
+    mesh: Any = None,
+) -> Peaks:  # fmt: skip
+    """Run the model's code as `generate` does: the prompt, then single tokens, with float32 copies of the logits.
+    With a `mesh` (`sharded.ranks`), on its first rank."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -55,10 +59,12 @@ def peaks(
         return sum(t.untyped_storage().nbytes() for t in tensors)
 
     with FakeTensorMode(allow_non_fake_inputs=True):
-        model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention).eval()
+        with torch.device("cpu" if mesh is None else "meta"):
+            model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention).eval()
         model.tie_weights()
+        own = [*model.parameters(), *model.buffers()] if mesh is None else materialise(split(model, mesh))
         live = Live()
-        for tensor in [*model.parameters(), *model.buffers()]:
+        for tensor in own:
             live.track(tensor)
         weights = live.now
         with live, torch.inference_mode():

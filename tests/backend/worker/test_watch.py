@@ -10,6 +10,7 @@ import pytest
 
 from backend.messages import Mark
 from backend.worker.nvml import Nvml, of_this_bench, open_nvml, process_name
+from backend.worker.telemetry import MemoryMeter
 from backend.worker.watch import Cause, CpuProbe, GpuProbe, Watch
 
 torch = pytest.importorskip("torch")
@@ -60,10 +61,34 @@ def busy(pid: int, percent: int, at: int = 1) -> Any:
 def test_what_the_driver_refuses_is_none_and_left_out() -> None:
     silent = gpu()
     assert (silent.memory_bytes(), silent.used_bytes(), silent.energy_j(), silent.figures()) == (None, None, None, {})
-    assert silent.slowed() == [] and silent.strangers(of_this_bench) is None
+    assert silent.slowed() is None and silent.strangers(of_this_bench) is None
     probe = GpuProbe(silent)
     probe.begin()
     assert probe.look() == [] and probe.figures() == {}, "n/a, never 0"
+
+
+def test_a_quiet_gpu_is_told_from_one_that_does_not_answer() -> None:
+    shown, bits = [process(OURS), process(STRANGER)], iter([0x0, 0x4, 0x0, 0x4])
+    samples = iter([[], [], [busy(STRANGER, 60)], [], []])
+    probe = GpuProbe(
+        gpu(
+            nvmlDeviceGetCurrentClocksEventReasons=lambda: next(bits),
+            nvmlDeviceGetComputeRunningProcesses=shown,
+            nvmlDeviceGetProcessUtilization=lambda since: next(samples),
+        )
+    )
+    probe.begin()
+    kinds = [[kind for kind, _ in probe.look()] for _ in range(4)]
+    assert kinds == [[], ["throttle", "foreign"], [], ["throttle"]]
+    assert probe.figures() == {"gpu_slowed_share": 0.5, "gpu_others_share": 0.25}
+
+
+def test_a_reading_that_is_refused_once_is_no_zero() -> None:
+    answers = iter([[process(OURS, 7)], [process(OURS, None)], [], [process(OURS, 9)]])
+    told = gpu(nvmlDeviceGetComputeRunningProcesses=lambda: next(answers))
+    meter = MemoryMeter("cpu")
+    meter._ask = told.memory_bytes
+    assert [meter.read() for _ in range(4)] == [7, 7, 7, 9]
 
 
 def test_a_library_without_a_question_is_a_refusal() -> None:
