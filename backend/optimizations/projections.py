@@ -14,7 +14,7 @@ LAYERS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen3DecoderLayer")
 """Classes of layers that, once fused, a kernel of the name DecoderLayer may stand in for."""
 
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
-_WHOLE = ("gpt2",)  # holds q, k and v as one matrix, and has no gate
+_WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
 _JOINED = ("none", "torchao-int8", "mxfp4", "mxfp4-dequantized")
 """What can be laid one below the other: dense rows, int8 rows with a scale each; mxfp4 packs experts only."""
 
@@ -89,9 +89,9 @@ class Projections(Optimization):
                 Rule(
                     "blocked",
                     lambda s: s.facts.architecture in _WHOLE,
-                    "This architecture holds q, k and v in one matrix already, and has no gate: nothing is left to "
-                    "fuse.",
-                    "transformers 5.22: GPT2Attention.c_attn",
+                    "This architecture holds q, k and v in one matrix already, and has no gate or holds it with up: "
+                    "nothing is left to fuse.",
+                    "transformers 5.22: GPT2Attention.c_attn, Phi3Attention.qkv_proj; fused by a test",
                     fix=(("projections", "separate"),),
                 ),
                 Rule(

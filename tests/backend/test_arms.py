@@ -39,13 +39,15 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
         ("compile=on", "Unknown compile choice 'on'."),
         ("dtype=bf16", "Did you mean 'bfloat16'?"),
         ("unwindow", "Unknown preset 'unwindow'. Did you mean 'unwindowed'? Of "),
-        ("cache", "Unknown preset 'cache'."),
+        ("cache", "'cache' is an axis. Write cache=choice; its choices: dynamic, "),
         ("=static", "Cannot read '=static'"),
         ("cache=", "Cannot read 'cache='"),
         ("cache=static,", "Cannot read ''"),
         ("cache=static;attention=eager", "Unknown cache choice 'static;attention=eager'"),
         ("cache=static,cache=static", "The axis 'cache' is given twice"),
-        ("cache=static,baseline", "Cannot read 'baseline'"),
+        ("cache=static,baseline", "'baseline' is a preset and stands alone. Write its choices beside yours: none."),
+        ("compiled,loop=own", "Write its choices beside yours: cache=static,compile=default."),
+        ("cache=static,nothing", "Cannot read 'nothing'"),
     ],
 )
 def test_refuses(text: str, says: str) -> None:

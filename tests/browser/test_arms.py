@@ -125,8 +125,9 @@ def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
 
 
 def test_the_button_for_more_axes_covers_nothing(open_page: Open) -> None:
+    user = open_page()
     for width in (390, 420, 700, 1366):
-        user = open_page(width=width)
+        user.page.set_viewport_size({"width": width, "height": 768})
         for arm in "ab":
             button = user.page.locator(f"#fold-{arm} .td-more").bounding_box()
             for axis in visible(user, arm):

@@ -12,7 +12,7 @@ from backend.plan import LoadPlan, ModelSource, Plan
 from backend.worker.fusion import fuse
 from tests.backend.worker.test_evidence import decoders, folder, found, run  # noqa: F401
 from tests.facts import H200, facts, settled
-from tests.tiny import CONFIGS, build, tiny
+from tests.tiny import CONFIGS, build
 
 AXIS = next(axis for axis in axes() if axis.name == "projections")
 PLAN = Plan(LoadPlan(ModelSource("random")))
@@ -69,10 +69,16 @@ def test_rows_are_not(quantization: str) -> None:
     assert not any(v.axis == "projections" for v in checked.blocked)
 
 
-def test_gpt2_has_nothing_to_fuse(folder: Path) -> None:  # noqa: F811
-    assert not AXIS.matters(facts("random:gpt2"))
-    assert settled(facts("random:gpt2"), {"projections": "fused"}, H200).blocked
-    assert fuse(tiny("gpt2")) == 0
+@pytest.mark.parametrize("architecture", ["gpt2", "phi3", "gpt_neox", "bloom"])
+def test_these_have_nothing_to_fuse(architecture: str) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    given = replace(facts("random:gpt2"), architecture=architecture)
+    assert not AXIS.matters(given)
+    assert settled(given, {"projections": "fused"}, H200).blocked
+    shape = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "pad_token_id": 0}
+    config = AutoConfig.for_model(architecture, **shape, num_attention_heads=4)
+    assert fuse(AutoModelForCausalLM.from_config(config)) == 0
 
 
 @pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])
