@@ -55,7 +55,9 @@ class Quantization(Optimization):
             rules.TORCHAO_INT4,
         ),
         Choice("quanto-int8", "quanto int8", "8 bits, a scale for each row.", rules.QUANTO),
-        Choice("quanto-int4", "quanto int4", "4 bits, a scale and a shift for up to 128 numbers.", rules.QUANTO),
+        Choice(
+            "quanto-int4", "quanto int4", "4 bits, a scale and a shift for up to 128 numbers.", rules.QUANTO_INT4
+        ),
         Choice("mxfp4", "MXFP4", "gpt-oss as published: experts in 4-bit floats, a power of two for 32.", mxfp4.MXFP4),
         Choice(
             "mxfp4-dequantized", "MXFP4, unpacked", "MXFP4 experts unpacked while they are loaded.", mxfp4.UNPACKED

@@ -227,3 +227,14 @@ QUANTO = (
     _no_linear_layers("quanto"),
     _experts_stay("quanto"),
 )
+
+QUANTO_INT4 = (
+    *QUANTO,
+    Rule(
+        "note",
+        lambda s: s.machine.device == "cpu" and s.machine.has("optimum-quanto"),
+        "Codes are unpacked by torch's operators here. A script builds optimum-quanto's own helper, which calls the "
+        "same ones, when it is first used: it takes a minute and a C++ compiler.",
+        "optimum-quanto 0.2: library/extensions/cpp; backend/worker/caches.py",
+    ),
+)

@@ -68,7 +68,8 @@ def unpack_with_torch() -> None:
     """Let optimum-quanto unpack its codes with torch's operators.
 
     Its own helper is built when it is first used: for a minute with a C++ compiler, on a GPU for many with nvcc, which
-    also builds kernels that a cache never calls. Codes of row i lie in the low bits, those of the rows after it above.
+    also builds kernels that a cache never calls. On a CPU it calls the same operators. Codes of row i lie in the low
+    bits, those of the rows after it above.
     """
     from optimum.quanto.tensor.packed import PackedTensor
 

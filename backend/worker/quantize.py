@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from backend.plan import LoadPlan
+from backend.worker.caches import unpack_with_torch
 from backend.worker.loading import Observed
 
 _INTEGRATIONS = "transformers.integrations"
@@ -54,6 +55,8 @@ def _settings(plan: LoadPlan, dtype: torch.dtype) -> Any:
         case ["torchao", number]:
             return TorchAoConfig(_torchao(number))
         case ["quanto", number]:
+            if number == "int4" and plan.device == "cpu":
+                unpack_with_torch()  # a worker that is ended while it builds quanto's helper leaves a lock for ever
             return QuantoConfig(weights=number)
         case ["mxfp4", *unpacked]:
             return Mxfp4Config(dequantize=unpacked == ["dequantized"])

@@ -11,7 +11,7 @@ from backend import kernel_folders
 from backend.hardware import Machine
 from backend.models import ModelFacts
 from backend.optimizations import Subject
-from backend.optimizations.kernels import AXIS, repositories
+from backend.optimizations.kernels import _NO_NORMS, AXIS, repositories
 from backend.plan import LoadPlan, ModelSource, Plan
 from backend.script import Script
 from tests.facts import CPU, H200, facts

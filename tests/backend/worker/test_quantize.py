@@ -79,6 +79,21 @@ def test_pocket_runs_packed_and_the_ledger_says_so(choice: str) -> None:
     assert [c.name for c in AXIS.choices if AXIS.verify(c.name, seen)] == [found.planned["quantization"]]
 
 
+def test_on_a_cpu_quantos_helper_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was ended while it built leaves a lock, and whoever loads the helper next waits for ever."""
+    if hardware.machine().device != "cpu":
+        pytest.skip("this asks a CPU")
+    from optimum.quanto.library.extensions import extension
+
+    def refuse(**more: Any) -> None:
+        raise AssertionError("built")
+
+    monkeypatch.setattr(extension, "load", refuse)
+    monkeypatch.setattr(extension.get_extension("quanto_cpp"), "_lib", None)
+    run.cache_clear()
+    assert ledger(run("pocket", quantization="quanto-int4")[2])["quantization"] == "quanto-int4"
+
+
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "torchao-fp8", "quanto-int8"])
 def test_eight_bits_write_what_the_dense_model_writes(choice: str) -> None:
     texts = [run("pocket", quantization=name)[2].text for name in ("none", choice)]
