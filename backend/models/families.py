@@ -126,7 +126,11 @@ WRAPPERS = {"gemma3": "gemma3_text"}
 """Architectures of several parts whose text part is one of ours, found in their `text_config`."""
 
 
+ENCODERS = frozenset({"camembert", "data2vec-text", "electra", "mpnet", "roberta", "xlm-roberta"})
+"""Encoders with BERT's inputs that have no row above: their forward passes are timed, their sizes are estimates."""
+
+
 def is_encoder(architecture: str) -> bool:
     """Whether models of this `model_type` read a text at once and make no tokens; one that is unknown is no encoder."""
     family = FAMILIES.get(architecture)
-    return family is not None and family.layout == "bert"
+    return architecture in ENCODERS or (family is not None and family.layout == "bert")

@@ -9,6 +9,7 @@ import msgspec
 
 from backend import kernel_folders
 from backend.messages import Finding
+from backend.models.families import ENCODERS
 from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
 from backend.optimizations.compile import compiles
 from backend.optimizations.mxfp4_rules import stays_packed
@@ -17,7 +18,9 @@ from backend.script import Script
 from backend.source import call, quoted
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
-_NO_NORMS = frozenset({"gemma", "gemma2", "gemma3_text", "gpt2", "bert"})
+_NO_NORMS = frozenset(
+    {"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "opt", "phi", "stablelm"} | {"bert", *ENCODERS}
+)
 """Architectures without an RMSNorm that a kernel may stand in for: Gemma's adds 1 to its weight, the others have
 LayerNorm."""
 _REPOSITORIES = {

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from backend.models.families import FAMILIES
+from backend.models.families import ENCODERS, FAMILIES, is_encoder
 from backend.models.shape import read_shape
 
 
@@ -30,6 +30,18 @@ def test_a_config_that_says_nothing_has_the_defaults_of_its_class(name: str) -> 
         kinds, arguments = get_layer_types_and_kwargs(config)
         assert [kind.split("_")[0] for kind in kinds] == list(shape.layer_kinds)
         assert {a["sliding_window"] for a in arguments if "sliding_window" in a} <= {shape.window}
+
+
+@pytest.mark.parametrize("name", sorted(ENCODERS))
+def test_an_encoder_without_a_row_is_an_encoder_with_berts_inputs(name: str) -> None:
+    import inspect
+
+    from transformers import MODEL_MAPPING, AutoConfig
+
+    model = MODEL_MAPPING[type(AutoConfig.for_model(name))]
+    assert {"input_ids", "attention_mask"} <= set(inspect.signature(model.forward).parameters)
+    assert is_encoder(name) and not read_shape(AutoConfig.for_model(name).to_dict(), "config.json").known
+    assert not is_encoder("llama") and not is_encoder("opt")
 
 
 WINDOWS: list[tuple[dict[str, Any], str, int | None]] = [

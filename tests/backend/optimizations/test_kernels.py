@@ -94,6 +94,17 @@ LOCAL = [
 ]
 
 
+@pytest.mark.parametrize("architecture", sorted(_NO_NORMS))
+def test_where_no_rmsnorm_can_be_replaced_there_is_none_in_the_source(architecture: str) -> None:
+    import inspect
+    import sys
+
+    from transformers import MODEL_MAPPING, AutoConfig
+
+    source = inspect.getsource(sys.modules[MODEL_MAPPING[type(AutoConfig.for_model(architecture))].__module__])
+    assert 'use_kernel_forward_from_hub("RMSNorm")' not in source
+
+
 @pytest.mark.parametrize(("model", "machine", "levels"), LOCAL)
 def test_what_is_said_of_a_local_folder(model: str, machine: Machine, levels: set[str]) -> None:
     assert set(said("local", model, machine)) == levels
