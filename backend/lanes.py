@@ -1,13 +1,16 @@
 """One arm of a run, folded from its events into columns."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from backend import view
 from backend.messages import Finished, Loaded, Mark, Progress, Samples, Started, Tokens
 from backend.records import ArmEvent, FloorPoint, KvPoint, Status, Unit
 from backend.statistics import Measured
+
+P = TypeVar("P", KvPoint, FloorPoint)
 
 
 @dataclass(slots=True)
@@ -135,17 +138,17 @@ class Lane:
 
 def kv_at(points: Sequence[KvPoint], length: int) -> tuple[float, float]:
     """Predicted (sliding, full) bytes at a length, between the corner points."""
-    for a, b in itertools.pairwise(points):
-        if a.length <= length <= b.length and b.length > a.length:
-            f = (length - a.length) / (b.length - a.length)
-            return a.sliding + f * (b.sliding - a.sliding), a.full + f * (b.full - a.full)
-    nearest = min(points, key=lambda p: abs(p.length - length))
-    return nearest.sliding, nearest.full
+    return _between(points, length, lambda p: p.sliding), _between(points, length, lambda p: p.full)
 
 
 def floor_at(points: Sequence[FloorPoint], length: int) -> float:
     """Least seconds of the token that attends to `length` tokens, between the corner points."""
+    return _between(points, length, lambda p: p.seconds)
+
+
+def _between(points: Sequence[P], length: int, value: Callable[[P], float]) -> float:
+    """The value at a length, straight between two corners; beyond them the nearest one's."""
     for a, b in itertools.pairwise(points):
         if a.length <= length <= b.length and b.length > a.length:
-            return a.seconds + (length - a.length) / (b.length - a.length) * (b.seconds - a.seconds)
-    return min(points, key=lambda point: abs(point.length - length)).seconds
+            return value(a) + (length - a.length) / (b.length - a.length) * (value(b) - value(a))
+    return value(min(points, key=lambda point: abs(point.length - length)))
