@@ -14,6 +14,7 @@ from backend.arms import make_config
 from backend.config import Workload
 from backend.models import resolve
 from backend.optimizations.quantization import AXIS
+from backend.plan import ModelSource
 from backend.rules import check
 from tests.gpu.bench_cli import bench, tell
 from tests.gpu.every import used_bytes
@@ -75,6 +76,15 @@ def test_packed_weights_are_those_of_the_dense_model() -> None:
             assert (packed - dense).norm() < close * dense.norm(), choice
 
 
+def pocket_where_mxfp4_runs() -> ModelSource:
+    """Random weights in pocket's shape; skipped with the verdict's reason where MXFP4 does not run packed."""
+    facts = resolve("random:pocket")
+    checked = check(make_config("m", {"quantization": "mxfp4"}), facts, hardware.machine(), Workload("x"))
+    if checked.planned["quantization"] != "mxfp4":
+        pytest.skip(next(v.reason for v in checked.verdicts if v.axis == "quantization"))
+    return facts.source
+
+
 def test_mxfp4_stays_packed_and_answers_as_its_unpacked_self() -> None:
     """The same random blocks, once through the kernels and once unpacked."""
     import torch
@@ -83,12 +93,7 @@ def test_mxfp4_stays_packed_and_answers_as_its_unpacked_self() -> None:
     from backend.worker.drawn import load_packed
     from backend.worker.loading import Observed
 
-    source = resolve("random:pocket").source
-    checked = check(
-        make_config("m", {"quantization": "mxfp4"}), resolve("random:pocket"), hardware.machine(), Workload("x")
-    )
-    if checked.planned["quantization"] != "mxfp4":
-        pytest.skip(next(v.reason for v in checked.verdicts if v.axis == "quantization"))
+    source = pocket_where_mxfp4_runs()
     ids = torch.arange(5, 37, device="cuda")[None]
     answers = []
     with torch.inference_mode():
@@ -105,12 +110,7 @@ def test_gpt_oss_packed_on_the_fly_does_not_run() -> None:
 
     from backend.worker import noise
 
-    source = resolve("random:pocket").source
-    checked = check(
-        make_config("m", {"quantization": "mxfp4"}), resolve("random:pocket"), hardware.machine(), Workload("x")
-    )
-    if checked.planned["quantization"] != "mxfp4":
-        pytest.skip(next(v.reason for v in checked.verdicts if v.axis == "quantization"))
+    source = pocket_where_mxfp4_runs()
     dense = noise.random_model(source.config_json, "auto", None, "cuda")
     with pytest.raises(Exception):  # noqa: B017  (an assertion of the kernel's, or a mismatch of shapes)
         model = GptOssForCausalLM.from_pretrained(

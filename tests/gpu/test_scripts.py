@@ -7,16 +7,9 @@ import pytest
 from backend.engine import Bench
 from backend.models import ModelFacts
 from backend.optimizations import Choice, Optimization
-from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens_with, small_models
+from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens_with
 
 pytestmark = pytest.mark.gpu
-
-
-@pytest.fixture(scope="module")
-def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
-    made = Scripts(tmp_path_factory.mktemp("scripts"))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +18,6 @@ def bench() -> Iterator[Bench]:
     made.start(prewarm=1)
     yield made
     made.close()
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
-    return small_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.mark.timeout(2 * LIMIT_S)

@@ -10,17 +10,10 @@ from backend.config import Workload
 from backend.engine import Bench
 from backend.models import PRESETS_DIR, ModelFacts, resolve
 from backend.optimizations import Choice, Optimization
-from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with, small_models
+from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with
 
 pytestmark = pytest.mark.slow
 RANDOM = [{}, {"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"}]
-
-
-@pytest.fixture(scope="module")
-def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
-    made = Scripts(tmp_path_factory.mktemp("scripts"))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -32,11 +25,6 @@ def bench() -> Iterator[Bench]:
         made.start(prewarm=1)
         yield made
         made.close()
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
-    return small_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.mark.timeout(2 * LIMIT_S)
