@@ -2,7 +2,8 @@
 
 Two fits, each of numbers that cannot be negative, by least squares of the error in percent of the process's peak:
 what the process takes beside the allocator's memory (context, plans, features), and what the allocator reserves beyond
-what it hands out (a fixed part and a share). The error of an arm is that of its peak as it would then be predicted.
+what it hands out (a fixed part and a share). The error of an arm is that of its peak as it would then be predicted;
+by a fit without it, as that of an arm that was not measured.
 """
 
 import json
@@ -21,8 +22,8 @@ from tests.gpu.context_steps import LENGTHS
 MIB = 1 << 20
 ROUNDS = 20_000
 
-EXACT = {"plans": "plans", "experts": "experts", "compile": "compile", "graph": "graph", "torchao": "torchao-int8",
-         "bnb": "bnb-int8", "quanto": "quanto-int8"}  # fmt: skip
+EXACT = {"plans": "plans", "cudnn": "sdpa-cudnn", "experts": "experts", "compile": "compile", "graph": "graph",
+         "torchao": "torchao-int8", "bnb": "bnb-int8", "quanto": "quanto-int8"}  # fmt: skip
 """Features that arms may use, and the step that measures the same in a process of its own."""
 
 
@@ -32,8 +33,6 @@ class Fitted:
     features  bytes that each one adds; "plans" for each length
     seen      features that an arm had, so that they were fitted; others come from the steps
     reserved_bytes, reserved_share  beyond what the allocator hands out
-    errors    percent that each arm's measured peak lies above the predicted one, with the constants of the fit
-    before    the same as it was predicted
     """
 
     context: float
@@ -41,8 +40,17 @@ class Fitted:
     seen: set[str]
     reserved_bytes: float
     reserved_share: float
-    errors: dict[str, float]
-    before: dict[str, float]
+
+    def error_percent(self, arm: Mapping[str, Any]) -> float:
+        """How much more the arm's process took than these constants and its tensors, as foreseen, would say."""
+        used = features(arm)
+        beside = self.context + sum(size * used[name] for name, size in self.features.items())
+        return above(arm, arm["tensors"] * (1 + self.reserved_share) + self.reserved_bytes + beside)
+
+
+def above(arm: Mapping[str, Any], foreseen: float) -> float:
+    """Percent that an arm's measured peak lies above a prediction."""
+    return float(100 * (arm["process"] / foreseen - 1))
 
 
 def features(arm: Mapping[str, Any]) -> dict[str, float]:
@@ -60,7 +68,7 @@ def features(arm: Mapping[str, Any]) -> dict[str, float]:
     lengths = float(arm["new"]) if planned else 0.0
     if found.get("cache") == "dynamic" and arm["windowed_only"]:
         lengths = min(lengths, arm["windowed_only"])
-    return {"plans": lengths} | {name: float(on) for name, on in used.items()}
+    return {"plans": lengths, "cudnn": float(lengths > 0)} | {name: float(on) for name, on in used.items()}
 
 
 def not_negative(columns: Sequence[Sequence[float]], wanted: Sequence[float]) -> list[float]:
@@ -128,12 +136,7 @@ def fit(arms: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -
         name: size if name in seen else measured.get(EXACT[name], 0.0)
         for name, size in zip(names, sizes, strict=True)
     }  # fmt: skip
-    errors, before = {}, {}
-    for arm, row in zip(arms, table, strict=True):
-        foreseen = arm["tensors"] * (1 + share) + fixed + context + sum(found[name] * row[name] for name in names)
-        errors[arm["name"]] = 100 * (arm["process"] / foreseen - 1)
-        before[arm["name"]] = 100 * (arm["process"] / arm["total"] - 1)
-    return Fitted(context, found, seen, fixed, share, errors, before)
+    return Fitted(context, found, seen, fixed, share)
 
 
 def tell(document: Mapping[str, Any]) -> list[str]:
@@ -153,16 +156,20 @@ def tell(document: Mapping[str, Any]) -> list[str]:
     ]
     for name, size in found.features.items():
         if name != "plans":
-            alone = measured.get(EXACT[name])
+            step = measured.get(EXACT[name])
             how = "fitted" if name in found.seen else "from the steps: no arm had it"
-            beside = f"; alone {alone / MIB:.0f}" if alone is not None else ""
+            beside = f"; alone {step / MIB:.0f}" if step is not None else ""
             lines.append(f"FEATURE {name} = {size / MIB:.0f} * MIB  # {how}{beside}")
-    lines += [
-        f"{name}: measured {found.before[name]:+.2f}% above what is predicted now, {error:+.2f}% with the fit"
-        for name, error in found.errors.items()
-    ]
-    worst = max(found.errors, key=lambda name: abs(found.errors[name]))
-    return [*lines, f"worst with the fit: {worst}, {found.errors[worst]:+.2f}%"]
+    arms = [arm for arm in document["arms"] if usable(arm)]
+    for arm in arms:
+        others = [other for other in arms if other is not arm]
+        alone = f", {fit(others, document['steps']).error_percent(arm):+.2f}% by a fit without it" if others else ""
+        lines.append(
+            f"{arm['name']}: measured against predicted {above(arm, arm['total']):+.2f}% now, "
+            f"{found.error_percent(arm):+.2f}% with the fit{alone}"
+        )
+    worst = max(arms, key=lambda arm: abs(found.error_percent(arm)))
+    return [*lines, f"worst with the fit: {worst['name']}, {found.error_percent(worst):+.2f}%"]
 
 
 if __name__ == "__main__":

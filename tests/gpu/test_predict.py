@@ -137,6 +137,7 @@ def collect(
 
 def test_every_arm_and_every_step_gives_what_the_constants_are_fitted_from(tmp_path: Path) -> None:
     out = Path(os.environ.get("TOKENDYNO_OUT") or tmp_path) / "memory.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
     found = collect(out, PAIRS, list(FEATURES))
     print("\n".join(fit_memory.tell(found)))
     assert found["missing"] == {}
