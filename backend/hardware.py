@@ -108,7 +108,7 @@ class Machine:
 def machine() -> Machine:
     """Look at the machine now. Cheap enough (a few ms) to be called before every run."""
     gpus, driver, problem, nvml_problem = gpus_found()
-    total, free = _memory()
+    total, free = host_memory()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     device = "cuda" if gpus else "cpu"
     folder = kernel_folders.local_folder(device)
@@ -129,7 +129,7 @@ def hub_offline() -> bool:
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
 
 
-def _memory() -> tuple[int, int]:
+def host_memory() -> tuple[int, int]:
     """(total, available) bytes of host memory, the control group's limit included (containers, Spaces)."""
     info = psutil.virtual_memory()
     total, free = int(info.total), int(info.available)

@@ -105,7 +105,11 @@ class Printer:
         yield "model.initialize_weights()"
         yield "model.tie_weights()"
         if "quantization_config" in self.made.load:
-            yield "weights = {name: part for name, part in model.state_dict().items() if part.numel()}"
+            part = "part.cpu()" if self.cuda else "part"  # packed from there as a checkpoint is
+            yield f"weights = {{name: {part} for name, part in model.state_dict().items() if part.numel()}}"
+            if self.cuda:
+                yield 'model.to("meta")'
+                yield "torch.cuda.empty_cache()"
             parts = ["weights", *self.made.state]
             state = {"config": "config", "state_dict": " | ".join(parts)}
             yield call("model = type(model).from_pretrained", ["None"], state | self.made.load)

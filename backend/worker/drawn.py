@@ -1,6 +1,7 @@
 """Random weights as a checkpoint, so that transformers packs or unpacks them by the way that real ones go.
 
-Nothing is written: a tensor is made, or let go of, when transformers reads it.
+Nothing is written: a tensor is made, or let go of, when transformers reads it. A GPU draws them and host memory keeps
+them, as if they came from a file: dense tensors that lay on the GPU would leave memory reserved between packed ones.
 """
 
 import math
@@ -11,8 +12,9 @@ from typing import Any
 
 import torch
 
+from backend import hardware
 from backend.plan import LoadPlan
-from backend.worker import noise, quantize
+from backend.worker import host, noise, quantize
 from backend.worker.loading import Observed, device_keywords, moved, observing
 
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
@@ -20,10 +22,13 @@ NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.emb
 """What the published gpt-oss checkpoints name as not packed."""
 
 
-def load_packed(plan: LoadPlan, observed: Observed) -> Any:
+def load_packed(plan: LoadPlan, observed: Observed, where: host.Places | None = None) -> Any:
     """A model of random weights that are packed, or unpacked, while they are loaded."""
     with observed.stage("fill"):
-        drawn = draw(plan)
+        drawn = draw(plan, where)
+    observed.note = drawn.note
+    if plan.device != "cpu":
+        torch.cuda.reset_peak_memory_stats()  # a checkpoint's load has no such peak
     dtype = drawn.config.dtype
     more = device_keywords(plan) | quantize.keywords(plan, dtype)
     with observing(plan, observed), quantize.observing(plan, observed):
@@ -35,11 +40,12 @@ def load_packed(plan: LoadPlan, observed: Observed) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """What `kind.from_pretrained(None, config=config, state_dict=state)` takes."""
+    """What `kind.from_pretrained(None, config=config, state_dict=state)` takes; `note` says what is unusual of it."""
 
     kind: Any
     config: Any
     state: Mapping[str, "Once | Packed"]
+    note: str = ""
 
 
 class Once:
@@ -72,28 +78,34 @@ class Packed:
         return torch.randint(*self._range, self._shape, generator=source, dtype=torch.uint8, device=self._device)
 
 
-def draw(plan: LoadPlan) -> Checkpoint:
+def draw(plan: LoadPlan, where: host.Places | None = None) -> Checkpoint:
     """The weights of `noise.random_model`, as a checkpoint; for MXFP4 the experts are drawn packed: other numbers.
 
-    They are drawn on the plan's device where it has room for all of them, else in host memory, where the same seed
-    gives other numbers.
+    `where` they are drawn; None: as there is room.
     """
     model = noise.shell(plan.source.config_json, plan.dtype, plan.attention)
     packed: dict[str, Packed] = {}
     if plan.quantization.startswith("mxfp4"):
         packed = _packed_experts(model, plan.device)
         model.config.quantization_config = {"quant_method": "mxfp4", "modules_to_not_convert": NOT_MXFP4}
-    model = noise.filled(model, plan.device if plan.device == "cpu" or _fits_twice(model) else "cpu")
+    where = where or _as_there_is_room(model, plan.device)
+    model = noise.filled(model, where.drawn)
     again = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in packed)}
     tensors = {name: tensor for name, tensor in model.state_dict().items() if name not in again}
+    if where.copied:
+        tensors = host.copied(tensors)
+        model.to("meta")  # whoever still holds the model holds nothing of the GPU's
+        torch.cuda.empty_cache()
     state: dict[str, Once | Packed] = {name: Once(tensors, name) for name in tensors}
-    return Checkpoint(type(model), model.config, state | packed)
+    return Checkpoint(type(model), model.config, state | packed, where.note)
 
 
-def _fits_twice(model: Any) -> bool:
-    """Whether the GPU has room for the dense model and, at 8 bits and some more, its packed copy."""
+def _as_there_is_room(model: Any, device: str) -> host.Places:
+    """For a model that has no memory yet."""
+    if device == "cpu":
+        return host.Places("cpu")
     dense_bytes = int(sum(parameter.nbytes for parameter in model.parameters()))
-    return 1.6 * dense_bytes < float(torch.cuda.mem_get_info()[0])
+    return host.places(dense_bytes, device, torch.cuda.mem_get_info()[0], hardware.host_memory()[1])
 
 
 def _packed_experts(model: Any, device: str) -> dict[str, Packed]:

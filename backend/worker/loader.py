@@ -44,7 +44,8 @@ def choose_threads(weight_bytes: int) -> str:
 
 class Bench:
     """A loaded model with its tokenizer. `encoder`: it makes no tokens; `eos` holds the ids that end a text, possibly
-    none; `remark` says what was decided for its size; `observed` and `counts` what was seen while it was loaded."""
+    none; `remark` says what was decided for its size or of its load; `observed` and `counts` what was seen while it was
+    loaded."""
 
     def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed | None = None) -> None:
         self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
@@ -61,7 +62,8 @@ class Bench:
         self.pad: int = pad if pad is not None else (self.eos[0] if self.eos else 0)
         # A checkpoint's own sampling defaults would change what is measured: only what a run states counts.
         model.generation_config = GenerationConfig(pad_token_id=self.pad)
-        self.remark = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
+        threads = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
+        self.remark = "; ".join(said for said in (self.observed.note, threads) if said)
 
     @property
     def weight_bytes(self) -> int:

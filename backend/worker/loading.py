@@ -22,13 +22,16 @@ class Observed:
 
     stages_s    seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to it),
                 warm_up (of the allocator), quantize, move, fill (random weights)
-    peak_bytes  largest memory while it loaded: host (resident) and, on a GPU, device (reserved by the allocator)
+    peak_bytes  largest memory while it loaded: host (resident) and, on a GPU, device (reserved by the allocator; what
+                drawing random weights took is left out where they are packed afterwards)
     counts      load_warmup_bytes, load_moved_bytes
+    note        for the user, "" where all went its usual way
     """
 
     stages_s: dict[str, float] = field(default_factory=dict)
     peak_bytes: dict[str, int] = field(default_factory=dict)
     counts: dict[str, float] = field(default_factory=dict)
+    note: str = ""
 
     @contextlib.contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -160,7 +160,7 @@ def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
     monkeypatch.setattr(
         hardware, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
     )
-    total, found = hardware._memory()
+    total, found = hardware.host_memory()
     assert found == (60 * GIB if free is None else free)
     assert total == (64 * GIB if free is None else 4 * GIB)
 

@@ -76,6 +76,50 @@ def test_packed_weights_are_those_of_the_dense_model() -> None:
             assert (packed - dense).norm() < close * dense.norm(), choice
 
 
+@pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "quanto-int8", "bnb-nf4"])
+def test_nothing_dense_stays_reserved_between_packed_random_weights(choice: str) -> None:
+    """As with a checkpoint, whose tensors come from host memory one by one."""
+    import torch
+
+    from backend.plan import LoadPlan
+    from backend.worker.drawn import load_packed
+    from backend.worker.loading import Observed
+
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
+    observed, begin_s = Observed(), time.perf_counter()
+    model = load_packed(
+        LoadPlan(resolve("random:Llama-3-8B").source, device="cuda", quantization=choice), observed
+    )  # fmt: skip
+    torch.cuda.synchronize()
+    took_s = time.perf_counter() - begin_s
+    torch.cuda.empty_cache()
+    held, reserved = torch.cuda.memory_allocated() - before[0], torch.cuda.memory_reserved() - before[1]
+    print(f"{choice}: {held / 2**20:,.0f} MiB of tensors, {reserved / 2**20:,.0f} reserved, {took_s:.1f} s, of them "
+          f"{observed.stages_s}, {observed.note or 'no note'}")  # fmt: skip
+    del model
+    assert observed.note == "", "this machine has no room for what is asked here"
+    assert reserved < 1.15 * held
+
+
+def test_pinned_staging_is_no_slower_than_a_plain_copy_to_the_host() -> None:
+    import torch
+
+    from backend.worker import host
+
+    tensors = {str(i): torch.randn(64 << 20, device="cuda").bfloat16() for i in range(32)}  # 4 GiB
+    took_s = {}
+    for staging_bytes in (0, host.STAGING_BYTES):
+        torch.cuda.synchronize()
+        begin_s = time.perf_counter()
+        found = host.copied(tensors, staging_bytes)
+        took_s[staging_bytes] = time.perf_counter() - begin_s
+        assert all(torch.equal(found[name], tensor.cpu()) for name, tensor in list(tensors.items())[:2])
+        del found
+    print({size: f"{4.295 / s:.1f} GB/s" for size, s in took_s.items()})
+    assert took_s[host.STAGING_BYTES] < 1.2 * took_s[0]
+
+
 def pocket_where_mxfp4_runs() -> ModelSource:
     """Random weights in pocket's shape; skipped with the verdict's reason where MXFP4 does not run packed."""
     facts = resolve("random:pocket")

@@ -162,15 +162,6 @@ def test_the_dtype_beside_packed_weights_is_found_in_what_is_not_packed(random_l
         assert (ledger(finished)["quantization"], ledger(finished)["dtype"]) == ("bnb-nf4", dtype)
 
 
-def test_a_dense_tensor_is_let_go_of_when_it_is_read() -> None:
-    drawn = draw(LoadPlan(resolve("random:pocket").source, quantization="bnb-nf4"))
-    tensors = next(iter(drawn.state.values()))._tensors  # type: ignore[union-attr]
-    assert len(tensors) == len(drawn.state)
-    for part in drawn.state.values():
-        part[...]
-    assert tensors == {}
-
-
 def test_packed_experts_are_drawn_without_dense_ones_the_same_each_time_and_as_large_as_usual() -> None:
     plan = LoadPlan(resolve("random:pocket").source, quantization="mxfp4-dequantized")
     first, second = (draw(plan).state for _ in range(2))

@@ -1,0 +1,149 @@
+"""The fit of memory's constants finds those that made its input; what collects the input runs on a CPU as on a GPU."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.arms import parse_arm
+from backend.config import Workload
+from backend.models import resolve
+from backend.rules import check
+from tests.facts import H200
+from tests.gpu import fit_memory
+from tests.gpu.test_predict import PAIRS, Pair, collect
+
+MIB = 1 << 20
+CONTEXT, PLAN, RESERVED, SHARE = 555 * MIB, 90 << 10, 30 * MIB, 0.01
+ADDS = {
+    "cudnn": 33 * MIB,
+    "experts": 77 * MIB,
+    "compile": 12 * MIB,
+    "graph": 40 * MIB,
+    "torchao": 8 * MIB,
+    "bnb": 25 * MIB,
+}
+NVML = "GPU memory of the worker (NVML)"
+
+
+def arm(name: str, tensors_mib: int, new: int = 64, experts: int = 0, **effective: str) -> dict[str, Any]:
+    """One that takes what the constants above say."""
+    found = {"dtype": "bfloat16", "attention": "sdpa", "cache": "dynamic", "compile": "off", "cuda_graphs": "off"}
+    found |= {"quantization": "none"} | effective
+    planned = found["cache"] == "dynamic" and found["dtype"] == "bfloat16" and found["attention"] == "sdpa"
+    allocated = tensors_mib * MIB
+    reserved = round(allocated * (1 + SHARE)) + RESERVED
+    beside = CONTEXT + (PLAN * new + ADDS["cudnn"]) * planned + ADDS["experts"] * bool(experts)
+    beside += ADDS["compile"] * (found["compile"] != "off") + ADDS["graph"] * (found["cuda_graphs"] != "off")
+    beside += ADDS.get(found["quantization"].split("-")[0], 0)
+    return {
+        "name": name, "effective": found, "label": NVML, "capability": [9, 0], "experts": experts, "windowed_only": 0,
+        "new": new, "allocated": allocated, "reserved": reserved, "process": reserved + beside, "tensors": allocated,
+        "total": allocated + 690 * MIB,
+    }  # fmt: skip
+
+
+ARMS = [
+    arm("small", 60, experts=8, attention="eager"),
+    arm("small static", 50, experts=8, attention="eager", cache="static", dtype="float32"),
+    arm("long", 1300, new=400),
+    arm("short", 1300),
+    arm("eager", 1300, attention="eager"),
+    arm("compiled", 1300, cache="static", compile="default"),
+    arm("captured", 1300, cache="static", cuda_graphs="manual"),
+    arm("large", 15_000),
+    arm("int8", 8_600, quantization="torchao-int8"),
+]
+
+
+def steps(feature: str, adds: int, **more: Any) -> list[dict[str, Any]]:
+    """Of a process that begins with 500 MiB beside the allocator's."""
+    base = {"feature": feature, "label": NVML, "reserved": 20 * MIB, "error": ""}
+    return [
+        base | {"step": "context", "process": 520 * MIB},
+        base | {"step": feature, "process": 520 * MIB + adds} | more,
+    ]
+
+
+def test_the_constants_that_made_the_arms_are_found() -> None:
+    found = fit_memory.fit(ARMS, [])
+    assert found.context == pytest.approx(CONTEXT, rel=1e-4)
+    assert found.features["plans"] == pytest.approx(PLAN, rel=1e-3)
+    assert found.reserved_bytes == pytest.approx(RESERVED, rel=1e-3)
+    assert found.reserved_share == pytest.approx(SHARE, rel=1e-3)
+    for name in ("cudnn", "experts", "compile", "graph", "torchao"):
+        assert found.features[name] == pytest.approx(ADDS[name], rel=1e-3), name
+    assert max(abs(found.error_percent(arm)) for arm in ARMS) < 0.01
+    assert max(abs(fit_memory.above(arm, arm["total"])) for arm in ARMS) > 1
+
+
+def test_a_feature_that_no_arm_had_is_what_its_step_adds_and_others_are_not() -> None:
+    found = fit_memory.fit(ARMS, [*steps("bnb-int8", ADDS["bnb"]), *steps("compile", 99 * MIB)])
+    assert found.features["bnb"] == ADDS["bnb"] and "bnb" not in found.seen
+    assert found.features["compile"] == pytest.approx(ADDS["compile"], rel=1e-3)
+
+
+def test_what_was_not_measured_is_told_and_left_out() -> None:
+    strange = arm("strange", 9) | {"label": "GPU memory in use on the whole device (NVML)", "process": 10**12}
+    failed = steps("graph", 10**12, error="RuntimeError: no")
+    said = fit_memory.tell({"arms": [*ARMS, strange], "steps": [*steps("nothing", 0), *failed]})
+    assert any(text.startswith("arm strange left out") for text in said)
+    assert any("graph/graph failed: RuntimeError: no" in text for text in said)
+    assert "step until context: 500.00 MiB" in said and not any(text.startswith("step graph:") for text in said)
+    assert f"CONTEXT_BYTES = {CONTEXT // MIB} * MIB  # now 690" in said
+    with pytest.raises(ValueError, match="No arm"):
+        fit_memory.fit([strange], [])
+
+
+def test_a_plan_is_a_share_of_what_all_lengths_took() -> None:
+    last = {"feature": "sdpa-cudnn", "step": "plans", "label": NVML, "reserved": 0, "error": "", "process": 610 * MIB}
+    found = fit_memory.added([*steps("sdpa-cudnn", 100 * MIB), last])
+    assert found["sdpa-cudnn"] == 100 * MIB and found["plans"] == 10 * MIB / 100
+
+
+def test_no_answer_is_negative() -> None:
+    assert fit_memory.not_negative([[1, 1, 1], [0, 1, 2]], [3, 2, 1]) == pytest.approx([2, 0], abs=1e-6)
+    assert fit_memory.not_negative([[1, 1], [0, 0]], [5, 5]) == pytest.approx([5, 0])
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=list(PAIRS))
+def test_every_arm_that_is_measured_runs_as_asked_on_an_h200(pair: Pair) -> None:
+    work = Workload(prompt_tokens=pair.prompt, max_new_tokens=pair.new)
+    facts = resolve(pair.model)
+    for text in (pair.a, pair.b):
+        asked = parse_arm(pair.model, text)
+        found = check(asked, facts, H200, work)
+        assert found.blocked == (), text
+        assert {axis: found.planned[axis] for axis, _ in asked.choices} == dict(asked.choices)
+
+
+def test_the_arms_have_every_feature_that_is_fitted() -> None:
+    """By what was asked: what was in effect is known after the run."""
+    asked = [
+        {"effective": dict(parse_arm(pair.model, text).choices), "capability": [9, 0], "windowed_only": 0}
+        | {"experts": resolve(pair.model).experts, "new": pair.new}
+        for pair in PAIRS.values()
+        for text in (pair.a, pair.b)
+    ]
+    used = [fit_memory.features(arm) for arm in asked]
+    for name in set(used[0]) - {"plans", "cudnn"}:
+        assert {row[name] for row in used} == {0, 1}, name
+
+
+@pytest.mark.slow
+def test_on_a_cpu_it_is_collected_too_but_cannot_be_fitted(tmp_path: Path) -> None:
+    out = tmp_path / "memory.json"
+    pairs = {"ok": Pair("pocket", "cache=static", "", 16, 8), "not": Pair("pocket", "cache=none-such", "", 16, 8)}
+    collect(out, pairs, ["nothing", "graph"], "cpu")
+    found = json.loads(out.read_text())
+    assert [row["effective"]["cache"] for row in found["arms"]] == ["static", "dynamic"]
+    assert all(row["process"] > 300 * MIB and row["total"] and row["weights"]["error"] == 0 for row in found["arms"])
+    assert set(found["missing"]) == {"not"} and "none-such" in found["missing"]["not"]
+    taken = {step["feature"]: step for step in found["steps"]}
+    assert not taken["nothing"]["error"] and "CUDA" in taken["graph"]["error"]
+    with pytest.raises(ValueError, match="No arm"):
+        fit_memory.tell(found)
+    collect(out, pairs, ["nothing"], "cpu", last_start_s=-1)
+    found = json.loads(out.read_text())
+    assert set(found["missing"]) == {"ok", "not", "nothing"} and found["arms"] == found["steps"] == []

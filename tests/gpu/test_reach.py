@@ -1,0 +1,129 @@
+"""Memory as it was foretold against memory as it was measured: weights, cache, the allocator's peak, the process's.
+
+Pairs of arms share a process tree, so that the imports of both workers overlap. `TOKENDYNO_OUT`: a folder for the whole
+documents and for `predict.json`, one row for each arm and part.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.gpu.bench_cli import ROOT
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
+
+MIB = 1 << 20
+REACH = {"weights": 1.0, "kv": 1.0, "allocator": 5.0, "peak": 5.0}
+"""Percent that a prediction may be off."""
+
+ROWS: list[dict[str, Any]] = []
+
+
+class Pair(NamedTuple):
+    """Two arms under one workload."""
+
+    model: str
+    a: str
+    b: str
+    prompt: int
+    new: int
+    batch: int = 1
+
+
+PAIRS = {
+    "qwen-attention": Pair("random:Qwen3-0.6B", "", "attention=eager", 64, 100),
+    "qwen-batch": Pair("random:Qwen3-0.6B", "cache=static", "cache=offloaded", 500, 32, 32),
+    "llama-long": Pair("random:Llama-3-8B", "", "attention=eager", 4000, 32),
+    "llama-4bit": Pair("random:Llama-3-8B", "quantization=bnb-nf4", "quantization=bnb-nf4-double", 2000, 32),
+    "llama-8bit": Pair("random:Llama-3-8B", "quantization=torchao-int8", "quantization=bnb-int8", 1000, 16),
+    "llama-packed": Pair("random:Llama-3-8B", "cache=quantized-fp8", "quantization=quanto-int8", 2000, 16),
+    "mistral-window": Pair("random:Mistral-7B-v0.1", "", "cache=unwindowed", 5000, 48),
+    "gemma-long": Pair("random:Gemma-3-1b", "", "attention=eager", 3000, 32),
+    "gpt-oss": Pair("random:gpt-oss-20b", "", "cache=static", 1000, 32),
+    "gpt-oss-batch": Pair("random:gpt-oss-20b", "experts=grouped_mm", "", 100, 16, 8),
+}
+
+
+def run(name: str, pair: Pair) -> dict[str, Any]:
+    """One comparison; skipped with its reason where an arm is refused here (a package that is missing)."""
+    command = [
+        sys.executable, "-m", "backend", "compare", "--model", pair.model, "--a", pair.a, "--b", pair.b,
+        "--prompt-tokens", str(pair.prompt), "--max-new-tokens", str(pair.new), "--batch-size", str(pair.batch),
+        "--json", "-",
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    if done.returncode == 2:
+        pytest.skip(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr[-3000:]
+    if folder := os.environ.get("TOKENDYNO_OUT"):
+        (Path(folder) / f"predict-{name}.json").write_text(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]]:
+    """What constants are fitted from: each part of each arm, and the figures beside them."""
+    found = []
+    for arm in document["arms"]:
+        extra = arm["extra"]
+        for part, check in arm["memory_check"].items():
+            found.append(
+                {
+                    "pair": name, "arm": arm["name"], "choices": {"A": pair.a, "B": pair.b}[arm["name"]],
+                    "model": pair.model, "prompt": pair.prompt, "new": pair.new, "batch": pair.batch, "part": part,
+                    **check, "reserved": extra.get("allocator_reserved_bytes"), "label": arm["memory_label"],
+                    "foreseen": arm["memory_predicted_bytes"], "attention": arm["effective"].get("attention"),
+                    "floor_s": arm["summary"]["floor_s"], "median_s": arm["summary"]["latency_median_s"],
+                }
+            )  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_every_part_is_as_foretold(name: str) -> None:
+    pair = PAIRS[name]
+    found = rows(name, pair, run(name, pair))
+    ROWS.extend(found)
+    if folder := os.environ.get("TOKENDYNO_OUT"):
+        (Path(folder) / "predict.json").write_text(json.dumps(ROWS, indent=1))
+    for row in found:
+        sizes = [f"{row[k] / MIB:,.1f}" if row[k] is not None else "n/a" for k in ("predicted", "measured")]
+        error = "n/a" if row["error"] is None else f"{row['error']:+.2f}%"
+        reserved = f", reserved {row['reserved'] / MIB:,.0f}" if row["part"] == "allocator" and row["reserved"] else ""
+        print(f"{name} {row['arm']} [{row['choices'] or 'defaults'}] {row['part']}: predicted {sizes[0]}, "
+              f"measured {sizes[1]} MiB, {error}{reserved}")  # fmt: skip
+    wrong = [row for row in found if row["error"] is not None and abs(row["error"]) > REACH[row["part"]]]
+    assert not wrong, [(row["arm"], row["choices"], row["part"], round(row["error"], 2)) for row in wrong]
+    assert {row["part"] for row in found if row["error"] is not None} == set(REACH), "every part was measured"
+
+
+def test_the_floor_is_below_every_median() -> None:
+    """The data sheet's bandwidth bounds what was measured above; needs the rows of the tests before."""
+    known = [row for row in ROWS if row["floor_s"] and row["median_s"]]
+    assert known, "no floor on this GPU: measure it with tokendyno doctor --bandwidth"
+    assert all(row["floor_s"] < row["median_s"] for row in known)
+
+
+def test_the_doctor_measures_a_plausible_bandwidth(tmp_path: Path) -> None:
+    """Between half of the data sheet's and all of it, where the card is in the catalogue."""
+    from backend import hardware
+    from backend.gpus import recognise
+
+    command = [sys.executable, "-m", "backend", "doctor", "--bandwidth", "--json", "-"]
+    env = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False, env=env)
+    assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
+    found = json.loads(done.stdout)["bandwidth"]
+    print(f"{found['device']}: read {found['read_bytes_per_s'] / 1e9:,.0f} GB/s, copy "
+          f"{found['copy_bytes_per_s'] / 1e9:,.0f} GB/s; {found['method']}")  # fmt: skip
+    if folder := os.environ.get("TOKENDYNO_OUT"):
+        (Path(folder) / "bandwidth.json").write_text(json.dumps(found))
+    spec = recognise(hardware.machine().gpus[0].name)
+    if spec is not None:
+        assert 0.5 < found["read_bytes_per_s"] / spec.bandwidth_bytes_per_s < 1.02
+        assert 0.5 < found["copy_bytes_per_s"] / spec.bandwidth_bytes_per_s < 1.02
