@@ -57,12 +57,10 @@ class Compiling:
 
 def compile_all(kernels: Any, launch: Any, cuts: list[dict[str, int]]) -> None:
     """Side by side; what fails to compile will say so when it is launched."""
-    import triton
-
     kernel = kernels.tiles.tokendyno_tile_product
     kernels.tiles.tokendyno_tile_product = Compiling(kernel)
     try:
-        with ThreadPoolExecutor(12) as pool, triton.AsyncCompileMode(pool, ignore_errors=True):
+        with ThreadPoolExecutor(12) as pool, kernels.tiles.triton.AsyncCompileMode(pool, ignore_errors=True):
             for how in cuts:
                 launch(0, how)
     finally:
