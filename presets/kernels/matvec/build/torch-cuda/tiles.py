@@ -30,8 +30,8 @@ def whole(weight: torch.Tensor) -> bool:
         rows % TILE == columns % GROUP == 0
         and weight.act_pre_scale is None
         and list(weight.block_size) == [1, GROUP]
-        and weight.qdata.shape == (rows // TILE, columns // GROUP, 32, 4)
-        and weight.scale_and_zero.shape == (columns // GROUP, rows, 2)
+        and tuple(weight.qdata.shape) == (rows // TILE, columns // GROUP, 32, 4)
+        and tuple(weight.scale_and_zero.shape) == (columns // GROUP, rows, 2)
         and weight.scale_and_zero.dtype == torch.bfloat16
         and weight.qdata.is_contiguous()
         and weight.scale_and_zero.is_contiguous()
@@ -61,10 +61,30 @@ def _dot8(words, high, low, high_odd, low_odd):
 
 
 @triton.jit
-def _bytes(numbers, places, odd, SIDE: tl.constexpr):
-    """(4, G, 4, 2, 2, 2) -> (4, G, 1, 4) words of four bytes: of axis 3, which `odd` counts, only the one SIDE."""
-    chosen = tl.where(odd == SIDE, (numbers & 255) << places, 0)
-    return tl.sum(tl.sum(tl.sum(chosen, 5), 4), 3)[:, :, None, :]
+def _packed(first, second, third, fourth):
+    """Bits 8 to 15 of each word, and bits 0 to 7, as the four bytes of one word, the first one's lowest."""
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 here, there;
+        prmt.b32 here, $2, $3, 0x5410;
+        prmt.b32 there, $4, $5, 0x5410;
+        prmt.b32 $0, here, there, 0x7531;
+        prmt.b32 $1, here, there, 0x6420;
+        }""",
+        "=r,=r,r,r,r,r", [first, second, third, fourth], dtype=(tl.int32, tl.int32), is_pure=True, pack=1,
+    )  # fmt: skip
+
+
+@triton.jit
+def _bytes(numbers):
+    """(4, G, 4, 2, 2, 2) of 16 bits -> high and low bytes of them, (4, G, 1, 4): for even and for odd axis 3."""
+    here, following = tl.split(numbers)
+    here, here_later = tl.split(here)
+    following, following_later = tl.split(following)
+    high, low = _packed(here, here_later, following, following_later)
+    even_high, odd_high = tl.split(high)
+    even_low, odd_low = tl.split(low)
+    return even_high[:, :, None, :], even_low[:, :, None, :], odd_high[:, :, None, :], odd_low[:, :, None, :]
 
 
 @triton.jit
@@ -150,12 +170,11 @@ def tokendyno_tile_product(
                 plain *= learned
             peak = tl.maximum(tl.max(tl.max(tl.max(tl.max(tl.abs(plain), 5), 4), 3), 2), 1e-30)
             near = plain * (32766 / peak)[:, :, None, None, None, None]
-            near = (near + 12582912.0).to(tl.int32, bitcast=True) - 0x4B400000  # 1.5 * 2**23: rounds, leaves its bits
-            places = (next_one * 2 + later) * 8
-            even_high, even_low = _bytes(near >> 8, places, odd, 0), _bytes(near, places, odd, 0)
-            odd_high, odd_low = _bytes(near >> 8, places, odd, 1), _bytes(near, places, odd, 1)
+            near = (near + 12582912.0).to(tl.int32, bitcast=True)  # 1.5 * 2**23: rounded, and 16 bits to the right
+            even_high, even_low, odd_high, odd_low = _bytes(near)
             unit = peak / 32766
-            lump = tl.sum(tl.sum(tl.sum(tl.sum(near, 5), 4), 3), 2).to(tl.float32) * unit
+            ones = tl.full((4, G, 1, 4), 0x11111111, tl.int32)
+            lump = tl.sum(tl.sum(_dot8(ones, even_high, even_low, odd_high, odd_low), 3), 2).to(tl.float32) * unit
             if RESIDUAL:
                 added = _late(residual + tl.where(inside, rows, 0))
         if RESIDUAL:  # of the next turn: it is there by then
@@ -173,19 +192,19 @@ def tokendyno_tile_product(
 
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
-    """Rows a program takes at a time, and how: chosen by registers and shared memory, until `tests.bench.tiles` was
-    run."""
+    """Rows a program takes at a time, and how: as many bytes at a time as the best for int8 take (products.py).
+    `tests.bench.tiles` finds better ones."""
     once = 1 << 30  # as many programs as there are rows to go round: none stays for a second turn
-    warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # a group for each four threads
     if not can_be_early() or columns <= 2048:
-        return {"BN": 4 if gated else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
+        warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # a group for each four threads
+        return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
     if columns > 8192:
-        return {"BN": 4, "STAGES": 3, "CTAS": 264, "SPREAD": 0, "num_warps": 8}
+        return {"BN": 2 if gated else 4, "STAGES": 3, "CTAS": 264, "SPREAD": 0, "num_warps": 8}
     if gated:
         return {"BN": 4, "STAGES": 3, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
     if rows > columns:
-        return {"BN": 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
-    return {"BN": 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
+        return {"BN": 8, "STAGES": 4, "CTAS": 264, "SPREAD": 0, "num_warps": 4}
+    return {"BN": 8 if rows >= 4096 else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
 
 
 def product(
