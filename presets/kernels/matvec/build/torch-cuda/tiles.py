@@ -77,19 +77,27 @@ def _packed(first, second, third, fourth):
 
 @triton.jit
 def _bytes(numbers):
-    """(4, G, 4, 2, 2, 2) of 16 bits -> high and low bytes of them, (4, G, 1, 4): for even and for odd axis 3."""
+    """(4, G, 4, 2, 2, 2) of 16 bits -> high and low bytes of them, for even and for odd axis 3, (1, G, 4, 4), groups
+    before quarters as weights have it; and their sum, (G, 4)."""
     here, following = tl.split(numbers)
     here, here_later = tl.split(here)
     following, following_later = tl.split(following)
     high, low = _packed(here, here_later, following, following_later)
-    even_high, odd_high = tl.split(high)
-    even_low, odd_low = tl.split(low)
-    return even_high[:, :, None, :], even_low[:, :, None, :], odd_high[:, :, None, :], odd_low[:, :, None, :]
+    high, odd_high = tl.split(high)
+    low, odd_low = tl.split(low)
+    total = tl.sum(_dot8(tl.full(high.shape, 0x11111111, tl.int32), high, low, odd_high, odd_low), 2)
+    return _turned(high), _turned(low), _turned(odd_high), _turned(odd_low), tl.permute(total, (1, 0))
+
+
+@triton.jit
+def _turned(words):
+    """(4, G, 4) -> (1, G, 4, 4)."""
+    return tl.permute(words, (1, 0, 2))[None, :, :, :]
 
 
 @triton.jit
 def _pairs(scale, rows, group, total, N, K, SPREAD: tl.constexpr):
-    """Scale (low half) and zero of each group and row, (1, G, BN), or the same for each quarter: (4, G, BN).
+    """Scale (low half) and zero of each row and group, (BN, G, 1), or the same for each quarter: (BN, G, 4).
 
     SPREAD   each thread reads its own, one by one, where else they are read in a row and exchanged
     """
@@ -98,16 +106,17 @@ def _pairs(scale, rows, group, total, N, K, SPREAD: tl.constexpr):
     if SPREAD:
         at = tl.broadcast_to(at, (4, group.shape[0], rows.shape[0]))
         valid = tl.broadcast_to(valid, (4, group.shape[0], rows.shape[0]))
-    return tl.load(at, mask=valid, other=0)
+    return tl.permute(tl.load(at, mask=valid, other=0), (2, 1, 0))
 
 
 @triton.jit
 def _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump):
-    """(BN,) of words (4, G, BN, 4). unit: what 1 of the vector's integers stands for; lump: their sum; both (4, G)."""
+    """(BN,) of words (BN, G * 16). unit: what 1 of the vector's integers stands for; lump: their sum; both (G, 4)."""
+    words = tl.reshape(words, (words.shape[0], unit.shape[0], 4, 4))
     exact = tl.sum(_dot8(words, even_high, even_low, odd_high, odd_low), 3).to(tl.float32)
     scale = (pairs << 16).to(tl.float32, bitcast=True)
     zero = (pairs & -65536).to(tl.float32, bitcast=True)
-    return tl.sum(tl.sum(exact * unit[:, :, None] * scale + (zero - 8 * scale) * lump[:, :, None], 0), 0)
+    return tl.sum(tl.sum(exact * unit[None, :, :] * scale + (zero - 8 * scale) * lump[None, :, :], 2), 1)
 
 
 @triton.jit
@@ -124,9 +133,10 @@ def tokendyno_tile_product(
     quarter, word, group = tl.arange(0, 4), tl.arange(0, 4), tl.arange(0, G)
     first = tl.program_id(0)
     total = N * 2 if GATED else N
-    unit = tl.zeros((4, G), tl.float32)
-    lump = tl.zeros((4, G), tl.float32)
-    even_high = tl.zeros((4, G, 1, 4), tl.int32)
+    place = tl.arange(0, G * 16)  # of a word in its row
+    unit = tl.zeros((G, 4), tl.float32)
+    lump = tl.zeros((G, 4), tl.float32)
+    even_high = tl.zeros((1, G, 4, 4), tl.int32)
     even_low = even_high
     odd_high = even_high
     odd_low = even_high
@@ -139,9 +149,8 @@ def tokendyno_tile_product(
         rows = (turn * BN) | tl.arange(0, BN) if SPREAD else turn * BN + tl.arange(0, BN)
         inside = rows < N
         begin = (rows // 8).to(tl.int64) * K + rows % 8 * 16
-        at = w + begin[None, None, :, None] + (group * 128)[None, :, None, None]
-        at = at + (quarter * 4)[:, None, None, None] + word[None, None, None, :]
-        valid = (group < K // 128)[None, :, None, None] & inside[None, None, :, None]
+        at = w + begin[:, None] + (place // 16 * 128 + place % 16)[None, :]
+        valid = (place // 16 < K // 128)[None, :] & inside[:, None]  # of `place < K // 8` 16 bytes are not seen
         words = tl.load(at, mask=valid, other=0, eviction_policy="evict_first")
         pairs = _pairs(scale, rows, group, total, N, K, SPREAD)
         if GATED:
@@ -171,10 +180,9 @@ def tokendyno_tile_product(
             peak = tl.maximum(tl.max(tl.max(tl.max(tl.max(tl.abs(plain), 5), 4), 3), 2), 1e-30)
             near = plain * (32766 / peak)[:, :, None, None, None, None]
             near = (near + 12582912.0).to(tl.int32, bitcast=True)  # 1.5 * 2**23: rounded, and 16 bits to the right
-            even_high, even_low, odd_high, odd_low = _bytes(near)
-            unit = peak / 32766
-            ones = tl.full((4, G, 1, 4), 0x11111111, tl.int32)
-            lump = tl.sum(tl.sum(_dot8(ones, even_high, even_low, odd_high, odd_low), 3), 2).to(tl.float32) * unit
+            even_high, even_low, odd_high, odd_low, lump_whole = _bytes(near)
+            unit = tl.permute(peak / 32766, (1, 0))
+            lump = lump_whole.to(tl.float32) * unit
             if RESIDUAL:
                 added = _late(residual + tl.where(inside, rows, 0))
         if RESIDUAL:  # of the next turn: it is there by then
@@ -203,8 +211,8 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
     if gated:
         return {"BN": 4, "STAGES": 3, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
     if rows > columns:
-        return {"BN": 8, "STAGES": 4, "CTAS": 264, "SPREAD": 0, "num_warps": 4}
-    return {"BN": 8 if rows >= 4096 else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
+        return {"BN": 8 if columns <= 4096 else 4, "STAGES": 4, "CTAS": 264, "SPREAD": 0, "num_warps": 4}
+    return {"BN": 8 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
 
 
 def product(
