@@ -207,7 +207,7 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
         warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # a group for each four threads
         return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
     if columns > 8192:
-        return {"BN": 2 if gated else 4, "STAGES": 3, "CTAS": 264, "SPREAD": 0, "num_warps": 8}
+        return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "SPREAD": 0, "num_warps": 16}
     if gated:
         return {"BN": 4, "STAGES": 3, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
     if rows > columns:
