@@ -15,8 +15,9 @@ LAYERS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen3DecoderLayer")
 
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
-_JOINED = ("none", "torchao-int8", "mxfp4", "mxfp4-dequantized")
-"""What can be laid one below the other: dense rows, int8 rows with a scale each; mxfp4 packs experts only."""
+_JOINED = ("none", "torchao-int8", "torchao-int4", "mxfp4", "mxfp4-dequantized")
+"""What can be laid one below the other: dense rows, int8 rows with a scale each, tiles of 8 rows of 4 bits; mxfp4 packs
+experts only."""
 
 _FUNCTIONS = '''class Fused(torch.nn.Module):
     """The product with several matrices at once; the first part is the answer."""
@@ -31,7 +32,14 @@ _FUNCTIONS = '''class Fused(torch.nn.Module):
             self.whole.bias = self._joined([part.bias for part in parts])
 
     def _joined(self, rows):
-        if hasattr(rows[0], "qdata"):  # torchao's int8, with a scale for each row
+        if hasattr(rows[0], "scale_and_zero"):  # torchao's 4 bits, in tiles of 8 rows
+            if any(row.shape[0] % 8 for row in rows):
+                raise ValueError("rows that were filled up to 8 cannot be joined")
+            tiles = torch.cat([row.qdata for row in rows])
+            scales = torch.cat([row.scale_and_zero for row in rows], 1)
+            size = torch.Size((sum(row.shape[0] for row in rows), rows[0].shape[1]))
+            data = type(rows[0])(tiles, scales, rows[0].block_size, size)
+        elif hasattr(rows[0], "qdata"):  # its int8, with a scale for each row
             fields = "qdata", "scale", "zero_point"
             qdata, scale, zero = ([getattr(r, f) for r in rows] for f in fields)
             zero = None if zero[0] is None else torch.cat(zero)
@@ -101,7 +109,7 @@ class Projections(Optimization):
                         or s.facts.quantization not in (None, "mxfp4", "torchao")
                     ),
                     "Packed in blocks or tables, these matrices cannot be laid one below the other. Dense ones and "
-                    "torchao's int8 rows can.",
+                    "torchao's int8 rows and 4-bit tiles can.",
                     _SOURCE,
                     fix=(("projections", "separate"),),
                 ),

@@ -80,8 +80,8 @@ def fuse(model: Any) -> int:
 
 
 def joinable(weight: Any) -> bool:
-    """Whether rows of several such weights can be laid below each other: dense ones, and torchao's int8 by rows."""
-    return type(weight) is nn.Parameter or _by_rows(weight)
+    """Whether rows of several such weights can be laid below each other: dense, or torchao's int8 and 4-bit tiles."""
+    return type(weight) is nn.Parameter or _by_rows(weight) or _by_tiles(weight)
 
 
 def _by_rows(weight: Any) -> bool:
@@ -90,10 +90,22 @@ def _by_rows(weight: Any) -> bool:
     return weight.act_quant_kwargs is None and weight.scale.numel() == weight.shape[0]
 
 
+def _by_tiles(weight: Any) -> bool:
+    """Whether it is 4 bits in tiles of 8 rows, without one that was filled up."""
+    if type(weight).__name__ != "Int4TilePackedTo4dTensor":
+        return False
+    return weight.act_pre_scale is None and weight.dim() == 2 and weight.shape[0] == 8 * weight.qdata.shape[0]
+
+
 def _joined(weights: list[Any]) -> Any:
-    if not _by_rows(weights[0]):
-        return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
     first = weights[0]
+    if _by_tiles(first):
+        size = torch.Size([sum(weight.shape[0] for weight in weights), first.shape[1]])
+        tiles = torch.cat([weight.qdata for weight in weights])  # (rows / 8, columns / 128, 32, 4)
+        scales = torch.cat([weight.scale_and_zero for weight in weights], 1)  # (columns / 128, rows, 2)
+        return nn.Parameter(type(first)(tiles, scales, first.block_size, size), requires_grad=False)
+    if not _by_rows(first):
+        return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
     zeros = [weight.zero_point for weight in weights]
     whole = type(first)(
         torch.cat([weight.qdata for weight in weights]), torch.cat([weight.scale for weight in weights]),

@@ -63,10 +63,35 @@ def test_what_a_checkpoint_has_packed_is_refused_too(packed: str, refused: bool)
     assert any(v.axis == "projections" for v in checked.blocked) is refused
 
 
-@pytest.mark.parametrize("quantization", ["none", "torchao-int8"])
+@pytest.mark.parametrize("quantization", ["none", "torchao-int8", "torchao-int4"])
 def test_rows_are_not(quantization: str) -> None:
     checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
     assert not any(v.axis == "projections" for v in checked.blocked)
+
+
+@pytest.mark.parametrize("quantization", ["none", "int8", "int4"])
+def test_the_script_joins_what_the_worker_joins(quantization: str) -> None:
+    import torch
+    from torch import nn
+
+    from backend.optimizations.projections import _FUNCTIONS
+    from backend.worker.fusion import Fused
+    from tests.backend.worker.test_fusion import four_bits, linear
+
+    parts = [linear(four_bits(rows, 1024)) for rows in (24, 8)]
+    if quantization != "int4":
+        parts = [nn.Linear(64, rows, bias=False) for rows in (24, 8)]
+    if quantization == "int8":
+        from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+        quantize_(nn.Sequential(*parts), Int8WeightOnlyConfig(set_inductor_config=False))
+    script: dict[str, Any] = {"torch": torch}
+    exec(_FUNCTIONS, script)
+    ours, theirs = Fused(parts).whole.weight, script["Fused"](parts).whole.weight
+    assert type(ours) is type(theirs)
+    assert ours.shape == theirs.shape == (32, parts[0].in_features)
+    names = {"none": ["data"], "int8": ["qdata", "scale"], "int4": ["qdata", "scale_and_zero"]}[quantization]
+    assert all(torch.equal(getattr(ours, name), getattr(theirs, name)) for name in names)
 
 
 @pytest.mark.parametrize("architecture", ["gpt2", "phi3", "gpt_neox", "bloom"])

@@ -1,5 +1,7 @@
 """Matrices that one vector meets become one: the same text, the same bytes; what cannot be joined is refused."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
@@ -62,6 +64,44 @@ def test_int8_rows_of_torchao_are_joined_with_their_scales() -> None:
     fused, x = Fused(parts), torch.randn(1, 64)
     assert torch.equal(fused(x), parts[0](x))
     assert torch.equal(Slice(fused.later)(x), parts[1](x))
+
+
+def four_bits(rows: int, columns: int) -> Any:
+    """Random ones as torchao packs them, which it does on a GPU only."""
+    from torchao.quantization import Int4TilePackedTo4dTensor
+
+    tiles = torch.randint(-(2**31), 2**31, (-(-rows // 8), columns // 128, 32, 4), dtype=torch.int32)
+    scales = torch.randn(columns // 128, tiles.shape[0] * 8, 2, dtype=torch.bfloat16)
+    return Int4TilePackedTo4dTensor(tiles, scales, [1, 128], torch.Size((rows, columns)))
+
+
+def dense(weight: Any) -> Any:
+    """(rows, columns) of 4 bits in tiles of 8 rows: lane t of 32 has row t // 4, and in bits 4 * p of its word i column
+    32 * i + 8 * (p % 4) + 2 * (t % 4) + p // 4 of a group of 128."""
+    rows, columns = weight.shape
+    bits = weight.qdata[..., None] >> (4 * torch.arange(8)) & 15
+    bits = bits.view(rows // 8, columns // 128, 8, 4, 4, 2, 4)  # tile, group, row, quarter, word, p // 4, p % 4
+    bits = bits.permute(0, 2, 1, 4, 6, 3, 5).reshape(rows, columns // 128, 128).float()
+    scale, zero = weight.scale_and_zero.float().permute(2, 1, 0)[..., None]
+    return ((bits - 8) * scale + zero).view(rows, columns)
+
+
+def linear(weight: Any) -> nn.Linear:
+    made = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    made.weight = nn.Parameter(weight, requires_grad=False)
+    return made
+
+
+def test_tiles_of_4_bits_of_torchao_are_joined_with_their_scales() -> None:
+    parts = [linear(four_bits(rows, 2048)) for rows in (24, 8, 16)]
+    whole = Fused(parts).whole.weight
+    assert whole.shape == (48, 2048)
+    assert torch.equal(dense(whole), torch.cat([dense(part.weight) for part in parts]))
+
+
+def test_tiles_that_were_filled_up_are_not() -> None:
+    assert joinable(linear(four_bits(16, 1024)).weight)
+    assert not joinable(linear(four_bits(12, 1024)).weight)
 
 
 def test_what_is_packed_otherwise_is_refused_in_a_sentence() -> None:

@@ -7,7 +7,7 @@ from . import ops
 
 
 class Linear(nn.Module):
-    """Stands in for nn.Linear, dense or with torchao's int8 weights: one vector times the matrix is our own kernel."""
+    """Stands in for nn.Linear, dense or with torchao's int8 or 4-bit weights: one vector times the matrix is ours."""
 
     can_torch_compile = True
     has_backward = False

@@ -3,21 +3,36 @@
 import torch
 from torch import nn
 
+from . import products, tiles
 from .attention import attend
-from .products import MOST_COLUMNS, product
+from .products import MOST_COLUMNS
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
-    """The rows of a weight as they lie in memory, and a scale for each where they are int8. None: not for us."""
+    """The rows of a weight as they lie in memory, and a scale for each where they are int8; or 4-bit tiles of them,
+    and the scales and zeros of their groups. None: not for us."""
     if weight.shape[-1] % 16 or weight.shape[-1] > MOST_COLUMNS:
         return None
     if type(weight) in (nn.Parameter, torch.Tensor):
         return (weight, None) if weight.is_floating_point() and weight.is_contiguous() else None
+    if type(weight).__name__ == "Int4TilePackedTo4dTensor":
+        return (weight.qdata, weight.scale_and_zero) if tiles.whole(weight) else None
     if type(weight).__name__ != "Int8Tensor" or weight.act_quant_kwargs is not None or weight.act_pre_scale is not None:
         return None
     if weight.scale.numel() != weight.shape[0] or not _symmetric(weight):
         return None
     return weight.qdata, weight.scale.reshape(-1)
+
+
+def sizes(weight: torch.Tensor) -> tuple[int, int]:
+    """Rows and columns of what `matrix` gave."""
+    return tiles.sizes(weight) if weight.dtype == torch.int32 else (weight.shape[0], weight.shape[1])
+
+
+def product(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, **more: object) -> None:
+    """`out` = `weight` @ `x`, with what else rides along, by the kernel for this kind of weight."""
+    kernel = tiles.product if weight.dtype == torch.int32 else products.product
+    kernel(x, weight, out, **more)
 
 
 def _symmetric(weight: torch.Tensor) -> bool:
@@ -34,14 +49,14 @@ def linear(
     x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None
 ) -> torch.Tensor:
     """(..., K) of one token -> (..., N)."""
-    out = torch.empty(*x.shape[:-1], weight.shape[0], dtype=x.dtype, device=x.device)
+    out = torch.empty(*x.shape[:-1], sizes(weight)[0], dtype=x.dtype, device=x.device)
     product(x.contiguous(), weight, out, scale=scale, bias=bias)
     return out
 
 
 @linear.register_fake
 def _(x, weight, scale, bias):
-    return x.new_empty(*x.shape[:-1], weight.shape[0])
+    return x.new_empty(*x.shape[:-1], sizes(weight)[0])
 
 
 def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
@@ -104,10 +119,10 @@ def decoder_layer(
     def empty(numbers: int) -> torch.Tensor:
         return torch.empty(numbers, dtype=hidden.dtype, device=hidden.device)
 
-    qkv, mixed = empty(weights[0].shape[0]), empty(weights[1].shape[1])
+    qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
     product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
     attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps)
-    middle, wide, out = torch.empty_like(hidden), empty(weights[3].shape[1]), torch.empty_like(hidden)
+    middle, wide, out = torch.empty_like(hidden), empty(sizes(weights[3])[1]), torch.empty_like(hidden)
     product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
     product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)

@@ -1,0 +1,239 @@
+"""One vector times one matrix of 4-bit numbers, as torchao's `tile_packed_to_4d` lays them out for tensor cores.
+
+A tile is 8 rows. Group after group of 128 columns, a row has 64 bytes there: 4 quarters of 4 words of 8 numbers. Bits
+4 * p of word i of quarter j hold column 32 * i + 8 * (p % 4) + 2 * j + p // 4 of the group (PyTorch's int4mm.cu,
+matrix_to_m16n8k16_Bint4_layout). Each row has a scale and a zero, bfloat16, a group: (number - 8) * scale + zero.
+
+A thread has one quarter of one group, in all rows of its program, and so that part of the vector stays with it.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from .products import _late, can_be_early
+
+GROUP = 128  # columns with one scale and zero
+TILE = 8  # rows
+
+
+def sizes(qdata: torch.Tensor) -> tuple[int, int]:
+    """Rows and columns of a packed matrix (N / 8, K / 128, 32, 4)."""
+    return qdata.shape[0] * TILE, qdata.shape[1] * GROUP
+
+
+def whole(weight: torch.Tensor) -> bool:
+    """Whether an Int4TilePackedTo4dTensor is packed in this way, and nothing was filled up: its parts tell its size."""
+    rows, columns = weight.shape
+    return (
+        rows % TILE == columns % GROUP == 0
+        and weight.act_pre_scale is None
+        and list(weight.block_size) == [1, GROUP]
+        and tuple(weight.qdata.shape) == (rows // TILE, columns // GROUP, 32, 4)
+        and tuple(weight.scale_and_zero.shape) == (columns // GROUP, rows, 2)
+        and weight.scale_and_zero.dtype == torch.bfloat16
+        and weight.qdata.is_contiguous()
+        and weight.scale_and_zero.is_contiguous()
+    )
+
+
+@triton.jit
+def _dot8(words, high, low, high_odd, low_odd):
+    """int32 of the eight 4-bit numbers of each word times eight 16-bit integers, given as 256 * high + low, in bytes.
+
+    The first four of the vector belong to bits 0, 8, 16 and 24, the others to bits 4, 12, 20 and 28.
+    """
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 even, odd, h, l;
+        and.b32 even, $1, 0x0F0F0F0F;
+        shr.u32 odd, $1, 4;
+        and.b32 odd, odd, 0x0F0F0F0F;
+        dp4a.u32.s32 h, even, $2, 0;
+        dp4a.u32.u32 l, even, $3, 0;
+        dp4a.u32.s32 h, odd, $4, h;
+        dp4a.u32.u32 l, odd, $5, l;
+        mad.lo.s32 $0, h, 256, l;
+        }""",
+        "=r,r,r,r,r,r", [words, high, low, high_odd, low_odd], dtype=tl.int32, is_pure=True, pack=1,
+    )  # fmt: skip
+
+
+@triton.jit
+def _packed(first, second, third, fourth):
+    """Bits 8 to 15 of each word, and bits 0 to 7, as the four bytes of one word, the first one's lowest."""
+    return tl.inline_asm_elementwise(
+        """{
+        .reg .b32 here, there;
+        prmt.b32 here, $2, $3, 0x5410;
+        prmt.b32 there, $4, $5, 0x5410;
+        prmt.b32 $0, here, there, 0x7531;
+        prmt.b32 $1, here, there, 0x6420;
+        }""",
+        "=r,=r,r,r,r,r", [first, second, third, fourth], dtype=(tl.int32, tl.int32), is_pure=True, pack=1,
+    )  # fmt: skip
+
+
+@triton.jit
+def _bytes(numbers):
+    """(4, G, 4, 2, 2, 2) of 16 bits -> high and low bytes of them, for even and for odd axis 3, (1, G, 4, 4), groups
+    before quarters as weights have it; and their sum, (G, 4)."""
+    here, following = tl.split(numbers)
+    here, here_later = tl.split(here)
+    following, following_later = tl.split(following)
+    high, low = _packed(here, here_later, following, following_later)
+    high, odd_high = tl.split(high)
+    low, odd_low = tl.split(low)
+    total = tl.sum(_dot8(tl.full(high.shape, 0x11111111, tl.int32), high, low, odd_high, odd_low), 2)
+    return _turned(high), _turned(low), _turned(odd_high), _turned(odd_low), tl.permute(total, (1, 0))
+
+
+@triton.jit
+def _turned(words):
+    """(4, G, 4) -> (1, G, 4, 4)."""
+    return tl.permute(words, (1, 0, 2))[None, :, :, :]
+
+
+@triton.jit
+def _pairs(scale, rows, group, total, N, K, SPREAD: tl.constexpr):
+    """Scale (low half) and zero of each row and group, (BN, G, 1), or the same for each quarter: (BN, G, 4).
+
+    SPREAD   each thread reads its own, one by one, where else they are read in a row and exchanged
+    """
+    at = scale + group.to(tl.int64)[None, :, None] * total + rows[None, None, :]
+    valid = (group < K // 128)[None, :, None] & (rows < N)[None, None, :]
+    if SPREAD:
+        at = tl.broadcast_to(at, (4, group.shape[0], rows.shape[0]))
+        valid = tl.broadcast_to(valid, (4, group.shape[0], rows.shape[0]))
+    return tl.permute(tl.load(at, mask=valid, other=0), (2, 1, 0))
+
+
+@triton.jit
+def _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump):
+    """(BN,) of words (BN, G * 16). unit: what 1 of the vector's integers stands for; lump: their sum; both (G, 4)."""
+    words = tl.reshape(words, (words.shape[0], unit.shape[0], 4, 4))
+    exact = tl.sum(_dot8(words, even_high, even_low, odd_high, odd_low), 3).to(tl.float32)
+    scale = (pairs << 16).to(tl.float32, bitcast=True)
+    zero = (pairs & -65536).to(tl.float32, bitcast=True)
+    return tl.sum(tl.sum(exact * unit[None, :, :] * scale + (zero - 8 * scale) * lump[None, :, :], 2), 1)
+
+
+@triton.jit
+def tokendyno_tile_product(
+    x, norm, w, scale, bias, residual, out, N, K, eps,
+    NORM: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
+    BN: tl.constexpr, G: tl.constexpr, STAGES: tl.constexpr, SPREAD: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = silu(first) * second.
+
+    Whole rows, which are asked for before the vector is there; programs may stay for several turns of BN rows.
+    w      int32 (rows / 8, K / 128, 32, 4); scale: int32 (K / 128, rows), two bfloat16 each; G: K / 128 or more
+    """
+    quarter, word, group = tl.arange(0, 4), tl.arange(0, 4), tl.arange(0, G)
+    first = tl.program_id(0)
+    total = N * 2 if GATED else N
+    place = tl.arange(0, G * 16)  # of a word in its row
+    unit = tl.zeros((G, 4), tl.float32)
+    lump = tl.zeros((G, 4), tl.float32)
+    even_high = tl.zeros((1, G, 4, 4), tl.int32)
+    even_low = even_high
+    odd_high = even_high
+    odd_low = even_high
+    shrink = 1.0
+    ahead = tl.zeros((BN,), tl.float32)
+    if EARLY:
+        gdc_launch_dependents()
+    for turn in tl.range(first, tl.cdiv(N, BN), tl.num_programs(0), num_stages=STAGES):
+        # unlike a sum, `or` hides that rows are neighbours, and so their scales are not loaded as vectors
+        rows = (turn * BN) | tl.arange(0, BN) if SPREAD else turn * BN + tl.arange(0, BN)
+        inside = rows < N
+        begin = (rows // 8).to(tl.int64) * K + rows % 8 * 16
+        at = w + begin[:, None] + (place // 16 * 128 + place % 16)[None, :]
+        valid = (place // 16 < K // 128)[None, :] & inside[:, None]  # of `place < K // 8` 16 bytes are not seen
+        words = tl.load(at, mask=valid, other=0, eviction_policy="evict_first")
+        pairs = _pairs(scale, rows, group, total, N, K, SPREAD)
+        if GATED:
+            others = tl.load(at + tl.cast(N // 8, tl.int64) * K, mask=valid, other=0, eviction_policy="evict_first")
+            other_pairs = _pairs(scale + N, rows, group, total, N, K, SPREAD)
+        if BIAS:
+            constant = tl.load(bias + rows, mask=inside, other=0.0).to(tl.float32)
+            if GATED:
+                other_constant = tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
+        added = ahead
+        if turn == first:
+            two = tl.arange(0, 2)  # axes: quarter, group, word, odd or even four bits, 16 columns later, next column
+            odd, later, next_one = two[:, None, None], two[None, :, None], two[None, None, :]
+            odd, later, next_one = odd[None, None, None], later[None, None, None], next_one[None, None, None]
+            column = (group * 128)[None, :, None] + (quarter * 2)[:, None, None] + (word * 32)[None, None, :]
+            column = column[:, :, :, None, None, None] + odd * 8 + later * 16 + next_one
+            there = (group < K // 128)[None, :, None, None, None, None]
+            if NORM:
+                learned = tl.load(norm + column, mask=there, other=0.0).to(tl.float32)
+            if EARLY:
+                gdc_wait()
+            plain = tl.load(x + column, mask=there, other=0.0).to(tl.float32)
+            if NORM:
+                squares = tl.sum(tl.sum(tl.sum(tl.sum(plain * plain, 5), 4), 3), 2)
+                shrink = tl.rsqrt(tl.sum(tl.sum(squares, 0), 0) / K + eps)
+                plain *= learned
+            peak = tl.maximum(tl.max(tl.max(tl.max(tl.max(tl.abs(plain), 5), 4), 3), 2), 1e-30)
+            near = plain * (32766 / peak)[:, :, None, None, None, None]
+            near = (near + 12582912.0).to(tl.int32, bitcast=True)  # 1.5 * 2**23: rounded, and 16 bits to the right
+            even_high, even_low, odd_high, odd_low, lump_whole = _bytes(near)
+            unit = tl.permute(peak / 32766, (1, 0))
+            lump = lump_whole.to(tl.float32) * unit
+            if RESIDUAL:
+                added = _late(residual + tl.where(inside, rows, 0))
+        if RESIDUAL:  # of the next turn: it is there by then
+            coming = rows + tl.num_programs(0) * BN
+            ahead = _late(residual + tl.where(coming < N, coming, 0))
+        result = _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump) * shrink
+        if BIAS:
+            result += constant
+        if GATED:
+            other = _product(others, other_pairs, even_high, even_low, odd_high, odd_low, unit, lump) * shrink
+            if BIAS:
+                other += other_constant
+            result = result / (1 + tl.exp(-result)) * other
+        tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
+
+
+def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
+    """Rows a program takes at a time, and how: as many bytes at a time as the best for int8 take (products.py).
+    `tests.bench.tiles` finds better ones."""
+    once = 1 << 30  # as many programs as there are rows to go round: none stays for a second turn
+    if not can_be_early() or columns <= 2048:
+        warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # a group for each four threads
+        return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
+    if columns > 8192:
+        return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "SPREAD": 0, "num_warps": 16}
+    if gated:
+        return {"BN": 4, "STAGES": 3, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
+    if rows > columns:
+        return {"BN": 8 if columns <= 4096 else 4, "STAGES": 4, "CTAS": 264, "SPREAD": 0, "num_warps": 4}
+    return {"BN": 8 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
+
+
+def product(
+    x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
+    scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
+    gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
+) -> None:  # fmt: skip
+    """Write into `out`, flat. `x`: as many numbers as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
+    gated: gate above up."""
+    if scale is None:
+        raise ValueError("4-bit weights are nothing without their scales and zeros")
+    rows, columns = sizes(w)
+    rows //= 2 if gated else 1
+    if rows % TILE or scale.shape != (columns // GROUP, rows * (2 if gated else 1), 2):
+        raise ValueError(f"{tuple(w.shape)} and {tuple(scale.shape)} are no matrix of whole tiles and groups")
+    early = can_be_early() if early is None else early
+    how = dict(tuned or config(rows, columns, gated))
+    grid = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"]))
+    tokendyno_tile_product[(grid,)](
+        x, norm if norm is not None else x, w, scale.view(torch.int32), bias if bias is not None else x,
+        residual if residual is not None else x, out, rows, columns, eps, NORM=norm is not None, BIAS=bias is not None,
+        RESIDUAL=residual is not None, GATED=gated, G=triton.next_power_of_2(columns // GROUP), EARLY=early,
+        launch_pdl=early, **how,
+    )  # fmt: skip

@@ -1,0 +1,140 @@
+"""The kernel for torchao's 4-bit tiles computes what PyTorch's own reads out of them, whatever rides along."""
+
+from typing import Any
+
+import pytest
+
+from tests.gpu.test_matvec import SHAPE, kernels, replaced, with_kernels  # noqa: F401
+from tests.gpu.test_own import Maker, prompt
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+
+WIDE = SHAPE | {"hidden_size": 1024, "intermediate_size": 1024, "head_dim": 128, "num_hidden_layers": 2}
+CUTS = [
+    {"BN": 8, "STAGES": 1, "CTAS": 1 << 30, "SPREAD": 0, "num_warps": 4},
+    {"BN": 4, "STAGES": 3, "CTAS": 3, "SPREAD": 0, "num_warps": 1},
+    {"BN": 16, "STAGES": 2, "CTAS": 2, "SPREAD": 1, "num_warps": 8},
+    {"BN": 2, "STAGES": 1, "CTAS": 1 << 30, "SPREAD": 1, "num_warps": 2},
+]
+
+
+def packed(rows: int, columns: int) -> tuple[Any, Any, Any]:
+    """Random tiles, their scales, and (rows, columns) bfloat16 as PyTorch reads them.
+
+    Scales and zeros are small multiples of one power of two, so that every weight is a bfloat16 number and exact.
+    """
+    import torch
+
+    numbers = torch.randint(0, 256, (rows, columns // 2), dtype=torch.uint8, device="cuda")
+    tiles = torch.ops.aten._convert_weight_to_int4pack(numbers, 8)
+    units = torch.randint(1, 16, (columns // 128, rows), device="cuda")
+    zeros = torch.randint(-60, 61, (columns // 128, rows), device="cuda")
+    scales = torch.stack([units, zeros], -1).bfloat16() / 1024
+    one = torch.eye(columns, dtype=torch.bfloat16, device="cuda")
+    return tiles, scales, torch.ops.aten._weight_int4pack_mm(one, tiles, 128, scales).T.contiguous()
+
+
+def error(kernels: Any, dtype: Any, tiles: Any, scales: Any, plain: Any, ride: str, **more: Any) -> float:  # noqa: F811
+    """How far the kernel is from double precision. `ride`: letters for norm, bias, residual, gate."""
+    import torch
+
+    def random(numbers: int) -> Any:
+        return torch.randn(numbers, device="cuda", dtype=dtype)
+
+    total, columns = plain.shape
+    rows = total // 2 if "g" in ride else total
+    x, norm, bias, residual = random(columns), random(columns), random(total), random(rows)
+    wide = x.double()
+    if "n" in ride:
+        wide = wide * norm.double() * torch.rsqrt(wide.pow(2).mean() + 1e-5)
+    expected = plain.double() @ wide
+    if "b" in ride:
+        expected += bias.double()
+    if "g" in ride:
+        expected = torch.nn.functional.silu(expected[:rows]) * expected[rows:]
+    if "r" in ride:
+        expected += residual.double()
+    out = torch.full((rows,), float("nan"), device="cuda", dtype=dtype)
+    kernels.tiles.product(
+        x, tiles, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scales, bias=bias if "b" in ride else None,
+        residual=residual if "r" in ride else None, gated="g" in ride, **more,
+    )  # fmt: skip
+    return float((out.double() - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (4096, 1024), (1024, 2048), (6144, 1024), (1024, 3072),
+     (80, 1024)],
+)  # fmt: skip
+def test_a_product_is_that_of_double_precision(kernels: Any, rows: int, columns: int) -> None:  # noqa: F811
+    import torch
+
+    torch.manual_seed(rows)
+    tiles, scales, plain = packed(rows, columns)
+    for dtype, limit in ((torch.float32, 2e-4), (torch.bfloat16, 1e-2), (torch.float16, 1e-2)):
+        for ride in ("", "n", "r", "nb", "br", "ng", "nbrg"):
+            found = error(kernels, dtype, tiles, scales, plain, ride)
+            assert found < limit, (dtype, ride, found)
+
+
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize("early", [False, True])
+def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+    import torch
+
+    early = early and kernels.products.can_be_early()
+    tiles, scales, plain = packed(144, 1024)
+    for ride in ("", "nbr", "nbrg"):
+        assert error(kernels, torch.float32, tiles, scales, plain, ride, tuned=how, early=early) < 2e-4
+
+
+def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any) -> None:  # noqa: F811
+    import torch
+    from torchao.quantization import Int4WeightOnlyConfig, quantize_
+
+    for rows, columns, group, ours in ((64, 1024, 128, True), (64, 512, 128, False), (60, 1024, 128, False),
+                                       (64, 1024, 64, False)):  # fmt: skip
+        layer = torch.nn.Sequential(torch.nn.Linear(columns, rows, bias=False, dtype=torch.bfloat16, device="cuda"))
+        quantize_(layer, Int4WeightOnlyConfig(group_size=group, int4_packing_format="tile_packed_to_4d",
+                                              set_inductor_config=False))  # fmt: skip
+        assert (kernels.layers.ops.matrix(layer[0].weight) is not None) is ours, (rows, columns, group)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "qwen3"])
+def test_a_fused_model_says_what_it_says_through_torchao(architecture: str) -> None:
+    """Captured, each of its tokens is the best one through torchao too, or as good but for the rounding of bfloat16."""
+    import torch
+    from torchao.quantization import Int4WeightOnlyConfig, quantize_
+    from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
+
+    def made() -> Any:
+        torch.manual_seed(0)
+        config = AutoConfig.for_model(architecture, **WIDE)
+        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).cuda().eval()
+        model.generation_config = GenerationConfig(pad_token_id=0)
+        quantize_(model.model, Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d",
+                                                    set_inductor_config=False))  # fmt: skip
+        return model
+
+    plain, model = made(), with_kernels(made())
+    assert {"llama": "LlamaDecoderLayer", "qwen3": "Qwen3DecoderLayer"}[architecture] in replaced(model)
+    tiles = model.model.layers[0].forward.__func__.__globals__["ops"].tiles
+    calls: list[int] = []
+    product = tiles.product
+
+    def counted(*args: Any, **more: Any) -> None:
+        calls.append(1)
+        product(*args, **more)
+
+    tiles.product = counted
+    try:
+        ours = Maker(model, 60)(prompt(9))
+    finally:
+        tiles.product = product
+    assert len(calls) >= 4 * WIDE["num_hidden_layers"]
+    with torch.inference_mode():
+        logits = plain(ours).logits[0].float()
+    for place in range(9, ours.shape[1]):
+        behind = logits[place - 1].max() - logits[place - 1, ours[0, place]]
+        assert float(behind) <= 0.1 * float(logits[place - 1].std()), place
