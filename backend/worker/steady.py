@@ -21,6 +21,7 @@ class Place:
     """Where the next token of every row goes in layers that hold `size` tokens.
 
     filled    (B, size) bool, on the device: places that hold a token, padding left out
+    turns     int32 zeros, on the device, with which a kernel of attention counts its programs
     decoding  whether the layers write one token at `slot`, or a prompt as transformers does
     """
 
@@ -28,6 +29,7 @@ class Place:
         self._cache, self._number, self.size = cache, number, size
         self.decoding = False
         self.filled: Any = None
+        self.turns: Any = None
 
     @property
     def slot(self) -> Any:
@@ -39,7 +41,9 @@ class Place:
         tokens = mask.shape[1]
         if self.filled is None:
             self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
-            torch._dynamo.mark_static_address(self.filled)
+            self.turns = torch.zeros(256, dtype=torch.int32, device=mask.device)
+            for steady in (self.filled, self.turns):
+                torch._dynamo.mark_static_address(steady)
         self.slot.fill_(tokens if tokens < self.size else 0)
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
