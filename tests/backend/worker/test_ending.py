@@ -10,7 +10,7 @@ from backend.worker.stand_ins import put_in
 from tests.backend.worker.test_hub import calm as calm
 from tests.backend.worker.test_hub import found, package, plan
 from tests.backend.worker.test_own import NEW, greedy, own, prompt
-from tests.tiny import WINDOW, tiny
+from tests.tiny import WINDOW, build, tiny
 
 ENDING = """
 import torch
@@ -25,7 +25,7 @@ class StepEnd(nn.Module):
 
 
 def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
-    model, asked = tiny("qwen3"), prompt(5)
+    model, asked = build("qwen3"), prompt(5)
     expected = greedy(model, asked)
     put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
     assert found(model).proof == "1 x StepEnd by ending"
@@ -39,7 +39,7 @@ def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
 def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:
     from backend import kernel_folders
 
-    model = tiny("qwen3")
+    model = build("qwen3")
     put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
     put_in(model, plan("local", kernel_folders.OWN))
     assert "StepEnd" not in found(model).proof
