@@ -4,7 +4,7 @@
 
 Every configuration is tried inside the step of the own loop as it runs in life, the other products as they are: all
 layers' weights pass through L2 as they do there. Printed are the best few of each product beside the present one, and
-the step with all winners together, each to be pasted into `products.config`.
+the step with all winners together, each to be pasted into `products.config`, and the best ways to cut attention.
 """
 
 import argparse
@@ -21,6 +21,7 @@ Shape = tuple[int, int, int, bool]  # rows, columns, bytes of a number, gated
 ROUNDS, STEPS, SHOWN = 3, 60, 4
 ONCE = 1 << 30
 _SHARED_BYTES = 200_000
+_CUTS = ((64, 4), (32, 4), (32, 2), (16, 4), (16, 2), (64, 8), (128, 8))  # others spill registers
 
 
 def configurations(shape: Shape) -> list[dict[str, int]]:
@@ -80,6 +81,15 @@ class Sweep:
         how: dict[str, int] = self._own(*shape)
         return how
 
+    def attention(self) -> list[tuple[float, int, int]]:
+        """(seconds a token, places in a turn, warps) of the ways to cut attention, the fastest first."""
+        module = self._bed.module("tokendyno-matvec", "attention")
+        present, found = (module.BLOCK, module.WARPS), []
+        for module.BLOCK, module.WARPS in _CUTS:
+            found.append((self.token_s({}), module.BLOCK, module.WARPS))
+        module.BLOCK, module.WARPS = present
+        return sorted(found)
+
     def token_s(self, instead: dict[Shape, dict[str, int]]) -> float:
         self._instead = instead
         return self._bed.token_s(ROUNDS, STEPS)
@@ -100,6 +110,12 @@ def main() -> None:
             f"{given.model}: {1e3 * sweep.present_s:.4f} ms a token at present; {len(sweep.shapes)} products",
             flush=True,
         )
+        attention = sweep.attention()
+        for token_s, block, warps in attention[:SHOWN]:
+            print(
+                f"attention: {1e6 * (token_s - sweep.present_s):+7.1f} us a token: BLOCK {block}, WARPS {warps}",
+                flush=True,
+            )
         found: dict[Shape, list[tuple[float, dict[str, int]]]] = {shape: [] for shape in sweep.shapes}
         tries = [[(shape, how) for how in configurations(shape)] for shape in sweep.shapes]
         left = [one for some in itertools.zip_longest(*tries) for one in some if one is not None]
@@ -128,7 +144,9 @@ def main() -> None:
         print(f"all winners together: {1e3 * sweep.token_s(winners):.4f} ms a token, from {1e3 * present_s:.4f}")
     if given.json:
         tables = [{"shape": shape, "now": sweep.present(shape), "found": rows} for shape, rows in found.items()]
-        given.json.write_text(json.dumps({"model": given.model, "present_s": present_s, "tables": tables}))
+        given.json.write_text(
+            json.dumps({"model": given.model, "present_s": present_s, "tables": tables, "attention": attention})
+        )
 
 
 if __name__ == "__main__":

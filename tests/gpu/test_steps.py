@@ -12,7 +12,10 @@ from tests.tiny import WINDOW, tiny
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
 __all__ = ["kernels"]
-SWITCHES = {"attention": ("FOLDED", False), "ops": ("MOST_ASKED", 0), "steps": ("ENDS", False)}
+SWITCHES = [
+    ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "BLOCK", 32),
+    ("attention", "WARPS", 2), ("ops", "MOST_ASKED", 0), ("steps", "ENDS", False), ("steps", "ROTATES", False),
+]  # fmt: skip
 
 
 def steps_of(model: Any, batch: int, count: int) -> list[Any]:
@@ -159,8 +162,10 @@ def test_attention_in_one_kernel_is_that_of_two_in_many_replays(
     assert int(wrong) == 0
 
 
-@pytest.mark.parametrize("off", [None, *SWITCHES])
-def test_the_text_is_the_same_with_each_piece_off(off: str | None) -> None:
+@pytest.mark.parametrize(("module", "switch", "off"), [("steps", "ENDS", True), *SWITCHES])
+def test_the_text_is_the_same_with_each_piece_off(
+    module: str, switch: str, off: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
     from kernels import get_loaded_kernels
 
@@ -168,18 +173,11 @@ def test_the_text_is_the_same_with_each_piece_off(off: str | None) -> None:
 
     expected = greedy(build("qwen3"), prompt(9))
     model = with_kernels(build("qwen3"))
-    assert type(model.tokendyno_step_end).forward is not model.tokendyno_step_end.forward.__func__
-    assert type(model.model.rotary_emb).forward is not model.model.rotary_emb.forward.__func__
+    for layer in (model.tokendyno_step_end, model.model.rotary_emb):
+        assert layer.forward.__func__ is not type(layer).forward
     package = next(one.module for one in get_loaded_kernels() if str(one.metadata.name) == "tokendyno-matvec")
-    if off is not None:
-        name, value = SWITCHES[off]
-        on = getattr(getattr(package, off), name)
-        setattr(getattr(package, off), name, value)
-    try:
-        assert torch.equal(Maker(model, 60)(prompt(9)), expected)
-    finally:
-        if off is not None:
-            setattr(getattr(package, off), name, on)
+    monkeypatch.setattr(getattr(package, module), switch, off)
+    assert torch.equal(Maker(model, 60)(prompt(9)), expected)
 
 
 def test_batches_end_in_the_kernel_too() -> None:

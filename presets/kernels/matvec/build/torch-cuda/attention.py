@@ -13,11 +13,18 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from .products import _prefetch, can_be_early
 
 FOLDED = True  # False: a second kernel puts the parts together
+JOINED = True  # False: the new key is loaded and rotated apart from the queries
+BLOCK, WARPS = 64, 4  # places that a program looks at in a turn, and its warps
 
 
 @triton.jit
-def _turned(at, valid, cos, sin, norm, eps, NORMED: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    """R vectors of D numbers, the first number of each at `at` (R,): normalized where there is a norm, and rotated."""
+def _turned(
+    at, valid, cos, sin, norm, last_norm, eps, NORMED: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr, D: tl.constexpr
+):
+    """R vectors of D numbers, the first number of each at `at` (R,): normalized where there is a norm, and rotated.
+
+    TWO: the last of them has a norm of its own
+    """
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
     other = (1 - side) * (D // 2) + tl.arange(0, D // 2)[None, None, :]
@@ -27,8 +34,13 @@ def _turned(at, valid, cos, sin, norm, eps, NORMED: tl.constexpr, R: tl.constexp
     along = tl.load(cos + there).to(tl.float32)
     beside = tl.load(sin + there).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
     if NORMED:
-        along *= tl.load(norm + there).to(tl.float32)
-        beside *= tl.load(norm + other).to(tl.float32)
+        learned, beyond = tl.load(norm + there), tl.load(norm + other)
+        if TWO:
+            last = (tl.arange(0, R) == R - 1)[:, None, None]
+            learned = tl.where(last, tl.load(last_norm + there), learned)
+            beyond = tl.where(last, tl.load(last_norm + other), beyond)
+        along *= learned.to(tl.float32)
+        beside *= beyond.to(tl.float32)
         shrink = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
         here *= shrink
         across *= shrink
@@ -49,8 +61,8 @@ def _ask_for(weights, lines, program, programs, WIDTH: tl.constexpr):
 def tokendyno_attention(
     qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, out, turns, ask, ask_too, L, eps,
     scaling, lines, lines_too, G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr,
-    SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, NORMED: tl.constexpr, FOLDED: tl.constexpr, ASKS: tl.constexpr,
-    EARLY: tl.constexpr,
+    SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr, FOLDED: tl.constexpr,
+    ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One KV head and one part of the places a program.
 
@@ -78,19 +90,26 @@ def tokendyno_attention(
     value = tl.load(values + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
     if EARLY:
         gdc_wait()
-    if ASKS > 0:  # not earlier: the product before this one still read its own
+    ours = qkv + (HKV * G + head) * D
+    new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
+    if JOINED:  # the new key is one vector more: to load it after the queries would take as long again
+        is_key = group == R - 1
+        at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
+        query = _turned(at, (group < G) | is_key, cos, sin, q_norm, k_norm, eps, NORMED, True, R, D)
+        new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
+    else:
+        query = _turned(qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, eps, NORMED, False, R, D)
+        one = tl.full((1,), 1, tl.int1)
+        new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, eps, NORMED, False, 1, D)
+    new_key = new_key.to(keys.dtype.element_ty)
+    if ASKS > 0:  # not earlier: the product before this one still read its own, and the queries come first
         _ask_for(ask, lines, split * HKV + head, SPLITS * HKV, 128)
     if ASKS > 1:
         _ask_for(ask_too, lines_too, split * HKV + head, SPLITS * HKV, 128)
-    ours = qkv + (HKV * G + head) * D
-    query = _turned(qkv + (head * G + group) * D, group < G, cos, sin, q_norm, eps, NORMED, R, D)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
     mixed = tl.zeros((R, D), tl.float32)
     if (here >= begin) & (here < end):  # the new token is ours: it is seen first, and written
-        new_key = _turned(ours + tl.arange(0, 1), tl.full((1,), 1, tl.int1), cos, sin, k_norm, eps, NORMED, 1, D)
-        new_key = new_key.to(keys.dtype.element_ty)
-        new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
         tl.store(keys + base + here * D + dims[None, :], new_key)
         tl.store(values + base + here * D + dims, new_value)
         top = tl.sum(query * new_key.to(tl.float32), 1) * scaling
@@ -160,7 +179,7 @@ def attend(
     qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
-    warps: int = 4, turns: torch.Tensor | None = None, ask: tuple[torch.Tensor, ...] = (),
+    warps: int = 0, turns: torch.Tensor | None = None, ask: tuple[torch.Tensor, ...] = (),
 ) -> None:  # fmt: skip
     """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
 
@@ -171,7 +190,7 @@ def attend(
     _, kv_heads, length, size = keys.shape
     group = qkv.numel() // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
-    block = block or 64
+    block = block or BLOCK
     splits = splits or triton.next_power_of_2(min(32, triton.cdiv(length, block)))
     parts = torch.empty(kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
@@ -182,8 +201,8 @@ def attend(
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos, keys, values,
         slot, filled, parts, tops, sums, out, turns if folded else slot, *asked, length, eps, scaling, *lines, G=group,
         GP=padded, HKV=kv_heads, D=size, BT=block, SPLITS=splits,
-        AT_ONCE=max(1, min(padded, 8192 // (splits * size))), NORMED=q_norm is not None, FOLDED=folded, ASKS=len(ask),
-        EARLY=early, launch_pdl=early, num_warps=warps,
+        AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
+        FOLDED=folded, ASKS=len(ask), EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
     )  # fmt: skip
     if folded:
         return
