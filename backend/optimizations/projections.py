@@ -10,8 +10,9 @@ from backend.plan import Plan
 from backend.script import Script
 
 _SOURCE = "backend/worker/fusion.py, with a test for each of these architectures"
-LAYERS = ("LlamaDecoderLayer", "MistralDecoderLayer", "Qwen3DecoderLayer")
-"""Classes of layers that, once fused, a kernel of the name DecoderLayer may stand in for."""
+FAMILIES = ("Llama", "Mistral", "Qwen3")
+LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in ("DecoderLayer", "RotaryEmbedding")}
+"""Classes that, once projections are fused, a kernel may stand in for, and by which name."""
 
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
@@ -138,8 +139,9 @@ class Projections(Optimization):
                 script.imports.add("from kernels import replace_kernel_forward_from_hub")
                 lines += [
                     "for kind in {type(module) for module in model.modules()}:",
-                    f"    if kind.__name__ in {LAYERS!r}:",
-                    '        replace_kernel_forward_from_hub(kind, "DecoderLayer")',
+                    '    for layer in ("DecoderLayer", "RotaryEmbedding"):',
+                    f"        if kind.__name__ in [family + layer for family in {FAMILIES!r}]:",
+                    "            replace_kernel_forward_from_hub(kind, layer)",
                 ]
             script.patch[:0] = lines  # before kernels stand in for what was fused
 

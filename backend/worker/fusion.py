@@ -122,4 +122,4 @@ def _offer_layers(model: Any) -> None:
         return
     for kind in {type(module) for module in model.modules()}:
         if kind.__name__ in LAYERS:
-            replace_kernel_forward_from_hub(kind, "DecoderLayer")
+            replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__])

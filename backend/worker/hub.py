@@ -14,6 +14,9 @@ from backend import kernel_folders
 from backend.errors import InputError
 from backend.hardware import hub_offline
 from backend.plan import LoadPlan
+from backend.worker import ending
+
+_STEP_END = "StepEnd"  # of our own loop: the one layer that no model has
 
 
 def apply(model: Any, plan: LoadPlan) -> None:
@@ -27,6 +30,9 @@ def apply(model: Any, plan: LoadPlan) -> None:
     mode = Mode.INFERENCE | Mode.TORCH_COMPILE if plan.kernels_compiled else Mode.INFERENCE
     if plan.kernels == "local":
         mapping = local_mapping(Path(plan.kernels_path), plan.device)
+        if _STEP_END in mapping and model.can_generate():
+            replace_kernel_forward_from_hub(ending.StepEnd, _STEP_END)
+            model.add_module(ending.NAME, ending.StepEnd())
     else:
         mapping = hub_mapping(points(model), plan.device)
     logging.getLogger("kernels.layer.layer").setLevel(logging.ERROR)  # it warns of each layer that has no kernel

@@ -15,6 +15,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from backend.errors import InputError
 from backend.optimizations.loop import LOOP_NAME, STEP_NAME
 from backend.plan import GeneratePlan
+from backend.worker import ending
 from backend.worker.compiling import compile_step
 from backend.worker.graphs import CopiedOut, captured
 from backend.worker.sampling import Sampling, choose
@@ -95,12 +96,14 @@ class Step:
     out        (L, B) every new id so far, one row a step
     done       (B,) rows that met an end of text: they go on as padding, like in `generate`. One row alone ends when
                the host has seen it, and needs none of this
+    turns      (1,) int32 zero, with which a kernel counts its programs
     """
 
     def __init__(self, model: Any, cache: SteadyCache, batch_size: int, sampling: Sampling, pad: int) -> None:
-        self._model, self._cache, self._sampling, self._pad = model, cache, sampling, pad
+        self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
         self._additive = _additive(self._config)
+        self._end = ending.of(model)
         device = model.device
 
         def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Any:
@@ -111,28 +114,30 @@ class Step:
         self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
         self.out = zeros(cache.length, batch_size)
         self.done, self.ends, self.seed = zeros(batch_size, dtype=torch.bool), zeros(_MOST_ENDS), zeros(1)
+        self.turns = zeros(1, dtype=torch.int32)
         self.advance: Callable[[], None] = self._advance
 
     def begin(self, prompt: Any, seed: int, ends: list[int]) -> None:
         """Read the prompt and choose the first token. The cache must be empty."""
-        self._cache.reset()
+        self.cache.reset()
         places = (prompt.mask.cumsum(-1) - 1).clamp(min=0)
         logits = self._model(
-            input_ids=prompt.ids, attention_mask=prompt.mask, position_ids=places, past_key_values=self._cache,
+            input_ids=prompt.ids, attention_mask=prompt.mask, position_ids=places, past_key_values=self.cache,
             use_cache=True, logits_to_keep=1,
         ).logits[:, -1]  # fmt: skip
-        self._cache.begin(prompt.mask)
+        self.cache.begin(prompt.mask)
         self.positions.copy_(places[:, -1:] + 1)
         self.seed.fill_(seed)
         self.ends.fill_(-1)
         if ends:
             self.ends[: len(ends)] = torch.tensor(ends, device=self.ends.device)
         self.done.zero_()
-        self._take(choose(logits, self._sampling, self.seed, self._cache.count))
+        self.settle(choose(logits, self._sampling, self.seed, self.cache.count))
 
     def rewind(self) -> None:
-        """Stand at the first place, where a step for warming up cannot leave the cache."""
-        self._cache.counters.zero_()
+        """Stand at the first place, where a step for warming up cannot leave the cache. What it may attend to is
+        then not what it should be, which `begin` puts right."""
+        self.cache.counters.zero_()
 
     def decoding(self) -> Any:
         """Around the steps: experts as `generate` runs them while it decodes."""
@@ -143,27 +148,34 @@ class Step:
             self.advance()
 
     def _advance(self) -> None:
-        for place in self._cache.places:
-            place.take()
         logits = self._model(
             input_ids=self.token, attention_mask=self._masks(), position_ids=self.positions,
-            past_key_values=self._cache, use_cache=True,
+            past_key_values=self.cache, use_cache=True,
         ).logits[:, -1]  # fmt: skip
-        self._cache.advance()
-        self.positions.add_(1)
-        self._take(choose(logits, self._sampling, self.seed, self._cache.count))
+        if self._sampling.temperature == 0:
+            self._end(logits, self)
+        else:
+            self.move_on()
+            self.settle(choose(logits, self._sampling, self.seed, self.cache.count))
 
-    def _take(self, chosen: Any) -> None:
-        """(B,) ids become the newest token, or padding in rows that are done."""
+    def move_on(self) -> None:
+        """Stand at the next place."""
+        self.cache.advance()
+        self.positions.add_(1)
+
+    def settle(self, chosen: Any) -> None:
+        """(B,) ids become the newest tokens, or padding in rows that are done; their places count as filled."""
         if len(chosen) > 1:
-            chosen = torch.where(self.done, self._pad, chosen)
+            chosen = torch.where(self.done, self.pad, chosen)
             self.done.logical_or_((chosen[:, None] == self.ends).any(-1))
-        self.out.index_copy_(0, self._cache.count, chosen[None])
+        self.out.index_copy_(0, self.cache.count, chosen[None])
         self.token.copy_(chosen[:, None])
+        for place in self.cache.places:
+            place.take()
 
     def _masks(self) -> Any:
         """What attention may look at, (B, 1, 1, places): a mask a kind of layer where the model wants several."""
-        full, sliding = (self._mask(place) for place in (self._cache.full, self._cache.sliding))
+        full, sliding = (self._mask(place) for place in (self.cache.full, self.cache.sliding))
         if hasattr(self._config, "layer_types"):
             return {"full_attention": full, "sliding_attention": sliding}
         return full if sliding is None else sliding

@@ -21,6 +21,7 @@ class Place:
     """Where the next token of every row goes in layers that hold `size` tokens.
 
     filled    (B, size) bool, on the device: places that hold a token, padding left out
+    turns     int32 zeros, on the device, with which a kernel of attention counts its programs
     decoding  whether the layers write one token at `slot`, or a prompt as transformers does
     """
 
@@ -28,6 +29,7 @@ class Place:
         self._cache, self._number, self.size = cache, number, size
         self.decoding = False
         self.filled: Any = None
+        self.turns: Any = None
 
     @property
     def slot(self) -> Any:
@@ -39,14 +41,16 @@ class Place:
         tokens = mask.shape[1]
         if self.filled is None:
             self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
-            torch._dynamo.mark_static_address(self.filled)
+            self.turns = torch.zeros(256, dtype=torch.int32, device=mask.device)
+            for steady in (self.filled, self.turns):
+                torch._dynamo.mark_static_address(steady)
         self.slot.fill_(tokens if tokens < self.size else 0)
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
 
     def take(self) -> None:
-        """Before a decode step: the place of its token counts as filled."""
+        """Before a decode step, or at the end of the one before: the place of its token counts as filled."""
         self.filled.index_fill_(1, self.slot, True)
 
 
@@ -92,13 +96,14 @@ class SteadyCache(StaticCache):  # type: ignore[misc]
 
     full, sliding   the places that its layers of that kind share, None where there are none
     counters        int64, on the device, all one larger after every step: the slots of both, and `count`
+    sizes           where each of them begins anew
     """
 
     def __init__(self, config: Any, max_cache_len: int) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
         self.length = max_cache_len
         self.counters: Any = None
-        self._sizes: Any = None
+        self.sizes: Any = None
         self.full: Place | None = None
         self.sliding: Place | None = None
         for i, layer in enumerate(self.layers):
@@ -122,8 +127,8 @@ class SteadyCache(StaticCache):  # type: ignore[misc]
         if self.counters is None:
             sizes = [place.size if place is not None else 1 for place in (self.full, self.sliding)]
             self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
-            self._sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
-            for steady in (self.counters, self._sizes):
+            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
+            for steady in (self.counters, self.sizes):
                 torch._dynamo.mark_static_address(steady)
         self.counters.zero_()
         for place in self.places:
@@ -137,7 +142,7 @@ class SteadyCache(StaticCache):  # type: ignore[misc]
 
     def advance(self) -> None:
         """After a decode step."""
-        self.counters.add_(1).remainder_(self._sizes)
+        self.counters.add_(1).remainder_(self.sizes)
 
     def reset(self) -> None:
         super().reset()

@@ -1,7 +1,8 @@
 """Attention of one new token: rotary embedding, the cache's new entry and the weighted sum.
 
-The places of the cache are split among programs; a second kernel puts the parts together. Both may be launched before
-their predecessor has ended, and the first asks for keys and values before the query is there.
+The places of the cache are split among programs; the last of a KV head to finish puts the parts together, or else a
+second kernel does. Both may be launched before their predecessor has ended, and the first asks for keys and values
+before the query is there.
 """
 
 import torch
@@ -9,12 +10,21 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .products import can_be_early
+from .products import _prefetch, can_be_early
+
+FOLDED = True  # False: a second kernel puts the parts together
+JOINED = True  # False: the new key is loaded and rotated apart from the queries
+BLOCK, WARPS = 64, 4  # places that a program looks at in a turn, and its warps
 
 
 @triton.jit
-def _turned(at, valid, cos, sin, norm, eps, NORMED: tl.constexpr, R: tl.constexpr, D: tl.constexpr):
-    """R vectors of D numbers, the first number of each at `at` (R,): normalized where there is a norm, and rotated."""
+def _turned(
+    at, valid, cos, sin, norm, last_norm, eps, NORMED: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr, D: tl.constexpr
+):
+    """R vectors of D numbers, the first number of each at `at` (R,): normalized where there is a norm, and rotated.
+
+    TWO: the last of them has a norm of its own
+    """
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
     other = (1 - side) * (D // 2) + tl.arange(0, D // 2)[None, None, :]
@@ -24,8 +34,13 @@ def _turned(at, valid, cos, sin, norm, eps, NORMED: tl.constexpr, R: tl.constexp
     along = tl.load(cos + there).to(tl.float32)
     beside = tl.load(sin + there).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
     if NORMED:
-        along *= tl.load(norm + there).to(tl.float32)
-        beside *= tl.load(norm + other).to(tl.float32)
+        learned, beyond = tl.load(norm + there), tl.load(norm + other)
+        if TWO:
+            last = (tl.arange(0, R) == R - 1)[:, None, None]
+            learned = tl.where(last, tl.load(last_norm + there), learned)
+            beyond = tl.where(last, tl.load(last_norm + other), beyond)
+        along *= learned.to(tl.float32)
+        beside *= beyond.to(tl.float32)
         shrink = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
         here *= shrink
         across *= shrink
@@ -33,10 +48,21 @@ def _turned(at, valid, cos, sin, norm, eps, NORMED: tl.constexpr, R: tl.constexp
 
 
 @triton.jit
+def _ask_for(weights, lines, program, programs, WIDTH: tl.constexpr):
+    """This program's share of so many lines of 128 bytes shall be in L2."""
+    share = tl.cdiv(lines, programs)
+    begin = program * share
+    for line in tl.range(begin, tl.minimum(begin + share, lines), WIDTH):
+        at = tl.minimum(line + tl.arange(0, WIDTH), lines - 1)
+        _prefetch(weights.to(tl.int64) + at.to(tl.int64) * 128)
+
+
+@triton.jit
 def tokendyno_attention(
-    qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, L, eps, scaling,
-    G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, SPLITS: tl.constexpr,
-    NORMED: tl.constexpr, EARLY: tl.constexpr,
+    qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, out, turns, ask, ask_too, L, eps,
+    scaling, lines, lines_too, G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr,
+    SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr, FOLDED: tl.constexpr,
+    ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One KV head and one part of the places a program.
 
@@ -44,6 +70,9 @@ def tokendyno_attention(
     keys, values  (HKV, L, D), with a place free at `slot`, which is written here; filled: (L,) bool, `slot` included
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
     tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
+    turns         (HKV,) int32, zeros before and after: programs of a head that have finished. FOLDED: the last writes
+                  out (HKV * G * D,), AT_ONCE queries at a time
+    ask, ask_too  ASKS matrices of so many lines of 128 bytes that later products read
     """
     R: tl.constexpr = 16  # rows of the matrix units' smallest product; G of them are queries
     head, split = tl.program_id(0), tl.program_id(1)
@@ -62,14 +91,25 @@ def tokendyno_attention(
     if EARLY:
         gdc_wait()
     ours = qkv + (HKV * G + head) * D
-    query = _turned(qkv + (head * G + group) * D, group < G, cos, sin, q_norm, eps, NORMED, R, D)
+    new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
+    if JOINED:  # the new key is one vector more: to load it after the queries would take as long again
+        is_key = group == R - 1
+        at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
+        query = _turned(at, (group < G) | is_key, cos, sin, q_norm, k_norm, eps, NORMED, True, R, D)
+        new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
+    else:
+        query = _turned(qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, eps, NORMED, False, R, D)
+        one = tl.full((1,), 1, tl.int1)
+        new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, eps, NORMED, False, 1, D)
+    new_key = new_key.to(keys.dtype.element_ty)
+    if ASKS > 0:  # not earlier: the product before this one still read its own, and the queries come first
+        _ask_for(ask, lines, split * HKV + head, SPLITS * HKV, 128)
+    if ASKS > 1:
+        _ask_for(ask_too, lines_too, split * HKV + head, SPLITS * HKV, 128)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
     mixed = tl.zeros((R, D), tl.float32)
     if (here >= begin) & (here < end):  # the new token is ours: it is seen first, and written
-        new_key = _turned(ours + tl.arange(0, 1), tl.full((1,), 1, tl.int1), cos, sin, k_norm, eps, NORMED, 1, D)
-        new_key = new_key.to(keys.dtype.element_ty)
-        new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
         tl.store(keys + base + here * D + dims[None, :], new_key)
         tl.store(values + base + here * D + dims, new_value)
         top = tl.sum(query * new_key.to(tl.float32), 1) * scaling
@@ -97,6 +137,23 @@ def tokendyno_attention(
     tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
     tl.store(tops + line, top, mask=group < GP)
     tl.store(sums + line, total, mask=group < GP)
+    if FOLDED:
+        tl.debug_barrier()  # what every thread has stored comes before the one that counts
+        if tl.atomic_add(turns + head, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
+            tl.store(turns + head, 0)
+            for first in tl.static_range(0, GP, AT_ONCE):
+                queries = first + tl.arange(0, AT_ONCE)
+                lines_of = (head * SPLITS + tl.arange(0, SPLITS)[:, None]) * GP + queries[None, :]
+                pieces = tl.load(
+                    parts + lines_of[:, :, None] * D + dims[None, None, :], cache_modifier=".cg"
+                )  # other programs wrote them: not from L1
+                peaks = tl.load(tops + lines_of, cache_modifier=".cg")
+                amounts = tl.load(sums + lines_of, cache_modifier=".cg")
+                shares = tl.exp(peaks - tl.max(peaks, 0)[None, :])
+                shares /= tl.sum(shares * amounts, 0)[None, :]
+                whole = tl.sum(pieces * shares[:, :, None], 0)
+                to = out + (head * G + queries[:, None]) * D + dims[None, :]
+                tl.store(to, whole.to(out.dtype.element_ty), mask=(queries < G)[:, None])
 
 
 @triton.jit
@@ -122,22 +179,33 @@ def attend(
     qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
-    warps: int = 4,
+    warps: int = 0, turns: torch.Tensor | None = None, ask: tuple[torch.Tensor, ...] = (),
 ) -> None:  # fmt: skip
-    """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D)."""
+    """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
+
+    turns   int32 zeros, at least HKV, that outlive the call and that no other stream uses: for one kernel, not two
+    ask     up to two matrices that shall be in L2 after it
+    """
     early = can_be_early() if early is None else early
     _, kv_heads, length, size = keys.shape
     group = qkv.numel() // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
-    block = block or 64
+    block = block or BLOCK
     splits = splits or triton.next_power_of_2(min(32, triton.cdiv(length, block)))
     parts = torch.empty(kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
+    folded = FOLDED and turns is not None and turns.numel() >= kv_heads
+    asked = [*ask, qkv, qkv][:2]
+    lines = [one.numel() * one.element_size() // 128 for one in asked]
     tokendyno_attention[(kv_heads, splits)](
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos, keys, values,
-        slot, filled, parts, tops, sums, length, eps, scaling, G=group, GP=padded, HKV=kv_heads, D=size, BT=block,
-        SPLITS=splits, NORMED=q_norm is not None, EARLY=early, launch_pdl=early, num_warps=warps,
+        slot, filled, parts, tops, sums, out, turns if folded else slot, *asked, length, eps, scaling, *lines, G=group,
+        GP=padded, HKV=kv_heads, D=size, BT=block, SPLITS=splits,
+        AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
+        FOLDED=folded, ASKS=len(ask), EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
     )  # fmt: skip
+    if folded:
+        return
     tokendyno_attention_whole[(kv_heads * group,)](
         parts, tops, sums, out, G=group, GP=padded, D=size, SPLITS=splits, EARLY=early, launch_pdl=early, num_warps=4,
     )  # fmt: skip

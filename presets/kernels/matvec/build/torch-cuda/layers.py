@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import ops
+from . import ops, steps
 
 
 class Linear(nn.Module):
@@ -23,7 +23,7 @@ class Linear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Stands in for a decoder layer of Llama, Mistral or Qwen 3 with fused projections: one token, six kernels.
+    """Stands in for a decoder layer of Llama, Mistral or Qwen 3 with fused projections: one token, five kernels.
 
     It attends over the places of an own loop's static cache that are filled.
     """
@@ -47,3 +47,28 @@ class DecoderLayer(nn.Module):
             self, hidden_states, attention_mask=attention_mask, position_ids=position_ids,
             past_key_values=past_key_values, use_cache=use_cache, position_embeddings=position_embeddings, **kwargs,
         )  # fmt: skip
+
+
+class RotaryEmbedding(nn.Module):
+    """Stands in for the rotary embedding of the same models, whose angles for a new token become one kernel."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(self, x, position_ids):
+        if torch.compiler.is_compiling() or not steps.can_rotate(self, x, position_ids):
+            return type(self).forward(self, x, position_ids)
+        return steps.rotary(self.inv_freq, position_ids, self.attention_scaling, x.dtype)
+
+
+class StepEnd(nn.Module):
+    """Stands in for the end of a greedy step of the own loop: the next token, and all that moves on, in one kernel."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(self, logits, step):
+        if torch.compiler.is_compiling() or not steps.can_end(logits, step):
+            type(self).forward(self, logits, step)
+        else:
+            steps.end(logits, step)

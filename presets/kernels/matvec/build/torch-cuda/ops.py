@@ -91,6 +91,22 @@ def _silu() -> tuple[type, ...]:
 _SILU = _silu()
 
 
+MOST_ASKED = 20 << 20  # bytes; 0: never. L2 has 50 MB on Hopper, and holds what else is read meanwhile
+
+
+def to_ask_for(weights: list[torch.Tensor]) -> list[torch.Tensor]:
+    """Of a layer's matrices those that are worth asking for while attention reads little: what follows the next.
+
+    The next product is under way by then and asks for its own. Matrices that L2 could not hold are left alone.
+    """
+    asked: list[torch.Tensor] = []
+    for weight in weights[2:4]:
+        if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MOST_ASKED:
+            break
+        asked.append(weight)
+    return asked
+
+
 def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """One token through a decoder layer; its key and value go into the cache."""
     attention, mlp = module.self_attn, module.mlp
@@ -103,7 +119,7 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
         [weight for weight, _ in matrices], [scale for _, scale in matrices], [part.bias for part in parts],
         [module.input_layernorm.weight, module.post_attention_layernorm.weight],
         [None if head is None else head.weight for head in heads],
-        module.input_layernorm.variance_epsilon, attention.scaling,
+        module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.place, "turns", None),
     )  # fmt: skip
 
 
@@ -112,16 +128,22 @@ def decoder_layer(
     hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
     biases: list[torch.Tensor | None], norms: list[torch.Tensor], head_norms: list[torch.Tensor | None], eps: float,
-    scaling: float,
+    scaling: float, turns: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP."""
+    """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP.
+
+    turns   see `attend`; not told as written to, since it holds zeros again afterwards
+    """
 
     def empty(numbers: int) -> torch.Tensor:
         return torch.empty(numbers, dtype=hidden.dtype, device=hidden.device)
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
     product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
-    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps)
+    attend(
+        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
+        ask=tuple(to_ask_for(weights)),
+    )  # fmt: skip
     middle, wide, out = torch.empty_like(hidden), empty(sizes(weights[3])[1]), torch.empty_like(hidden)
     product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
@@ -130,5 +152,7 @@ def decoder_layer(
 
 
 @decoder_layer.register_fake
-def _(hidden, cos, sin, keys, values, slot, filled, weights, scales, biases, norms, head_norms, eps, scaling):
+def _(
+    hidden, cos, sin, keys, values, slot, filled, weights, scales, biases, norms, head_norms, eps, scaling, turns=None
+):
     return torch.empty_like(hidden)

@@ -1,10 +1,19 @@
-"""RMSNorm as one Triton kernel, a program for each row, computed in float32: transformers' own takes six kernels."""
+"""RMSNorm as one Triton kernel, a program for each row, computed in float32: transformers' own takes six kernels.
+
+One row alone is a new token. Its kernel may be launched before the one it depends on has ended (programmatic dependent
+launch), and lets the next one be.
+"""
+
+import functools
 
 import torch
 import triton
 import triton.language as tl
 from torch import nn
 from torch.library import triton_op, wrap_triton
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+EARLY = True  # False: each waits for the end of the one before
 
 
 @triton.jit
@@ -31,6 +40,32 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return out.view(x.shape)
 
 
+@triton.jit
+def rms_norm_kernel_early(x, weight, out, columns, eps, BLOCK: tl.constexpr):
+    """The same for one row."""
+    gdc_launch_dependents()
+    column = tl.arange(0, BLOCK)
+    inside = column < columns
+    learned = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)
+    gdc_wait()
+    values = tl.load(x + column, mask=inside, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(values * values, axis=0) / columns + eps)
+    tl.store(out + column, (values * scale * learned).to(out.dtype.element_ty), mask=inside)
+
+
+@functools.cache
+def _can_be_early() -> bool:
+    return torch.cuda.get_device_capability()[0] >= 9
+
+
+def _of_one_row(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    out = torch.empty_like(x)
+    block = triton.next_power_of_2(x.numel())
+    warps = min(max(block // 256, 1), 8)
+    rms_norm_kernel_early[(1,)](x, weight, out, x.numel(), eps, BLOCK=block, num_warps=warps, launch_pdl=True)
+    return out
+
+
 class RMSNorm(nn.Module):
     """Stands in for the RMSNorm of Llama, Mistral, Qwen 3, OLMo, gpt-oss and others with their two members."""
 
@@ -41,4 +76,7 @@ class RMSNorm(nn.Module):
     variance_epsilon: float
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
+        alone = hidden_states.is_cuda and hidden_states.numel() == hidden_states.shape[-1]
+        if EARLY and alone and not torch.compiler.is_compiling() and _can_be_early():
+            return _of_one_row(hidden_states.contiguous(), self.weight, self.variance_epsilon)
         return rms_norm(hidden_states, self.weight, self.variance_epsilon)

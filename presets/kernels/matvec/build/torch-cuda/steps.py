@@ -1,0 +1,151 @@
+"""What a decode step does outside the layers: the rotary embedding's angles before them, the next token after them.
+
+In plain torch each is many kernels, and each of those takes longer to begin than to compute.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from .products import can_be_early
+
+ENDS = True  # False: steps end in plain torch
+ROTATES = True  # False: angles are transformers' own
+MOST_ROWS = 8
+_WORDS = 1024  # of a row that a program looks at
+
+
+@triton.jit
+def _key(score, word):
+    """int64, larger for a larger score and, among equal ones, for an earlier word, as in argmax; NaN is largest."""
+    score = tl.where(score == 0, 0.0, score)  # -0 is 0
+    bits = score.to(tl.int32, bitcast=True)
+    rank = tl.where(score != score, 0x7FFFFFFF, bits ^ ((bits >> 31) & 0x7FFFFFFF))
+    return (rank.to(tl.int64) << 32) | (0x7FFFFFFF - word).to(tl.int64)
+
+
+@triton.jit
+def _next(counter, size):
+    following = tl.load(counter) + 1
+    return tl.where(following < tl.load(size), following, 0)
+
+
+@triton.jit
+def tokendyno_step_end(
+    logits, stride, best, turns, token, positions, out, done, ends, counters, sizes, full, sliding, full_size,
+    sliding_size, V, L, pad, FULL: tl.constexpr, SLIDING: tl.constexpr, B: tl.constexpr, ROWS: tl.constexpr,
+    PARTS: tl.constexpr, COLUMNS: tl.constexpr, ENDS: tl.constexpr, WORDS: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """The tensors of the own loop's `Step`, and `filled` of its places where it has them.
+
+    A program finds the best of WORDS words of a row of logits (B, V). The last to finish, as `turns` tells, chooses.
+    best (B, PARTS) int64; ROWS and COLUMNS are the powers of two above B and PARTS
+    """
+    least: tl.constexpr = -(1 << 63)
+    words = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
+    rows, parts = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    real = rows < B
+    place = _next(counters, sizes)  # the step before this one wrote these, long ago
+    ring = _next(counters + 1, sizes + 1)
+    count = _next(counters + 2, sizes + 2)
+    position = tl.load(positions + rows, mask=real, other=0) + 1
+    if B > 1:
+        ended = tl.load(done + rows, mask=real, other=0) != 0
+        limits = tl.load(ends + tl.arange(0, ENDS))
+    if EARLY:
+        gdc_wait()
+    scores = tl.load(logits + tl.program_id(1) * stride + words, mask=words < V, other=0.0).to(tl.float32)
+    keys = tl.where(words < V, _key(scores, words), least)
+    tl.store(best + tl.program_id(1) * PARTS + tl.program_id(0), tl.max(keys, 0))
+    tl.debug_barrier()  # every thread has read what the last program writes
+    if tl.atomic_add(turns, 1, sem="acq_rel", scope="gpu") == PARTS * B - 1:
+        there = real[:, None] & (parts < PARTS)[None, :]
+        bests = tl.load(best + rows[:, None] * PARTS + parts[None, :], mask=there, other=least, cache_modifier=".cg")
+        chosen = 0x7FFFFFFF - (tl.max(bests, 1) & 0x7FFFFFFF)
+        if B > 1:
+            chosen = tl.where(ended, pad, chosen)
+            ended |= tl.sum((chosen[:, None] == limits[None, :]).to(tl.int32), 1) > 0
+            tl.store(done + rows, ended.to(tl.uint8), mask=real)
+        tl.store(turns, 0)
+        tl.store(counters, place)
+        tl.store(counters + 1, ring)
+        tl.store(counters + 2, count)
+        tl.store(positions + rows, position, mask=real)
+        tl.store(token + rows, chosen, mask=real)
+        tl.store(out + count * B + rows, chosen, mask=real & (count < L))
+        if FULL:
+            tl.store(full + rows * full_size + place, tl.full((ROWS,), 1, tl.uint8), mask=real)
+        if SLIDING:
+            tl.store(sliding + rows * sliding_size + ring, tl.full((ROWS,), 1, tl.uint8), mask=real)
+
+
+def can_end(logits: torch.Tensor, step: object) -> bool:
+    """Whether this is a step for the kernel."""
+    return (
+        ENDS
+        and logits.is_cuda
+        and logits.shape[0] <= MOST_ROWS
+        and logits.stride(-1) == 1
+        and logits.dtype in (torch.bfloat16, torch.float16, torch.float32)
+        and hasattr(step, "turns")
+    )
+
+
+def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
+    """Logits (B, V) -> the tensors of `step`, in place."""
+    early = can_be_early() if early is None else early
+    batch, vocabulary = logits.shape
+    parts = triton.cdiv(vocabulary, _WORDS)
+    best = torch.empty(batch, parts, dtype=torch.int64, device=logits.device)
+    places = (step.cache.full, step.cache.sliding)
+    tokendyno_step_end[(parts, batch)](
+        logits, logits.stride(0), best, step.turns, step.token, step.positions, step.out, step.done.view(torch.uint8),
+        step.ends, step.cache.counters, step.cache.sizes,
+        *(step.turns if place is None else place.filled.view(torch.uint8) for place in places),
+        *(0 if place is None else place.size for place in places), vocabulary, step.out.shape[0], step.pad,
+        FULL=places[0] is not None, SLIDING=places[1] is not None, B=batch, ROWS=triton.next_power_of_2(batch),
+        PARTS=parts, COLUMNS=triton.next_power_of_2(parts), ENDS=step.ends.numel(), WORDS=_WORDS, EARLY=early,
+        launch_pdl=early, num_warps=4,
+    )  # fmt: skip
+
+
+@triton.jit
+def tokendyno_rotary(
+    frequencies, positions, cos, sin, scaling, HALF: tl.constexpr, COLUMNS: tl.constexpr, EARLY: tl.constexpr
+):
+    """cos and sin (tokens, 2 * HALF) of position * frequency, float32 until they are stored; a token a program."""
+    column = tl.arange(0, COLUMNS)
+    inside = column < HALF
+    if EARLY:
+        gdc_launch_dependents()
+    frequency = tl.load(frequencies + column, mask=inside, other=0.0).to(tl.float32)
+    if EARLY:
+        gdc_wait()
+    angle = tl.load(positions + tl.program_id(0)).to(tl.float32) * frequency
+    along, beside = tl.cos(angle) * scaling, tl.sin(angle) * scaling
+    at = tl.program_id(0) * 2 * HALF + column
+    for half in tl.static_range(2):
+        tl.store(cos + at + half * HALF, along.to(cos.dtype.element_ty), mask=inside)
+        tl.store(sin + at + half * HALF, beside.to(sin.dtype.element_ty), mask=inside)
+
+
+def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor) -> bool:
+    """Whether this is one token a row, of frequencies that never change."""
+    kind = module.rope_type
+    fixed = isinstance(kind, str) and "dynamic" not in kind and kind != "longrope"
+    return ROTATES and fixed and x.is_cuda and positions.shape[-1] == 1 and positions.is_contiguous()
+
+
+def rotary(
+    frequencies: torch.Tensor, positions: torch.Tensor, scaling: float, dtype: torch.dtype, early: bool | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Positions (B, T) -> cos and sin (B, T, 2 * frequencies)."""
+    early = can_be_early() if early is None else early
+    half = frequencies.numel()
+    cos, sin = torch.empty(2, *positions.shape, 2 * half, dtype=dtype, device=positions.device)
+    tokendyno_rotary[(positions.numel(),)](
+        frequencies, positions, cos, sin, scaling, HALF=half, COLUMNS=triton.next_power_of_2(half), EARLY=early,
+        launch_pdl=early, num_warps=1,
+    )  # fmt: skip
+    return cos, sin
