@@ -59,6 +59,7 @@ ARMS: tuple[Arm, ...] = (
     Arm("our kernels, sampling as gpt-fast does", LOCAL, True, 0.8, 200),
     Arm("captured, compiled, tuned, torchao int8", f"{FUSED},{TUNED},attention=sdpa-gqa,quantization=torchao-int8"),
     Arm("captured, fused, our kernels, torchao int8", f"{LOCAL},quantization=torchao-int8", True),
+    Arm("captured, fused, our kernels, torchao int4", f"{LOCAL},quantization=torchao-int4", True),
     Arm("Qwen3-0.6B: generate as it comes", "", model=SMALL),
     Arm("Qwen3-0.6B: captured, compiled and tuned", f"{FUSED},{TUNED},attention=sdpa-gqa", model=SMALL),
     Arm("Qwen3-0.6B: captured, fused, our kernels", LOCAL, True, model=SMALL),
