@@ -7,6 +7,7 @@ LOOP = '''class Place:
         self.decoding = False
         self.slot = torch.zeros(1, dtype=int, device=DEVICE)
         self.filled = torch.zeros(rows, size, dtype=torch.bool, device=DEVICE)
+        self.turns = torch.zeros(256, dtype=torch.int32, device=DEVICE)
 
 
 class OwnLoop(StaticCache):
