@@ -3,8 +3,9 @@
     python -m tests.gpu.sweep [--model random:Qwen3-0.6B] [--seconds 90] [--json FILE]
 
 Every configuration is tried inside the step of the own loop as it runs in life, the other products as they are: all
-layers' weights pass through L2 as they do there. Printed are the best few of each product beside the present one, and
-the step with all winners together, each to be pasted into `products.config`, and the best ways to cut attention.
+layers' weights pass through L2 as they do there. First come the ways to cut attention and how many weights are asked
+for in L2; the best of both stay for what follows. Printed are the best few of each product beside the present one, and
+the step with all winners together, each to be pasted into `products.config`.
 """
 
 import argparse
@@ -18,10 +19,12 @@ import torch
 from tests.gpu.step_profile import Bed
 
 Shape = tuple[int, int, int, bool]  # rows, columns, bytes of a number, gated
-ROUNDS, STEPS, SHOWN = 3, 60, 4
+ROUNDS, STEPS, SHOWN = 3, 120, 4
 ONCE = 1 << 30
 _SHARED_BYTES = 200_000
-_CUTS = ((64, 4), (32, 4), (32, 2), (16, 4), (16, 2), (64, 8), (128, 8))  # others spill registers
+_HEAD_CUTS = ((64, 8), (32, 8), (64, 4), (32, 4), (32, 2), (16, 2), (128, 8))  # others spill registers
+_GROUP_CUTS = ((64, 4), (32, 4))
+_ASKED = (0, 13 << 20, 20 << 20)  # of Qwen3-0.6B: nothing, gate and up, these and down
 
 
 def configurations(shape: Shape) -> list[dict[str, int]]:
@@ -81,14 +84,31 @@ class Sweep:
         how: dict[str, int] = self._own(*shape)
         return how
 
-    def attention(self) -> list[tuple[float, int, int]]:
-        """(seconds a token, places in a turn, warps) of the ways to cut attention, the fastest first."""
+    def attention(self) -> list[tuple[float, bool, int, int]]:
+        """(seconds a token, whether each query has its own programs, places in a turn, warps), the fastest first, which
+        stays."""
         module = self._bed.module("tokendyno-matvec", "attention")
-        present, found = (module.BLOCK, module.WARPS), []
-        for module.BLOCK, module.WARPS in _CUTS:
-            found.append((self.token_s({}), module.BLOCK, module.WARPS))
-        module.BLOCK, module.WARPS = present
-        return sorted(found)
+        apart, found = module.MOST_READ, []
+        module.MOST_READ = 1 << 30
+        for module.HEAD_BLOCK, module.HEAD_WARPS in _HEAD_CUTS:
+            found.append((self.token_s({}), True, module.HEAD_BLOCK, module.HEAD_WARPS))
+        module.MOST_READ = 0
+        for module.BLOCK, module.WARPS in _GROUP_CUTS:
+            found.append((self.token_s({}), False, module.BLOCK, module.WARPS))
+        found.sort()
+        module.HEAD_BLOCK, module.HEAD_WARPS = next((block, warps) for _, by_head, block, warps in found if by_head)
+        module.BLOCK, module.WARPS = next((block, warps) for _, by_head, block, warps in found if not by_head)
+        module.MOST_READ = max(apart, 1 << 20) if found[0][1] else 0
+        return found
+
+    def asked(self) -> list[tuple[float, int]]:
+        """(seconds a token, bytes asked for in L2), the fastest first, which stays."""
+        module, found = self._bed.module("tokendyno-matvec", "ops"), []
+        for module.MOST_ASKED in _ASKED:
+            found.append((self.token_s({}), module.MOST_ASKED))
+        found.sort()
+        module.MOST_ASKED = found[0][1]
+        return found
 
     def token_s(self, instead: dict[Shape, dict[str, int]]) -> float:
         self._instead = instead
@@ -110,12 +130,12 @@ def main() -> None:
             f"{given.model}: {1e3 * sweep.present_s:.4f} ms a token at present; {len(sweep.shapes)} products",
             flush=True,
         )
-        attention = sweep.attention()
-        for token_s, block, warps in attention[:SHOWN]:
-            print(
-                f"attention: {1e6 * (token_s - sweep.present_s):+7.1f} us a token: BLOCK {block}, WARPS {warps}",
-                flush=True,
-            )
+        attention, asked = sweep.attention(), sweep.asked()
+        for token_s, by_head, block, warps in attention:
+            whose = "query" if by_head else "KV head"
+            print(f"attention: {1e3 * token_s:.4f} ms a token: programs of a {whose}, {block} places, {warps} warps")
+        for token_s, most in asked:
+            print(f"asked for in L2: {1e3 * token_s:.4f} ms a token: up to {most >> 20} MiB", flush=True)
         found: dict[Shape, list[tuple[float, dict[str, int]]]] = {shape: [] for shape in sweep.shapes}
         tries = [[(shape, how) for how in configurations(shape)] for shape in sweep.shapes]
         left = [one for some in itertools.zip_longest(*tries) for one in some if one is not None]
@@ -145,7 +165,9 @@ def main() -> None:
     if given.json:
         tables = [{"shape": shape, "now": sweep.present(shape), "found": rows} for shape, rows in found.items()]
         given.json.write_text(
-            json.dumps({"model": given.model, "present_s": present_s, "tables": tables, "attention": attention})
+            json.dumps(
+                {"model": given.model, "present_s": present_s, "tables": tables, "attention": attention, "asked": asked}
+            )
         )
 
 

@@ -29,10 +29,14 @@ def sizes(weight: torch.Tensor) -> tuple[int, int]:
     return tiles.sizes(weight) if weight.dtype == torch.int32 else (weight.shape[0], weight.shape[1])
 
 
-def product(x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, **more: object) -> None:
+def product(
+    x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, ask: tuple[torch.Tensor, ...] = (), **more: object
+) -> None:
     """`out` = `weight` @ `x`, with what else rides along, by the kernel for this kind of weight."""
-    kernel = tiles.product if weight.dtype == torch.int32 else products.product
-    kernel(x, weight, out, **more)
+    if weight.dtype == torch.int32:
+        tiles.product(x, weight, out, **more)
+    else:
+        products.product(x, weight, out, ask=ask, **more)
 
 
 def _symmetric(weight: torch.Tensor) -> bool:
@@ -95,10 +99,8 @@ MOST_ASKED = 20 << 20  # bytes; 0: never. L2 has 50 MB on Hopper, and holds what
 
 
 def to_ask_for(weights: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Of a layer's matrices those that are worth asking for while attention reads little: what follows the next.
-
-    The next product is under way by then and asks for its own. Matrices that L2 could not hold are left alone.
-    """
+    """Of a layer's matrices those that the product after attention asks for in L2, while it waits for attention, which
+    reads little: the ones after its own, as far as L2 can hold them."""
     asked: list[torch.Tensor] = []
     for weight in weights[2:4]:
         if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MOST_ASKED:
@@ -140,12 +142,10 @@ def decoder_layer(
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
     product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
-    attend(
-        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
-        ask=tuple(to_ask_for(weights)),
-    )  # fmt: skip
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
     middle, wide, out = torch.empty_like(hidden), empty(sizes(weights[3])[1]), torch.empty_like(hidden)
-    product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
+    asked = tuple(to_ask_for(weights))
+    product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden, ask=asked)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
     product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)
     return out

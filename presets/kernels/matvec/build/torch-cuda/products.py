@@ -26,6 +26,17 @@ def _prefetch(at):
 
 
 @triton.jit
+def _ask_for(weights, lines, WIDTH: tl.constexpr):
+    """This program's share of so many lines of 128 bytes shall be in L2."""
+    share = tl.cdiv(lines, tl.num_programs(0))
+    begin = tl.program_id(0) * share
+    end = tl.minimum(begin + share, lines)
+    for line in tl.range(begin, end, WIDTH):
+        at = tl.minimum(line + tl.arange(0, WIDTH), end - 1)
+        _prefetch(weights.to(tl.int64) + at.to(tl.int64) * 128)
+
+
+@triton.jit
 def _late(at):
     """float32 of what stands there now. A plain load might be moved into an earlier turn of a pipelined loop."""
     if at.dtype.element_ty.primitive_bitwidth == 32:
@@ -123,14 +134,16 @@ def tokendyno_block_product(
 
 @triton.jit
 def tokendyno_stream_product(
-    x, norm, w, scale, bias, residual, out, N, K, eps,
+    x, norm, w, scale, bias, residual, out, ask, ask_too, N, K, lines, lines_too, eps,
     NORM: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr, EARLY: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr, ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The same with whole rows, which are asked for before the vector is there; programs may stay for several.
 
     SCALED   w holds int8 with a scale a row, four to a word. Four numbers of the vector are then held as integers of 14
              bits with a scale of their own, so that their product with a word is two instructions and exact
+    ask, ask_too  ASKS matrices of so many lines of 128 bytes that later products read: asked for in L2 while this one
+             waits for its vector
     """
     PER: tl.constexpr = 4 if SCALED else 1
     columns = tl.arange(0, BK // PER)
@@ -161,6 +174,10 @@ def tokendyno_stream_product(
                 other_constant = tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
         added = ahead
         if tile == first:
+            if ASKS > 0:
+                _ask_for(ask, lines, 128)
+            if ASKS > 1:
+                _ask_for(ask_too, lines_too, 128)
             if SCALED:
                 four = columns[:, None] * 4 + tl.arange(0, 4)[None, :]
                 if NORM:
@@ -254,20 +271,33 @@ def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
+    ask: tuple[torch.Tensor, ...] = (),
 ) -> None:  # fmt: skip
-    """Write into `out`, flat. `x`: as many numbers as `w` has columns; `w`: contiguous rows; gated: gate above up."""
+    """Write into `out`, flat. `x`: as many numbers as `w` has columns; `w`: contiguous rows; gated: gate above up.
+
+    ask   up to two matrices that shall be in L2 afterwards; a kernel of blocks leaves them alone
+    """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
     early = can_be_early() if early is None else early
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
     programs = how.pop("CTAS", 0)
-    kernel, grid = tokendyno_block_product, triton.cdiv(rows, how["BN"])
-    if programs:
-        kernel, grid = tokendyno_stream_product, min(programs, grid)
-        how["BK"] = triton.next_power_of_2(columns)
-        w = w.view(torch.int32) if scale is not None else w
-    kernel[(grid,)](
-        x, norm if norm is not None else x, w, scale if scale is not None else x, bias if bias is not None else x,
-        residual if residual is not None else x, out, rows, columns, eps,
-        NORM=norm is not None, SCALED=scale is not None, BIAS=bias is not None, RESIDUAL=residual is not None,
-        GATED=gated, EARLY=early, launch_pdl=early, **how,
+    grid = triton.cdiv(rows, how["BN"])
+    beside = (
+        norm if norm is not None else x, w, scale if scale is not None else x, bias if bias is not None else x,
+        residual if residual is not None else x, out,
+    )  # fmt: skip
+    flags = {
+        "NORM": norm is not None, "SCALED": scale is not None, "BIAS": bias is not None,
+        "RESIDUAL": residual is not None, "GATED": gated, "EARLY": early, "launch_pdl": early,
+    }  # fmt: skip
+    if not programs:
+        tokendyno_block_product[(grid,)](x, *beside, rows, columns, eps, **flags, **how)
+        return
+    if scale is not None:
+        beside = (beside[0], w.view(torch.int32), *beside[2:])
+    asked = [*ask, x, x][:2]
+    lines = [one.numel() * one.element_size() // 128 for one in asked]
+    tokendyno_stream_product[(min(programs, grid),)](
+        x, *beside, *asked, rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
+        ASKS=len(ask) if early else 0, **flags, **how,
     )  # fmt: skip
