@@ -34,7 +34,6 @@ STEPS, ROUNDS, WARM = 200, 3, 20
 PIECES: dict[str, tuple[str, str, str, Any]] = {
     "attention in one kernel": ("tokendyno-matvec", "attention", "FOLDED", False),
     "new key with the queries": ("tokendyno-matvec", "attention", "JOINED", False),
-    "programs for each query": ("tokendyno-matvec", "attention", "MOST_READ", 0),
     "weights asked into L2": ("tokendyno-matvec", "ops", "MOST_ASKED", 0),
     "step end": ("tokendyno-matvec", "steps", "ENDS", False),
     "rotary embedding": ("tokendyno-matvec", "steps", "ROTATES", False),

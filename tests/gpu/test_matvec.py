@@ -162,12 +162,9 @@ def test_int8_of_torchao_is_read_as_it_is() -> None:
     assert torch.equal(Maker(with_kernels(packed()), 60)(prompt(9)), greedy(packed(), prompt(9)))
 
 
-@pytest.mark.parametrize("by_head", [True, False])
 @pytest.mark.parametrize("length", [40, 64, 1000, 3000])
 @pytest.mark.parametrize(("group", "size"), [(1, 64), (4, 128), (5, 32)])
-def test_attention_of_one_token_is_that_of_double_precision(
-    kernels: Any, length: int, group: int, size: int, by_head: bool
-) -> None:
+def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length: int, group: int, size: int) -> None:
     import torch
 
     torch.manual_seed(length)
@@ -201,9 +198,7 @@ def test_attention_of_one_token_is_that_of_double_precision(
         expected = torch.einsum("hgt,htd->hgd", weights, all_values).reshape(-1)
         mine, theirs = keys.clone(), values.clone()
         out = torch.full((group * heads * size,), float("nan"), device="cuda")
-        kernels.attention.attend(
-            qkv, cos, sin, mine, theirs, slot, filled, out, size**-0.5, *norms, 1e-6, by_head=by_head
-        )
+        kernels.attention.attend(qkv, cos, sin, mine, theirs, slot, filled, out, size**-0.5, *norms, 1e-6)
         assert float((out.double() - expected).norm() / expected.norm()) < 1e-4
         assert torch.allclose(mine[0, :, slot].double(), k[:, None], atol=1e-4)
         assert torch.equal(mine[0, :, : length - 7], keys[0, :, : length - 7])

@@ -14,8 +14,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 __all__ = ["kernels"]
 SWITCHES = [
     ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "BLOCK", 32),
-    ("attention", "WARPS", 2), ("attention", "MOST_READ", 0), ("attention", "HEAD_BLOCK", 16),
-    ("attention", "HEAD_WARPS", 4), ("ops", "MOST_ASKED", 0), ("steps", "ENDS", False), ("steps", "ROTATES", False),
+    ("attention", "WARPS", 2), ("ops", "MOST_ASKED", 0), ("steps", "ENDS", False), ("steps", "ROTATES", False),
 ]  # fmt: skip
 
 
@@ -124,10 +123,9 @@ def test_frequencies_that_change_and_several_tokens_are_left_to_the_model(kernel
         assert not kernels.steps.can_rotate(SimpleNamespace(rope_type=kind), one.float(), positions)
 
 
-@pytest.mark.parametrize("by_head", [True, False])
 @pytest.mark.parametrize(("heads", "group", "size", "length"), [(8, 2, 128, 1000), (8, 4, 128, 3000), (2, 5, 64, 90)])
 def test_attention_in_one_kernel_is_that_of_two_in_many_replays(
-    kernels: Any, heads: int, group: int, size: int, length: int, by_head: bool
+    kernels: Any, heads: int, group: int, size: int, length: int
 ) -> None:
     import torch
 
@@ -148,7 +146,7 @@ def test_attention_in_one_kernel_is_that_of_two_in_many_replays(
         for layer in range(layers):
             for out, more in zip(outs, ({"turns": turns}, {}), strict=True):
                 kernels.attention.attend(
-                    qkv[layer], cos, sin, keys, values, slot, filled, out[layer], size**-0.5, by_head=by_head, **more
+                    qkv[layer], cos, sin, keys, values, slot, filled, out[layer], size**-0.5, **more
                 )  # fmt: skip
         wrong.add_(((outs[0] - outs[1]).float().abs() > 0.02).sum() + turns.sum() + outs.isnan().sum())
 

@@ -15,13 +15,6 @@ from .products import can_be_early
 FOLDED = True  # False: a second kernel puts the parts together
 JOINED = True  # False: the new key is loaded and rotated apart from the queries
 BLOCK, WARPS = 64, 4  # places that a program looks at in a turn, and its warps
-HEAD_BLOCK, HEAD_WARPS = 64, 8  # the same of a program for one query head
-MOST_READ = 8192  # places times queries of a KV head: up to so many, keys and values are read again for each query
-
-
-def head_alone(group: int, length: int) -> bool:
-    """Whether each query head has programs of its own. Then keys and values are read `group` times, from L2."""
-    return group * length <= MOST_READ
 
 
 @triton.jit
@@ -149,99 +142,6 @@ def tokendyno_attention(
 
 
 @triton.jit
-def _turned_one(at, cos, sin, norm, dims, eps, NORMED: tl.constexpr, D: tl.constexpr):
-    """One vector of D numbers at `at`: normalized where there is a norm, and rotated."""
-    across = (dims + D // 2) % D
-    here = tl.load(at + dims).to(tl.float32)
-    there = tl.load(at + across).to(tl.float32)
-    along = tl.load(cos + dims).to(tl.float32)
-    beside = tl.load(sin + dims).to(tl.float32) * tl.where(dims < D // 2, -1.0, 1.0)
-    if NORMED:
-        along *= tl.load(norm + dims).to(tl.float32)
-        beside *= tl.load(norm + across).to(tl.float32)
-        shrink = tl.rsqrt(tl.sum(here * here, 0) / D + eps)
-        along *= shrink
-        beside *= shrink
-    return here * along + there * beside
-
-
-@triton.jit
-def tokendyno_attention_head(
-    qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps, scaling,
-    G: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr, SPLITS: tl.constexpr,
-    NORMED: tl.constexpr, FOLDED: tl.constexpr, EARLY: tl.constexpr,
-):  # fmt: skip
-    """The same with one query head and one part of the places a program, and no matrix units: less to do in a row.
-
-    Keys and values are read once for each query of their head.
-    """
-    query, split = tl.program_id(0), tl.program_id(1)
-    head = query // G
-    dims = tl.arange(0, D)
-    base = head.to(tl.int64) * L * D
-    span = tl.cdiv(tl.cdiv(L, SPLITS), BT) * BT
-    begin = split * span
-    end = tl.minimum(begin + span, L)
-    if EARLY:
-        gdc_launch_dependents()
-    here = tl.load(slot)
-    places = begin + tl.arange(0, BT)
-    old = tl.load(filled + places, mask=places < end, other=0).to(tl.int1) & (places != here)
-    at = base + places[:, None].to(tl.int64) * D + dims[None, :]
-    key = tl.load(keys + at, mask=old[:, None], other=0.0)
-    value = tl.load(values + at, mask=old[:, None], other=0.0)
-    if EARLY:
-        gdc_wait()
-    ours = qkv + (HKV * G + head) * D
-    new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
-    wanted = _turned_one(qkv + query * D, cos, sin, q_norm, dims, eps, NORMED, D) * scaling
-    new_key = _turned_one(ours, cos, sin, k_norm, dims, eps, NORMED, D).to(keys.dtype.element_ty)
-    new_score = tl.sum(wanted * new_key.to(tl.float32), 0)
-    scores = tl.where(old, tl.sum(key.to(tl.float32) * wanted[None, :], 1), float("-inf"))
-    scores = tl.where(places == here, new_score, scores)
-    top = tl.max(scores, 0)
-    safe = tl.where(top == float("-inf"), 0.0, top)
-    weights = tl.exp(scores - safe)
-    total = tl.sum(weights, 0)
-    mixed = tl.sum(value.to(tl.float32) * weights[:, None], 0)
-    for t in tl.range(begin + BT, end, BT):
-        places = t + tl.arange(0, BT)
-        old = tl.load(filled + places, mask=places < end, other=0).to(tl.int1) & (places != here)
-        at = base + places[:, None].to(tl.int64) * D + dims[None, :]
-        key = tl.load(keys + at, mask=old[:, None], other=0.0)
-        value = tl.load(values + at, mask=old[:, None], other=0.0)
-        scores = tl.where(old, tl.sum(key.to(tl.float32) * wanted[None, :], 1), float("-inf"))
-        scores = tl.where(places == here, new_score, scores)
-        best = tl.maximum(top, tl.max(scores, 0))
-        safe = tl.where(best == float("-inf"), 0.0, best)
-        shrink = tl.exp(top - safe)
-        weights = tl.exp(scores - safe)
-        total = total * shrink + tl.sum(weights, 0)
-        mixed = mixed * shrink + tl.sum(value.to(tl.float32) * weights[:, None], 0)
-        top = best
-    ours_now = (here >= begin) & (here < end)
-    mixed += tl.where(ours_now, tl.exp(new_score - safe), 0.0) * new_value.to(tl.float32)
-    line = query * SPLITS + split
-    tl.store(parts + line * D + dims, mixed)
-    tl.store(tops + line, top)
-    tl.store(sums + line, total)
-    if ours_now & (query % G == 0):
-        tl.store(keys + base + here * D + dims, new_key)
-        tl.store(values + base + here * D + dims, new_value)
-    if FOLDED:
-        tl.debug_barrier()  # what every thread has stored comes before the one that counts
-        if tl.atomic_add(turns + query, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
-            lines = query * SPLITS + tl.arange(0, SPLITS)
-            pieces = tl.load(parts + lines[:, None] * D + dims[None, :], cache_modifier=".cg")  # not from L1: others'
-            peaks = tl.load(tops + lines, cache_modifier=".cg")
-            amounts = tl.load(sums + lines, cache_modifier=".cg")
-            shares = tl.exp(peaks - tl.max(peaks, 0))
-            shares /= tl.sum(shares * amounts, 0)
-            tl.store(turns + query, 0)
-            tl.store(out + query * D + dims, tl.sum(pieces * shares[:, None], 0).to(out.dtype.element_ty))
-
-
-@triton.jit
 def tokendyno_attention_whole(
     parts, tops, sums, out, G: tl.constexpr, GP: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
     EARLY: tl.constexpr,
@@ -264,43 +164,30 @@ def attend(
     qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
-    warps: int = 0, turns: torch.Tensor | None = None, by_head: bool | None = None,
+    warps: int = 0, turns: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
     """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
 
-    turns    int32 zeros, at least H, that outlive the call and that no other stream uses: for one kernel, not two
-    by_head  a program for each query, or for each KV head; None: as `head_alone` says
+    turns   int32 zeros, at least HKV, that outlive the call and that no other stream uses: for one kernel, not two
     """
     early = can_be_early() if early is None else early
     _, kv_heads, length, size = keys.shape
     group = qkv.numel() // size // kv_heads - 2
-    heads = kv_heads * group
-    by_head = head_alone(group, length) if by_head is None else by_head
-    block = block or (HEAD_BLOCK if by_head else BLOCK)
-    warps = warps or (HEAD_WARPS if by_head else WARPS)
+    padded = triton.next_power_of_2(group)
+    block = block or BLOCK
     splits = splits or triton.next_power_of_2(min(32, triton.cdiv(length, block)))
-    padded = 1 if by_head else triton.next_power_of_2(group)
-    parts = torch.empty(heads if by_head else kv_heads * padded, splits, size, dtype=torch.float32, device=keys.device)
-    tops, sums = torch.empty(2, parts.shape[0], splits, dtype=torch.float32, device=keys.device)
-    folded = FOLDED and turns is not None and turns.numel() >= heads
-    common = (
+    parts = torch.empty(kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
+    tops, sums = torch.empty(2, kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
+    folded = FOLDED and turns is not None and turns.numel() >= kv_heads
+    tokendyno_attention[(kv_heads, splits)](
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos, keys, values,
-        slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling,
+        slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling, G=group,
+        GP=padded, HKV=kv_heads, D=size, BT=block, SPLITS=splits,
+        AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
+        FOLDED=folded, EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
     )  # fmt: skip
-    if by_head:
-        tokendyno_attention_head[(heads, splits)](
-            *common, G=group, HKV=kv_heads, D=size, BT=block, SPLITS=splits, NORMED=q_norm is not None, FOLDED=folded,
-            EARLY=early, launch_pdl=early, num_warps=warps,
-        )  # fmt: skip
-    else:
-        tokendyno_attention[(kv_heads, splits)](
-            *common, G=group, GP=padded, HKV=kv_heads, D=size, BT=block, SPLITS=splits,
-            AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16,
-            NORMED=q_norm is not None, FOLDED=folded, EARLY=early, launch_pdl=early, num_warps=warps,
-        )  # fmt: skip
     if folded:
         return
-    tokendyno_attention_whole[(heads,)](
-        parts, tops, sums, out, G=1 if by_head else group, GP=padded, D=size, SPLITS=splits, EARLY=early,
-        launch_pdl=early, num_warps=4,
+    tokendyno_attention_whole[(kv_heads * group,)](
+        parts, tops, sums, out, G=group, GP=padded, D=size, SPLITS=splits, EARLY=early, launch_pdl=early, num_warps=4,
     )  # fmt: skip
