@@ -41,11 +41,15 @@ class CopiedOut:
             self._host = torch.empty(out.shape, dtype=out.dtype, pin_memory=True)
             self._done: list[Any] = []
 
-    def send(self, row: int) -> None:
-        """Row `row` of `out`, shape (B,), has been written by work that is already in the stream."""
+    def send(self, row: int, after: Any = None) -> None:
+        """Row `row` of `out`, shape (B,), has been written by work that is already in the stream; `after`: an event
+        that stands behind it there, if there is one, which saves another."""
         if self._aside is None:
             return
-        self._aside.wait_stream(torch.cuda.current_stream())
+        if isinstance(after, torch.cuda.Event):
+            self._aside.wait_event(after)
+        else:
+            self._aside.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self._aside):
             self._host[row].copy_(self._out[row], non_blocking=True)
             done = torch.cuda.Event()

@@ -68,7 +68,7 @@ class OwnLoop:
     def _run(self, step: "Step", copied: CopiedOut, tokens: int, ends: list[int], meter: Any) -> Any:
         ahead = AHEAD if step.out.is_cuda else 1
         waiting: deque[Any] = deque([meter.mark()])
-        copied.send(0)
+        copied.send(0, waiting[-1])
         going = set(range(step.out.shape[1]))
         made, told = 1, 0
         with step.decoding():
@@ -76,7 +76,7 @@ class OwnLoop:
                 while made < tokens and len(waiting) < ahead:
                     step()
                     waiting.append(meter.mark())
-                    copied.send(made)
+                    copied.send(made, waiting[-1])
                     made += 1
                 ids = copied.read(told)
                 meter.tell(waiting.popleft(), ids[0])

@@ -35,6 +35,7 @@ PIECES: dict[str, tuple[str, str, str, Any]] = {
     "attention in one kernel": ("tokendyno-matvec", "attention", "FOLDED", False),
     "new key with the queries": ("tokendyno-matvec", "attention", "JOINED", False),
     "weights asked into L2": ("tokendyno-matvec", "ops", "MOST_ASKED", 0),
+    "the next layer's among them": ("tokendyno-matvec", "ops", "FOLLOWED", False),
     "step end": ("tokendyno-matvec", "steps", "ENDS", False),
     "rotary embedding": ("tokendyno-matvec", "steps", "ROTATES", False),
     "norm launched early": ("tokendyno-rmsnorm", "layers", "EARLY", False),

@@ -96,17 +96,17 @@ _SILU = _silu()
 
 
 MOST_ASKED = 20 << 20  # bytes; 0: never. L2 has 50 MB on Hopper, and holds what else is read meanwhile
+FOLLOWED = True  # False: no layer asks for weights of the next one
 
 
-def to_ask_for(weights: list[torch.Tensor]) -> list[torch.Tensor]:
-    """Of a layer's matrices those that the product after attention asks for in L2, while it waits for attention, which
-    reads little: the ones after its own, as far as L2 can hold them."""
+def to_ask_for(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Of matrices in the order in which they are read those that L2 can hold; not more than two."""
     asked: list[torch.Tensor] = []
-    for weight in weights[2:4]:
+    for weight in weights[:2]:
         if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MOST_ASKED:
             break
         asked.append(weight)
-    return asked
+    return tuple(asked)
 
 
 def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
@@ -122,7 +122,20 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
         [module.input_layernorm.weight, module.post_attention_layernorm.weight],
         [None if head is None else head.weight for head in heads],
         module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.place, "turns", None),
+        _following(module, matrices[0][0], held.place),
     )  # fmt: skip
+
+
+def _following(module: nn.Module, first: torch.Tensor, place: object) -> torch.Tensor | None:
+    """The first matrix of the layer that came after this one in the last step; None in the first step, and while a
+    compiler looks on, which would have to keep watch over it. `first`: this layer's own."""
+    if torch.compiler.is_compiling() or not FOLLOWED:
+        return None
+    before = getattr(place, "tokendyno_before", None)
+    if before is not None:
+        before.__dict__["tokendyno_next"] = first  # not an attribute: it would become a parameter there
+    place.tokendyno_before = module
+    return module.__dict__.get("tokendyno_next")
 
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer", mutates_args=("keys", "values"))
@@ -130,11 +143,15 @@ def decoder_layer(
     hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
     biases: list[torch.Tensor | None], norms: list[torch.Tensor], head_norms: list[torch.Tensor | None], eps: float,
-    scaling: float, turns: torch.Tensor | None = None,
+    scaling: float, turns: torch.Tensor | None = None, following: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP.
 
-    turns   see `attend`; not told as written to, since it holds zeros again afterwards
+    turns      see `attend`; not told as written to, since it holds zeros again afterwards
+    following  the matrix that the next layer reads first
+
+    Memory is idle while attention waits and computes: the product after it asks for the matrices of the MLP in L2, so
+    that memory is free again while the MLP runs, and the last product asks for what follows.
     """
 
     def empty(numbers: int) -> torch.Tensor:
@@ -144,15 +161,31 @@ def decoder_layer(
     product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
     attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
     middle, wide, out = torch.empty_like(hidden), empty(sizes(weights[3])[1]), torch.empty_like(hidden)
-    asked = tuple(to_ask_for(weights))
+    asked = to_ask_for(weights[2:4])
     product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden, ask=asked)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
-    product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)
+    coming = to_ask_for([following]) if asked and following is not None else ()
+    product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle, ask=coming)
     return out
 
 
 @decoder_layer.register_fake
 def _(
-    hidden, cos, sin, keys, values, slot, filled, weights, scales, biases, norms, head_norms, eps, scaling, turns=None
+    hidden,
+    cos,
+    sin,
+    keys,
+    values,
+    slot,
+    filled,
+    weights,
+    scales,
+    biases,
+    norms,
+    head_norms,
+    eps,
+    scaling,
+    turns=None,
+    following=None,
 ):
     return torch.empty_like(hidden)
