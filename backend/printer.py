@@ -106,7 +106,7 @@ class Printer:
         yield "model.tie_weights()"
         if "quantization_config" in self.made.load:
             part = "part.cpu()" if self.cuda else "part"  # packed from there as a checkpoint is
-            yield f"weights = {{name: {part} for name, part in model.state_dict().items() if part.numel()}}"
+            yield f"weights = {{n: {part} for n, part in model.state_dict().items() if part.numel()}}"
             if self.cuda:
                 yield 'model.to("meta")'
                 yield "torch.cuda.empty_cache()"

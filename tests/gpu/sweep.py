@@ -3,8 +3,8 @@
     python -m tests.gpu.sweep [--model random:Qwen3-0.6B] [--seconds 90] [--json FILE]
 
 Each change is tried inside the step of the own loop as it runs in life, with all else as it stands by then: kernels
-wait beside each other for their turn (programmatic dependent launch), so what one leaves free of a processor decides how
-early the next can begin. A change that is faster twice stays. Tried are the cut of attention, how many weights are
+wait beside each other for their turn (programmatic dependent launch), so what one leaves free of a processor decides
+how early the next can begin. A change that is faster twice stays. Tried are the cut of attention, how many weights are
 asked for in L2, and each product's configuration, with registers limited and not; to be pasted into `attention`, `ops`
 and `products.config`.
 """

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 __all__ = ["kernels"]
 SWITCHES = [
     ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "BLOCK", 32),
-    ("attention", "WARPS", 2), ("ops", "MOST_ASKED", 0), ("ops", "FOLLOWED", False), ("steps", "ENDS", False),
+    ("attention", "WARPS", 2), ("ops", "MOST_ASKED", 0), ("steps", "ENDS", False),
     ("steps", "ROTATES", False),
 ]  # fmt: skip
 

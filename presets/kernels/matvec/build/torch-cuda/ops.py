@@ -96,7 +96,6 @@ _SILU = _silu()
 
 
 MOST_ASKED = 20 << 20  # bytes; 0: never. L2 has 50 MB on Hopper, and holds what else is read meanwhile
-FOLLOWED = True  # False: no layer asks for weights of the next one
 
 
 def to_ask_for(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -122,20 +121,7 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
         [module.input_layernorm.weight, module.post_attention_layernorm.weight],
         [None if head is None else head.weight for head in heads],
         module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.place, "turns", None),
-        _following(module, matrices[0][0], held.place),
     )  # fmt: skip
-
-
-def _following(module: nn.Module, first: torch.Tensor, place: object) -> torch.Tensor | None:
-    """The first matrix of the layer that came after this one in the last step; None in the first step, and while a
-    compiler looks on, which would have to keep watch over it. `first`: this layer's own."""
-    if torch.compiler.is_compiling() or not FOLLOWED:
-        return None
-    before = getattr(place, "tokendyno_before", None)
-    if before is not None:
-        before.__dict__["tokendyno_next"] = first  # not an attribute: it would become a parameter there
-    place.tokendyno_before = module
-    return module.__dict__.get("tokendyno_next")
 
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer", mutates_args=("keys", "values"))
@@ -143,15 +129,13 @@ def decoder_layer(
     hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
     biases: list[torch.Tensor | None], norms: list[torch.Tensor], head_norms: list[torch.Tensor | None], eps: float,
-    scaling: float, turns: torch.Tensor | None = None, following: torch.Tensor | None = None,
+    scaling: float, turns: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP.
 
-    turns      see `attend`; not told as written to, since it holds zeros again afterwards
-    following  the matrix that the next layer reads first
+    turns   see `attend`; not told as written to, since it holds zeros again afterwards
 
-    Memory is idle while attention waits and computes: the product after it asks for the matrices of the MLP in L2, so
-    that memory is free again while the MLP runs, and the last product asks for what follows.
+    Memory is idle while attention waits and computes: the product after it asks for the matrices of the MLP in L2.
     """
 
     def empty(numbers: int) -> torch.Tensor:
@@ -164,8 +148,7 @@ def decoder_layer(
     asked = to_ask_for(weights[2:4])
     product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden, ask=asked)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
-    coming = to_ask_for([following]) if asked and following is not None else ()
-    product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle, ask=coming)
+    product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)
     return out
 
 

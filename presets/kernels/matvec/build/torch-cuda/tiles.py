@@ -200,19 +200,19 @@ def tokendyno_tile_product(
 
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
-    """Rows a program takes at a time, and how: for 4,096 columns and more the best of `tests.bench.tiles` on an H200 in
-    the shapes of Llama 3 8B."""
+    """Rows a program takes at a time, and how. Alone in a row of launches other cuts are faster (`tests.bench.tiles`),
+    in whole decoder layers in the shapes of Llama 3 8B on an H200 these: they leave room for what follows."""
     once = 1 << 30  # as many programs as there are rows to go round: none stays for a second turn
     if not can_be_early() or columns <= 2048:
         warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # a group for each four threads
         return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
     if columns > 8192:
-        return {"BN": 2 if gated else 4, "STAGES": 3, "CTAS": 132, "SPREAD": 0, "num_warps": 8}
+        return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "SPREAD": 0, "num_warps": 16}
     if gated:
-        return {"BN": 4, "STAGES": 1, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
+        return {"BN": 4, "STAGES": 3, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
     if rows > columns:
-        return {"BN": 8 if columns <= 4096 else 4, "STAGES": 1, "CTAS": 528, "SPREAD": 0, "num_warps": 4}
-    return {"BN": 16 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
+        return {"BN": 8 if columns <= 4096 else 4, "STAGES": 4, "CTAS": 264, "SPREAD": 0, "num_warps": 4}
+    return {"BN": 8 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
 
 
 def product(
