@@ -32,7 +32,10 @@ class Load(Message, frozen=True, tag="load"):
 
 
 class Generate(Message, frozen=True, tag="generate"):
-    """Warm up if needed, then run once. Answered by Tokens and Samples, then Finished or Failed."""
+    """Warm up if needed, then run once. Answered by Tokens and Samples, then Finished or Failed.
+
+    prove   look at what was on, afterwards: under a profiler, which may slow a process that launches many kernels
+    """
 
     plan: Plan
     prompt: str
@@ -47,6 +50,7 @@ class Generate(Message, frozen=True, tag="generate"):
     top_p: float = 1.0
     chat: bool = False
     reasoning_effort: str = ""
+    prove: bool = True
 
 
 class Cancel(Message, frozen=True, tag="cancel"):

@@ -77,10 +77,16 @@ def _plan(
 
 def setup_of(plan: Plan, machine: Machine) -> Setup:
     """A plan as far as its memory and its floor go."""
+    graphs = ""
+    if plan.generate.cuda_graphs == "manual":
+        graphs = "manual" if plan.load.kernels != "local" else ""  # whose products need nothing of cuBLAS
+    elif plan.generate.compile_mode in ("reduce-overhead", "max-autotune") and plan.generate.cuda_graphs != "off":
+        graphs = "compile"
     return Setup(
         dtype=plan.load.dtype, quantization=plan.load.quantization, cache=plan.generate.cache,
         attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
+        graphs=graphs,
     )  # fmt: skip
 
 

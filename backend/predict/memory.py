@@ -20,15 +20,21 @@ CPU_RUNTIME_BYTES = 385 * MIB
 """Resident before any model, once tokens were made: 366 (float32) to 390 MiB (bfloat16) with two models on two cores,
 torch 2.13 and transformers 5.22 (MEASUREMENTS.md)."""
 
-CONTEXT_BYTES = 690 * MIB
-"""CUDA context, libraries and loaded kernels on one H200, driver 580: NVML's peak minus what the allocator had reserved
-was 678 to 756 MiB in 15 runs without a growing number of attention plans (MEASUREMENTS.md)."""
+CONTEXT_BYTES = 748 * MIB
+"""CUDA context, cuBLAS, loaded kernels and torch's pool of streams, which the bench needs for reading tokens, on one
+H200, driver 580: what NVML counted beside the allocator's memory, the same to the MiB in six arms without any of what
+follows (MEASUREMENTS.md)."""
 
-PLAN_BYTES = 100 << 10
-"""For each length that sdpa meets in half precision on Hopper: cuDNN keeps a plan for it. 0.09 to 0.1 MiB a token of a
-growing cache on one H200, in two models (MEASUREMENTS.md)."""
+CUDNN_BYTES = 8 * MIB
+PLAN_BYTES = 96 << 10
+"""sdpa in half precision on Hopper loads cuDNN, which keeps a plan for each length that it meets: 28 MiB for 300 tokens
+of a growing cache on one H200 (MEASUREMENTS.md)."""
 
-RESERVED_SHARE = 0.015
+BNB_INT8_BYTES = 64 * MIB
+"""Handle and workspace of cuBLASLt that bitsandbytes makes for itself at its first product of int8, on one H200."""
+
+RESERVED_SHARE = 0.01
+RESERVED_BYTES = 20 * MIB
 """What the allocator holds beyond what it hands out: segments of 2 and 20 MiB that are not filled."""
 
 UNSPLIT_BYTES = round(0.8 * MIB)
@@ -86,6 +92,7 @@ class Setup:
     capability    of the GPU, (0, 0) where it is not known
     max_places    places of a static cache; None: as many as are needed
     padded        a prompt with padding needs a mask
+    graphs        whose CUDA graphs are replayed, "compile" or "manual"; "" for none
     tensor_parallel, expert_parallel  GPUs that share the model, `tp_size` and `ep_size` of transformers
     """
 
@@ -98,6 +105,7 @@ class Setup:
     capability: tuple[int, int] = (0, 0)
     max_places: int | None = None
     padded: bool = False
+    graphs: str = ""
     tensor_parallel: int = 1
     expert_parallel: int = 1
 
@@ -135,7 +143,7 @@ def peak_bytes(
     step = 0 if encoder else at_end + _step(facts, setup, batch, last, places, size)
     beside = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
     if setup.cuda:
-        beside += workspace_of_blas(setup)
+        beside += workspace_of_blas(setup) * (3 if setup.graphs == "manual" else 1)
     weights = weight_bytes(facts, setup.dtype, setup.quantization)
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + beside)
     return MemoryEstimate(weights, kv.total, beside, runtime, kv.total - at_end)
@@ -188,7 +196,8 @@ def attention_of(facts: ModelFacts, setup: Setup) -> str:
 
 def workspace_of_blas(setup: Setup) -> int:
     """What cuBLAS gets from the allocator at its first product: 32 MiB from Hopper on, 8,320 KiB before
-    (aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`)."""
+    (aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`). It gets as much for each stream: a step that
+    is captured runs on two more, first to warm up."""
     return 32 * MIB if setup.capability >= (9, 0) else 8_320 << 10
 
 
@@ -211,5 +220,11 @@ def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensor
     if not setup.cuda:
         kernels = lengths * CPU_KERNEL_BYTES if attention_of(facts, setup) == "eager" else 0
         return CPU_RUNTIME_BYTES + min(kernels, CPU_KERNELS_BYTES)
-    plans = lengths if attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0) else 0
-    return CONTEXT_BYTES + plans * PLAN_BYTES + round(RESERVED_SHARE * tensors)
+    found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
+    if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):
+        found += CUDNN_BYTES + lengths * PLAN_BYTES
+    if setup.quantization == "bnb-int8":
+        found += BNB_INT8_BYTES
+    if setup.graphs == "compile":
+        found += 2 * workspace_of_blas(setup)  # as for graphs by hand, but let go of again, and so only reserved
+    return found

@@ -187,7 +187,7 @@ class Decoder:
         counts = self.counts | lookups.counts(len(made), meter.steps) | padding_counts(prompt)
         counts |= {f"kv_{device}_bytes": float(size) for device, size in bytes_by_device(cache).items()}
         findings = []
-        if reason != "cancelled":
+        if job.prove and reason != "cancelled":
             once_more = functools.cache(lambda: self._trace(job, prompt, length))
             seen = Seen(self.bench.model, cache, job.plan, None, once_more, counts)
             with self.outbox.phasing("prove") as steps:

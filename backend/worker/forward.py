@@ -129,7 +129,7 @@ class Forwarder:
         compiled = self._compiling.ledger()
         counts = self.counts | padding_counts(prompt)
         findings = []
-        if not self.cancelled.is_set():
+        if job.prove and not self.cancelled.is_set():
             once_more = functools.cache(lambda: self._trace(plan, prompt))
             seen = Seen(self.bench.model, None, job.plan, None, once_more, counts)
             with self.outbox.phasing("prove") as steps:

@@ -50,6 +50,8 @@ def test_arms_run_in_turn_and_never_at_the_same_time(bench: Bench) -> None:
     run = finish(bench, {}, {"cache": "unwindowed"}, repeats=2)
     turns = [(e.repeat, e.arm) for e in events(bench, run) if isinstance(e.event, Finished)]
     assert turns == [(0, "A"), (0, "B"), (1, "A"), (1, "B")]
+    proved = [bool(e.event.findings) for e in events(bench, run) if isinstance(e.event, Finished)]
+    assert proved == [False, False, True, True], "a profile may slow what comes after it"
     busy = ""
     for record in events(bench, run):
         match record.event:

@@ -152,7 +152,7 @@ def tell(document: Mapping[str, Any]) -> list[str]:
         f"PLAN_BYTES = {plans / 1024:.0f} << 10  # now {memory.PLAN_BYTES / 1024:.0f}; alone "
         f"{measured.get('plans', 0) / 1024:.0f}",
         f"RESERVED_SHARE = {found.reserved_share:.4f}  # now {memory.RESERVED_SHARE}",
-        f"RESERVED_BYTES = {found.reserved_bytes / MIB:.0f} * MIB  # not there now",
+        f"RESERVED_BYTES = {found.reserved_bytes / MIB:.0f} * MIB  # now {memory.RESERVED_BYTES / MIB:.0f}",
     ]
     for name, size in found.features.items():
         if name != "plans":

@@ -9,6 +9,7 @@ import pytest
 from backend.arms import parse_arm
 from backend.config import Workload
 from backend.models import resolve
+from backend.predict import memory
 from backend.rules import check
 from tests.facts import H200
 from tests.gpu import fit_memory
@@ -91,7 +92,7 @@ def test_what_was_not_measured_is_told_and_left_out() -> None:
     assert any(text.startswith("arm strange left out") for text in said)
     assert any("graph/graph failed: RuntimeError: no" in text for text in said)
     assert "step until context: 500.00 MiB" in said and not any(text.startswith("step graph:") for text in said)
-    assert f"CONTEXT_BYTES = {CONTEXT // MIB} * MIB  # now 690" in said
+    assert f"CONTEXT_BYTES = {CONTEXT // MIB} * MIB  # now {memory.CONTEXT_BYTES // MIB}" in said
     with pytest.raises(ValueError, match="No arm"):
         fit_memory.fit([strange], [])
 
