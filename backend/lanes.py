@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import msgspec
+
 from backend import view
 from backend.messages import Finished, Loaded, Mark, Progress, Samples, Started, Tokens
 from backend.records import ArmEvent, FloorPoint, KvPoint, Status, Unit
@@ -72,6 +74,10 @@ class Lane:
                 self.finishes[record.repeat] = event
                 if first:
                     self.finished, self.text = event, event.text
+                elif event.findings and self.finished is not None:  # proofs come with the last repeat
+                    self.finished = msgspec.structs.replace(
+                        self.finished, findings=event.findings, extra=event.extra | self.finished.extra
+                    )
             case _:
                 pass
 

@@ -1,5 +1,6 @@
 """What sdpa, sdpa with grouped heads and flex_attention need of a model, a machine and the other axes."""
 
+from backend.optimizations.attention_flash import half_precision
 from backend.optimizations.attention_support import NO_FLEX, NO_SDPA
 from backend.optimizations.base import Rule, Subject
 
@@ -31,7 +32,24 @@ _NO_SDPA_RULES = (
     ),
 )
 
-SDPA_RULES = _NO_SDPA_RULES
+SDPA_RULES = (
+    *_NO_SDPA_RULES,
+    Rule(
+        "note",
+        lambda s: (
+            not without_sdpa(s)
+            and s.facts.kind == "decoder"
+            and s.machine.device == "cuda"
+            and s.machine.capability[0] == 9
+            and half_precision(s)
+            and "static" not in s.choices["cache"]
+        ),
+        "On Hopper in half precision torch takes cuDNN's attention, which plans anew for each length that it has not "
+        "met: on an H200 38 to 66 ms for a new token, where eager or a static cache of one length took 17 to 22.",
+        "MEASUREMENTS.md: Every choice on one GPU",
+        fix=(("cache", "static"),),
+    ),
+)
 
 GQA_RULES = (
     *_NO_SDPA_RULES,

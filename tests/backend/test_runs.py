@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend import runlog
@@ -201,6 +202,18 @@ def test_repeats_add_to_the_statistics_and_leave_the_series_alone() -> None:
     assert [once.ttft_s, once.latency_mean_s] == pytest.approx([0.1, 0.1])
     assert [twice.ttft_s, twice.latency_mean_s] == pytest.approx([0.2, 0.5 / 3])
     assert twice.tokens == 3
+
+
+def test_the_proof_is_that_of_the_last_repeat() -> None:
+    run = Run(created(arms="A", repeats=2))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    run.append(ArmEvent("A", 0, 1.1, msgspec.structs.replace(finished("abc"), findings=[], extra={"energy_j": 1.0})))
+    assert run.ledger("A") == []
+    later = msgspec.structs.replace(finished("abc"), extra={"energy_j": 2.0, "step_busy_s": 0.5})
+    run.append(ArmEvent("A", 1, 2.1, later))
+    assert [(row.axis, row.proof) for row in run.ledger("A")] == [("dtype", "seen")]
+    ended = run.lanes["A"].finished
+    assert ended is not None and ended.extra == {"energy_j": 1.0, "step_busy_s": 0.5}
 
 
 def repeat(run: Run, arm: str, number: int, step_s: float, reason: str = "length") -> None:

@@ -272,6 +272,17 @@ def test_without_groups_sdpa_gqa_is_sdpa() -> None:
     assert "fallback" not in verdicts("sdpa-gqa", facts("random:Qwen3-0.6B"))
 
 
+def test_sdpa_on_hopper_says_what_growing_costs() -> None:
+    said = verdicts("sdpa", machine=gpu(9, 0))["note"]
+    assert "cuDNN" in said and "static cache" in said
+    for quiet in (
+        verdicts("sdpa", machine=gpu(8, 0)), verdicts("sdpa", machine=gpu(9, 0), dtype="float32"),
+        verdicts("sdpa", machine=gpu(9, 0), cache="static"), verdicts("sdpa"), verdicts("auto", machine=gpu(9, 0)),
+        verdicts("sdpa", facts("random:bert-base-uncased"), gpu(9, 0)),
+    ):  # fmt: skip
+        assert "cuDNN" not in str(quiet)
+
+
 def test_it_says_where_it_pays() -> None:
     assert "static cache" in verdicts("sdpa-gqa")["note"]
     assert verdicts("sdpa-gqa", cache="static") == {}
