@@ -113,10 +113,12 @@ class Experts(Optimization):
         return facts.experts > 0
 
     def resolve(self, name: str, subject: Subject) -> str:
-        """On a CPU auto is grouped_mm throughout; on a GPU it is a mixture of its own; settled, all are the same."""
+        """On a CPU auto is grouped_mm throughout, and so it is with guesses: `generate` changes to batched_mm in plain
+        decoding alone (generation/utils.py, `_sample`). Else it is a mixture of its own; settled, all are the same."""
         if settled(subject):
             return "auto"
-        return "grouped_mm" if name == "auto" and subject.machine.device == "cpu" else name
+        throughout = subject.machine.device == "cpu" or subject.choices.get("speculation", "off") != "off"
+        return "grouped_mm" if name == "auto" and throughout else name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve("auto", subject):

@@ -215,6 +215,18 @@ def test_generate_swaps_grouped_mm_on_a_gpu_and_the_second_name_is_left_alone() 
     with model._optimize_model_for_decode():
         assert model.get_experts_implementation()[""] == GROUPED
     assert AXIS.resolve("auto", Subject(facts(), H200, {})) == "auto"
+    assert AXIS.resolve("auto", Subject(facts(), H200, {"speculation": "off"})) == "auto"
+
+
+def test_with_guesses_auto_is_grouped_mm_on_a_gpu_too() -> None:
+    """`generate` leaves the experts alone there; seen on an H200, where the ledger's row was red before."""
+    import inspect
+
+    from transformers import GenerationMixin
+
+    assert AXIS.resolve("auto", Subject(facts(), H200, {"speculation": "prompt-lookup"})) == "grouped_mm"
+    assert "_optimize_model_for_decode" in inspect.getsource(GenerationMixin._sample)
+    assert "_optimize_model_for_decode" not in inspect.getsource(GenerationMixin._assisted_decoding)
 
 
 @pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
