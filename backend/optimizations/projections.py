@@ -11,7 +11,8 @@ from backend.script import Script
 
 _SOURCE = "backend/worker/fusion.py, with a test for each of these architectures"
 FAMILIES = ("Llama", "Mistral", "Qwen3")
-LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in ("DecoderLayer", "RotaryEmbedding")}
+_OFFERED = ("DecoderLayer", "RotaryEmbedding")
+LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED}
 """Classes that, once projections are fused, a kernel may stand in for, and by which name."""
 
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
@@ -139,7 +140,7 @@ class Projections(Optimization):
                 script.imports.add("from kernels import replace_kernel_forward_from_hub")
                 lines += [
                     "for kind in {type(module) for module in model.modules()}:",
-                    '    for layer in ("DecoderLayer", "RotaryEmbedding"):',
+                    f"    for layer in {_OFFERED!r}:",
                     f"        if kind.__name__ in [family + layer for family in {FAMILIES!r}]:",
                     "            replace_kernel_forward_from_hub(kind, layer)",
                 ]

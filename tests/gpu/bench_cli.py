@@ -8,9 +8,28 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+class Pair(NamedTuple):
+    """Two arms under one workload."""
+
+    model: str
+    a: str
+    b: str
+    prompt: int
+    new: int
+    batch: int = 1
+
+    def command(self, *more: str) -> list[str]:
+        """Their comparison, whose document goes to standard output."""
+        return [
+            sys.executable, "-m", "backend", "compare", "--model", self.model, "--a", self.a, "--b", self.b,
+            "--prompt-tokens", str(self.prompt), "--max-new-tokens", str(self.new), "--batch-size", str(self.batch),
+            *more, "--json", "-",
+        ]  # fmt: skip
 
 
 def bench(name: str, *arguments: str) -> dict[str, Any]:

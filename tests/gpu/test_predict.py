@@ -11,20 +11,19 @@ device, nothing can be fitted and this fails.
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from backend import hardware
 from backend.models import resolve
 from tests.gpu import fit_memory
-from tests.gpu.bench_cli import ROOT
+from tests.gpu.bench_cli import ROOT, Pair
 from tests.gpu.context_steps import FEATURES, measured_aside
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
@@ -32,16 +31,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 MIB = 1 << 20
 WHOLE_S = 235  # after which nothing of it runs
 LAST_START_S = 190  # of a command
-
-
-class Pair(NamedTuple):
-    """Two arms under one workload."""
-
-    model: str
-    a: str
-    b: str
-    prompt: int
-    new: int
 
 
 OWN = "cache=static,loop=own,cuda_graphs=manual"
@@ -59,11 +48,9 @@ PAIRS = {  # what takes longest first
 
 def compare(name: str, pair: Pair, timeout_s: float = WHOLE_S) -> list[dict[str, Any]]:
     """A row for each arm. RuntimeError with what the command line said where it did not run."""
-    command = [
-        sys.executable, "-m", "backend", "compare", "--model", pair.model, "--a", pair.a, "--b", pair.b,
-        "--prompt-tokens", str(pair.prompt), "--max-new-tokens", str(pair.new), "--ignore-eos", "--json", "-",
-    ]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False)
+    done = subprocess.run(
+        pair.command("--ignore-eos"), cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
     if done.returncode:
         raise RuntimeError(done.stderr[-500:])
     return rows(name, pair, json.loads(done.stdout))

@@ -9,11 +9,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from tests.gpu.bench_cli import ROOT
+from tests.gpu.bench_cli import ROOT, Pair
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
@@ -22,17 +22,6 @@ REACH = {"weights": 1.0, "kv": 1.0, "allocator": 5.0, "peak": 5.0}
 """Percent that a prediction may be off."""
 
 ROWS: list[dict[str, Any]] = []
-
-
-class Pair(NamedTuple):
-    """Two arms under one workload."""
-
-    model: str
-    a: str
-    b: str
-    prompt: int
-    new: int
-    batch: int = 1
 
 
 PAIRS = {
@@ -51,12 +40,7 @@ PAIRS = {
 
 def run(name: str, pair: Pair) -> dict[str, Any]:
     """One comparison; skipped with its reason where an arm is refused here (a package that is missing)."""
-    command = [
-        sys.executable, "-m", "backend", "compare", "--model", pair.model, "--a", pair.a, "--b", pair.b,
-        "--prompt-tokens", str(pair.prompt), "--max-new-tokens", str(pair.new), "--batch-size", str(pair.batch),
-        "--json", "-",
-    ]  # fmt: skip
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(pair.command(), cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     if done.returncode == 2:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr[-3000:]

@@ -1,5 +1,6 @@
 """What a step does in few kernels is what plain torch does in many, however often a graph of it is replayed."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,6 +72,18 @@ def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: i
             assert not differing(mine, plain), turn
 
 
+def recorded(run: Callable[[], None]) -> Any:
+    """The CUDA graph of `run`, which is done once before, since kernels are compiled then."""
+    import torch
+
+    run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        run()
+    return graph
+
+
 def test_a_captured_step_end_loses_no_program_in_many_replays(kernels: Any) -> None:
     import torch
 
@@ -85,11 +98,7 @@ def test_a_captured_step_end_loses_no_program_in_many_replays(kernels: Any) -> N
                 kernels.steps.end(logits, step)
                 wrong.add_((step.token[:, 0] != logits.argmax(-1)).sum() + step.turns.sum())
 
-        run()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            run()
+        graph = recorded(run)
         for _ in range(100):
             step.cache.counters.zero_()
             logits.normal_()
@@ -151,11 +160,7 @@ def test_attention_in_one_kernel_is_that_of_two_in_many_replays(
                 )  # fmt: skip
         wrong.add_(((outs[0] - outs[1]).float().abs() > 0.02).sum() + turns.sum() + outs.isnan().sum())
 
-    run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
+    graph = recorded(run)
     for _ in range(200):
         qkv.normal_()
         graph.replay()

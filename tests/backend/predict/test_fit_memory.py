@@ -13,7 +13,8 @@ from backend.predict import memory
 from backend.rules import check
 from tests.facts import H200
 from tests.gpu import fit_memory
-from tests.gpu.test_predict import PAIRS, Pair, collect
+from tests.gpu.bench_cli import Pair
+from tests.gpu.test_predict import PAIRS, collect
 
 MIB = 1 << 20
 CONTEXT, PLAN, RESERVED, SHARE = 555 * MIB, 90 << 10, 30 * MIB, 0.01

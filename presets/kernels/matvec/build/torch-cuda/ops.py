@@ -99,9 +99,9 @@ MOST_ASKED = 20 << 20  # bytes; 0: never. L2 has 50 MB on Hopper, and holds what
 
 
 def to_ask_for(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Of matrices in the order in which they are read those that L2 can hold; not more than two."""
+    """Of up to two matrices, in the order in which they are read, those that L2 can hold."""
     asked: list[torch.Tensor] = []
-    for weight in weights[:2]:
+    for weight in weights:
         if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MOST_ASKED:
             break
         asked.append(weight)
