@@ -1,11 +1,13 @@
-"""What a user asks for: an arm (`Config`) and the work it is given (`Workload`), as frozen values.
+"""What a user asks for, as frozen values: an arm (`Config`) and its workload (`Workload`).
 
-Both refuse nonsense when they are built, so that everything past this file may rely on them.
+Both validate themselves, so that all later code can rely on them.
 """
 
 import hashlib
 import json
 from dataclasses import dataclass
+
+import msgspec
 
 from backend.errors import InputError, unknown
 
@@ -15,15 +17,15 @@ MAX_PROMPT_BYTES = 1 << 20
 MAX_REPEATS = 50
 EFFORTS = ("low", "medium", "high")
 STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
-"""A synthetic prompt is this, repeated."""
+"""A synthetic prompt repeats this sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """One arm: a model and, axis by axis, the choices that differ from the default.
 
-    `choices` is sorted and leaves defaults out, so equal meaning is an equal value and an equal `id`.
-    Build it with `backend.arms.parse_arm`, which knows the axes.
+    `choices` is sorted and without defaults, so arms that mean the same are equal and have the same `id`.
+    Build it with `backend.arms.parse.parse_arm`, which knows the axes.
     """
 
     model: str
@@ -31,7 +33,7 @@ class Config:
 
     @property
     def id(self) -> str:
-        """Twelve hex digits that stay the same for the same meaning."""
+        """Twelve hex digits, the same for the same model and choices."""
         text = json.dumps([self.model, self.choices], ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -40,11 +42,13 @@ class Config:
 class Workload:
     """The prompt and how it is continued.
 
-    `prompt` is the text to continue; with `prompt_tokens` > 0 it is repeated or cut to exactly so many
-    tokens (a synthetic prompt when `prompt` is empty). `temperature` 0 is greedy decoding.
-    `top_k` 0 and `top_p` 1 leave nothing out of the distribution that is sampled from. `chat` puts the prompt into
-    the model's chat template, with `reasoning_effort` (low, medium, high) where the template has it.
-    With `ignore_eos` exactly `max_new_tokens` tokens are made, past every end-of-text token.
+    prompt            text to continue
+    prompt_tokens     above 0: the prompt is repeated or cut to this many tokens (a synthetic prompt if it is empty)
+    max_new_tokens    tokens to generate in each sequence
+    temperature       0 is greedy decoding
+    top_k, top_p      0 and 1 sample from the whole distribution
+    chat              apply the model's chat template, with `reasoning_effort` where the template supports it
+    ignore_eos        generate exactly `max_new_tokens` tokens, past any EOS token
     """
 
     prompt: str = ""
@@ -67,32 +71,52 @@ class Workload:
         _within("prompt_tokens", self.prompt_tokens, 0, 1_000_000)
         _within("seed", self.seed, 0, 2**63 - 1)
         if not 0.0 <= self.temperature <= 10.0:
-            raise InputError(f"temperature is {self.temperature}; give 0 (greedy) to 10.")
+            raise InputError(f"temperature is {self.temperature}; it must be from 0 (greedy) to 10.")
         _within("top_k", self.top_k, 0, 1_000_000)
         if not 0.0 < self.top_p <= 1.0:
-            raise InputError(f"top_p is {self.top_p}; give a share above 0 and up to 1 (1: nothing is left out).")
+            raise InputError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 turns it off).")
         if self.reasoning_effort and self.reasoning_effort not in EFFORTS:
             raise unknown("reasoning effort", self.reasoning_effort, EFFORTS)
         if self.reasoning_effort and not self.chat:
-            raise InputError("A reasoning effort is a part of the chat template. Switch chat on as well.")
+            raise InputError("Reasoning effort is part of the chat template. Turn chat on as well.")
         if self.chat and self.prompt_tokens:
-            raise InputError("A chat template adds tokens of its own, so a chat cannot be cut or repeated to a number "
-                             "of prompt tokens. Leave one of the two out.")  # fmt: skip
+            raise InputError("A chat template adds tokens, so a chat cannot have a fixed number of prompt tokens. "
+                             "Remove one of the two.")  # fmt: skip
         if not self.temperature and (self.top_k or self.top_p < 1):
-            raise InputError("top_k and top_p choose among tokens that are sampled, and at temperature 0 none is. Give "
-                             "a temperature, or leave them out.")  # fmt: skip
+            raise InputError("top_k and top_p have no effect at temperature 0, which is greedy. Set a temperature, or "
+                             "remove them.")  # fmt: skip
         if not self.prompt.strip() and not self.prompt_tokens:
-            raise InputError("The prompt is empty. Write some text to continue, or ask for a synthetic prompt "
-                             "with a number of prompt tokens (--prompt-tokens).")  # fmt: skip
+            raise InputError("The prompt is empty. Write some text to continue, or set a number of prompt tokens "
+                             "(--prompt-tokens) for a synthetic prompt.")  # fmt: skip
         try:
             size_bytes = len(self.prompt.encode())
         except UnicodeEncodeError:
-            raise InputError("The prompt holds bytes that are not UTF-8 text. Save or type it as UTF-8.") from None
+            raise InputError("The prompt is not valid UTF-8. Save it as UTF-8.") from None
         if size_bytes > MAX_PROMPT_BYTES:
-            raise InputError(f"The prompt has {size_bytes:,} bytes; at most {MAX_PROMPT_BYTES:,} are taken. "
-                             "Shorten it.")  # fmt: skip
+            raise InputError(
+                f"The prompt has {size_bytes:,} bytes, over the limit of {MAX_PROMPT_BYTES:,}. Shorten it."
+            )
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise InputError(f"{name} is {value}; give a whole number from {low:,} to {high:,}.")
+        raise InputError(f"{name} is {value}; it must be a whole number from {low:,} to {high:,}.")
+
+
+class ArmRequest(msgspec.Struct, frozen=True):
+    """An arm as requested: the choices that differ from the default, by axis."""
+
+    name: str
+    choices: dict[str, str] = {}
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A run as requested: one or two arms on one model with one workload."""
+
+    model: str
+    arms: list[ArmRequest]
+    workload: Workload
+
+
+MEASURE_REPEATS = 5
+"""Repeats of each arm behind the button "Measure": four degrees of freedom, so an interval of 2.8 standard errors."""

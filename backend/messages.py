@@ -1,14 +1,16 @@
-"""What engine and worker say to each other: one JSON line a message, told apart by type, never by text.
+"""Messages between engine and worker: one JSON object per line, distinguished by its type.
 
-Commands go down the worker's standard input, events come up a pipe. An unknown field or type is an error:
-both ends are always of one version. All times are seconds, all sizes bytes. A torn last line (the worker
-was killed in mid-write) fails to decode and is dropped by the reader, which then reports the death.
+A subprocess receives commands on standard input and sends events through a pipe. Unknown fields and types are errors:
+both ends always have the same version. All times are in seconds, all sizes in bytes. A truncated last line (the worker
+was killed while writing) fails to decode; the reader drops it and then reports the death.
 """
 
 from typing import Literal
 
 import msgspec
 
+from backend.counts import RunCounts
+from backend.evidence import Finding
 from backend.plan import Plan
 
 PhaseName = Literal["start", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
@@ -22,9 +24,9 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
 
 class Load(Message, frozen=True, tag="load"):
-    """Bring the plan's model into memory (a no-op if it is there). Answered by Loaded or Failed.
+    """Load the plan's model (a no-op if it is loaded). Answered by Loaded or Failed.
 
-    `expected_bytes`: the predicted weights, for the progress of the load; 0 if unknown.
+    `expected_bytes`: predicted size of the weights, for progress; 0 if unknown.
     """
 
     plan: Plan
@@ -34,7 +36,8 @@ class Load(Message, frozen=True, tag="load"):
 class Generate(Message, frozen=True, tag="generate"):
     """Warm up if needed, then run once. Answered by Tokens and Samples, then Finished or Failed.
 
-    prove   look at what was on, afterwards: under a profiler, which may slow a process that launches many kernels
+    prove   verify afterwards what was in effect, under a profiler; that may slow later runs of a process that
+            launches many kernels
     """
 
     plan: Plan
@@ -54,11 +57,11 @@ class Generate(Message, frozen=True, tag="generate"):
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
-    """End the current generation after the token in flight; its Finished says "cancelled"."""
+    """Stop the current generation after the token in flight; its Finished says "cancelled"."""
 
 
 class Shutdown(Message, frozen=True, tag="shutdown"):
-    """Leave in good order."""
+    """Exit in good order."""
 
 
 Command = Load | Generate | Cancel | Shutdown
@@ -68,7 +71,7 @@ Command = Load | Generate | Cancel | Shutdown
 
 
 class Ready(Message, frozen=True, tag="ready"):
-    """Imports are done and commands are read. `versions`: package -> version."""
+    """Imports are done and commands are accepted. `versions`: package -> version."""
 
     pid: int
     import_s: float
@@ -76,7 +79,7 @@ class Ready(Message, frozen=True, tag="ready"):
 
 
 class Progress(Message, frozen=True, tag="progress"):
-    """A phase began (`state` "begin"), moved on, or ended. `seconds`: since the phase began."""
+    """A phase began (`state` "begin"), progressed, or ended. `seconds`: since the phase began."""
 
     phase: PhaseName
     state: Literal["begin", "step", "end"]
@@ -86,10 +89,10 @@ class Progress(Message, frozen=True, tag="progress"):
 
 
 class Loaded(Message, frozen=True, tag="loaded"):
-    """The model is in memory.
+    """The model is loaded.
 
     stages_s    seconds of each stage of the load, e.g. read, quantize, move
-    peak_bytes  largest memory during the load: "host" and, on a GPU, "device"
+    peak_bytes  peak memory during the load: "host" and, on a GPU, "device"
     """
 
     weight_bytes: int
@@ -100,10 +103,10 @@ class Loaded(Message, frozen=True, tag="loaded"):
 
 
 class Started(Message, frozen=True, tag="started"):
-    """The measured run begins: the prompt as the model got it.
+    """The measured run begins: the prompt as the model received it.
 
     prompt_tokens  padding included
-    cache_places   tokens that a static cache is made for; 0: prompt and new tokens
+    cache_places   slots of a static cache; 0: prompt and new tokens
     """
 
     prompt_tokens: int
@@ -114,22 +117,26 @@ class Started(Message, frozen=True, tag="started"):
 
     @property
     def places(self) -> int:
-        """Tokens that a static cache is made for."""
+        """Slots of a static cache."""
         return self.cache_places or self.prompt_tokens + self.max_new_tokens
 
 
-class Tokens(Message, frozen=True, tag="tokens"):
-    """A batch of consecutive tokens of sequence 0, in columns of one length.
+class Tokens(Message, frozen=True, tag="tokens", omit_defaults=True):
+    """Consecutive tokens of one sequence, in columns of equal length.
 
     first         index of the first token of this batch, counted from 0
-    t_s           when the token existed, seconds since the run began (prefill included)
-    latency_s     since the token before; for token 0 the time to first token. Tokens of one step (speculation) have
-                  one time, and share what the step took evenly
-    kv_sliding    bytes that the cache's tensors hold after this token, layers with a sliding window
+    t_s           when the token existed, in seconds since the run began (prefill included)
+    latency_s     since the previous token; for token 0 the time to first token. Tokens of one step (speculation) have
+                  the same time and share the step's latency evenly
+    kv_sliding    bytes of the KV cache's tensors after this token, layers with a sliding window
     kv_full       the same, layers with full attention
     memory_bytes  newest sample of the worker's memory at that moment (see Finished.memory_label)
     ids           token ids
     text          what these tokens add to the text (incomplete characters wait for the next batch)
+    text_ends     characters of the sequence's whole text that exist after each token; empty in records of older
+                  versions
+    sequence      index in the batch; today only sequence 0 is reported
+    rank          process that reports, where several run one model
     """
 
     first: int
@@ -140,63 +147,42 @@ class Tokens(Message, frozen=True, tag="tokens"):
     memory_bytes: list[int]
     ids: list[int]
     text: str
+    text_ends: list[int] = []
+    sequence: int = 0
+    rank: int = 0
 
 
-class Samples(Message, frozen=True, tag="samples"):
-    """Memory over time: seconds since the run began (load and warm-up are not in it)."""
+class Samples(Message, frozen=True, tag="samples", omit_defaults=True):
+    """Memory over time: seconds since the measured run began (without load and warm-up)."""
 
     t_s: list[float]
     memory_bytes: list[int]
+    rank: int = 0
 
 
-MarkKind = Literal["compile", "recompile", "graph_skip", "window", "cache", "gc", "throttle", "foreign"]
+AnnotationKind = Literal["compile", "recompile", "graph_skip", "window", "cache", "gc", "throttle", "foreign"]
 
 
-class Mark(Message, frozen=True, tag="mark"):
-    """Something that happened while a token was made and may explain its latency.
+class Annotation(Message, frozen=True, tag="mark", omit_defaults=True):
+    """Something that happened while a token was generated and may explain its latency.
 
     token    index of that token, counted from 0
     seconds  how long it took, 0 if unknown
-    text     what it was, in words: for a recompile the guard that failed
+    text     what it was; for a recompile the guard that failed
     """
 
-    kind: MarkKind
+    kind: AnnotationKind
     token: int
     t_s: float
     seconds: float
     text: str
-
-
-class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of the ledger: what was asked, what was planned, what was found, and how it was found."""
-
-    axis: str
-    requested: str
-    planned: str
-    effective: str
-    proof: str
-    reason: str = ""
-    fell_back: bool = False
-
-    @property
-    def status(self) -> Literal["proved", "fallback", "failed"]:
-        """Green, amber or red."""
-        if self.effective != self.planned:
-            return "failed"
-        return "fallback" if self.fell_back else "proved"
-
-
-class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an axis found to be in effect in the worker, and how."""
-
-    axis: str
-    effective: str
-    proof: str
+    sequence: int = 0
+    rank: int = 0
 
 
 class CompiledGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One graph. `seconds`: to trace and compile it, or to take it from the cache; `guard`: what an earlier graph of
-    the same code stumbled over, "" for the first."""
+    """One graph. `seconds`: to trace and compile it, or to load it from the cache; `guard`: the guard of an earlier
+    graph of the same code that failed, "" for the first."""
 
     seconds: float
     guard: str = ""
@@ -205,13 +191,13 @@ class CompiledGraph(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What torch.compile did for an arm's settings, from their first use in its worker to the end of this run.
 
-    cold_s         seconds of the compile phase: everything until the first compiled tokens were there
-    breaks, skips  reason -> how often: graph breaks and code that was given up (the recompile limit), and graphs that
+    cold_s         seconds of the compile phase: until the first compiled tokens existed
+    breaks, skips  reason -> count: graph breaks and code that Dynamo gave up on (the recompile limit); graphs that
                    were not run as CUDA graphs
-    records        CUDA graphs that Inductor recorded
-    hits, misses   graphs that came from Inductor's cache on disk, and that were compiled anew
-    loaded_bytes, saved_bytes  of compile artefacts
-    cold_before_s  cold seconds of the run that saved those artefacts; 0 without them
+    records        CUDA graphs recorded by Inductor
+    hits, misses   graphs loaded from Inductor's cache on disk, and compiled anew
+    loaded_bytes, saved_bytes  size of compile artefacts
+    cold_before_s  cold_s of the run that saved those artefacts; 0 without them
     """
 
     cold_s: float
@@ -228,7 +214,7 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
-    nothing was."""
+    nothing was compiled."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -238,15 +224,15 @@ class Finished(Message, frozen=True, tag="finished"):
     memory_label: str
     clock: str
     findings: list[Finding]
-    extra: dict[str, float]
+    extra: RunCounts
     compiled: Compiled | None = None
 
 
 class Failed(Message, frozen=True, tag="failed"):
-    """The worker could not go on with this command, and says why and what to do.
+    """The command failed; `error` says why and `advice` what to do.
 
-    fatal      the process is not to be used again (a sticky CUDA error, out of memory)
-    bad_input  the request cannot be done as written (a prompt that is too long); nothing broke
+    fatal      the worker must not be used again (a sticky CUDA error, out of memory)
+    bad_input  the request cannot be run as written (a prompt that is too long); nothing broke
     detail     traceback for the log; never shown on the page
     """
 
@@ -258,7 +244,7 @@ class Failed(Message, frozen=True, tag="failed"):
     bad_input: bool = False
 
 
-Event = Ready | Progress | Loaded | Started | Tokens | Samples | Mark | Finished | Failed
+Event = Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Failed
 
 encode = msgspec.json.Encoder().encode
 decode_command = msgspec.json.Decoder(Command).decode

@@ -1,7 +1,7 @@
-"""The plan: what a worker shall do, as a torch-free value.
+"""The plan: what a worker does, as a value without torch.
 
-Axes edit it, the worker executes it, and its `load_key` decides whether a loaded model can be used again.
-It speaks the vocabulary of `transformers`, so that it can be read aloud as the script a user would write.
+Axes edit it, the worker executes it, and its `load_key` decides whether a loaded model can be reused. It uses the
+vocabulary of transformers, so that it reads like the script a user would write.
 """
 
 import hashlib
@@ -9,11 +9,8 @@ from typing import Literal
 
 import msgspec
 
-SourceKind = Literal["embedded", "folder", "hub", "gguf", "random"]
-CacheKind = Literal[
-    "dynamic", "unwindowed", "static", "offloaded", "offloaded_static",
-    "quantized-fp8", "quantized-hqq4", "quantized-quanto4",
-]  # fmt: skip
+from backend.models.source import ModelSource
+
 LoadingKind = Literal["device_map", "no-warmup", "plain"]
 KernelsKind = Literal["off", "hub", "local"]
 GraphsKind = Literal["auto", "off", "compile", "manual"]
@@ -22,41 +19,85 @@ ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
 CompileCacheKind = Literal["torch", "fresh", "artefacts"]
 ProjectionsKind = Literal["separate", "fused"]
 
-ONE_THREAD_BELOW_BYTES = 32 << 20
-"""On a CPU a model with fewer bytes of weights runs on one thread: see `backend/worker/loader.py`."""
 
-RANDOM_SEED = 0
-"""Random weights are drawn with this seed."""
+class CacheKind(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a KV cache keeps keys and values.
 
-
-class ModelSource(msgspec.Struct, frozen=True):
-    """Where the weights come from.
-
-    kind     embedded and folder: `path` is a directory; gguf: `path` is the file; hub: `repo` and
-             `revision`; random: `config_json` holds the architecture and nothing is fetched
+    name       of the choice
+    static     allocated once at its full length; otherwise it grows with each token
+    offloaded  kept in host memory, layers brought to the GPU as they are needed
+    windowed   sliding-window layers drop tokens outside their window
+    backend    quantizer of transformers' `QuantizedCache` ("fp8", "hqq", "quanto"); "" keeps the compute dtype
+    bits       of a quantized element; 0 keeps the compute dtype
     """
 
-    kind: SourceKind
-    path: str = ""
-    repo: str = ""
-    revision: str = ""
-    config_json: str = ""
+    name: str
+    static: bool = False
+    offloaded: bool = False
+    windowed: bool = False
+    backend: str = ""
+    bits: int = 0
+
+    @property
+    def grows(self) -> bool:
+        """Whether its tensors are allocated anew for each token."""
+        return not self.static
+
+    @property
+    def fixed(self) -> bool:
+        """Whether its tensors keep their addresses, which compiled and captured steps hold."""
+        return self.static and not self.offloaded
+
+    @property
+    def quantized(self) -> bool:
+        return bool(self.backend)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether elements are quantized in groups that share a scale, and the newest tokens stay in full precision."""
+        return self.quantized and self.bits < 8
+
+
+DYNAMIC = CacheKind("dynamic", windowed=True)
+UNWINDOWED = CacheKind("unwindowed")
+STATIC = CacheKind("static", static=True, windowed=True)
+OFFLOADED = CacheKind("offloaded", offloaded=True, windowed=True)
+OFFLOADED_STATIC = CacheKind("offloaded_static", static=True, offloaded=True, windowed=True)
+QUANTIZED_FP8 = CacheKind("quantized-fp8", backend="fp8", bits=8)
+QUANTIZED_HQQ4 = CacheKind("quantized-hqq4", backend="hqq", bits=4)
+QUANTIZED_QUANTO4 = CacheKind("quantized-quanto4", backend="quanto", bits=4)
+CACHES: dict[str, CacheKind] = {
+    kind.name: kind
+    for kind in (
+        DYNAMIC, UNWINDOWED, STATIC, OFFLOADED, OFFLOADED_STATIC, QUANTIZED_FP8, QUANTIZED_HQQ4, QUANTIZED_QUANTO4,
+    )
+}  # fmt: skip
+"""Every kind of KV cache, by name."""
+
+GRAPH_MODES = ("reduce-overhead", "max-autotune")
+"""Modes of torch.compile that replay compiled code as CUDA graphs."""
+
+ONE_THREAD_BELOW_BYTES = 32 << 20
+"""On a CPU, a model with fewer weight bytes runs on one thread: see `backend/worker/load/loader.py`."""
+
+RANDOM_SEED = 0
+"""Seed of random weights."""
 
 
 class LoadPlan(msgspec.Struct, frozen=True):
-    """How the model is brought into memory.
+    """How the model is loaded.
 
     dtype         name of a torch dtype, or "auto": the dtype the checkpoint was saved in
     attention     value of `attn_implementation`, or None: transformers chooses
     device        "cpu" or "cuda"
-    quantization  a choice of the axis; "none" leaves the weights as the checkpoint holds them
+    quantization  a choice of that axis; "none" leaves the weights as the checkpoint holds them
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
     kernels_path  that folder
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
     experts       value of `set_experts_implementation`, or None: transformers chooses
-    loading       device_map: weights go to the device as they are read, after the allocator was warmed up;
-                  no-warmup: the same without that; plain: to host memory, then moved as a whole
-    projections   separate: q, k, v and gate, up each a matrix of its own; fused: one matrix for each group
+    loading       device_map: weights go to the device as they are read, after an allocator warm-up;
+                  no-warmup: without the warm-up; plain: to host memory, then moved as a whole
+    projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
     """
 
     source: ModelSource
@@ -73,23 +114,21 @@ class LoadPlan(msgspec.Struct, frozen=True):
 
 
 class GeneratePlan(msgspec.Struct, frozen=True):
-    """How tokens are made.
+    """How tokens are generated.
 
-    cache          dynamic: `DynamicCache(config)`, which keeps window - 1 tokens in sliding layers;
-                   unwindowed: `DynamicCache()`, which keeps every token in every layer;
-                   static: `StaticCache`, allocated once; the others as transformers names them
+    cache          `DynamicCache`, `StaticCache` or `QuantizedCache` of transformers, by its properties
     compile_mode   mode of torch.compile for the decode step, or None: not compiled
-    compile_cache  torch: torch's own cache on disk as it is; fresh: an empty one for each worker, so that
-                   cold seconds are cold; artefacts: saved after and loaded before, in a folder of the bench
-    cuda_graphs    auto: as the compile mode says; off; compile: by a compile mode; manual: the whole decode
+    compile_cache  torch: torch's cache on disk as it is; fresh: an empty one for each worker, so that compile times
+                   are cold; artefacts: saved after one run and loaded before the next
+    cuda_graphs    auto: as the compile mode implies; off; compile: by a compile mode; manual: the whole decode
                    step, sampling included, captured once in `torch.cuda.CUDAGraph` and replayed
-    loop           generate: the decode loop of transformers; own: that of `backend/worker/own.py`
-    shapes         exact; padded: prompts are padded to the longest; buckets: to the next of a few lengths;
-                   dynamic: compiled with symbolic sizes
-    prompt_lookup  tokens to guess from the prompt at a time (`prompt_lookup_num_tokens`), 0: none
+    loop           generate: the decode loop of transformers; own: that of `backend/worker/loop/loop.py`
+    shapes         exact; padded: prompts padded to one length; buckets: to one of a few lengths;
+                   dynamic: compiled with symbolic shapes
+    prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
     """
 
-    cache: CacheKind = "dynamic"
+    cache: CacheKind = DYNAMIC
     compile_mode: str | None = None
     compile_cache: CompileCacheKind = "torch"
     cuda_graphs: GraphsKind = "auto"
@@ -99,12 +138,12 @@ class GeneratePlan(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """load -> generate, complete."""
+    """How to load the model and how to generate."""
 
     load: LoadPlan
     generate: GeneratePlan = GeneratePlan()
 
     @property
     def load_key(self) -> str:
-        """Equal keys mean that an already loaded model serves this plan too."""
+        """A loaded model can be reused for any plan with the same key."""
         return hashlib.sha256(msgspec.json.encode(self.load)).hexdigest()[:16]

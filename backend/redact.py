@@ -1,8 +1,8 @@
-"""Keeps secrets out of pages, logs, databases and exports."""
+"""Removes secrets and terminal control codes from text before it is shown, logged, stored or exported."""
 
 import re
 
-# a token of the Hub is a mix of cases: names such as hf_quantizer stay
+# a Hub token has upper-case letters or digits, so that names such as hf_quantizer stay
 _SECRETS = re.compile(
     r"(?:hf|api_org)_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{8,}|(?<=://)[^/\s@]+(?=@)|(?i:bearer\s+)[A-Za-z0-9._\-]{12,}"
 )
@@ -10,10 +10,10 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 
 
 def plain(text: str) -> str:
-    """The text without terminal control codes; line ends and tabs stay."""
+    """The text without terminal control codes; newlines and tabs stay."""
     return _CONTROL.sub("", text)
 
 
 def redact(text: str) -> str:
     """The text without Hugging Face tokens, credentials in URLs, bearer tokens and terminal control codes."""
-    return _SECRETS.sub("[redacted]", plain(text))  # in this order: a code in the middle must not hide a secret
+    return _SECRETS.sub("[redacted]", plain(text))  # control codes first: one inside a secret would hide it

@@ -6,13 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine import Bench
+from backend.engine.bench import Bench
+from backend.executors import open_bench
 from backend.models import ModelFacts
-from tests.scripts import Scripts, small_models
+from tests.support.event_loops import pytest_unconfigure as pytest_unconfigure
+from tests.support.scripts import Scripts, small_models
+from tests.support.worker import Talk
+
+pytest_plugins = ["tests.support.parallel"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Only `-m gpu` uses a GPU: all other tests measure the same on every machine."""
+    """Only `-m gpu` uses a GPU: all other tests do the same on every machine."""
     if config.option.markexpr != "gpu":
         os.environ["TOKENDYNO_DEVICE"] = "cpu"
 
@@ -20,28 +25,45 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="module")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
     """Runs exported scripts."""
-    made = Scripts(tmp_path_factory.mktemp("scripts"))
-    yield made
-    made.close()
+    found = Scripts(tmp_path_factory.mktemp("scripts"))
+    yield found
+    found.close()
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
-    """Small ones, one of which every choice that runs here can be tried with."""
+    """Small models; every choice that runs on this machine can be tried with one of them."""
     return small_models(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture
 def make_bench() -> Iterator[Callable[..., Bench]]:
-    """Makes benches that are at work, and ends them and their workers after the test."""
-    made: list[Bench] = []
+    """Starts benches, and ends them and their workers after the test."""
+    started: list[Bench] = []
 
     def make(history: Path | None = None, prewarm: int = 0) -> Bench:
-        bench = Bench(history)
+        bench = open_bench(history)
         bench.start(prewarm)
-        made.append(bench)
+        started.append(bench)
         return bench
 
     yield make
-    for bench in made:
+    for bench in started:
         bench.close()
+
+
+@pytest.fixture(scope="session")
+def warm_worker() -> Iterator[Talk]:
+    """One worker for all tests that only talk to it; a test that kills it or needs a fresh one starts its own."""
+    talk = Talk()
+    yield talk
+    talk.end()
+
+
+@pytest.fixture(scope="session")
+def warm_bench() -> Iterator[Bench]:
+    """One bench, without a history, for all tests that only submit runs or ask for verdicts."""
+    bench = open_bench(None)
+    bench.start()
+    yield bench
+    bench.close()

@@ -1,1 +1,1 @@
-"""The page: the only rooms with gradio and plotly. Nothing in here imports torch or transformers."""
+"""The page: the only package that imports gradio and plotly. Nothing here imports torch or transformers."""

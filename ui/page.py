@@ -1,21 +1,21 @@
-"""The frame: name, machine and start-up remarks above, the pages below."""
+"""The frame of the page: name, machine and start-up messages above, one tab per page below."""
 
 import gradio as gr
 
-from backend.engine import Bench
-from ui.compare import compare_page, device_line
+from backend.engine.bench import Bench
+from ui.compare.page import compare_page, device_line
+from ui.components.text_line import text_line
 from ui.fit import fit_page
-from ui.words import words
 
 
 def build(bench: Bench) -> gr.Blocks:
-    """The whole page over a bench, which may be started later. Nothing in here touches a model."""
+    """The whole page over a bench, which may be started later. No model is loaded here."""
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         with gr.Row(elem_id="masthead"):
             gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
-            words("device", device_line(), classes="td-device")
-        words("startup", " ".join(bench.messages), role="status", classes="td-startup")
+            text_line("device", device_line(), classes="td-device")
+        text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
         with gr.Tabs(elem_id="pages"):
             with gr.Tab("Compare", id="compare", render_children=True):
                 compare_page(bench)

@@ -1,5 +1,5 @@
-"""The look: calm and exact. Grey is the ground; blue and coral mean the arms; green, amber and red mean proof,
-fallback and failure; nothing else is coloured. Fonts are the system's: nothing is fetched from elsewhere."""
+"""Colours and fonts. The page is grey; blue and coral stand for the arms; green, amber and red for proof, fallback
+and failure; nothing else is coloured. Fonts are the system's, so nothing is fetched from another server."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono
 
 
 def theme() -> gr.themes.Base:
-    """Gradio's plainest theme, tightened."""
+    """Gradio's base theme with less spacing and this page's colours."""
     base = gr.themes.Base(
         primary_hue=gr.themes.colors.slate,
         secondary_hue=gr.themes.colors.slate,
@@ -67,5 +67,5 @@ def theme() -> gr.themes.Base:
 
 
 def style() -> str:
-    """The page's own rules."""
+    """The page's own CSS."""
     return STYLE.read_text(encoding="utf-8")

@@ -1,19 +1,13 @@
-"""Which models there are and what is known of one before it is loaded; no torch, no transformers."""
+"""Models: the catalogue, and the facts of a model before it is loaded. No torch, no transformers."""
 
-from backend.models.catalogue import (
-    DEFAULT_MODEL,
-    PRESETS_DIR,
-    CatalogueEntry,
-    catalogue,
-)
+from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
 from backend.models.facts import RANDOM_NOTE, LayerKind, Matrix, ModelFacts, ModelKind
-from backend.models.resolve import loadable, resolve
+from backend.models.resolve import check_loadable, resolve
 from backend.models.shape import ITEMSIZES
 
 __all__ = [
     "DEFAULT_MODEL",
     "ITEMSIZES",
-    "PRESETS_DIR",
     "RANDOM_NOTE",
     "CatalogueEntry",
     "LayerKind",
@@ -21,6 +15,6 @@ __all__ = [
     "ModelFacts",
     "ModelKind",
     "catalogue",
-    "loadable",
+    "check_loadable",
     "resolve",
 ]

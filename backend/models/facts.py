@@ -1,9 +1,9 @@
-"""What is known of a model before it is loaded, as one frozen value."""
+"""The facts of a model before it is loaded, as one frozen value."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from backend.plan import ModelSource
+from backend.models.source import ModelSource
 
 LayerKind = Literal["sliding", "full"]
 ModelKind = Literal["decoder", "encoder"]
@@ -14,13 +14,13 @@ RANDOM_NOTE = "random weights: the text is noise; latency, memory and KV are rea
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """`count` equal matrices of `rows` outputs by `columns` inputs.
+    """`count` matrices of the same shape: `rows` outputs by `columns` inputs.
 
-    kind  linear: `nn.Linear` in the layers; conv1d: GPT-2's transposed ones; expert: one expert's, which lie together
-          in a three-dimensional parameter and are no modules; embedding: a table of which a token reads one row;
-          head: the output head (where it is tied, the first embedding is read as the head too)
-    side  which one ranks share where they share it: rows, or columns (it follows a matrix whose rows are shared)
-    bias  each has a bias, a number for each row
+    kind  linear: `nn.Linear` in the layers; conv1d: GPT-2's transposed ones; expert: one expert's, a
+          slice of a three-dimensional parameter, not a module; embedding: a table of which each token reads one row;
+          head: the output head (if tied, the first embedding is also the head)
+    side  the dimension that tensor parallelism splits: rows, or columns (for a matrix after one split by rows)
+    bias  each has a bias with one element per row
     """
 
     kind: MatrixKind
@@ -31,39 +31,39 @@ class Matrix:
     bias: bool = False
 
     @property
-    def numbers(self) -> int:
-        """Numbers in all of them."""
+    def elements(self) -> int:
+        """Elements in all of them."""
         return self.count * self.rows * self.columns
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """One model, from its config.json, its GGUF header or the catalogue; nothing here was measured.
+    """One model, from its config.json, its GGUF header or the catalogue. Nothing here is measured.
 
-    Counts are plain numbers, lengths and windows are tokens, sizes are bytes.
+    Lengths and windows are in tokens, sizes in bytes.
 
-    model              the reference exactly as it was typed
-    label              what a page shows for it
-    kind               decoder: makes tokens and has a KV cache; encoder: neither (BERT)
+    model              the reference as typed by the user
+    label              the name to display
+    kind               decoder: generates and has a KV cache; encoder: neither (BERT)
     architecture       `model_type` of the text model
-    layer_kinds        one per layer: does it see a window of the past or all of it
-    window             tokens a sliding layer sees, the newest included; None: no layer slides
-    heads, kv_heads    query heads and key/value heads of one layer, of `head_dim` numbers each
-    intermediate       width of the feed-forward block (of one expert, where there are experts)
-    max_positions      longest sequence the model was made for
-    parameters         learned numbers, tied ones once; an encoder without a task head, as in AutoModel
-    parameters_exact   False: derived for an architecture whose formula is not known here; see `note`
-    buffer_bytes       tensors beside the parameters: rotary frequencies, BERT's position ids
-    dtype              torch dtype the checkpoint names, e.g. "bfloat16"; "auto" in a plan means this one
+    layer_kinds        one per layer: attends to a sliding window, or to everything
+    window             size of the sliding window, the newest token included; None: no layer has one
+    heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
+    intermediate       width of the feed-forward (of one expert in a mixture of experts)
+    max_positions      longest sequence that the model supports
+    parameters         number of parameters, tied ones once; of an encoder without a task head, as in AutoModel
+    parameters_exact   False: estimated, for an architecture that is not modeled here; see `note`
+    buffer_bytes       tensors that are not parameters: rotary frequencies, BERT's position ids
+    dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
     tied               input embedding and output head are one matrix
-    experts            experts of a layer, 0 without a mixture; `experts_per_token` of them work on a token
-    sinks              learned attention sinks (gpt-oss): sdpa cannot be used
-    quantization       method the checkpoint is packed with (e.g. "mxfp4"), None for plain weights
-    random             weights are drawn at random; `note` says so
-    weight_file_bytes  size of the weight files, where they were seen
-    packed_bytes       size of the tensors in them, where their headers were read
-    chats              False: the tokenizer has no chat template, as far as its files say; True: it may have one
-    matrices           the weight matrices by kind and size, embeddings and head included
+    experts            experts per layer, 0 if dense; each token is routed to `experts_per_token` of them
+    sinks              learned attention sinks (gpt-oss), which sdpa does not support
+    quantization       how the checkpoint is quantized (e.g. "mxfp4"); None if it is not
+    random             the weights are random; `note` says so
+    weight_file_bytes  size of the weight files, if they were read
+    packed_bytes       size of the tensors in them, if their headers were read
+    has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
+    matrices           the weight matrices by kind and shape, embeddings and head included
     """
 
     model: str
@@ -94,15 +94,15 @@ class ModelFacts:
     buffer_bytes: int = 0
     packed_bytes: int | None = None
     parameters_exact: bool = True
-    chats: bool = True
+    has_chat_template: bool = True
     matrices: tuple[Matrix, ...] = ()
 
     @property
     def sliding_layers(self) -> int:
-        """How many layers see a window only."""
+        """Number of sliding-window layers."""
         return self.layer_kinds.count("sliding")
 
     @property
     def full_layers(self) -> int:
-        """How many layers see everything."""
+        """Number of full-attention layers."""
         return self.layer_kinds.count("full")

@@ -1,41 +1,40 @@
-"""How the known architectures differ, as a table: one row for each `model_type`.
+"""The supported architectures as a table, one row per `model_type`.
 
-Each row was read from transformers 5.22: `models/<name>/configuration_<name>.py` for the defaults (they
-apply when a config.json leaves a field out), `modeling_<name>.py` for the rest. Tests hold it against
-that package.
+Each row was read from transformers 5.22: `models/<name>/configuration_<name>.py` for the defaults (which apply when a
+config.json omits a field), `modeling_<name>.py` for the rest. Tests compare the table with that package.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
 WindowRule = Literal[
-    "plain",  # `sliding_window` set: every layer slides
+    "plain",  # if `sliding_window` is set, every layer has the window
     "flag",  # the same, but only with `use_sliding_window`
-    "late",  # with `use_sliding_window`, the layers from `max_window_layers` on
-    "nope",  # with `use_sliding_window`, the layers without rotary positions
-    "pattern",  # every layer but each n-th one
+    "late",  # with `use_sliding_window`: the layers from `max_window_layers` on
+    "nope",  # with `use_sliding_window`: the layers without rotary positions
+    "pattern",  # every layer except each n-th
 ]
 
 Parallel = Literal[  # `base_model_tp_plan`, `base_model_ep_plan` of the configs, `_tp_plan` of the models
-    "heads",  # every rank has its heads, its part of the feed-forward, of the vocabulary and of each expert
-    "gathered",  # the same matrices are split, but what attention's give is put together again: all heads everywhere
-    "experts",  # no tensor-parallel plan: experts are shared out whole, and of the rest only the head is split
+    "heads",  # each rank has a share of the heads, of the feed-forward, of the vocabulary and of each expert
+    "gathered",  # the same matrices are split, but attention gathers their outputs: every rank has all heads
+    "experts",  # no tensor-parallel plan: whole experts are distributed; of the rest only the head is split
     "none",  # no plan
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One architecture: the defaults of its config class and what its layers hold.
+    """One architecture: the defaults of its config class, and what its layers contain.
 
     heads 0         required in the config; kv_heads 0: as many as heads; head_dim 0: hidden / heads
-    norms           norms of width `hidden` in a layer
-    qk_norm         norms on queries and keys: of one head's width, or of all heads together
+    norms           number of norms of width `hidden` per layer
+    qk_norm         norms on queries and keys: per head, or over all heads together
     qkv_bias, o_bias, mlp_bias  True, False, or the config field that decides
     moe             layout of the experts
-    joined          q, k, v are one matrix, gate and up another
+    joined          q, k, v are one matrix; gate and up are another
     rope_sets       "one" set of rotary frequencies, one "each" layer kind, or "none" (learned positions)
-    parallel        how several GPUs share it
+    parallel        how transformers splits it over GPUs
     """
 
     vocab: int
@@ -123,14 +122,14 @@ FAMILIES: dict[str, Family] = {
 }  # fmt: skip
 
 WRAPPERS = {"gemma3": "gemma3_text"}
-"""Architectures of several parts whose text part is one of ours, found in their `text_config`."""
+"""Multimodal architectures whose text model, in `text_config`, is one of the table."""
 
 
 ENCODERS = frozenset({"camembert", "data2vec-text", "electra", "mpnet", "roberta", "xlm-roberta"})
-"""Encoders with BERT's inputs that have no row above: their forward passes are timed, their sizes are estimates."""
+"""Encoders with BERT's inputs that are not in the table: their forward passes are timed, their sizes estimated."""
 
 
 def is_encoder(architecture: str) -> bool:
-    """Whether models of this `model_type` read a text at once and make no tokens; one that is unknown is no encoder."""
+    """Whether this `model_type` is an encoder, which generates nothing; an unknown one is taken for a decoder."""
     family = FAMILIES.get(architecture)
     return architecture in ENCODERS or (family is not None and family.layout == "bert")

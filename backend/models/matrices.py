@@ -1,6 +1,6 @@
-"""The weight matrices of a model, from its shape alone: what quantization packs, and what one token reads.
+"""Lists a model's weight matrices from its shape: what quantization acts on, and what a decode step reads.
 
-Read from `models/<name>/modeling_<name>.py` of transformers 5.22; tests compare with the modules of those classes.
+Derived from `models/<name>/modeling_<name>.py` of transformers 5.22; tests compare with the modules of those classes.
 """
 
 from backend.models.facts import Matrix
@@ -8,7 +8,7 @@ from backend.models.shape import Shape
 
 
 def list_matrices(shape: Shape) -> tuple[Matrix, ...]:
-    """All matrices of the model; vectors (norms, biases, sinks) and routers are not among them."""
+    """All matrices of the model, without routers and without vectors (norms, biases, sinks)."""
     match shape.family.layout:
         case "gpt2":
             inner = _gpt2(shape)
@@ -59,7 +59,7 @@ def _gpt2(shape: Shape) -> tuple[Matrix, ...]:
 
 
 def _bert(shape: Shape) -> tuple[Matrix, ...]:
-    """The pooler, behind the last layer, is a linear layer like the others."""
+    """The pooler after the last layer counts as one more linear layer."""
     hidden, layers, width = shape.hidden, shape.layers, shape.intermediate
     return (
         Matrix("embedding", 1, shape.max_positions, hidden),

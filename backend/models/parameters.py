@@ -1,15 +1,14 @@
-"""How many numbers a model holds, from its shape alone; exact for every architecture of the table.
+"""Counts a model's parameters from its shape; exact for every architecture of the table.
 
-Counted as transformers 5.22 builds them: decoders with their output head (AutoModelForCausalLM), BERT with
-its pooler and without a task head (AutoModel). Read from `models/<name>/modeling_<name>.py`; tests compare
-with those classes.
+Counted as transformers 5.22 builds them: decoders with their output head (AutoModelForCausalLM), BERT with its pooler
+and without a task head (AutoModel). Derived from `models/<name>/modeling_<name>.py`; tests compare with those classes.
 """
 
 from backend.models.shape import Shape
 
 
 def count_parameters(shape: Shape) -> int:
-    """All parameters of the model, tied ones once."""
+    """Number of parameters; tied ones count once."""
     match shape.family.layout:
         case "gpt2":
             return _gpt2(shape)
@@ -20,10 +19,10 @@ def count_parameters(shape: Shape) -> int:
 
 
 def count_buffer_bytes(shape: Shape) -> int:
-    """Bytes of what lies beside the parameters and is no parameter, in its own dtype.
+    """Bytes of the buffers, each in its own dtype.
 
-    Rotary frequencies are float32 and kept twice (`inv_freq`, `original_inv_freq`), in some for each layer
-    kind. BERT keeps position and token type ids as int64. Gemma's one-number embedding scale is left out.
+    Rotary frequencies are float32 and stored twice (`inv_freq`, `original_inv_freq`), in some models per layer type.
+    BERT stores position and token type ids as int64. Gemma's embedding scale, a single number, is left out.
     """
     match shape.family.rope_sets:
         case "none":
@@ -36,13 +35,13 @@ def count_buffer_bytes(shape: Shape) -> int:
 
 
 def _llama(shape: Shape) -> int:
-    """Everything that grew from llama: gated feed-forward, RMS norms, rotary positions."""
+    """Llama and its descendants: gated feed-forward, RMS norms, rotary positions."""
     hidden, family = shape.hidden, shape.family
     queries, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     attention = hidden * (queries + 2 * keys) + queries * hidden
     attention += (queries + 2 * keys) * shape.qkv_bias + hidden * shape.o_bias
     attention += {"": 0, "head": 2 * shape.head_dim, "all": queries + keys}[family.qk_norm]
-    attention += shape.heads * (family.moe == "gpt_oss")  # a sink for each head
+    attention += shape.heads * (family.moe == "gpt_oss")  # one sink per head
     dense = 3 * hidden * shape.intermediate + (2 * shape.intermediate + hidden) * shape.mlp_bias
     feed_forward = shape.expert_layers * _experts(shape) + (shape.layers - shape.expert_layers) * dense
     head = 0 if shape.tied else shape.vocab * hidden
@@ -51,7 +50,7 @@ def _llama(shape: Shape) -> int:
 
 
 def _experts(shape: Shape) -> int:
-    """One layer's router and experts; gpt-oss has biases in both."""
+    """One layer's router and experts; both have biases in gpt-oss."""
     hidden, width = shape.hidden, shape.expert_width
     expert = 3 * hidden * width
     router = hidden

@@ -1,4 +1,4 @@
-"""From what a user types to the facts of that model, or to one sentence that says what to do instead."""
+"""Resolves what a user typed to the facts of a model, or to an error that says what to do."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,17 +7,17 @@ from typing import Literal
 import msgspec
 
 from backend.errors import InputError, unknown
-from backend.models import folder, hub
 from backend.models.catalogue import CatalogueEntry, catalogue, find
 from backend.models.facts import RANDOM_NOTE, ModelFacts
 from backend.models.families import is_encoder
-from backend.models.fields import parse_json, read_json
-from backend.models.gguf import read_gguf
+from backend.models.files import folder, hub
+from backend.models.files.config_fields import parse_json, read_json
+from backend.models.files.gguf import read_gguf
 from backend.models.matrices import list_matrices
 from backend.models.parameters import count_buffer_bytes, count_parameters
 from backend.models.references import clean, local_path
 from backend.models.shape import Shape, read_shape
-from backend.plan import ModelSource
+from backend.models.source import ModelSource
 
 RANDOM = "random:"
 
@@ -25,13 +25,13 @@ NOT_SHAPE = (
     "quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures",
     "attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation",
 )  # fmt: skip
-"""Fields of a config that say nothing of the architecture: random weights are never packed, kernels are the arm's."""
+"""Config fields that random weights ignore: they are never quantized, and the arm chooses the kernels."""
 
 
 def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> ModelFacts:
-    """The facts of a model; see the README for the forms a reference may have.
+    """The facts of a model. README lists the forms of a reference. InputError if there is no such model.
 
-    models_dir   plain names are looked up there too, after the catalogue
+    models_dir   folder in which plain names are also looked up, after the catalogue
     local_paths  False: no path outside `models_dir` is opened (for a page that strangers can reach)
     """
     name = clean(ref)
@@ -49,21 +49,21 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
     return _hub(ref, *parsed)
 
 
-def loadable(facts: ModelFacts) -> None:
-    """InputError unless local weights are all there and whole; the Hub's are seen when they are loaded."""
+def check_loadable(facts: ModelFacts) -> None:
+    """InputError unless local weights are complete. Those of the Hub are only checked when they are downloaded."""
     path = Path(facts.source.path)
     if facts.source.kind in ("embedded", "folder"):
         folder.check_weights(path)
     elif facts.source.kind == "gguf":
         missing_bytes = read_gguf(path).missing_bytes
         if missing_bytes:
-            raise InputError(f"{path} is cut off: {missing_bytes:,} bytes are missing. Download or copy it again.")
+            raise InputError(f"{path} is truncated: {missing_bytes:,} bytes are missing. Download or copy it again.")
 
 
 def _unknown(name: str) -> InputError:
     return InputError(
-        f"{_nearest('model', name)} A Hub model is written org/name, a local one as the path of its folder "
-        "or GGUF file, random weights as random:NAME."
+        f"{_nearest('model', name)} Give a Hub model as org/name, a local one as the path of its folder or "
+        "GGUF file, random weights as random:NAME."
     )
 
 
@@ -89,7 +89,9 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         if entry is None:
             raise
         facts = replace(_catalogued(ref, entry), source=source, label=label)
-        return replace(facts, note=f"{facts.note} The Hub was not reached: these are the catalogue's facts.".strip())
+        return replace(
+            facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
+        )
     return _facts(ref, shape, source, label=label)
 
 
@@ -97,7 +99,9 @@ def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: st
     shape = read_shape(folder.read_config(path), str(path / "config.json"))
     weights = folder.read_weights(path)
     source = ModelSource(kind, path=str(path.resolve()))
-    return replace(_facts(ref, shape, source, label=label, weights=weights), chats=folder.may_chat(path))
+    return replace(
+        _facts(ref, shape, source, label=label, weights=weights), has_chat_template=folder.may_have_chat_template(path)
+    )
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:
@@ -110,12 +114,12 @@ def _gguf(ref: str, path: Path) -> ModelFacts:
             label=path.name,
         ),
         weight_file_bytes=file.file_bytes,
-        note="GGUF weights are unpacked when they are loaded: memory is that of the dense model.",
+        note="GGUF weights are dequantized on loading, so the model needs as much memory as a dense one.",
     )
 
 
 def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> ModelFacts:
-    """The architecture of a catalogue model or of a folder, to be filled with random numbers."""
+    """The architecture of a catalogue model or of a folder, with random weights."""
     entry = find(clean(name))
     if entry is not None:
         config, where, label = parse_json(entry.config.encode(), entry.name), entry.name, entry.title
@@ -124,12 +128,12 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
         if path is None or path.is_file():
             raise _unknown_random(name)
         if not (path / "config.json").is_file():
-            raise InputError(f"The folder {path} holds no config.json. Name one that does, or a catalogue model.")
+            raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
     shape = read_shape(config, where)
     if not shape.known:
         raise InputError(
-            f"{where}: architecture {shape.architecture!r} cannot be built with random weights here. "
+            f"{where}: architecture {shape.architecture!r} is not supported with random weights. "
             f"Choose a catalogue model: {', '.join(entry.name for entry in catalogue())}."
         )
     plain = {key: value for key, value in config.items() if key not in NOT_SHAPE}
@@ -139,7 +143,7 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
 
 
 def _unknown_random(name: str) -> InputError:
-    return InputError(f"{_nearest('architecture for random weights', name)} A folder with a config.json works too.")
+    return InputError(f"{_nearest('architecture for random weights', name)} A folder with a config.json also works.")
 
 
 def _nearest(what: str, name: str) -> InputError:
@@ -162,9 +166,9 @@ def _facts(
     if not shape.known:
         if weights is not None and quantization is None:
             parameters = weights.elements
-        notes.append(f"{shape.architecture} is not modelled here: its sizes are an estimate.")
+        notes.append(f"{shape.architecture} is not modeled here, so its sizes are estimates.")
     if shape.wrapped and source.kind != "random":
-        notes.append("Only the text part is counted, not the vision part.")
+        notes.append("Only the text model is counted, not the vision model.")
         exact = False
     return ModelFacts(
         model=ref,
@@ -190,7 +194,7 @@ def _facts(
         experts_per_token=shape.experts_per_token,
         sinks=shape.family.moe == "gpt_oss",
         random=source.kind == "random",
-        chats=source.kind != "random",
+        has_chat_template=source.kind != "random",
         source=source,
         quantization=quantization,
         weight_file_bytes=weights.file_bytes if weights else None,

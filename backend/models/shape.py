@@ -1,19 +1,19 @@
-"""From a config to the shape of its text model, whatever the architecture calls its fields."""
+"""Reads the shape of the text model from a config, whatever the architecture calls its fields."""
 
 from dataclasses import dataclass
 
 from backend.errors import InputError
 from backend.models.facts import LayerKind
 from backend.models.families import FAMILIES, WRAPPERS, Family
-from backend.models.fields import Fields, show
+from backend.models.files.config_fields import Fields, show
 from backend.models.windows import read_windows
 
 ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
-"""Bytes of one number, by torch dtype name."""
+"""Bytes per element, by torch dtype name."""
 
 UNKNOWN = Family(vocab=0, hidden=0, intermediate=0, layers=0, heads=0)
 
-FOREIGN = (  # fields of architectures whose cache or weights follow rules that are not modelled here
+FOREIGN = (  # fields of architectures whose cache or weights are not modeled here
     "kv_lora_rank", "ssm_state_size", "mamba_d_state", "state_size", "linear_num_value_heads", "conv_L_cache",
     "attention_chunk_size", "num_kv_shared_layers", "d_model", "decoder_layers", "n_routed_experts",
 )  # fmt: skip
@@ -21,7 +21,7 @@ FOREIGN = (  # fields of architectures whose cache or weights follow rules that 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The text model of one config; fields as in ModelFacts, plus what only the parameter count needs."""
+    """The text model of one config: fields as in ModelFacts, and those that only the parameter count needs."""
 
     architecture: str
     known: bool
@@ -51,16 +51,16 @@ class Shape:
 
     @property
     def family(self) -> Family:
-        """The row of the table; a llama-like one for an architecture that is not in it."""
+        """Its row of the table; llama's for an architecture that is not in it."""
         return FAMILIES.get(self.architecture, FAMILIES["llama"])
 
 
 def read_shape(config: dict[str, object], where: str) -> Shape:
-    """The shape a config.json describes; `where` names it in errors. Nothing of it is executed."""
+    """The shape that a config.json describes; `where` names it in errors. No code is run. InputError if invalid."""
     outer = Fields(config, where)
     architecture = outer.text("model_type")
     if architecture is None:
-        raise InputError(f"{where} does not say 'model_type'. Take a config.json written by transformers.")
+        raise InputError(f"{where} has no 'model_type'. Use a config.json written by transformers.")
     wrapped = architecture in WRAPPERS
     fields = (outer.part("text_config") or Fields({}, where)) if wrapped else outer
     _refuse_kernels(outer)
@@ -78,7 +78,7 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
     kv_heads = fields.count(("num_key_value_heads",), heads if kv_null else family.kv_heads or heads, "heads")
     if heads % kv_heads:
         raise InputError(
-            f"{where}: {heads} attention heads cannot share {kv_heads} key/value heads evenly. Correct the file."
+            f"{where}: {heads} attention heads are not a multiple of {kv_heads} key/value heads. Correct the file."
         )
     if not fields.has("head_dim") and not family.head_dim and hidden % heads:
         raise InputError(f"{where}: hidden size {hidden} is not a multiple of {heads} heads. Correct the file.")
@@ -125,36 +125,36 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
 
 
 def _refuse_kernels(fields: Fields) -> None:
-    """transformers takes an attention kernel from a config.json, and one of the Hub (org/name) is code."""
+    """Refuse a config that names an attention kernel of the Hub (org/name): transformers would download and run it."""
     for name in ("attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation"):
         value = fields.raw(name)
         if value is not None and (not isinstance(value, str) or not value.isidentifier()):
             raise InputError(
-                f"{fields.where} asks for the kernel {show(value)}, which is code of its own. Take {name!r} out; an "
-                "attention is chosen on the arm."
+                f"{fields.where} asks for the kernel {show(value)}, which is downloaded code. Remove {name!r}; the arm "
+                "chooses attention."
             )
 
 
 def _refuse_foreign(fields: Fields, architecture: str) -> None:
-    """An architecture outside the table is taken only when its config plainly says all that is needed."""
+    """Refuse an architecture outside the table unless its config states everything that is needed."""
     known = ", ".join(sorted({*FAMILIES, *WRAPPERS}))
     if fields.has("auto_map"):
         raise InputError(
-            f"{fields.where}: the model brings its own code (auto_map, model_type {architecture!r}), "
-            f"and code from a checkpoint is never run. Choose a model of an architecture that is built in: {known}."
+            f"{fields.where}: the model needs its own code (auto_map, model_type {architecture!r}), and code from a "
+            f"checkpoint is never run. Choose a model with a built-in architecture: {known}."
         )
     reason = next((repr(name) for name in FOREIGN if fields.has(name)), None)
     if fields.flag("is_encoder_decoder", False):
-        reason = "an encoder with a decoder"
+        reason = "an encoder and a decoder"
     if reason or not fields.has("hidden_size") or not fields.has("num_hidden_layers"):
         raise InputError(
-            f"{fields.where}: memory and KV cache of a {architecture!r} model"
-            f"{f' (it has {reason})' if reason else ''} are not known here. Choose one of: {known}."
+            f"{fields.where}: {architecture!r} models{f' (this one has {reason})' if reason else ''} are not "
+            f"supported: their memory and KV cache cannot be predicted. Choose one of: {known}."
         )
 
 
 def _expert_layers(fields: Fields, family: Family, layers: int, experts: int) -> int:
-    """Layers with experts; in the rest of them (Qwen) an ordinary feed-forward block stands."""
+    """Number of layers with experts; the others (Qwen) have an ordinary feed-forward."""
     if not experts:
         return 0
     if family.moe != "qwen3_moe":
@@ -165,7 +165,7 @@ def _expert_layers(fields: Fields, family: Family, layers: int, experts: int) ->
 
 
 def _expert_width(fields: Fields, family: Family, width: int, experts: int) -> int:
-    """Some name their experts' width, in the others it is the feed-forward's; 0 without experts."""
+    """Width of one expert: a field of its own in some architectures, else that of the feed-forward; 0 if dense."""
     if not experts:
         return 0
     if family.moe and not family.expert_width:
@@ -180,7 +180,7 @@ def _bias(fields: Fields, family: Family, rule: bool | str) -> bool:
 
 
 def _rotary_dim(fields: Fields, head_dim: int) -> int:
-    """Numbers of a head that are rotated: all of them, but for partial rotary embeddings (phi)."""
+    """Rotated elements of a head: all of them, except with partial rotary embeddings (phi)."""
     rope = fields.part("rope_parameters")
     part = (rope.raw("partial_rotary_factor") if rope else None) or fields.raw("partial_rotary_factor") or 1.0
     if isinstance(part, bool) or not isinstance(part, (int, float)) or not 0 < part <= 1:

@@ -1,20 +1,31 @@
-"""The registry of optimizations: every module of this folder that defines `AXIS`, found by discovery."""
+"""The registry of optimizations: every module or folder of `axes/` that defines `AXIS`, found by discovery."""
 
 import functools
 import importlib
 import pkgutil
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from backend.optimizations.base import Choice, Optimization, Rule, Seen, Subject
+from backend.hardware import Machine
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
 
-__all__ = ["Choice", "Optimization", "Rule", "Seen", "Subject", "axes", "axis_names"]
+if TYPE_CHECKING:
+    from backend.models import ModelFacts
+
+__all__ = [
+    "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "defaults", "subject_of",
+]  # fmt: skip
 
 
 @functools.cache
-def axes() -> tuple[Optimization, ...]:
+def all_axes() -> tuple[Optimization, ...]:
     """All axes, in the order in which they are shown and edit the plan."""
+    package = importlib.import_module(f"{__name__}.axes")
     found: list[Optimization] = []
-    for info in pkgutil.iter_modules(__path__):
-        axis = getattr(importlib.import_module(f"{__name__}.{info.name}"), "AXIS", None)
+    for info in pkgutil.iter_modules(package.__path__):
+        axis = getattr(importlib.import_module(f"{package.__name__}.{info.name}"), "AXIS", None)
         if axis is not None:
             found.append(axis)
     return tuple(sorted(found, key=lambda axis: (axis.order, axis.name)))
@@ -22,4 +33,14 @@ def axes() -> tuple[Optimization, ...]:
 
 def axis_names() -> tuple[str, ...]:
     """Names of all axes, in order."""
-    return tuple(axis.name for axis in axes())
+    return tuple(axis.name for axis in all_axes())
+
+
+def defaults() -> dict[str, str]:
+    """The default choice of every axis."""
+    return {axis.name: axis.default for axis in all_axes()}
+
+
+def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:
+    """The subject of an arm's rules: these choices, and the default of every other axis."""
+    return Subject(facts, machine, defaults() | dict(choices), batch_size)

@@ -1,108 +1,56 @@
 """What an optimization is: an axis with named choices, its rules, its edit of the plan and its proof.
 
-One axis is one file in this folder, holding one module-level `AXIS`. Controls, rules, planning, the
-command line, the ledger and the contract tests all come from that declaration; the core names no axis.
+An axis is one file or folder in `axes/` with a module-level `AXIS`. Controls, rules, remedies, the plan, scripts, the
+ledger and the command line all come from that declaration; nothing outside `axes/` lists axes.
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from backend.hardware import Machine
-from backend.messages import Finding
+from backend.evidence import Finding, Verdict
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
-from backend.records import Level, Verdict
-from backend.script import Script
+from backend.script.parts import Script
 
 if TYPE_CHECKING:
     from backend.models import ModelFacts
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What rules look at: the model's facts, the machine, every axis's choice in this arm, and the batch."""
-
-    facts: "ModelFacts"
-    machine: Machine
-    choices: Mapping[str, str]
-    batch_size: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """If `when` holds for a subject, the choice gets a verdict with this reason.
-
-    becomes   with level "fallback": the choice that will run instead
-    fix       axis -> choice that settles it
-    source    a URL, or the experiment that showed it
-    """
-
-    level: Level
-    when: Callable[[Subject], bool]
-    reason: str
-    source: str
-    becomes: str = ""
-    fix: tuple[tuple[str, str], ...] = ()
+MOST_LOSS = 1_000
+"""Sorts after every declared loss."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One setting of an axis, with what a user should know before taking it."""
+    """One setting of an axis: what a user should know before taking it, its rules, and facts that others ask for.
+
+    loss      its place among the changes that may make an arm fit in memory, least harmful first; None: not suggested.
+              The tens say what is lost, the ones order what loses the same:
+              0 nothing, 10 nothing (only experts), 20 time, 30 float32 precision, 40 down to 8 bits, 50 down to 4
+    combines  choices of other axes, as (axis, choice), to be suggested together with it where it alone is not enough
+    tried_on_several_gpus  whether a model was run with it, split over several GPUs
+    """
 
     name: str
     title: str
     summary: str
     rules: tuple[Rule, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Trace:
-    """What a profiler saw while a few tokens were made once more, in the same way as in the measured run.
-
-    ops      operators by name, such as "aten::mm", and "Torch-Compiled Region: 0/0" for each call of a compiled graph
-    kernels  kernels on the GPU by name; empty on a CPU
-    runtime  calls of the CUDA runtime by name, such as "cudaGraphLaunch"; empty on a CPU
-    steps    tokens that were made
-    """
-
-    ops: Counter[str]
-    kernels: Counter[str]
-    runtime: Counter[str]
-    steps: int
-
-    def matching(self, *parts: str) -> Counter[str]:
-        """The operators and kernels whose name contains one of `parts`, whatever the case."""
-        both = self.ops + self.kernels
-        return Counter({n: k for n, k in both.items() if any(part.lower() in n.lower() for part in parts)})
-
-
-NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
-
-
-@dataclass(slots=True)
-class Seen:
-    """What the worker lets an axis look at after a run, to find out what was in effect.
-
-    model    the loaded `PreTrainedModel`
-    cache    the `Cache` that the measured run filled; None for an encoder
-    plan     what was to be done: for context, never as proof
-    before   what `baseline` of the same axis returned before warm-up
-    trace    the profile of a few more tokens, taken when it is first asked for
-    counts   what the worker counted during load, warm-up and run, by name: never a setting, always an effect
-    """
-
-    model: Any
-    cache: Any
-    plan: Plan
-    before: Any = None
-    trace: Callable[[], Trace] = lambda: NO_TRACE
-    counts: Mapping[str, float] = field(default_factory=dict)
+    loss: int | None = None
+    combines: tuple[tuple[str, str], ...] = ()
+    tried_on_several_gpus: bool = True
 
 
 class Optimization(ABC):
-    """Base of every axis. `default` is a choice that leaves the plan unchanged."""
+    """Base of every axis.
+
+    default        the choice that leaves the plan unchanged
+    order          place among the axes; those that edit the load come before those that edit the generation
+    leading        shown at once on the page; the others are folded unless they are set
+    decoders_only  about generating tokens: an encoder takes nothing but the default
+    in_fit_table   its choices make up the rows of the table of what fits
+    """
 
     name: str
     title: str
@@ -110,11 +58,12 @@ class Optimization(ABC):
     default: str
     choices: tuple[Choice, ...]
     order: int = 100
-    leading: bool = False  # shown at once on the page; the rest is folded unless it is set
-    decoders_only: bool = False  # it is about making tokens: with an encoder any choice but the default is refused
+    leading: bool = False
+    decoders_only: bool = False
+    in_fit_table: bool = False
 
     def matters(self, facts: "ModelFacts") -> bool:
-        """Whether this axis can change anything with this kind of model (experts: only where there are some)."""
+        """Whether this axis can change anything for this model."""
         return facts.kind == "decoder" or not self.decoders_only
 
     def choice(self, name: str) -> Choice:
@@ -124,8 +73,15 @@ class Optimization(ABC):
                 return choice
         raise KeyError(name)
 
+    def loss(self, name: str) -> int:
+        """How much is lost with that choice, for sorting: 0 for the default, most for what is never suggested."""
+        if name == self.default:
+            return 0
+        loss = self.choice(name).loss
+        return MOST_LOSS if loss is None else loss
+
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """Every rule of that choice which holds for the subject."""
+        """The verdicts of that choice's rules that hold for the subject."""
         return [
             Verdict(rule.level, self.name, rule.reason, dict(rule.fix), rule.source, rule.becomes)
             for rule in self.choice(name).rules
@@ -133,7 +89,7 @@ class Optimization(ABC):
         ]
 
     def resolve(self, name: str, subject: Subject) -> str:
-        """The choice that a choice such as "auto" stands for with this subject."""
+        """The choice that one such as "auto" stands for with this subject."""
         return name
 
     @abstractmethod
@@ -141,16 +97,8 @@ class Optimization(ABC):
         """The plan with that choice in it."""
 
     def write(self, script: Script, plan: Plan) -> None:  # noqa: B027
-        """Put what this axis did to the plan into the exported script; nothing where the plan has its default."""
-
-    def baseline(self, model: Any) -> Any:
-        """Taken in the worker before warm-up, for axes whose effect is a difference. Imports torch lazily."""
-        return None
+        """Add this axis's part of the plan to the exported script; nothing if it is the default."""
 
     @abstractmethod
-    def find(self, seen: Seen) -> Finding:
-        """Find out, from effects and not from settings, which choice was in effect. Imports torch lazily."""
-
-    def verify(self, name: str, seen: Seen) -> bool:
-        """True when that choice is in effect, false when it is not."""
-        return self.find(seen).effective == name
+    def find(self, observation: Observation) -> Finding:
+        """The choice that was in effect, told by effects and never by settings. Imports torch lazily."""

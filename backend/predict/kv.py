@@ -6,6 +6,8 @@ caches, byte for byte.
 
 from dataclasses import dataclass
 
+import msgspec
+
 from backend.models import LayerKind, ModelFacts
 from backend.plan import CacheKind
 
@@ -31,9 +33,8 @@ class KvBytes:
         return self.sliding + self.full
 
 
-@dataclass(frozen=True, slots=True)
-class KvPoint:
-    """A corner of the curve: bytes when `length` tokens were written."""
+class KvPoint(msgspec.Struct, frozen=True):
+    """A corner of the predicted curve: bytes by layer kind when `length` tokens are cached. Runs store it."""
 
     length: int
     sliding: int
@@ -60,12 +61,12 @@ def kv_bytes(
     """
     if facts.kind == "encoder":
         return KvBytes(0, 0)
-    if "static" in cache and length > max_cache_len:
+    if cache.static and length > max_cache_len:
         raise ValueError(f"a static cache of {max_cache_len} tokens cannot hold {length}")
     numbers = batch * facts.kv_heads * facts.head_dim  # of one token's keys in one layer, and as many of its values
     layer: dict[LayerKind, int] = {}
     for kind in ("sliding", "full"):
-        if cache.startswith("quantized"):
+        if cache.quantized:
             layer[kind] = 2 * _quantized_bytes(cache, length, numbers, itemsize, prompt_length)
         else:
             layer[kind] = 2 * _tokens(facts, cache, kind, length, max_cache_len) * numbers * itemsize
@@ -76,8 +77,8 @@ def _tokens(facts: ModelFacts, cache: CacheKind, kind: LayerKind, length: int, m
     """Tokens that one layer keeps. A dynamic layer needs no place for the newest one, so it keeps window - 1;
     a static one has window places, all allocated at the first token (before it, too, in this prediction).
     """
-    window = facts.window if kind == "sliding" and cache != "unwindowed" else None
-    if "static" in cache:
+    window = facts.window if kind == "sliding" and cache.windowed else None
+    if cache.static:
         return max_cache_len if window is None else min(window, max_cache_len)
     return length if window is None else min(length, window - 1)
 
@@ -91,12 +92,12 @@ def _quantized_bytes(cache: CacheKind, length: int, numbers: int, itemsize: int,
     """
     if length == 0:
         return 0
-    if cache == "quantized-fp8":
+    if not cache.grouped:
         return length * numbers + FP8_SCALE_BYTES
     residual = min(RESIDUAL - 1, length - 1) if prompt is None else max(0, length - prompt) % RESIDUAL
     groups = (length - residual) * numbers // GROUP
     packed, scales = groups * GROUP // 2, groups
-    if cache == "quantized-quanto4":
+    if cache.backend == "quanto":
         packed, scales = -(-groups // 2) * GROUP, GROUP if groups == 1 else groups
     return packed + 2 * scales * itemsize + residual * numbers * itemsize
 
@@ -112,9 +113,9 @@ def kv_polyline(
 ) -> tuple[KvPoint, ...]:
     """The corners of the curve between two lengths; between them it is straight. `first_length` is the prompt's."""
     lengths = {first_length, last_length}
-    if cache in ("dynamic", "offloaded") and facts.window:
+    if cache.grows and cache.windowed and facts.window:
         lengths.add(facts.window - 1)
-    if cache in ("quantized-hqq4", "quantized-quanto4"):  # the last length before the residual is quantized, and that
+    if cache.grouped:  # the last length before the residual is quantized, and that
         full = range(first_length + RESIDUAL, last_length + 1, RESIDUAL)
         lengths.update(length - before for length in full for before in (1, 0))
     ordered = sorted(length for length in lengths if first_length <= length <= last_length)

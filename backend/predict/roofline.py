@@ -1,101 +1,118 @@
-"""The least time a token can take: bytes that must be read over the bandwidth, or operations over the peak rate.
+"""The roofline bound of a step: bytes to read over bandwidth, or operations over peak FLOP/s, whichever is longer.
 
-A bound for any implementation, not an estimate of one: every weight that the token needs is read once from memory,
-every key and value it may attend to once, and nothing else. (Williams, Waterman, Patterson: Roofline, CACM 52(4).)
-Only what fits into a cache of the chip could be read faster: a model of a few megabytes can beat its floor.
-Where several GPUs share the model, it is what one of them must read and compute; what they send each other, an
-all-reduce after each block at least, is not counted.
+A lower bound on latency for any implementation, not an estimate of one: every weight that the step needs and every key
+and value that it may attend to is read from memory once, and nothing else is. (Williams, Waterman, Patterson: Roofline,
+CACM 52(4).) Only data that stays in an on-chip cache can be read faster, so a model of a few megabytes may beat its
+bound. Where several GPUs share the model, the bound is that of one rank; communication between ranks, at least one
+all-reduce per block, is not counted.
 """
 
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.hardware.peak_rates import PeakRates
 from backend.models import ModelFacts
-from backend.plan import CacheKind
+from backend.plan import DYNAMIC
 from backend.predict.kv import kv_bytes
-from backend.predict.memory import Setup
-from backend.predict.parallel import share
-from backend.predict.weights import itemsize, touched_bytes
+from backend.predict.parallel import shard
+from backend.predict.setup import Setup
+from backend.predict.weights import itemsize, weight_bytes_read
 
 POINTS = 17
-"""Lengths at which a floor's curve is worked out, between its corners: it is straight but where the bound changes."""
+"""Cache lengths at which the bound's curve is sampled, corners not counted. Between corners it is straight, except
+where the step turns from memory-bound to compute-bound."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """What the hardware can do.
+class Bound:
+    """What one step of the whole batch must read and compute, and the least time for it.
 
-    bandwidth_bytes_per_s  reading memory
-    flops_per_s            operations in the dtype that is computed in, None where it is not known
-    source                 in words: measured here, or the catalogue's
+    flops       floating-point operations, a multiply-add counted as two
+    seconds     the larger of the memory time and the compute time
+    limited_by  which of the two that is
     """
-
-    bandwidth_bytes_per_s: float
-    flops_per_s: float | None
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Floor:
-    """One step of a whole batch: what it must read and compute, and the least seconds for that."""
 
     weight_bytes: int
     kv_bytes: int
     flops: int
     seconds: float
-    bound: Literal["memory", "compute"]
+    limited_by: Literal["memory", "compute"]
 
     @property
     def bytes(self) -> int:
-        """All that must be read."""
+        """Bytes to read: weights and KV cache."""
         return self.weight_bytes + self.kv_bytes
 
 
-def floor(facts: ModelFacts, setup: Setup, length: int, batch: int, limits: Limits) -> Floor:
-    """The floor of the token that attends to `length` tokens, in each of `batch` sequences; of an encoder, of a pass
-    over `length` tokens."""
+def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakRates) -> Bound:
+    """The bound of the decode step that attends to `length` tokens in each of `batch` sequences.
+
+    For an encoder: of one forward pass over `length` tokens. Without a known FLOP/s rate only memory counts.
+    """
     if length < 1 or batch < 1:
-        raise ValueError("a step sees at least one token of one sequence")
+        raise ValueError("a step needs at least one token of one sequence")
     encoder = facts.kind == "encoder"
     rows = batch * length if encoder else batch
-    mine = share(facts, setup.tensor_parallel, setup.expert_parallel)
-    weights = touched_bytes(mine, setup.dtype, setup.quantization, rows)
-    kv = 0 if encoder else needed_kv_bytes(facts, setup, length, batch)
-    flops = _flops(mine, length, rows)
-    memory_s = (weights + kv) / limits.bandwidth_bytes_per_s
-    compute_s = flops / limits.flops_per_s if limits.flops_per_s else 0.0
-    return Floor(weights, kv, flops, max(memory_s, compute_s), "compute" if compute_s > memory_s else "memory")
+    rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
+    weights = weight_bytes_read(rank, setup.dtype, setup.quantization, rows)
+    kv = 0 if encoder else kv_bytes_read(facts, setup, length, batch)
+    flops = _flops(rank, length, rows)
+    memory_s = (weights + kv) / rates.bandwidth_bytes_per_s
+    compute_s = flops / rates.flops_per_s if rates.flops_per_s else 0.0
+    return Bound(weights, kv, flops, max(memory_s, compute_s), "compute" if compute_s > memory_s else "memory")
 
 
-def needed_kv_bytes(facts: ModelFacts, setup: Setup, length: int, batch: int) -> int:
-    """Keys and values that a token at this length may attend to: of a window its tokens, whatever the cache keeps or
-    has allocated beyond; packed ones as they are packed."""
-    packed: CacheKind = setup.cache if setup.cache.startswith("quantized") else "dynamic"
-    mine = share(facts, setup.tensor_parallel, setup.expert_parallel)
-    return kv_bytes(mine, packed, length, batch, itemsize(facts, setup.dtype)).total
+def kv_bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> int:
+    """Bytes of keys and values that a token at this length may attend to, quantized ones as they are stored.
+
+    A sliding-window layer counts its window only, whatever the cache keeps or has preallocated beyond it.
+    """
+    cache = setup.cache if setup.cache.quantized else DYNAMIC
+    rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
+    return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype)).total
 
 
-def floor_points(
-    facts: ModelFacts, setup: Setup, first: int, last: int, batch: int, limits: Limits
+def bound_points(
+    facts: ModelFacts, setup: Setup, first: int, last: int, batch: int, rates: PeakRates
 ) -> list[tuple[int, float]]:
-    """(length, seconds) between two lengths, corners included: the floor of an arm, moving as its cache grows."""
+    """(cache length, seconds) from `first` to `last`, corners included: the bound as an arm's cache grows."""
     spread = {first + round(i * (last - first) / (POINTS - 1)) for i in range(POINTS)}
     corners = {facts.window - 1, facts.window} if facts.window else set()
     lengths = sorted(spread | {length for length in corners if first <= length <= last})
-    return [(length, floor(facts, setup, length, batch, limits).seconds) for length in lengths]
+    return [(length, bound(facts, setup, length, batch, rates).seconds) for length in lengths]
 
 
 def _flops(facts: ModelFacts, length: int, rows: int) -> int:
-    """A multiplication and an addition for each number of the matrices that work on a token, and for each number of the
-    keys and values that it sees. The head is tied to the first embedding, or a matrix of its own."""
+    """Two operations for each element of the matrices that act on a token and of the keys and values it attends to.
+
+    The output head is either a matrix of its own or the first embedding, where the two are tied.
+    """
     per_token = 0
     for index, matrix in enumerate(facts.matrices):
         match matrix.kind:
             case "expert":
-                per_token += matrix.numbers * facts.experts_per_token // facts.experts
+                per_token += matrix.elements * facts.experts_per_token // facts.experts
             case "embedding":
-                per_token += matrix.numbers if index == 0 and facts.tied and facts.kind == "decoder" else 0
+                per_token += matrix.elements if index == 0 and facts.tied and facts.kind == "decoder" else 0
             case _:
-                per_token += matrix.numbers
-    seen = facts.full_layers * length + facts.sliding_layers * min(length, facts.window or length)
-    return 2 * rows * (per_token + 2 * seen * facts.heads * facts.head_dim)
+                per_token += matrix.elements
+    attended = facts.full_layers * length + facts.sliding_layers * min(length, facts.window or length)
+    return 2 * rows * (per_token + 2 * attended * facts.heads * facts.head_dim)
+
+
+UNKNOWN = "bandwidth unknown: run doctor --bandwidth"
+"""Why there is no bound, in a few words for a label."""
+
+
+def basis(step: Bound, rates: PeakRates) -> str:
+    """The rate behind a bound and its source, e.g. "4,800 GB/s, data sheet of H200-SXM"."""
+    if step.limited_by == "compute" and rates.flops_per_s:
+        return f"{rates.flops_per_s / 1e12:,.4g} Tflop/s, {rates.source}"
+    return f"{rates.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {rates.source}"
+
+
+def work(step: Bound) -> str:
+    """What a step must do at that rate, e.g. "16.1 GB to read"."""
+    if step.limited_by == "compute":
+        return f"{step.flops / 1e12:,.3g} Tflop"
+    return f"{step.bytes / 1e9:,.3g} GB to read"

@@ -1,8 +1,8 @@
-"""What lives beside weights and cache at the two high points of a run: the prompt's pass, and the last token.
+"""Temporary tensors at the two memory peaks of a run: prefill, and the last decode step.
 
-Read from the modelling code of transformers 5.22 as copies of the widths that are alive at once; tests run that code
-on tensors without memory and compare. `rows` are tokens in flight: batch x prompt in the prompt's pass, the batch in a
-step.
+Derived from the modeling code of transformers 5.22, by counting the tensors that are alive at once; tests run that
+code on meta tensors and compare. `rows` is the number of tokens processed at once: batch x prompt length in prefill,
+batch in a decode step.
 """
 
 from dataclasses import dataclass
@@ -10,43 +10,44 @@ from typing import NamedTuple
 
 from backend.models import ModelFacts
 
-INDEX_BYTES = 8  # token ids, positions, indices of experts: int64
+INDEX_BYTES = 8  # token ids, positions and expert indices are int64
 
 
-class _Habits(NamedTuple):
-    """Copies that an architecture keeps while a layer's feed-forward is at its largest.
+class _LiveTensors(NamedTuple):
+    """Tensors of one architecture that are alive at the peak of a layer's feed-forward.
 
-    streams  of the hidden state: embeddings, the layer's input, the residual, its normed copy
+    streams  of the hidden size: embeddings, the layer's input, the residual, its normalized copy
     inner    of the feed-forward's width: gate, up, their product
-    normed   queries and keys of all heads together are normed, with copies in float32
-    joined   gate and up are one tensor, which several GPUs gather: beside it their own part, and one more of it
+    qk_norm  queries and keys are normalized over all heads together, with float32 copies
+    joined   gate and up are one tensor; several GPUs gather it, next to two copies of their own shard
     """
 
     streams: int = 4
     inner: int = 3
-    normed: bool = False
+    qk_norm: bool = False
     joined: bool = False
 
 
-HABITS = {
-    "gpt2": _Habits(6, 4),  # two embeddings; its tanh is spelled out: power, product, sum
-    "bert": _Habits(3, 2),
-    "olmo2": _Habits(3, 3, normed=True),  # no norm before a block
-    "olmo3": _Habits(3, 3, normed=True),
-    "phi3": _Habits(4, 4, joined=True),  # gate and up are one tensor that lives on
+LIVE_TENSORS = {
+    "gpt2": _LiveTensors(6, 4),  # two embeddings; its GELU is written out: power, product, sum
+    "bert": _LiveTensors(3, 2),
+    "olmo2": _LiveTensors(3, 3, qk_norm=True),  # no norm before a block
+    "olmo3": _LiveTensors(3, 3, qk_norm=True),
+    "phi3": _LiveTensors(4, 4, joined=True),  # gate and up are one tensor that stays alive
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How much is in flight, and by which implementations.
+    """Size of one forward pass, and the implementations that it uses.
 
-    length     tokens that attention sees: the prompt's, or those in the cache
-    size       bytes of a number of the compute dtype
-    attention  "eager" or any other name; experts: "grouped_mm", "batched_mm" or "eager"
-    masked     a mask is made and keys and values are copied for each query head: padding, windows, static caches
-    ranks      GPUs that share the matrices
-    owners     GPUs that each own a part of the experts: tokens are sent to them, evenly spread in this prediction
+    length        tokens that are attended to: the prompt, or the cache
+    size          bytes per element of the compute dtype
+    attention     "eager" or any other implementation
+    experts       "grouped_mm", "batched_mm" or "eager"
+    masked        a mask is built, and keys and values are repeated per query head: padding, windows, static caches
+    tensor_ranks  GPUs that split the matrices
+    expert_ranks  GPUs that split the experts; tokens are assumed to be routed to them evenly
     """
 
     batch: int
@@ -55,41 +56,41 @@ class Work:
     attention: str
     experts: str = "grouped_mm"
     masked: bool = False
-    ranks: int = 1
-    owners: int = 1
+    tensor_ranks: int = 1
+    expert_ranks: int = 1
 
 
 def prefill_bytes(facts: ModelFacts, work: Work) -> int:
-    """Largest sum of temporaries while the prompt of `work.length` tokens goes through the last layer."""
+    """Peak bytes of temporary tensors in prefill, at the last layer."""
     rows = work.batch * work.length
-    habits = HABITS.get(facts.architecture, _Habits())
+    live = LIVE_TENSORS.get(facts.architecture, _LiveTensors())
     eager, fixed = work.attention == "eager", _ids(facts, work) + _masks(facts, work)
     scores = work.batch * facts.heads * work.length * work.length if eager else 0
     queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
-    copied = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) else 0
-    streams = (habits.streams - 1) * facts.hidden
+    repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) else 0
+    streams = (live.streams - 1) * facts.hidden
     moments = [
-        rows * habits.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + scores * work.size,
-        rows * (streams + 2 * queries + copied) * work.size + scores * _score_bytes(facts, work.size),
+        rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + scores * work.size,
+        rows * (streams + 2 * queries + repeated) * work.size + scores * _score_bytes(facts, work.size),
         rows * (streams + 4 * queries + 2 * keys) * work.size,  # rotary embedding of the queries
         logits_bytes(facts, work.batch, work.size + 4),
     ]
-    if facts.architecture not in ("gpt2", "bert"):  # a norm in float32, which a feed-forward that is split falls below
+    if facts.architecture not in ("gpt2", "bert"):  # a norm in float32: the peak where the feed-forward is split
         moments.append(rows * facts.hidden * (3 * work.size + 2 * 4))
-    if habits.normed:
+    if live.qk_norm:
         moments.append(rows * (streams + max(7 * queries, 5 * queries + 4 * keys)) * work.size)
     return fixed + max(moments)
 
 
 def decode_bytes(facts: ModelFacts, work: Work, kv_layer_bytes: int, grows: bool) -> int:
-    """Largest sum of temporaries of the step that attends to `work.length` tokens.
+    """Peak bytes of temporary tensors in the decode step that attends to `work.length` tokens.
 
-    A growing cache writes the longer tensor before it drops the shorter one: half of a layer, and the whole layer
-    where it has a window. The step before has left its float32 logits.
+    A growing cache allocates the longer tensor before it frees the shorter one: half of a layer's bytes
+    (`kv_layer_bytes`), or all of them in a sliding-window layer. The previous step's float32 logits are still alive.
     """
     eager = work.attention == "eager"
-    copied = facts.heads != facts.kv_heads and (eager or work.masked)
-    copies = 2 * work.batch * facts.heads * facts.head_dim * work.length * work.size if copied else 0
+    repeated = facts.heads != facts.kv_heads and (eager or work.masked)
+    copies = 2 * work.batch * facts.heads * facts.head_dim * work.length * work.size if repeated else 0
     scores = work.batch * facts.heads * work.length * _score_bytes(facts, work.size) if eager else 0
     grown = (kv_layer_bytes if facts.sliding_layers else kv_layer_bytes // 2) if grows else 0
     feed_forward = _feed_forward(facts, work, work.batch)
@@ -98,18 +99,18 @@ def decode_bytes(facts: ModelFacts, work: Work, kv_layer_bytes: int, grows: bool
 
 
 def logits_bytes(facts: ModelFacts, batch: int, size: int) -> int:
-    """The newest position's logits, at `size` bytes each: 4 more with the copy to choose from. An encoder has none."""
+    """Logits of the last position at `size` bytes each (4 more include the float32 copy). An encoder has none."""
     return batch * facts.vocab * size if facts.kind == "decoder" else 0
 
 
 def _ids(facts: ModelFacts, work: Work) -> int:
-    """Ids, mask and positions; cosines and sines of the positions, for each kind of layer."""
+    """Token ids, mask and positions; rotary cosines and sines for each layer type."""
     kinds = len(set(facts.layer_kinds))
     return work.length * (3 * work.batch * INDEX_BYTES + 2 * kinds * facts.head_dim * work.size)
 
 
 def _masks(facts: ModelFacts, work: Work) -> int:
-    """One mask for each kind of layer: numbers for eager attention, else truth values, and only where one is needed."""
+    """One mask per layer type: floats for eager attention, else booleans, and only where one is needed."""
     kinds, squares = len(set(facts.layer_kinds)), work.batch * work.length * work.length
     if work.attention == "eager":
         return kinds * (squares if work.masked else work.length * work.length) * work.size
@@ -117,40 +118,39 @@ def _masks(facts: ModelFacts, work: Work) -> int:
 
 
 def _score_bytes(facts: ModelFacts, size: int) -> int:
-    """Bytes for each pair of a query and a key while eager attention is at its largest."""
+    """Bytes per pair of query and key at the peak of eager attention."""
     if facts.sinks:
-        return 4 * size  # masked, shifted, softmax, without the sink
+        return 4 * size  # scores masked, shifted, after softmax, without the sink
     if facts.architecture in ("gpt2", "bert"):
         return 2 * size  # softmax in the compute dtype
-    return 2 * size + 4 if size < 4 else 2 * size  # masked, and the softmax in float32 with its copy
+    return 2 * size + 4 if size < 4 else 2 * size  # masked scores, and the float32 softmax with its copy
 
 
 def _feed_forward(facts: ModelFacts, work: Work, rows: int) -> int:
-    """Inner copies of the feed-forward, or of the experts that are at work."""
+    """Intermediate tensors of the feed-forward, or of the experts in use."""
     if not facts.experts:
-        habits = HABITS.get(facts.architecture, _Habits())
-        gathered = 2 * facts.intermediate // work.ranks if habits.joined and work.ranks > 1 else 0
-        return rows * (habits.inner * facts.intermediate + gathered) * work.size
-    pairs, width = -(-rows * facts.experts_per_token // work.owners), facts.intermediate
-    if work.owners > 1:  # the tokens that were sent here, and their results on the way back
+        live = LIVE_TENSORS.get(facts.architecture, _LiveTensors())
+        gathered = 2 * facts.intermediate // work.tensor_ranks if live.joined and work.tensor_ranks > 1 else 0
+        return rows * (live.inner * facts.intermediate + gathered) * work.size
+    pairs, width = -(-rows * facts.experts_per_token // work.expert_ranks), facts.intermediate
+    if work.expert_ranks > 1:  # tokens received from other ranks, and results sent back
         return 2 * pairs * facts.hidden * work.size + _experts(facts, work, rows, pairs, width)
     return _experts(facts, work, rows, pairs, width)
 
 
 def _experts(facts: ModelFacts, work: Work, rows: int, pairs: int, width: int) -> int:
-    """Inner copies of experts that work on so many pairs of token and expert."""
-    inner = (
-        9 if facts.sinks else 4
-    )  # gpt-oss: biases, clamped halves, gate times sigmoid; else gate and up, two products
+    """Intermediate tensors of the experts, for `pairs` of token and expert."""
+    # gpt-oss has biases, clamped halves and gate times sigmoid; others have gate and up and two products
+    inner = 9 if facts.sinks else 4
     match work.experts:
-        case "batched_mm":  # a copy of its expert's weights for each pair of token and expert
+        case "batched_mm":  # the expert's weights are copied for each pair
             return pairs * (3 * facts.hidden * width + facts.hidden + width) * work.size
-        case "eager":  # one expert at a time, here with its even share of the tokens; a table of who works for whom
-            share = -(-pairs // facts.experts)
+        case "eager":  # one expert at a time, with an even share of the tokens; a one-hot routing table
+            tokens = -(-pairs // facts.experts)
             return (
                 rows * facts.hidden * work.size
-                + share * (facts.hidden + inner * width) * work.size
+                + tokens * (facts.hidden + inner * width) * work.size
                 + (rows * facts.experts_per_token * facts.experts * INDEX_BYTES)
             )
-        case _:  # tokens sorted by expert; then results, weighted, and put back in order
+        case _:  # tokens sorted by expert; then weighted results in the original order
             return pairs * max(facts.hidden + inner * width, 4 * facts.hidden) * work.size

@@ -1,25 +1,51 @@
 """Entry of a worker process: `python -m backend.worker PARENT_PID`.
 
-Commands come in on standard input, events go out on standard output. Whatever else prints (libraries,
-compilers) is sent to standard error, so that no stray line can tear the stream of events.
+Commands arrive on standard input, events leave on standard output. Anything else that prints (libraries, compilers)
+is redirected to standard error, so that no stray line can corrupt the stream of events.
 """
 
 import os
 import sys
+import threading
+import traceback
+from typing import TYPE_CHECKING
 
-from backend.worker.lifeline import die_with_parent, guard_group
+from backend.worker.lifetime import die_with_parent, guard_group
+
+if TYPE_CHECKING:
+    from backend.worker.commands import Commands
+
+
+def read_commands(commands: "Commands") -> None:
+    """Body of the reading thread. The end of the pipe means that the engine is gone: the process exits at once, and
+    with code 1 if a command cannot be read."""
+    from backend.messages import decode_command
+
+    code = 1
+    try:
+        for line in sys.stdin.buffer:
+            commands.put(decode_command(line))
+        code = 0
+    except Exception:
+        traceback.print_exc()
+    os._exit(code)
 
 
 def main() -> None:
-    """Tie this process's life to the parent's before the slow imports, then serve."""
+    """Tie this process to its parent before the slow imports, then serve until Shutdown."""
     die_with_parent(int(sys.argv[1]))
     guard_group()
     events_fd = os.dup(1)
     os.set_inheritable(events_fd, False)
     os.dup2(2, 1)
-    from backend.worker.process import serve
+    from backend.worker.channel import PipeChannel
+    from backend.worker.commands import Commands
+    from backend.worker.serve import serve  # imports torch and transformers: `Ready` reports how long that took
 
-    serve(events_fd)
+    commands = Commands()
+    threading.Thread(target=read_commands, args=(commands,), name="commands", daemon=True).start()
+    serve(commands, PipeChannel(events_fd, broken=lambda: os._exit(0)))
+    os._exit(0)  # without waiting for threads, compilers or atexit handlers
 
 
 if __name__ == "__main__":

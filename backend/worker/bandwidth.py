@@ -1,8 +1,8 @@
-"""Measures how fast memory is read and copied: `python -m backend.worker.bandwidth cpu|cuda` prints one JSON line.
+"""Measures read and copy bandwidth of memory: `python -m backend.worker.bandwidth cpu|cuda` prints one JSON line.
 
-Bytes are counted, not assumed: a read is every byte of a buffer far larger than any cache, a copy is a read and a write
-of each. Each figure is the median over repeats. Reading is tried two ways, as a sum and as the product of a matrix with
-a vector (what decoding does), and the faster one stands: a limit that something can beat is none.
+A read covers every byte of a buffer far larger than any cache, a copy reads and writes each byte. Each figure is the
+median over repeats. Reading is measured as a sum and as a matrix-vector product (what decoding does); the faster one
+counts, because it serves as an upper limit.
 """
 
 import itertools
@@ -22,12 +22,12 @@ COLUMNS = 8192
 
 
 def measure(device: str, most_bytes: int | None = None) -> dict[str, object]:
-    """Both rates in bytes a second, and how they were found."""
+    """Both rates in bytes per second, and how they were measured."""
     size = min(BUFFER_BYTES[device], most_bytes or _room_bytes(device) // 4)
     rows = max(1, size // (2 * COLUMNS))
     with torch.inference_mode():
         source = torch.ones(rows, COLUMNS, dtype=torch.bfloat16, device=device)
-        words = source.view(torch.float32)  # the same bytes: sums of float32 need fewer instructions a byte
+        words = source.view(torch.float32)  # the same bytes: float32 sums need fewer instructions per byte
         vector = torch.ones(COLUMNS, dtype=torch.bfloat16, device=device)
         floats = torch.ones(words.shape[1], dtype=torch.float32, device=device)
         reads: dict[str, Callable[[], object]] = {
@@ -48,7 +48,7 @@ def measure(device: str, most_bytes: int | None = None) -> dict[str, object]:
 
 
 def _median_s(act: Callable[[], object], device: str) -> float:
-    """Seconds of one call: device events on a GPU, so that launching is not in it; the clock on a CPU."""
+    """Seconds of one call: CUDA events on a GPU, which leave out launching; the host clock on a CPU."""
     for _ in range(WARM_UP):
         act()
     if device == "cpu":
@@ -58,27 +58,27 @@ def _median_s(act: Callable[[], object], device: str) -> float:
             act()
             taken.append(time.perf_counter() - begin_s)
         return statistics.median(taken)
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS[device] + 1)]
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(REPEATS[device] + 1)]
     torch.cuda.synchronize()
-    marks[0].record()
-    for mark in marks[1:]:
+    events[0].record()
+    for event in events[1:]:
         act()
-        mark.record()
+        event.record()
     torch.cuda.synchronize()
-    taken = [float(a.elapsed_time(b)) / 1e3 for a, b in itertools.pairwise(marks)]
+    taken = [float(a.elapsed_time(b)) / 1e3 for a, b in itertools.pairwise(events)]
     return statistics.median(taken)
 
 
 def _room_bytes(device: str) -> int:
     if device == "cuda":
         return int(torch.cuda.mem_get_info()[0])
-    from backend.hardware import machine
+    from backend.hardware import detect
 
-    return machine().free_bytes
+    return detect().free_bytes
 
 
 def main() -> None:
-    """What libraries print goes to standard error: the result is the only line on standard output."""
+    """Library output is redirected to standard error: the result is the only line on standard output."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     out.write(json.dumps(measure(sys.argv[1])) + "\n")

@@ -3,20 +3,20 @@
 import msgspec
 import pytest
 
+from backend.counts import RunCounts
+from backend.evidence import Evidence, Finding
 from backend.messages import (
+    Annotation,
     Cancel,
     Command,
     Compiled,
     CompiledGraph,
     Event,
-    Evidence,
     Failed,
-    Finding,
     Finished,
     Generate,
     Load,
     Loaded,
-    Mark,
     Progress,
     Ready,
     Samples,
@@ -27,7 +27,8 @@ from backend.messages import (
     decode_event,
     encode,
 )
-from backend.plan import LoadPlan, ModelSource, Plan
+from backend.models.source import ModelSource
+from backend.plan import LoadPlan, Plan
 
 PLAN = Plan(LoadPlan(ModelSource("random", config_json='{"a": "\\n"}')))
 COMMANDS: list[Command] = [
@@ -41,9 +42,9 @@ EVENTS: list[Event] = [
     Progress("load", "step", 1.5, 0.25, "half\nway"),
     Loaded(10, 5, True),
     Started(3, 2, 8, ["a note"]),
-    Tokens(0, [0.1], [0.1], [1], [2], [3], [4], "</script>\n\u2028"),
+    Tokens(0, [0.1], [0.1], [1], [2], [3], [4], "</script>\n\u2028", [11], 2, 1),
     Samples([0.1], [7]),
-    Mark("recompile", 7, 1.5, 2.9, "compiled again, because this failed: x < 3"),
+    Annotation("recompile", 7, 1.5, 2.9, "compiled again, because this failed: x < 3"),
     Finished(
         "eos",
         "text",
@@ -53,7 +54,7 @@ EVENTS: list[Event] = [
         "RSS",
         "clock",
         [Finding("cache", "static", "proof")],
-        {"x": 1.0},
+        RunCounts(lookups=0.0, energy_j=1.0),
         Compiled(9.5, [CompiledGraph(8.0), CompiledGraph(1.0, "x < 3")], {"a break": 1}, {"cpu": 2}, 0, 1, 1),
     ),
     Failed("run", "it broke", "mend it", "Traceback", True, False),
@@ -72,6 +73,28 @@ def test_an_event_is_one_line_and_comes_back(event: Event) -> None:
     line = encode(event)
     assert b"\n" not in line
     assert decode_event(line) == event
+
+
+def test_figures_keep_their_names_and_those_of_another_version_are_ignored() -> None:
+    known = RunCounts(lookups=0.0, energy_j=2.5)
+    assert encode(known) == b'{"lookups":0.0,"energy_j":2.5}', "what is unknown is left out, 0 is not"
+    stored = b'{"energy_j":2.5,"of_a_version_long_gone":1,"lookups":0}'
+    assert msgspec.json.decode(stored, type=RunCounts) == known
+    assert RunCounts(energy_j=1.0).filled_from(known) == RunCounts(lookups=0.0, energy_j=1.0)
+
+
+def test_records_of_versions_without_sequences_and_ranks_are_read() -> None:
+    stored = (
+        b'{"type":"tokens","first":0,"t_s":[0.1],"latency_s":[0.1],"kv_sliding":[1],"kv_full":[2],'
+        b'"memory_bytes":[3],"ids":[4],"text":"a"}'
+    )
+    tokens = decode_event(stored)
+    assert tokens == Tokens(0, [0.1], [0.1], [1], [2], [3], [4], "a")
+    assert isinstance(tokens, Tokens) and (tokens.sequence, tokens.rank, tokens.text_ends) == (0, 0, [])
+    assert encode(tokens) == stored
+    assert decode_event(b'{"type":"samples","t_s":[0.1],"memory_bytes":[7]}') == Samples([0.1], [7])
+    mark = b'{"type":"mark","kind":"gc","token":3,"t_s":0.5,"seconds":0.25,"text":"collected"}'
+    assert encode(decode_event(mark)) == mark
 
 
 def test_every_message_is_in_these_tables() -> None:

@@ -3,13 +3,14 @@
 import msgspec
 import pytest
 
-from backend.plan import GeneratePlan, LoadPlan, ModelSource, Plan
+from backend.models.source import ModelSource
+from backend.plan import STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 
 POCKET = Plan(LoadPlan(ModelSource("embedded", path="/presets/models/pocket")))
 
 
 @pytest.mark.parametrize(
-    "generate", [GeneratePlan(cache="static"), GeneratePlan(cache="unwindowed"), GeneratePlan(compile_mode="default")]
+    "generate", [GeneratePlan(cache=STATIC), GeneratePlan(cache=UNWINDOWED), GeneratePlan(compile_mode="default")]
 )
 def test_another_way_to_generate_needs_no_reload(generate: GeneratePlan) -> None:
     assert msgspec.structs.replace(POCKET, generate=generate).load_key == POCKET.load_key

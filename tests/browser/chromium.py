@@ -1,5 +1,6 @@
 """Chromium as the tests and benches use it."""
 
+import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,15 @@ def found() -> str | None:
     """Path of an installed Chromium (`CHROMIUM` wins), or None."""
     names = (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome")
     return next((path for name in names if name and (path := shutil.which(name))), None)
+
+
+def what_is_missing() -> str:
+    """Why no browser can be started, and what to do; empty when one can."""
+    if importlib.util.find_spec("playwright") is None:
+        return "playwright is not installed: pip install -e '.[test]'"
+    if found() is None:
+        return "Chromium is not installed: apt-get install chromium, or set CHROMIUM to its path"
+    return ""
 
 
 @contextmanager

@@ -6,42 +6,49 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backend.store import Store
-from tests.bench.watched import free_port
-from tests.browser import stored
-from tests.browser.chromium import chromium, found
+from backend.paths import ROOT
+from backend.runs.store import Store
+from tests.browser import stored_runs
+from tests.browser.chart_page import ChartPage
+from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
+from tests.support.ports import free_port
 
-ROOT = Path(__file__).resolve().parents[2]
 NAMED = "<img src=x onerror=alert(1)>"
-"""Name of a models folder that is markup."""
+"""A model folder whose name is markup."""
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Skipped without Chromium, except in CI, where that is a failure."""
-    if found() is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail("Chromium is missing: apt-get install chromium, or set CHROMIUM to its path")
-        pytest.skip("Chromium is not installed (set CHROMIUM to its path)")
+    """Skipped without Chromium or playwright, except in CI, where that is a failure."""
+    missing = what_is_missing()
+    if missing:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
     with chromium() as started:
         yield started
 
 
 @pytest.fixture(scope="session")
+def js(browser: Any) -> Iterator[ChartPage]:
+    """The charts' own functions, in a blank page."""
+    page = browser.new_context().new_page()
+    yield ChartPage(page)
+    page.context.close()
+
+
+@pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Address of an app whose history holds the runs of `stored` already."""
+    """Address of an app whose history already holds the runs of `stored_runs`."""
     folder = tmp_path_factory.mktemp("app")
     history, models = folder / "history.sqlite", folder / "models"
     models.mkdir()
     shutil.copytree(ROOT / "presets" / "models" / "pocket", models / NAMED)
     store = Store(history)
-    for run_id, records in stored.RUNS.items():
+    for run_id, records in stored_runs.RUNS.items():
         for record in records:
             store.add(run_id, record)
     store.close()
@@ -61,10 +68,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 class Pages:
-    """Pages for the tests, used again: one that was open before opens anew in a third of the time.
+    """Pages for the tests. They are reused: one that was open before loads in a third of the time.
 
     Each test gets pages without anything stored, at its own size; one with more options gets a context of its own.
-    `troubles` are failures of a page, dialogs, and requests to another address.
+    `troubles` are failures of a page or of the server, dialogs, and requests to another address.
     """
 
     def __init__(self, browser: Any, address: str) -> None:
@@ -81,7 +88,7 @@ class Pages:
         return Driver(page, self._address).open(query)
 
     def give_back(self, again: bool) -> None:
-        """All pages that were taken; those of a test that failed are not used again."""
+        """Return all pages that were taken; those of a failed test are not reused."""
         for page, own in self._taken:
             if again and not own:
                 page.unroute_all()
@@ -89,6 +96,9 @@ class Pages:
                 page.goto("about:blank")
                 self._free.append(page)
             else:
+                if page.locator("#stop:enabled").count():  # a failed test's run would fail those after it as well
+                    page.click("#stop")
+                    page.wait_for_function("!document.querySelector('#run').disabled", timeout=30_000)
                 page.context.close()
         self._taken.clear()
 
@@ -96,14 +106,19 @@ class Pages:
         page = self._browser.new_context(**options).new_page()
         page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
         page.on("dialog", self._note_dialog)
-        page.on("request", self._note_stranger)
+        page.on("request", self._note_foreign_request)
+        page.on("response", self._note_failure)
         return page
 
     def _note_dialog(self, dialog: Any) -> None:
         self.troubles.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    def _note_stranger(self, request: Any) -> None:
+    def _note_failure(self, response: Any) -> None:
+        if response.status >= 500:
+            self.troubles.append(f"HTTP {response.status} of {response.url}")
+
+    def _note_foreign_request(self, request: Any) -> None:
         if not re.match(rf"{self._address}/|data:|blob:|about:", request.url):
             self.troubles.append(f"asks {request.url}")
 
@@ -115,7 +130,7 @@ def pages(browser: Any, address: str) -> Pages:
 
 @pytest.fixture
 def open_page(pages: Pages, request: pytest.FixtureRequest) -> Iterator[Callable[..., Driver]]:
-    """Opens pages; none may fail, or speak to another address."""
+    """Opens pages; none may fail, or send a request to another address."""
     pages.troubles.clear()
     failed = request.session.testsfailed
     yield pages.open

@@ -4,7 +4,22 @@ import os
 from pathlib import Path
 from typing import Any
 
+from backend.arms.presets import arm_presets, prompts
+from backend.optimizations import all_axes
+from ui.compare.request import CUSTOM
+from ui.compare.unsupported import UNSUPPORTED
+
 LIVE = "document.querySelector('.td-live')"
+
+
+def titles(control: str) -> dict[str, str]:
+    """Title of each option, by name, of the dropdown of presets, prompts or an axis."""
+    if control == "prompt-preset":
+        return {prompt.name: prompt.title for prompt in prompts()}
+    if control.startswith("preset-"):
+        return {preset.name: preset.title for preset in arm_presets()} | {CUSTOM: CUSTOM}
+    _, _, name = control.split("-", 2)
+    return {choice.name: choice.title for axis in all_axes() if axis.name == name for choice in axis.choices}
 
 
 class Driver:
@@ -17,19 +32,20 @@ class Driver:
         """Load the page and wait until it can be used."""
         self.page.goto(f"{self.address}/{query}")
         self.page.wait_for_selector("#live .main-svg")
-        said = "document.querySelector('#message .td-words').textContent"
+        said = "document.querySelector('#message .td-line-text').textContent"
         self.wait(f"document.querySelector('#verdicts-b .td-memory') || {said}")
         return self
 
     # --- doing ------------------------------------------------------------------------------------
 
-    def choose(self, control: str, label: str) -> None:
-        """Pick an option of a dropdown."""
+    def choose(self, control: str, name: str, sign: str = "") -> None:
+        """Choose an option of a dropdown by the name behind its title. `sign`: what stands behind the title."""
         self.page.locator(f"#{control} input").click()
-        self.page.locator(f"#{control}").get_by_role("option", name=label, exact=True).click()
+        option = titles(control)[name] + sign
+        self.page.locator(f"#{control}").get_by_role("option", name=option, exact=True).click()
 
     def type(self, control: str, text: str) -> None:
-        """Write into a field and leave it."""
+        """Fill a field and leave it."""
         box = self.page.locator(f"#{control}").locator("input, textarea").first
         box.fill(text)
         box.press("Tab")
@@ -50,7 +66,7 @@ class Driver:
         self.wait(f"{LIVE}.dataset.status === {status!r}", seconds)
 
     def wait_tokens(self, arm: int, count: int, seconds: float = 60) -> None:
-        self.wait(f"({LIVE}.bench.lanes[{arm}]?.t.length ?? 0) >= {count}", seconds)
+        self.wait(f"({LIVE}.live.series[{arm}]?.t.length ?? 0) >= {count}", seconds)
 
     def wait_over(self, run_id: str, seconds: float = 90) -> None:
         self.wait(f"{LIVE}.dataset.over === {run_id!r}", seconds)
@@ -65,32 +81,37 @@ class Driver:
         return str(self.page.locator(selector).first.inner_text())
 
     def message(self) -> str:
-        """What the page says about the last thing that was asked."""
-        return str(self.page.locator("#message .td-words").text_content())
+        """The message line of the page."""
+        return str(self.page.locator("#message .td-line-text").text_content())
 
     def value(self, control: str) -> str:
         return str(self.page.locator(f"#{control}").locator("input, textarea").first.input_value())
 
     def drawn(self) -> list[dict[str, Any]]:
-        """The lines of the figure: what they are, and their points."""
+        """The lines of the figure: their meta data and points."""
         found: list[dict[str, Any]] = self.page.evaluate(
             """() => document.querySelector('.td-plot').data.filter(t => t.meta && t.meta.arm)
                  .map(t => ({...t.meta, x: [...t.x], y: [...t.y], visible: t.visible !== false}))"""
         )
         return found
 
-    def line(self, panel: str, arm: str, kind: str = "") -> dict[str, Any]:
+    def line(self, chart: str, arm: str, kind: str = "") -> dict[str, Any]:
         """One measured line."""
-        wanted = {"panel": panel, "arm": arm, "kind": kind, "predicted": False}
+        wanted = {"chart": chart, "arm": arm, "kind": kind, "curve": ""}
         (one,) = [line for line in self.drawn() if wanted.items() <= line.items()]
         return one
+
+    def chosen(self, control: str) -> str:
+        """Name of the option that a dropdown shows."""
+        shown = self.value(control).removesuffix(UNSUPPORTED)
+        return next(name for name, title in titles(control).items() if title == shown)
 
     def layout(self, path: str) -> Any:
         """A value of the drawn layout."""
         return self.page.evaluate(f"document.querySelector('.td-plot')._fullLayout.{path}")
 
     def shot(self, name: str, full: bool = False) -> None:
-        """Keep a picture, where TOKENDYNO_SHOTS names a folder."""
+        """Save a screenshot if TOKENDYNO_SHOTS names a folder."""
         folder = os.environ.get("TOKENDYNO_SHOTS")
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)

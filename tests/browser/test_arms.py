@@ -1,55 +1,56 @@
-"""What an arm shows and what is folded away, and its script under Code."""
+"""Which options an arm shows, which are folded, and its script under Code."""
 
 import ast
 from collections.abc import Callable
 
-from backend.optimizations import axes
+from backend.optimizations import all_axes
 from tests.browser.driver import Driver
-from tests.browser.stored import HOSTILE
+from tests.browser.stored_runs import HOSTILE
+from ui.compare.unsupported import UNSUPPORTED
 
 Open = Callable[..., Driver]
-FOLDED = [axis.name for axis in axes() if not axis.leading]
+FOLDED = [axis.name for axis in all_axes() if not axis.leading]
 
 
 def visible(user: Driver, arm: str = "a") -> set[str]:
     """Axes of an arm whose control can be seen."""
-    return {axis.name for axis in axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
+    return {axis.name for axis in all_axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
 
 
 def code(user: Driver, arm: str = "a") -> str:
-    """The script that an arm shows; only lines near the screen are in the document, so it is asked for whole."""
+    """The script that an arm shows; the document holds only lines near the viewport, so the editor is asked."""
     return str(
         user.page.evaluate(f"document.querySelector('#code-{arm} .cm-content').cmTile.view.state.doc.toString()")
     )
 
 
 def shows(user: Driver, words: str, arm: str = "a") -> None:
-    """Wait until an arm's script holds these words."""
+    """Wait until an arm's script holds these words; comments may be wrapped."""
     view = f"document.querySelector('#code-{arm} .cm-content')?.cmTile?.view"
-    user.wait(f"{view} && {view}.state.doc.toString().includes({words!r})")
+    user.wait(f"{view} && {view}.state.doc.toString().replaceAll('\\n# ', ' ').includes({words!r})")
 
 
 def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
-    assert visible(user) == {axis.name for axis in axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED)
     more = user.page.locator("#fold-a .td-more")
     assert f"({len(FOLDED)})" in more.inner_text() and more.get_attribute("aria-expanded") == "false"
     more.focus()
     user.page.keyboard.press("Enter")
-    assert visible(user) == {axis.name for axis in axes()} and more.get_attribute("aria-expanded") == "true"
-    assert visible(user, "b") == {axis.name for axis in axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in all_axes()} and more.get_attribute("aria-expanded") == "true"
+    assert visible(user, "b") == {axis.name for axis in all_axes()} - set(FOLDED)
     user.shot("unfolded-1366")
     user.page.locator("#axis-a-dtype input").focus()
     more.click()
-    assert visible(user) == {axis.name for axis in axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED)
 
 
 def test_what_was_set_stays_in_sight(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "float32")
     user.page.locator("#axis-a-dtype").wait_for(state="visible")
-    assert visible(user) == {axis.name for axis in axes()} - set(FOLDED) | {"dtype"}
-    user.choose("preset-a", "Baseline")
+    assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED) | {"dtype"}
+    user.choose("preset-a", "baseline")
     user.page.locator("#axis-a-dtype").wait_for(state="hidden")
 
 
@@ -64,7 +65,7 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     user = open_page(permissions=["clipboard-read", "clipboard-write"])
     assert user.page.locator("#code-a .cm-content").count() == 0  # nothing is loaded for it before it is opened
     user.page.locator("#code").get_by_role("button", name="Code").click()
-    shows(user, "Pocket, 5M: as transformers does it")
+    shows(user, "Pocket, 5M: transformers defaults")
     shows(user, "cache=unwindowed", "b")
     assert all(ast.parse(code(user, arm)).body for arm in "ab")
     user.choose("axis-a-cache", "static")
@@ -100,17 +101,29 @@ def test_on_a_phone_the_scripts_are_stacked(open_page: Open) -> None:
     user.shot("code-390", full=True)
 
 
-def test_what_a_model_cannot_use_here_is_marked_and_says_why_when_chosen(open_page: Open) -> None:
+def test_what_cannot_run_has_a_sign_and_says_why_when_chosen(open_page: Open) -> None:
     user = open_page()
-    user.choose("preset-b", "fp8 KV cache \u2715")
+    user.choose("preset-b", "quantized-cache", UNSUPPORTED)
     line = user.page.locator("#verdicts-b .blocked").first
     line.wait_for()
     assert "sliding" in line.inner_text()
-    user.choose("preset-b", "Static cache")  # without the sign
+    user.choose("preset-b", "static")  # without the sign
     user.type("model", "gpt-oss-120b")
     user.page.locator("#verdicts-a .blocked").first.wait_for()
-    user.choose("preset-b", "Baseline \u2715")
-    assert user.value("preset-b").startswith("Baseline")
+    user.choose("preset-b", "baseline", UNSUPPORTED)
+    assert user.chosen("preset-b") == "baseline"
+
+
+def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) -> None:
+    user = open_page()  # a handler that fails on the server fails this test
+    user.type("model", "no-such-model")
+    user.wait("document.querySelector('#message .td-line-text').textContent.includes('Unknown model')")
+    before = user.chosen("axis-b-cache")
+    user.choose("preset-b", "custom")
+    user.wait("document.querySelector('#preset-b input').value === 'custom'")
+    user.type("model", "pocket")
+    user.wait("document.querySelector('#message .td-line-text').textContent === ''")
+    assert user.chosen("axis-b-cache") == before == "unwindowed"
 
 
 def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
@@ -124,7 +137,7 @@ def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     assert source.locator("a").get_attribute("href").startswith("https://huggingface.co/docs/transformers/")
 
 
-def test_the_button_for_more_axes_covers_nothing(open_page: Open) -> None:
+def test_the_button_for_more_options_covers_nothing(open_page: Open) -> None:
     user = open_page()
     for width in (390, 420, 700, 1366):
         user.page.set_viewport_size({"width": width, "height": 768})

@@ -3,22 +3,22 @@
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from backend.optimizations import axes
+from backend.optimizations import all_axes
+from backend.paths import ROOT
+from tests.browser.chart_page import ChartPage, reply
 from tests.browser.driver import LIVE, Driver
-from tests.browser.stored import RUNS
+from tests.browser.stored_runs import RUNS
 
 Open = Callable[..., Driver]
-LONG = "Story after story (1,000 tokens)"
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user = open_page()
-    user.choose("preset-b", "Unwindowed cache")
+    user.choose("preset-b", "unwindowed")
     user.type("max-new-tokens", "200")
     user.page.get_by_role("button", name="More:").click()
     user.page.locator("#ignore-eos input").check()
@@ -27,11 +27,11 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert f"run={run_id}" in user.page.url
     assert user.page.locator("#run").is_disabled() and user.page.locator("#stop").is_enabled()
     user.wait_tokens(0, 20)
-    early = user.page.evaluate(f"{LIVE}.bench.lanes[0].t.length")
+    early = user.page.evaluate(f"{LIVE}.live.series[0].t.length")
     user.wait_tokens(1, 100)
     user.shot("streaming-1366")
     user.wait_over(run_id)
-    assert early < 200 and user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t.length)") == [200, 200]
+    assert early < 200 and user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t.length)") == [200, 200]
     assert user.text(".td-status") == "Done"
     user.wait("!document.querySelector('#run').disabled")
     assert user.page.locator("#stop").is_disabled()
@@ -43,11 +43,11 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
 
     ledger = user.text(".td-ledger")
-    assert ledger.count("proved") == 2 * len(axes()) and "DynamicSlidingWindowLayer" in ledger
+    assert ledger.count("proved") == 2 * len(all_axes()) and "DynamicSlidingWindowLayer" in ledger
     tiles = user.text(".td-tiles")
     assert re.search(r"Decode speed\s+A\s+[\d.,]+\s*tok/s\s+B\s+[\d.,]+\s*tok/s", tiles), tiles
     assert "as predicted" in tiles
-    assert "texts" in user.text(".td-parting")
+    assert "texts" in user.text(".td-text-comparison")
     user.shot("finished-1366", full=True)
     if os.environ.get("TOKENDYNO_UPDATE_SCREENSHOT") == "1":
         (ROOT / "docs").mkdir(exist_ok=True)
@@ -58,7 +58,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
 
 def test_stop_works_in_mid_run_and_from_another_viewer(open_page: Open) -> None:
     user = open_page()
-    user.choose("prompt-preset", LONG)
+    user.choose("prompt-preset", "long")
     user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
     run_id = user.run()
     user.wait_tokens(0, 10)
@@ -68,22 +68,39 @@ def test_stop_works_in_mid_run_and_from_another_viewer(open_page: Open) -> None:
     other.page.click("#stop")
     user.wait_over(run_id, 10)
     assert user.text(".td-status") == "Stopped"
-    assert user.page.evaluate(f"{LIVE}.bench.lanes[1].t.length") == 0
+    assert user.page.evaluate(f"{LIVE}.live.series[1].t.length") == 0
     other.wait_over(run_id, 10)
     user.wait("!document.querySelector('#run').disabled")
 
 
+def test_a_prompt_preset_fills_at_once_and_never_overwrites_what_is_typed_after_it(open_page: Open) -> None:
+    user = open_page()
+    held: list[Any] = []
+    user.page.route("**/gradio_api/**", lambda route: held.append(route))  # the server does not answer meanwhile
+    user.type("prompt", "x")
+    user.choose("prompt-preset", "long")
+    user.wait("document.querySelector('#max-new-tokens input').value === '1000'", 5)
+    assert "a little fox" in user.value("prompt")
+    user.type("max-new-tokens", "600")
+    assert held
+    for route in held:
+        route.continue_()
+    user.page.unroute_all()
+    user.page.wait_for_timeout(1000)
+    assert user.value("max-new-tokens") == "600"
+
+
 def test_a_reload_in_mid_run_shows_the_same_run(open_page: Open) -> None:
     user = open_page()
-    user.choose("prompt-preset", LONG)
+    user.choose("prompt-preset", "long")
     user.type("max-new-tokens", "600")
     run_id = user.run()
     user.wait_tokens(0, 30)
-    before = user.page.evaluate(f"{LIVE}.bench.lanes[0].lat.slice(0, 30)")
+    before = user.page.evaluate(f"{LIVE}.live.series[0].lat.slice(0, 30)")
     user.page.reload()
     user.wait_tokens(0, 60)
     assert user.shown() == run_id and user.value("max-new-tokens") == "600"
-    assert user.page.evaluate(f"{LIVE}.bench.lanes[0].lat.slice(0, 30)") == before
+    assert user.page.evaluate(f"{LIVE}.live.series[0].lat.slice(0, 30)") == before
     user.wait("!document.querySelector('#stop').disabled")
     user.page.click("#stop")
     user.wait_over(run_id, 10)
@@ -91,7 +108,7 @@ def test_a_reload_in_mid_run_shows_the_same_run(open_page: Open) -> None:
 
 def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) -> None:
     user = open_page("?pace=fast")
-    user.choose("prompt-preset", LONG)
+    user.choose("prompt-preset", "long")
     user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
     run_id = user.run()
     user.wait_tokens(0, 100)
@@ -105,7 +122,7 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     zoom = user.layout("xaxis.range")
     user.page.locator("#live .legendtoggle").first.click()
     user.wait("document.querySelector('.td-plot').data.some(t => t.meta?.arm === 'A' && t.visible === false)")
-    count = user.page.evaluate(f"{LIVE}.bench.lanes[0].t.length")
+    count = user.page.evaluate(f"{LIVE}.live.series[0].t.length")
     user.wait_tokens(0, count + 100)
     user.page.wait_for_timeout(500)
     user.shot("zoomed")
@@ -119,36 +136,36 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     user.wait_over(run_id, 10)
 
 
-def test_identical_arms_are_said_and_run(open_page: Open) -> None:
+def test_identical_arms_are_reported_and_run(open_page: Open) -> None:
     user = open_page()
-    user.choose("preset-a", "Eager attention")
-    user.choose("preset-b", "Eager attention")
+    user.choose("preset-a", "eager")
+    user.choose("preset-b", "eager")
     user.page.get_by_text("A and B are identical").first.wait_for()
     user.type("max-new-tokens", "12")
     run_id = user.run()
     user.wait_over(run_id)
-    assert user.text(".td-parting") == "The texts are identical."
+    assert user.text(".td-text-comparison") == "The texts are identical."
     assert "identical" in user.text(".td-remarks")
 
 
 def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user = open_page()
-    user.choose("preset-a", "Baseline")
+    user.choose("preset-a", "baseline")
     user.page.wait_for_timeout(300)
     user.choose("axis-a-compile", "default")
     fix = user.page.locator("#verdicts-a .blocked .td-fix")
     fix.wait_for()
     user.shot("blocked-1366")
-    assert user.value("preset-a") == "custom"
+    assert user.chosen("preset-a") == "custom"
     user.page.click("#run")
-    user.wait("document.querySelector('#message .td-words').textContent.includes('static')")
+    user.wait("document.querySelector('#message .td-line-text').textContent.includes('static')")
     fix.click()
     user.page.locator("#verdicts-a .blocked").wait_for(state="detached")
-    assert user.value("axis-a-cache") == "static" and user.value("preset-a") == "Compiled"
+    assert user.chosen("axis-a-cache") == "static" and user.chosen("preset-a") == "compiled"
     assert user.message() == ""
 
 
-def test_a_fallback_is_said_in_words_with_its_reason(open_page: Open) -> None:
+def test_a_fallback_is_shown_with_its_reason(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-a-attention", "sdpa")
     line = user.page.locator("#verdicts-a .fallback")
@@ -157,74 +174,66 @@ def test_a_fallback_is_said_in_words_with_its_reason(open_page: Open) -> None:
     user.shot("fallback-1366")
 
 
-@pytest.mark.parametrize(
-    ("control", "typed", "words"),
-    [
-        ("prompt", "", "The prompt is empty"),
-        ("max-new-tokens", "0", "max_new_tokens is 0"),
-        ("max-new-tokens", "", "New tokens is empty"),
-        ("max-new-tokens", "2.5", "whole number"),
-        ("max-new-tokens", "999999", "max_new_tokens is 999999"),
-        ("model", "poket", "Did you mean 'pocket'"),
-        ("model", "/no/such/folder", "/no/such/folder"),
-    ],
-)
-def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, control: str, typed: str, words: str) -> None:
+BAD_INPUT = [
+    ("max-new-tokens", "0", "max_new_tokens is 0"),
+    ("max-new-tokens", "", "New tokens is empty"),
+    ("max-new-tokens", "2.5", "whole number"),
+    ("max-new-tokens", "999999", "max_new_tokens is 999999"),
+    ("model", "poket", "Did you mean 'pocket'"),
+    ("model", "/no/such/folder", "/no/such/folder"),
+    ("prompt", "", "The prompt is empty"),
+]
+
+
+def test_bad_input_is_said_and_nothing_is_lost(open_page: Open) -> None:
     user = open_page()
     user.type("prompt", "My very own prompt")
-    user.type(control, typed)
-    before = user.shown()
-    user.page.click("#run")
-    user.wait(f"document.querySelector('#message .td-words').textContent.includes({words!r})", 20)
-    assert "Traceback" not in user.page.content()
-    assert user.value(control).startswith(typed)
-    assert control == "prompt" or user.value("prompt") == "My very own prompt"
-    assert user.shown() == before and user.page.locator("#run").is_enabled()
-    if control == "model" and typed == "poket":
-        user.shot("bad-input-1366")
+    before, good = user.shown(), {"max-new-tokens": "64", "model": "pocket", "prompt": "Another"}
+    message = "document.querySelector('#message .td-line-text').textContent"
+    for control, typed, words in BAD_INPUT:
+        user.type(control, typed)
+        user.page.click("#run")
+        user.wait(f"{message}.includes({words!r})", 20)
+        assert "Traceback" not in user.page.content()
+        assert user.value(control).startswith(typed)
+        assert control == "prompt" or user.value("prompt") == "My very own prompt"
+        assert user.shown() == before and user.page.locator("#run").is_enabled()
+        if typed == "poket":
+            user.shot("bad-input-1366")
+        user.type(control, good[control])
+        user.wait(f"{message} === ''", 20)
 
 
 def test_a_permalink_opens_a_run_with_its_settings(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
-    assert user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t.length)") == [64, 50]
+    assert user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t.length)") == [64, 50]
     assert user.value("prompt") == "Once upon a time" and user.value("max-new-tokens") == "64"
-    assert user.value("axis-b-cache") == "unwindowed"
+    assert user.chosen("axis-b-cache") == "unwindowed"
     assert user.page.locator("#run").is_enabled() and user.page.locator("#stop").is_disabled()
     assert user.text(".td-status") == "Done"
 
 
-def test_the_browser_draws_what_the_charts_declare(open_page: Open) -> None:
-    from backend.runs import Run
-    from ui.charts import PANELS
-    from ui.charts.panel import data, series
-
-    first, *rest = RUNS["two"]
-    run = Run(first)  # type: ignore[arg-type]
-    for record in rest:
-        run.append(record)
-    arms = series(run.delta(0, [[0, 0, 0]] * 2, 1.0))
+def test_the_page_draws_the_traces_that_the_charts_tests_check(open_page: Open, js: ChartPage) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
-    user.page.wait_for_timeout(800)
-    drawn = {(line["panel"], line["arm"], line["kind"], line["predicted"]): line for line in user.drawn()}
-    scales = {"latency": 1.0, "memory": 1 / 2**20, "kv": 1 / 2**10}
-    for panel in PANELS:
-        for line in data(panel, arms):
-            seen = drawn.pop((panel.key, line.arm, line.kind, line.predicted))
-            assert seen["x"] == pytest.approx(line.x)
-            assert seen["y"] == pytest.approx([y * scales[panel.key] for y in line.y])
-    assert not drawn
+    user.wait("document.querySelector('.td-plot').data.filter(t => t.meta?.arm).length === 14")
+    fields = ("chart", "arm", "kind", "curve", "x", "y", "visible")
+    drawn = [tuple(line[field] for field in fields) for line in user.drawn()]
+    assert drawn == [tuple(line._asdict()[field] for field in fields) for line in js.lines([reply(RUNS["two"])])]
 
 
 def test_the_first_difference_of_two_texts_is_marked(open_page: Open) -> None:
     user = open_page("?run=same")
     user.wait_over("same")
-    assert user.text(".td-parting") == "The texts are identical." and user.page.locator(".td-mark").count() == 0
+    assert (
+        user.text(".td-text-comparison") == "The texts are identical."
+        and user.page.locator(".td-difference").count() == 0
+    )
     user = open_page("?run=evil")
     user.wait_over("evil")
-    assert user.text(".td-parting") == "The texts differ from character 1 on, marked ≠."
-    assert user.page.locator(".td-mark").count() == 2
+    assert user.text(".td-text-comparison") == "The texts first differ at character 1, marked ≠."
+    assert user.page.locator(".td-difference").count() == 2
 
 
 def test_a_single_arm_and_a_broken_run_are_shown(open_page: Open) -> None:
@@ -237,7 +246,7 @@ def test_a_single_arm_and_a_broken_run_are_shown(open_page: Open) -> None:
     user.shot("failed-1366")
 
 
-def test_an_unknown_run_is_said(open_page: Open) -> None:
+def test_an_unknown_run_is_reported(open_page: Open) -> None:
     user = open_page("?run=nosuchrun")
     user.page.get_by_text("There is no run 'nosuchrun' here").wait_for()
     assert user.page.locator("#run").is_enabled()
@@ -246,17 +255,17 @@ def test_an_unknown_run_is_said(open_page: Open) -> None:
 
 
 @pytest.mark.slow
-def test_a_cut_line_is_said_and_nothing_is_lost(open_page: Open) -> None:
+def test_a_lost_connection_is_reported_and_nothing_is_lost(open_page: Open) -> None:
     user = open_page()
     user.type("max-new-tokens", "150")
     run_id = user.run()
     user.wait_tokens(0, 10)
     user.page.route("**/component_server**", lambda route: route.abort())
-    user.wait(f"{LIVE}.querySelector('.td-trouble').textContent.includes('Trying again')", 15)
+    user.wait(f"{LIVE}.querySelector('.td-connection').textContent.includes('Retrying')", 15)
     user.page.unroute("**/component_server**")
     user.wait_over(run_id)
-    assert user.text(".td-trouble") == ""
-    first, *_ = user.page.evaluate(f"{LIVE}.bench.lanes.map(lane => lane.t)")
+    assert user.text(".td-connection") == ""
+    first, *_ = user.page.evaluate(f"{LIVE}.live.series.map(columns => columns.t)")
     assert first == sorted(set(first)) and len(first) > 10
 
 
@@ -276,10 +285,12 @@ def test_measure_asks_for_as_many_runs_as_an_interval_needs(open_page: Open) -> 
     assert again.value("repeats") == "5"
 
 
-def test_what_stands_behind_the_figures_is_folded_until_somebody_asks(open_page: Open) -> None:
+def test_more_figures_are_folded_until_they_are_opened(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
-    assert user.text(".td-verdict-text").startswith("One run of each: time per token A/B is 1.000")
+    assert user.text(".td-comparison-text").startswith(
+        "B was 1.000 times as fast as A, by time per token, in one run of each."
+    )
     assert user.page.locator(".td-details[open]").count() == 0
     user.page.click(".td-details summary")
     rows = user.page.locator(".td-rows tbody tr")
@@ -289,16 +300,16 @@ def test_what_stands_behind_the_figures_is_folded_until_somebody_asks(open_page:
     user.shot("figures-1366", full=True)
 
 
-def test_an_encoder_speaks_of_passes(open_page: Open) -> None:
+def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user = open_page("?run=passes")
     user.wait_over("passes")
-    assert user.text(".td-verdict-text").startswith("B is 2.000 times as fast as A, by time per forward pass")
-    assert "A and B may be spoiled" in user.text(".td-spoiled")
+    assert user.text(".td-comparison-text").startswith("B is 2.000 times as fast as A, by time per forward pass")
+    assert "Possible interference (A and B)" in user.text(".td-interference")
     assert "other programs took part" in user.text(".td-remarks .fallback")
-    assert "20 of 20 passes" in user.text(".td-ways")
+    assert "20 of 20 passes" in user.text(".td-progress")
     assert "no text" in user.text(".td-texts")
     titles = " ".join(user.layout(f"annotations[{i}].text") for i in range(4))
-    assert "Forward pass latency" in titles and "An encoder keeps no KV cache." in titles
+    assert "Forward pass latency" in titles and "An encoder has no KV cache." in titles
     assert user.line("latency", "A")["x"][0] == 0
     labels = user.page.locator(".td-tile h3").all_inner_texts()
     assert not any("first token" in label or "KV" in label for label in labels)

@@ -1,4 +1,4 @@
-"""The Fit page in a real browser: opened, asked, refused, and left again."""
+"""The Fit page in a real browser: results, refusals, and back to Compare."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,8 +16,8 @@ def open_fit(user: Driver) -> Any:
 
 
 def said(user: Driver, line: str, part: str) -> str:
-    """Wait until a line holds `part`, and something at all."""
-    text = f"document.querySelector('#{line} .td-words')?.textContent ?? ''"
+    """Wait until a line is not empty and contains `part`."""
+    text = f"document.querySelector('#{line} .td-line-text')?.textContent ?? ''"
     user.page.wait_for_function(f"() => ({text}).length && ({text}).includes({part!r})", timeout=30_000)
     found: str = user.page.evaluate(text)
     return found
@@ -29,7 +29,7 @@ def fill(user: Driver, control: str, text: str) -> None:
     box.press("Enter")
 
 
-def test_a_model_and_a_card_give_a_table_in_words(open_page: Open) -> None:
+def test_a_model_and_a_gpu_give_a_table(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)
     assert "Pocket" in said(user, "fit-heading", "free")
@@ -43,7 +43,7 @@ def test_a_model_and_a_card_give_a_table_in_words(open_page: Open) -> None:
     user.shot("fit-1366")
 
 
-def test_several_gpus_are_asked_for_and_a_number_that_cannot_be_is_refused(open_page: Open) -> None:
+def test_a_number_of_gpus_is_taken_and_an_impossible_one_refused(open_page: Open) -> None:
     user = open_page()
     open_fit(user)
     fill(user, "fit-model", "Llama-3-8B")
@@ -55,7 +55,7 @@ def test_several_gpus_are_asked_for_and_a_number_that_cannot_be_is_refused(open_
     said(user, "fit-message", "Take one of 1, 2, 4, 8")
 
 
-def test_markup_stays_text_and_a_wrong_card_keeps_what_was_typed(open_page: Open) -> None:
+def test_markup_stays_text_and_an_unknown_gpu_keeps_what_was_typed(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)
     evil = "<img src=x onerror=alert(1)>"
@@ -66,7 +66,7 @@ def test_markup_stays_text_and_a_wrong_card_keeps_what_was_typed(open_page: Open
     assert page.locator("#fit-message img").count() == 0
     fill(user, "fit-gpu", "24GiB")
     said(user, "fit-heading", "a GPU of 24GiB")
-    assert page.evaluate("document.querySelector('#fit-message .td-words').textContent") == ""
+    assert page.evaluate("document.querySelector('#fit-message .td-line-text').textContent") == ""
 
 
 def test_the_panel_of_a_run_is_there_again_when_one_comes_back(open_page: Open) -> None:

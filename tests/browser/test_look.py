@@ -1,4 +1,4 @@
-"""How the page looks: dark and light, laptop and phone, and what a screen reader meets."""
+"""How the page looks in dark and light, on a laptop and a phone, and what a screen reader finds."""
 
 from collections.abc import Callable
 
@@ -9,15 +9,18 @@ from tests.browser.driver import LIVE, Driver
 Open = Callable[..., Driver]
 
 
-@pytest.mark.parametrize(("width", "height"), [(1366, 768), (1440, 900)])
-def test_the_first_screen_of_a_laptop_shows_choices_run_and_charts(open_page: Open, width: int, height: int) -> None:
-    user = open_page("?run=two", width, height)
+def test_the_first_screen_of_a_laptop_shows_choices_run_and_charts(open_page: Open) -> None:
+    user = open_page("?run=two")
     user.wait_over("two")
-    for selector in ("#run", "#arm-a", "#arm-b", ".td-plot"):
-        box = user.page.locator(selector).bounding_box()
-        assert box["y"] >= 0 and box["y"] + box["height"] <= height, (selector, box)
-    assert user.layout("xaxis.domain[1]") < user.layout("xaxis2.domain[0]") < user.layout("xaxis3.domain[0]")
-    user.shot(f"stored-{width}")
+    for width, height in ((1366, 768), (1440, 900)):
+        user.page.set_viewport_size({"width": width, "height": height})
+        plot = "document.querySelector('.td-plot')"
+        user.wait(f"Math.abs({plot}._fullLayout.width - {plot}.clientWidth) < 2")
+        for selector in ("#run", "#arm-a", "#arm-b", ".td-plot"):
+            box = user.page.locator(selector).bounding_box()
+            assert box["y"] >= 0 and box["y"] + box["height"] <= height, (selector, box)
+        assert user.layout("xaxis.domain[1]") < user.layout("xaxis2.domain[0]") < user.layout("xaxis3.domain[0]")
+        user.shot(f"stored-{width}")
 
 
 @pytest.mark.slow
@@ -26,7 +29,7 @@ def test_nothing_moves_while_a_run_streams(open_page: Open) -> None:
     user.type("max-new-tokens", "120")
     run_id = user.run()
     user.wait_tokens(0, 5)
-    parts = "document.querySelectorAll('#arms, .td-ways, .td-stage, .td-tiles, .td-texts')"
+    parts = "document.querySelectorAll('#arms, .td-progress, .td-stage, .td-tiles, .td-texts')"
     places = f"[...{parts}].map(e => e.getBoundingClientRect().top)"
     before = user.page.evaluate(places)
     user.wait_tokens(1, 30)
@@ -43,8 +46,7 @@ def test_dark_mode_recolours_the_charts(open_page: Open) -> None:
     user.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
     dark = open_page("?run=two&__theme=dark", 1440, 900)
     dark.wait_over("two")
-    dark.page.wait_for_timeout(500)
-    assert dark.layout("font.color") != light
+    dark.wait(f"document.querySelector('.td-plot')._fullLayout.font.color !== {light!r}")
     dark.shot("dark-1440", full=True)
 
 
@@ -72,23 +74,22 @@ def test_every_control_has_a_label_and_status_is_announced(open_page: Open) -> N
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_marks_are_shapes_in_neutral_ink_at_their_tokens_and_words_below(open_page: Open, theme: str) -> None:
+def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open, theme: str) -> None:
     user = open_page(f"?run=marked&__theme={theme}", 1440, 900)
     user.wait_over("marked")
-    drawn = "document.querySelector('.td-plot').data.filter(t => t.meta && t.meta.marks)"
-    user.wait(f"{drawn}.length === 2")
-    user.page.wait_for_timeout(300)
-    a, b = user.page.evaluate(f"{drawn}.map(t => ({{arm: t.meta.marks, x: [...t.x], y: [...t.y], text: [...t.text],"
-                              " shapes: [...t.marker.symbol], ink: t.marker.color}))")  # fmt: skip
+    drawn = "document.querySelector('.td-plot').data.filter(t => t.meta && t.meta.annotations)"
+    user.wait(f"{drawn}.length === 2 && document.querySelector('.td-plot .scatterlayer .point')")
+    a, b = user.page.evaluate(f"{drawn}.map(t => ({{arm: t.meta.annotations, x: [...t.x], y: [...t.y],"
+                              " text: [...t.text], shapes: [...t.marker.symbol], ink: t.marker.color}))")  # fmt: skip
     assert (a["arm"], a["x"], b["arm"], b["x"]) == ("A", [21, 22, 40], "B", [12, 30, 35, 40])
     assert set(a["y"] + b["y"]) == {10.0}, "on the line"
     assert not any(shape.endswith("-open") for shape in a["shapes"]) and all(s.endswith("-open") for s in b["shapes"])
     assert a["ink"] == user.layout("font.color"), "neutral, in either theme"
     assert "cumulative_length_int &lt;= 127" in a["text"][1].replace("<br>", " ") and "<script" not in b["text"][1]
-    said = user.text(".td-marks")
+    said = user.text(".td-annotations")
     assert "token 21: window filled" in said and "and 1 more" in said
-    assert user.page.locator(".td-marks script, .td-marks img").count() == 0
+    assert user.page.locator(".td-annotations script, .td-annotations img").count() == 0
     user.page.locator(".td-plot .nsewdrag").first.hover(position={"x": 150, "y": 80})
-    user.page.wait_for_timeout(500)
-    assert "cumulative_length_int <= 127" in user.page.locator(".hoverlayer").text_content().replace("int<", "int <")
+    hover = "document.querySelector('.hoverlayer').textContent.replace('int<', 'int <')"
+    user.wait(f"{hover}.includes('cumulative_length_int <= 127')", 10)
     user.shot(f"marks-{theme}", full=True)

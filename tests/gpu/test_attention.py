@@ -1,4 +1,4 @@
-"""Every attention that this GPU allows: proved in the ledger with the kernels that ran, alone and compiled."""
+"""Every implementation of attention on a GPU: proved in the ledger with the kernels that ran, alone and compiled."""
 
 import re
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from backend import hardware
-from backend.arms import parse_arm
+from backend.arms.check import check
+from backend.arms.parse import parse_arm
 from backend.config import Workload
 from backend.models import resolve
-from backend.optimizations.attention import AXIS
-from backend.rules import check
-from tests.gpu.bench_cli import bench, tell
-from tests.tiny import CONFIGS, build
+from backend.optimizations.axes.attention.axis import AXIS
+from tests.support.tiny_models import CONFIGS, build
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -29,14 +29,14 @@ GROUPED = [name for name in CONFIGS if name != "gpt_oss"]
 
 
 def runnable(model: str, arm: str) -> None:
-    """Skips with the first reason why the arm cannot run here."""
-    checked = check(parse_arm(model, arm), resolve(model), hardware.machine(), Workload(prompt="Once"))
+    """Skip with the first reason why the arm cannot run here."""
+    checked = check(parse_arm(model, arm), resolve(model), hardware.detect(), Workload(prompt="Once"))
     if checked.blocked:
         pytest.skip(checked.blocked[0].reason)
 
 
 def row(model: str, arm: str, tokens: int = 64) -> dict[str, Any]:
-    """The ledger's row for attention after a run of this arm."""
+    """The ledger row of attention after a run of this arm."""
     runnable(model, arm)
     name = f"attention-{model}-{arm}".replace("random:", "").replace("=", "-").replace(",", "_").replace("/", "-")
     document = bench(
@@ -62,7 +62,7 @@ def test_the_proof_of_sdpa_names_its_kernels() -> None:
 
 @pytest.mark.parametrize("name", ["sdpa", "sdpa-gqa"])
 def test_what_grouping_saves_at_the_shape_of_an_8b_model(name: str) -> None:
-    """Only told: the figures go into MEASUREMENTS.md."""
+    """Printed only, for MEASUREMENTS.md."""
     found = row("random:Llama-3-8B", f"attention={name},cache=static,compile=reduce-overhead", tokens=200)
     assert found["effective"] == name
 
@@ -72,9 +72,9 @@ def test_what_grouping_saves_at_the_shape_of_an_8b_model(name: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def registered() -> None:
-    from backend.worker import attention
+    from backend.worker.patch import attention
 
-    attention.register()
+    attention.register_grouped_attention()
 
 
 def tensors(dtype: str, places: int = 300) -> Any:
@@ -94,7 +94,7 @@ def tensors(dtype: str, places: int = 300) -> Any:
 def test_one_query_is_attention(dtype: str, nearness: float, compiled: bool) -> None:
     import torch
 
-    from backend.worker.attention import one_query
+    from backend.worker.patch.attention import one_query
 
     query, keys, values, mask = tensors(dtype)
     exact = [t.double() for t in (query, keys.repeat_interleave(4, 1), values.repeat_interleave(4, 1))]
@@ -108,7 +108,7 @@ def test_it_copies_no_keys_where_sdpa_does() -> None:
     import torch
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-    from backend.worker.attention import grouped_attention
+    from backend.worker.patch.attention import grouped_attention
 
     query, keys, values, mask = tensors("bfloat16", places=8192)
     module = type("Module", (), {"num_key_value_groups": 4, "is_causal": True})()
@@ -125,7 +125,7 @@ def test_it_copies_no_keys_where_sdpa_does() -> None:
 
 @pytest.mark.parametrize("architecture", GROUPED)
 def test_its_text_is_that_of_sdpa(architecture: str) -> None:
-    """float32, so that two orders of adding cannot make two texts; padded, past the window, and compiled."""
+    """In float32, so that the order of summation cannot change the text; padded, past the window, and compiled."""
     import torch
 
     ids = torch.arange(5, 17, device="cuda")[None].repeat(2, 1)

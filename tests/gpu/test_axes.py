@@ -1,17 +1,18 @@
-"""Every choice of every axis on a GPU: proved in the ledger, memory back at the baseline afterwards."""
+"""Every choice of every axis on a GPU: proved in the ledger, with memory back at the baseline afterwards."""
 
 import time
 from collections.abc import Iterator
 
 import pytest
 
-from backend.engine import Bench
-from backend.optimizations import axes
-from tests.gpu.every import keep, perform, settled, used_bytes
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from backend.optimizations import all_axes
+from tools.bench.gpu.every import keep, perform, settled, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
-SPARES = 4  # idle workers: the imports of the next arms go on while this one runs
+SPARES = 4  # idle workers, which import while an arm runs
 SMALL = "random:Qwen3-0.6B"
 REAL = (
     ("random:Llama-3-8B", (
@@ -36,7 +37,7 @@ REAL = (
 
 
 def arms() -> list[tuple[str, str]]:
-    choices = [(axis, choice.name) for axis in axes() for choice in axis.choices]
+    choices = [(axis, choice.name) for axis in all_axes() for choice in axis.choices]
     every = [(SMALL, "baseline")] + [(SMALL, f"{axis.name}={name}") for axis, name in choices if name != axis.default]
     pocket = [("pocket", arm) for arm in ("baseline", "cache=static,compile=reduce-overhead", "kernels=local")]
     return every + pocket + [(model, arm) for model, found in REAL for arm in found]
@@ -44,8 +45,8 @@ def arms() -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    """One bench; each arm's process ends with the next arm's start."""
-    made = Bench()
+    """One bench; the process of an arm ends when the next arm starts."""
+    made = open_bench()
     made.start(prewarm=SPARES)
     yield made
     made.close()
@@ -64,7 +65,7 @@ def test_the_choice_is_proved_and_the_memory_given_back(baseline: int, bench: Be
         keep(model, arm, None, None, why, 0)
         pytest.skip(why)
     run, document = perform(bench, model, choices)
-    bench.drop_worker("A")  # safe: the bench is idle
+    bench.pool.drop("A")  # safe: the bench is idle
     for _ in range(SPARES):
         bench.wake()  # each time it looks up it starts one more idle worker
         time.sleep(0.05)

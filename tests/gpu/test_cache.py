@@ -1,12 +1,13 @@
-"""Caches, guesses and rounded lengths on a GPU: the same text, the predicted bytes, and where they lie."""
+"""Caches, draft tokens and padded lengths on a GPU: the same text, the predicted bytes, on the right device."""
 
 from typing import Any
 
 import pytest
 
 from backend.config import Workload
-from backend.engine import Bench
-from tests.gpu.every import perform
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -19,14 +20,14 @@ LONG = Workload(prompt_tokens=8_000, max_new_tokens=24)
 
 @pytest.fixture(scope="module")
 def bench() -> Any:
-    made = Bench()
+    made = open_bench()
     made.start(prewarm=2)
     yield made
     made.close()
 
 
 def arm(bench: Bench, model: str, work: Workload, **choices: str) -> dict[str, Any]:
-    """The only arm's document of a run that must succeed, with every row of its ledger green."""
+    """The document of the only arm of a run that must succeed, with every ledger row green."""
     run, document = perform(bench, model, choices, work)
     assert run.status == "done", run.message
     only: dict[str, Any] = document["arms"][0]
@@ -55,7 +56,7 @@ def story(bench: Bench) -> list[int]:
     ids=lambda choices: ",".join(f"{axis}={choice}" for axis, choice in choices.items()),
 )
 def test_greedy_text_stays_the_same(choices: dict[str, str], bench: Bench, story: list[int]) -> None:
-    """In float32, where no sum is rounded so that another word wins; past pocket's window of 128."""
+    """In float32, where rounding does not change the most likely token; past pocket's window of 128."""
     found = arm(bench, "pocket", STORY, dtype="float32", **choices)
     assert found["token_ids"] == story
     assert found["kv_bytes"] == found["kv_bytes_predicted"]
@@ -91,12 +92,12 @@ def test_an_offloaded_static_cache_keeps_its_windows_on_the_gpu(bench: Bench) ->
 
 
 def test_an_offloaded_static_cache_cannot_be_compiled() -> None:
-    """What the rule says, done all the same with transformers alone."""
+    """Confirms the rule with transformers alone."""
     import torch
     from torch._dynamo.utils import counters
     from transformers import CompileConfig, GenerationConfig, StaticCache
 
-    from tests.tiny import build
+    from tests.support.tiny_models import build
 
     model = build("llama", device="cuda")
     ids = torch.arange(3, 13, device="cuda")[None]
@@ -128,14 +129,14 @@ def test_an_offloaded_static_cache_cannot_be_compiled() -> None:
 
 
 def test_flex_attention_takes_padding_on_a_gpu(bench: Bench, story: list[int]) -> None:
-    """No rule forbids it here; on a CPU one does."""
+    """Allowed here; a rule forbids it on a CPU."""
     plain = arm(bench, FULL, STORY, dtype="float32", attention="flex_attention")
     padded = arm(bench, FULL, STORY, dtype="float32", attention="flex_attention", shapes="buckets")
     assert padded["token_ids"][:20] == plain["token_ids"][:20]
 
 
 def test_symbolic_sizes_compile_once_for_two_lengths(bench: Bench) -> None:
-    """The second length finds the graph of the first: its warm-up compiles nothing."""
+    """The second length uses the graph of the first: its warm-up compiles nothing."""
     choices = {"cache": "static", "compile": "default", "shapes": "dynamic"}
     first = arm(bench, FULL, Workload(prompt_tokens=100, max_new_tokens=28), **choices)  # 128 places, as a head is wide
     again = arm(bench, FULL, Workload(prompt_tokens=100, max_new_tokens=100), **choices)

@@ -1,4 +1,4 @@
-"""torch.compile and CUDA graphs on a GPU: every mode and every way of graphs, with proof, cold seconds and no surprise.
+"""torch.compile and CUDA graphs on a GPU: every mode and kind of graph, proved, with cold compile seconds.
 
 `TOKENDYNO_OUT` keeps the documents: cold seconds, graphs and latencies for MEASUREMENTS.md.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.bench_cli import bench, tell
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 
@@ -27,7 +27,7 @@ ARMS = {
     f"{OWN},compile=default": "manual",
     f"{OWN},compile=max-autotune-no-cudagraphs": "manual",
 }
-"""Arm -> whose CUDA graphs it replays."""
+"""Arm -> who recorded the CUDA graphs that it replays."""
 
 
 def run(name: str, arm: str, model: str = MODEL, tokens: int = 200) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def test_an_empty_cache_is_cold_and_gone_afterwards(tmp_path: Path, monkeypatch:
 
 
 def test_a_window_that_fills_is_marked_and_compiles_nothing() -> None:
-    """pocket's window of 128 fills in mid-run; its graphs were made in the warm-up."""
+    """pocket's window of 128 fills during the run; its graphs were compiled in the warm-up."""
     found = run("pocket-window", "compile=reduce-overhead,cache=static", "pocket")
     marks = {mark["kind"]: mark for mark in found["marks"]}
     assert marks["window"]["token"] == 128 - found["prompt_tokens"]

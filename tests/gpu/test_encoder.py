@@ -1,14 +1,14 @@
-"""An encoder at its real shape on a GPU: attention, compile and quantization, each proved, memory given back."""
+"""An encoder at its real shape on a GPU: attention, compile and quantization, each proved, with its memory released."""
 
 from typing import Any
 
 import pytest
 
 from backend import hardware
+from backend.arms.check import check
 from backend.models import resolve
-from backend.optimizations import axes
-from backend.rules import check
-from tests.gpu.bench_cli import bench, tell
+from backend.optimizations import all_axes
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -18,22 +18,22 @@ PASSES = 200
 
 
 def arms() -> list[str]:
-    """Each choice of these axes alone, and the ones that are wanted together."""
-    single = [f"{axis.name}={c.name}" for axis in axes() if axis.name in AXES for c in axis.choices]
+    """Each choice of these axes alone, and useful combinations."""
+    single = [f"{axis.name}={c.name}" for axis in all_axes() if axis.name in AXES for c in axis.choices]
     return [*single, "dtype=float16,compile=max-autotune", "dtype=float16,attention=sdpa,compile=reduce-overhead"]
 
 
 def used_bytes() -> int:
-    return sum(gpu.memory_bytes - gpu.free_bytes for gpu in hardware.machine().gpus)
+    return sum(gpu.memory_bytes - gpu.free_bytes for gpu in hardware.detect().gpus)
 
 
 def blocked(arm: str) -> str:
     """Why the rules refuse this arm here, "" if they do not."""
-    from backend.arms import parse_arm
+    from backend.arms.parse import parse_arm
     from backend.config import Workload
 
     work = Workload(prompt_tokens=128, max_new_tokens=PASSES)
-    found = check(parse_arm(MODEL, arm), resolve(MODEL), hardware.machine(), work).blocked
+    found = check(parse_arm(MODEL, arm), resolve(MODEL), hardware.detect(), work).blocked
     return found[0].reason if found else ""
 
 

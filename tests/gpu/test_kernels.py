@@ -1,4 +1,4 @@
-"""Kernels in the place of layers, and the ways of experts, on a GPU."""
+"""Kernels that replace layers, and implementations of experts, on a GPU."""
 
 import json
 from pathlib import Path
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from backend import kernel_folders
-from backend.optimizations.experts import AXIS as EXPERTS
-from backend.plan import LoadPlan, ModelSource
-from tests.gpu.bench_cli import bench, tell
+from backend.hardware import kernel_packages
+from backend.models.source import ModelSource
+from backend.optimizations.axes.experts import AXIS as EXPERTS
+from backend.plan import LoadPlan
 from tests.gpu.test_attention import runnable
-from tests.tiny import build
+from tests.support.tiny_models import build
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -35,14 +36,14 @@ def fresh(kind: Any, folder: Path | str = "") -> LoadPlan:
     return LoadPlan(ModelSource("random"), device="cuda", kernels=kind, kernels_path=str(folder))
 
 
-# --- our RMSNorm ----------------------------------------------------------------------------------
+# --- the bundled RMSNorm ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("model", "beside"), [(QWEN, ""), (QWEN, REPLAYED), ("pocket", "")])
 def test_our_rms_norm_is_in_effect_and_runs_as_one_kernel(
     model: str, beside: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TOKENDYNO_KERNELS", str(kernel_folders.OWN / "rmsnorm"))
+    monkeypatch.setenv("TOKENDYNO_KERNELS", str(kernel_packages.BUNDLED / "rmsnorm"))
     found = rows(model, f"kernels=local{beside}")["kernels"]
     assert (found["effective"], found["status"]) == ("local", "proved"), found
     assert "RMSNorm by tokendyno-rmsnorm" in found["proof"] and "rms_norm_kernel" in found["proof"], found
@@ -55,7 +56,7 @@ def test_our_rms_norm_is_one(shape: tuple[int, ...], dtype: str, nearness: float
     import torch
     from kernels import get_local_kernel
 
-    layer = get_local_kernel(kernel_folders.OWN / "rmsnorm").layers.RMSNorm
+    layer = get_local_kernel(kernel_packages.BUNDLED / "rmsnorm").layers.RMSNorm
     torch.manual_seed(0)
     x = torch.randn(shape, dtype=getattr(torch, dtype), device="cuda")
     module = torch.nn.Module()
@@ -76,13 +77,13 @@ def test_our_rms_norm_is_one(shape: tuple[int, ...], dtype: str, nearness: float
 def test_the_text_with_it_is_the_text_without(architecture: str) -> None:
     import torch
 
-    from backend.worker.stand_ins import put_in
+    from backend.worker.patch.apply import put_in
 
     ids = torch.arange(5, 17, device="cuda")[None]
     more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 24, "do_sample": False}
     model = build(architecture, device="cuda")
     wanted = model.generate(ids, **more)
-    put_in(model, fresh("local", kernel_folders.OWN / "rmsnorm"))
+    put_in(model, fresh("local", kernel_packages.BUNDLED / "rmsnorm"))
     for settings in ({}, {"cache_implementation": "static"}):
         assert torch.equal(model.generate(ids, **more, **settings), wanted), settings
 
@@ -99,13 +100,13 @@ def test_kernels_of_the_hub_where_they_can_be_had(model: str, beside: str) -> No
 def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The code that loads hub kernels, with our own kernel under the name that the Hub's has."""
-    from backend.optimizations import Seen
-    from backend.optimizations.kernels import AXIS
+    """The code that loads Hub kernels, with the bundled kernel under the name of the Hub's."""
+    from backend.optimizations import Observation
+    from backend.optimizations.axes.kernels import AXIS
     from backend.plan import Plan
-    from backend.worker.stand_ins import put_in
+    from backend.worker.patch.apply import put_in
 
-    ours = kernel_folders.OWN / "rmsnorm" / "build" / "torch-cuda"
+    ours = kernel_packages.BUNDLED / "rmsnorm" / "build" / "torch-cuda"
     there = tmp_path / "build" / "torch-cuda"
     there.mkdir(parents=True)
     metadata = json.loads((ours / "metadata.json").read_text()) | {"id": "stand_in_cuda_1", "name": "liger-kernels"}
@@ -117,7 +118,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     model = build("llama", device="cuda")
     put_in(model, fresh("hub"))
-    finding = AXIS.find(Seen(model, None, Plan(fresh("hub"))))
+    finding = AXIS.find(Observation(model, None, Plan(fresh("hub"))))
     assert finding.effective == "hub"
     assert finding.proof == "9 x RMSNorm by kernels-community/liger-kernels (LOCAL_KERNELS)"
 

@@ -1,4 +1,4 @@
-"""The ways of loading on a GPU, from files: told apart by bytes, with their seconds and peaks."""
+"""The choices of `loading` on a GPU, from files: distinguished by bytes, with their seconds and peaks."""
 
 from pathlib import Path
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from backend.config import Workload
-from backend.engine import Bench
-from tests.gpu.every import perform
+from backend.executors import open_bench
+from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -16,14 +16,14 @@ WORK = Workload("Once", max_new_tokens=8, ignore_eos=True)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Qwen3-0.6B's shape as files: 1.2 GB of random weights in bf16."""
+    """A checkpoint in Qwen3-0.6B's shape: 1.2 GB of random weights in bf16."""
     import json
 
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
     from backend.models import resolve
-    from backend.worker.noise import byte_tokenizer
+    from backend.worker.load.random_model import byte_tokenizer
 
     path = tmp_path_factory.mktemp("qwen")
     values = json.loads(resolve("random:Qwen3-0.6B").source.config_json)
@@ -37,16 +37,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def arms(folder: Path) -> Any:
-    """Each way's arm, in a process of its own; the first run, which reads the files for the first time, is left out."""
+    """The arm of each choice, in its own process, after a discarded run that reads the files for the first time."""
     found: dict[str, Any] = {}
-    bench = Bench()
+    bench = open_bench()
     bench.start()
     try:
         for way in ("device_map", "device_map", "no-warmup", "plain"):
             run, document = perform(bench, str(folder), {} if way == "device_map" else {"loading": way}, WORK)
             assert run.status == "done", run.message
             (found[way],) = document["arms"]
-            bench.drop_worker("A")
+            bench.pool.drop("A")
             print(way, found[way]["load"], {k: v for k, v in found[way]["extra"].items() if k.startswith("load_")})
     finally:
         bench.close()
@@ -78,7 +78,7 @@ def test_all_ways_load_the_same_model(arms: dict[str, Any]) -> None:
 
 
 def test_bitsandbytes_goes_to_the_gpu_unasked(folder: Path) -> None:
-    """As the rule says, which refuses loading=plain with it."""
+    """Confirms the rule that refuses loading=plain with it."""
     pytest.importorskip("bitsandbytes")
     import torch
     from transformers import AutoModelForCausalLM, BitsAndBytesConfig

@@ -1,17 +1,17 @@
-"""The kernels that come with tokendyno compute what they stand in for, whatever the shape, and leave the rest alone."""
+"""The bundled kernels compute what they replace, for any shape, and leave everything else alone."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backend import kernel_folders
+from backend.hardware import kernel_packages
 from tests.gpu.test_own import Maker, prompt
-from tests.tiny import WINDOW
+from tests.support.tiny_models import WINDOW
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-FOLDER = kernel_folders.OWN / "matvec"
+FOLDER = kernel_packages.BUNDLED / "matvec"
 SHAPE: dict[str, Any] = {
     "vocab_size": 97, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 8,
     "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 256, "pad_token_id": 0, "bos_token_id": 1,
@@ -53,13 +53,14 @@ def build(architecture: str, dtype: str = "float32") -> Any:
 
 
 def with_kernels(model: Any) -> Any:
-    from backend.plan import LoadPlan, ModelSource
-    from backend.worker import hub
-    from backend.worker.fusion import fuse
+    from backend.models.source import ModelSource
+    from backend.plan import LoadPlan
+    from backend.worker.patch import kernels as kernel_patch
+    from backend.worker.patch.projections import fuse
 
     fuse(model)
-    folder = str(kernel_folders.OWN)
-    hub.apply(model, LoadPlan(ModelSource("random"), device="cuda", kernels="local", kernels_path=folder))
+    folder = str(kernel_packages.BUNDLED)
+    kernel_patch.apply(model, LoadPlan(ModelSource("random"), device="cuda", kernels="local", kernels_path=folder))
     return model
 
 
@@ -72,7 +73,7 @@ def replaced(model: Any) -> set[str]:
     ("rows", "columns"), [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192)]
 )
 def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
-    """With all that may ride along; the output is poisoned before."""
+    """With all fused operations; the output is filled with garbage before."""
     import torch
 
     kind = getattr(torch, dtype)
@@ -122,7 +123,7 @@ def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, in
 def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture: str) -> None:
     import torch
 
-    from tests.backend.worker.test_own import greedy
+    from tests.backend.worker.loop.test_loop import greedy
 
     plain = build(architecture)
     asked = [prompt(5), prompt(WINDOW), prompt(20)]
@@ -139,7 +140,7 @@ def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture
 def test_batches_and_generate_itself_go_the_models_own_way() -> None:
     import torch
 
-    from tests.backend.worker.test_own import greedy
+    from tests.backend.worker.loop.test_loop import greedy
 
     plain, model = build("llama"), with_kernels(build("llama"))
     for one in (prompt(5), prompt(6, 3)):
@@ -148,11 +149,11 @@ def test_batches_and_generate_itself_go_the_models_own_way() -> None:
 
 
 def test_int8_of_torchao_is_read_as_it_is() -> None:
-    """Against the same int8 weights through torchao's own path."""
+    """Compared with torchao's own path for the same int8 weights."""
     import torch
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
 
-    from tests.backend.worker.test_own import greedy
+    from tests.backend.worker.loop.test_loop import greedy
 
     def packed() -> Any:
         model = build("qwen3")
@@ -206,5 +207,5 @@ def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length
 
 
 def test_the_folder_is_found_for_a_gpu_and_not_for_a_cpu() -> None:
-    assert {"Linear", "DecoderLayer"} <= set(kernel_folders.layers(Path(kernel_folders.OWN), "cuda"))
-    assert "DecoderLayer" not in kernel_folders.layers(Path(kernel_folders.OWN), "cpu")
+    assert {"Linear", "DecoderLayer"} <= set(kernel_packages.layers(Path(kernel_packages.BUNDLED), "cuda"))
+    assert "DecoderLayer" not in kernel_packages.layers(Path(kernel_packages.BUNDLED), "cpu")

@@ -1,4 +1,4 @@
-"""The readings of a real GPU: clocks, energy, memory of two kinds, its share of a step, a stranger beside it."""
+"""What is read from a real GPU: clocks, energy, both kinds of memory, GPU-busy share, another process on it."""
 
 import statistics
 import subprocess
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.bench_cli import bench, tell
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -46,7 +46,7 @@ def test_clocks_temperature_and_power_are_read(document: dict[str, Any]) -> None
 
 
 def test_a_gpu_that_is_not_slowed_says_so(document: dict[str, Any]) -> None:
-    """0% is an answer: where the driver does not tell, the figure is left out."""
+    """0% is a reading: where the driver does not report it, the figure is missing."""
     for arm in document["arms"]:
         assert 0 <= arm["extra"]["gpu_slowed_share"] <= 1
         assert bool(arm["extra"]["gpu_slowed_share"]) is any("lowered its clocks" in s for s in arm["spoilers"])
@@ -73,7 +73,7 @@ def test_one_kernel_at_a_time_leaves_the_gpu_waiting_and_a_graph_does_not(docume
 
 
 def test_repeats_are_as_fast_as_the_first_run(document: dict[str, Any]) -> None:
-    """Only the last ends with profiles of a few tokens, for the proofs: what they leave behind must not slow others."""
+    """Only the last repeat ends with profiles, for the proofs, so that profiling cannot slow down other repeats."""
     for arm in document["arms"]:
         first, *rest = (statistics.median(run["latency_s"][1:]) for run in arm["repeats"])
         print(arm["name"], first, rest)
@@ -120,9 +120,10 @@ def test_a_stranger_on_the_gpu_is_seen() -> None:
 
 
 def test_the_cuda_driver_names_the_gpu_that_nvml_names() -> None:
-    from backend import cuda_driver, hardware
+    from backend import hardware
+    from backend.hardware import cuda_driver
 
-    seen, gpus = cuda_driver.seen(), hardware.machine().gpus
+    seen, gpus = cuda_driver.driver_info(), hardware.detect().gpus
     assert [d.name for d in seen.devices] == [gpu.name for gpu in gpus]
     assert [d.capability for d in seen.devices] == [gpu.capability for gpu in gpus]
     for device, gpu in zip(seen.devices, gpus, strict=True):
@@ -133,7 +134,7 @@ def test_the_cuda_driver_names_the_gpu_that_nvml_names() -> None:
 def test_without_nvml_the_gpu_is_used_and_what_nvml_tells_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A library that refuses stands in its place, for the engine and for its workers."""
+    """NVML is replaced by a library that fails, for the engine and for its workers."""
     (tmp_path / "pynvml.py").write_text(
         "class NVMLError(Exception): pass\ndef nvmlInit(): raise NVMLError('Not Supported')\n"
     )
@@ -148,17 +149,17 @@ def test_without_nvml_the_gpu_is_used_and_what_nvml_tells_is_left_out(
     assert arm["summary"]["gpu_busy_share"] > 0, "torch's profiler needs no NVML"
 
 
-def test_a_card_that_is_not_in_the_catalogue_is_measured_and_that_is_said(
+def test_a_card_that_is_not_in_the_catalogue_is_measured_and_that_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from backend import limits
-    from backend.engine import Bench
-    from tests.gpu.every import WORK, perform
+    from backend.executors import open_bench
+    from backend.hardware import peak_rates
+    from tools.bench.gpu.every import WORK, perform
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(limits, "recognise", lambda name: None)
-    monkeypatch.setattr(limits, "_TRIED", set())
-    made = Bench()
+    monkeypatch.setattr(peak_rates, "find_by_nvml_name", lambda name: None)
+    monkeypatch.setattr(peak_rates, "_TRIED", set())
+    made = open_bench()
     made.start()
     try:
         run, found = perform(made, MODEL, {}, WORK)

@@ -1,19 +1,19 @@
-"""The own loop on a GPU: captured by hand it makes the tokens of `generate`, and stops as it should."""
+"""The custom decode loop on a GPU: captured as a CUDA graph it generates and stops as `generate` does."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from backend.plan import GeneratePlan
-from backend.worker.sampling import Sampling
-from tests.backend.worker.test_own import GREEDY, Told, greedy
-from tests.backend.worker.test_own import prompt as on_cpu
-from tests.tiny import CONFIGS, WINDOW, tiny
+from backend.plan import STATIC, GeneratePlan
+from backend.worker.loop.sampling import Sampling
+from tests.backend.worker.loop.test_loop import GREEDY, Told, greedy
+from tests.backend.worker.loop.test_loop import prompt as on_cpu
+from tests.support.tiny_models import CONFIGS, WINDOW, tiny
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
-MANUAL = GeneratePlan(cache="static", loop="own", cuda_graphs="manual")
+MANUAL = GeneratePlan(cache=STATIC, loop="own", cuda_graphs="manual")
 NEW = 24
 
 
@@ -23,22 +23,23 @@ def prompt(tokens: int, batch: int = 1, padded: int = 0) -> Any:
 
 
 class Maker:
-    """One loop and one cache, used again and again, as a worker does."""
+    """One loop and one cache, used repeatedly, as in a worker."""
 
     def __init__(self, model: Any, length: int, plan: GeneratePlan = MANUAL, eos: list[int] | None = None) -> None:
         import torch
 
-        from backend.worker.own import OwnLoop
-        from backend.worker.steady import SteadyCache
+        from backend.worker.loop.cache import StaticSlotCache
+        from backend.worker.loop.loop import DecodeLoop
 
         self.counts: dict[str, float] = {}
-        self.cache, self.plan = SteadyCache(model.config, length), plan
-        self.loop = OwnLoop(model, 0, eos or [], self.counts)
+        self.cache = StaticSlotCache(model.config, length)
+        manual = plan.cuda_graphs == "manual"
+        self.loop = DecodeLoop(model, 0, eos or [], plan.compile_mode, manual, self.counts)
         self.mode, self.eos = torch.inference_mode, eos
 
     def __call__(self, asked: Any, new: int = NEW, told: Any = None, seed: int = 0, how: Sampling = GREEDY) -> Any:
         with self.mode():
-            return self.loop.generate(self.plan, how, seed, asked, self.cache, new, not self.eos, told or Told())
+            return self.loop.generate(asked.ids, asked.mask, self.cache, new, told or Told(), how, seed, not self.eos)
 
 
 @pytest.mark.parametrize("attention", [None, "eager"])
@@ -68,7 +69,7 @@ def test_compiled_then_captured_or_not(mode: str) -> None:
         model, asked = tiny("gpt_oss" if mode == "default" else "olmo3", device="cuda"), prompt(5)
         if mode == "default":
             model.set_experts_implementation("batched_mm")
-        plan = GeneratePlan(cache="static", loop="own", compile_mode=mode, cuda_graphs=graphs)  # type: ignore[arg-type]
+        plan = GeneratePlan(cache=STATIC, loop="own", compile_mode=mode, cuda_graphs=graphs)  # type: ignore[arg-type]
         made = Maker(model, 60, plan)
         for _ in range(2):
             assert torch.equal(made(asked), greedy(model, asked))
@@ -91,7 +92,7 @@ def test_an_end_of_text_is_seen_late_and_trimmed() -> None:
 def test_a_seed_gives_the_same_text_captured_or_not_and_on_a_cpu() -> None:
     model, asked, warm = tiny("llama", device="cuda"), prompt(6, 2), Sampling(1.2, 20, 0.9)
     texts = []
-    for plan in (MANUAL, GeneratePlan(cache="static", loop="own")):
+    for plan in (MANUAL, GeneratePlan(cache=STATIC, loop="own")):
         made = Maker(model, 60, plan)
         texts += [made(asked, seed=seed, how=warm).tolist() for seed in (1, 2)]
     assert texts[0] == texts[2]
@@ -100,8 +101,8 @@ def test_a_seed_gives_the_same_text_captured_or_not_and_on_a_cpu() -> None:
 
 
 def test_a_cancel_costs_the_steps_under_way_and_no_more() -> None:
-    """In milliseconds: `python -m tests.bench.cancel`."""
-    from backend.worker.own import AHEAD
+    """In milliseconds: `python -m tools.bench.cancel`."""
+    from backend.worker.loop.loop import STEPS_AHEAD
 
     model, asked, told = tiny("gpt_oss", device="cuda"), prompt(5), Told(most=100)
     model.set_experts_implementation("batched_mm")
@@ -110,19 +111,19 @@ def test_a_cancel_costs_the_steps_under_way_and_no_more() -> None:
     before = made.counts["own_steps"]
     assert made(asked, 240, told).shape[1] == 105
     assert len(told.ids) == 100
-    assert made.counts["own_steps"] - before <= 100 + AHEAD
+    assert made.counts["own_steps"] - before <= 100 + STEPS_AHEAD
 
 
 @pytest.mark.parametrize("way", ["eager experts", "bnb-int8", "bnb-nf4", "torchao-int8"])
 def test_what_can_be_captured_and_what_not(way: str) -> None:
-    """Eager experts ask the host which were hit, LLM.int8() whether there are outliers: a capture fails."""
+    """Eager experts and the outliers of LLM.int8() need the host, so a capture fails."""
     import torch
     from transformers import BitsAndBytesConfig
 
     name = "gpt_oss" if way == "eager experts" else "llama"
     import tempfile
 
-    from tests.tiny import build
+    from tests.support.tiny_models import build
 
     source = build(name, dtype="bfloat16")
     with tempfile.TemporaryDirectory() as folder:
@@ -147,5 +148,5 @@ def test_what_can_be_captured_and_what_not(way: str) -> None:
             outcome = "captured, other text"
     except Exception as error:
         outcome = f"{type(error).__name__}: {error}"[:300]
-    print(f"own loop, captured, {way}: {outcome}")
+    print(f"custom decode loop, captured, {way}: {outcome}")
     assert outcome.startswith("captured") is (way not in ("eager experts", "bnb-int8")), outcome

@@ -1,10 +1,10 @@
-"""What the constants of predicted memory are fitted from: arms, each in its worker, and a process for each feature.
+"""Measures what the constants of predicted memory are fitted to: arms in workers, and features in separate processes.
 
 One run of at most four minutes: `TOKENDYNO_OUT=FOLDER pytest -m gpu -s tests/gpu/test_predict.py` writes
-`FOLDER/memory.json`, after each result anew, and prints the fit, which `python -m tests.gpu.fit_memory FILE` repeats on
-any machine. Whether predictions hold is asked by `test_reach.py`.
+`FOLDER/memory.json` after each result, and prints the fit, which `python -m tools.bench.gpu.fit_memory FILE`
+repeats on any machine. `test_reach.py` tests the predictions.
 
-`TOKENDYNO_JOBS`: commands at a time, 3 unless told. Memory is counted by process; where NVML counts only the whole
+`TOKENDYNO_JOBS`: concurrent commands, default 3. Memory is counted per process; where NVML only counts the whole
 device, nothing can be fitted and this fails.
 """
 
@@ -22,19 +22,20 @@ import pytest
 
 from backend import hardware
 from backend.models import resolve
-from tests.gpu import fit_memory
-from tests.gpu.bench_cli import ROOT, Pair
-from tests.gpu.context_steps import FEATURES, measured_aside
+from backend.paths import ROOT
+from tools.bench.gpu import fit_memory
+from tools.bench.gpu.bench_cli import Pair
+from tools.bench.gpu.context_steps import FEATURES, measured_aside
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
 MIB = 1 << 20
-WHOLE_S = 235  # after which nothing of it runs
-LAST_START_S = 190  # of a command
+WHOLE_S = 235  # everything has ended by then
+LAST_START_S = 190  # no command starts after this
 
 
 OWN = "cache=static,loop=own,cuda_graphs=manual"
-PAIRS = {  # what takes longest first
+PAIRS = {  # the longest first
     "qwen-compiled": Pair("random:Qwen3-0.6B", "cache=static,compile=default", OWN, 64, 64),
     "llama-8bit": Pair("random:Llama-3-8B", "quantization=torchao-int8", "quantization=bnb-int8", 500, 32),
     "mistral": Pair("random:Mistral-7B-v0.1", "", "cache=static", 2000, 64),
@@ -47,7 +48,7 @@ PAIRS = {  # what takes longest first
 
 
 def compare(name: str, pair: Pair, timeout_s: float = WHOLE_S) -> list[dict[str, Any]]:
-    """A row for each arm. RuntimeError with what the command line said where it did not run."""
+    """A row for each arm. RuntimeError with the output of the command line if it failed."""
     done = subprocess.run(
         pair.command("--ignore-eos"), cwd=ROOT, capture_output=True, text=True, timeout=timeout_s, check=False
     )
@@ -57,8 +58,8 @@ def compare(name: str, pair: Pair, timeout_s: float = WHOLE_S) -> list[dict[str,
 
 
 def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]]:
-    """All that `fit_memory` reads of each arm, and the figures beside it. Bytes."""
-    facts, gpus = resolve(pair.model), hardware.machine().gpus
+    """What `fit_memory` reads of each arm, and further figures, in bytes."""
+    facts, gpus = resolve(pair.model), hardware.detect().gpus
     found = []
     for arm, asked in zip(document["arms"], (pair.a, pair.b), strict=True):
         extra, foreseen, checks = arm["extra"], arm["memory_predicted_bytes"], arm["memory_check"]
@@ -80,7 +81,7 @@ def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]
 
 
 def line(row: dict[str, Any]) -> str:
-    """An arm, for the log."""
+    """Print an arm, for the log."""
     beside = (row["process"] - row["reserved"]) / MIB
     return (
         f"{row['name']}: allocated {row['allocated'] / MIB:,.0f} (predicted {row['tensors'] / MIB:,.0f}), reserved "
@@ -92,8 +93,8 @@ def line(row: dict[str, Any]) -> str:
 def collect(
     out: Path, pairs: dict[str, Pair], kinds: list[str], device: str = "cuda", last_start_s: float = LAST_START_S
 ) -> dict[str, Any]:
-    """Run all of it, a few commands at a time, and keep what came in `out`; what did not is in "missing" with why."""
-    found: dict[str, Any] = {"arms": [], "steps": [], "missing": {}, "machine": hardware.machine().describe()}
+    """Run everything, a few commands at a time, and write the results to `out`; failures are in "missing"."""
+    found: dict[str, Any] = {"arms": [], "steps": [], "missing": {}, "machine": hardware.detect().describe()}
     begin_s = time.monotonic()
 
     def in_time(act: Callable[[float], list[dict[str, Any]]]) -> list[dict[str, Any]]:

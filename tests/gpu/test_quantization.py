@@ -1,6 +1,6 @@
-"""Every way to pack weights, through the command line: proved in the ledger, as large as foretold, memory given back.
+"""Every quantization through the command line: proved in the ledger, as large as predicted, with its memory released.
 
-Real shapes are chosen with `-k`, such as `-k Llama-3-8B`. MXFP4 needs its kernel: in the Hub's cache, or
+Select a shape with `-k`, such as `-k Llama-3-8B`. MXFP4 needs its kernel in the Hub's cache, or
 `LOCAL_KERNELS=kernels-community/gpt-oss-triton-kernels=FOLDER`.
 """
 
@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from backend import hardware
-from backend.arms import make_config
+from backend.arms.check import check
+from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.models import resolve
-from backend.optimizations.quantization import AXIS
-from backend.plan import ModelSource
-from backend.rules import check
-from tests.gpu.bench_cli import bench, tell
-from tests.gpu.every import used_bytes
+from backend.models.source import ModelSource
+from backend.optimizations.axes.quantization.axis import AXIS
+from tools.bench.gpu.bench_cli import bench, tell
+from tools.bench.gpu.every import used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -26,13 +26,13 @@ ARMS = [
     *((model, choice) for model in ("random:Qwen3-0.6B", "random:Llama-3-8B") for choice in DENSE),
     *(("random:gpt-oss-20b", choice) for choice in ("none", "bnb-nf4", "torchao-int8", "mxfp4", "mxfp4-dequantized")),
 ]
-STAYS = 0.01  # of what was foretold
+STAYS = 0.01  # of the prediction
 
 
 @pytest.mark.parametrize(("model", "choice"), ARMS, ids=[f"{m.removeprefix('random:')}-{c}" for m, c in ARMS])
-def test_the_choice_is_proved_as_large_as_foretold_and_its_memory_given_back(model: str, choice: str) -> None:
+def test_the_choice_is_proved_as_large_as_predicted_and_its_memory_given_back(model: str, choice: str) -> None:
     work = Workload(prompt_tokens=64, max_new_tokens=64)
-    checked = check(make_config(model, {"quantization": choice}), resolve(model), hardware.machine(), work)
+    checked = check(make_config(model, {"quantization": choice}), resolve(model), hardware.detect(), work)
     if checked.blocked:
         pytest.skip(checked.blocked[0].reason)
     before = used_bytes()
@@ -48,8 +48,8 @@ def test_the_choice_is_proved_as_large_as_foretold_and_its_memory_given_back(mod
         pytest.skip(row["reason"])
     for row in only["evidence"]:
         assert row["status"] == "proved", row
-    foretold = only["memory_predicted_bytes"]["weights"]
-    assert abs(only["weight_bytes"] - foretold) <= STAYS * foretold, (only["weight_bytes"], foretold)
+    predicted = only["memory_predicted_bytes"]["weights"]
+    assert abs(only["weight_bytes"] - predicted) <= STAYS * predicted, (only["weight_bytes"], predicted)
     deadline_s = time.monotonic() + 10
     while used_bytes() - before > 64 << 20 and time.monotonic() < deadline_s:
         time.sleep(0.2)
@@ -57,38 +57,38 @@ def test_the_choice_is_proved_as_large_as_foretold_and_its_memory_given_back(mod
 
 
 def test_packed_weights_are_those_of_the_dense_model() -> None:
-    """On the device too: int8 of a small model answers nearly as the dense one."""
+    """Also on the device: a small int8 model answers nearly as the dense one."""
     import torch
 
     from backend.plan import LoadPlan
-    from backend.worker import noise
-    from backend.worker.drawn import load_packed
-    from backend.worker.loading import Observed
+    from backend.worker.load import random_model
+    from backend.worker.load.device import Observed
+    from backend.worker.load.random_checkpoint import load_quantized
 
     source = resolve("random:Qwen3-0.6B").source
     ids = torch.tensor([[5, 6, 7, 8]], device="cuda")
     with torch.inference_mode():
-        dense = noise.random_model(source.config_json, "auto", None, "cuda")(ids).logits.float()
+        dense = random_model.random_model(source.config_json, "auto", None, "cuda")(ids).logits.float()
         for choice in ("bnb-int8", "torchao-int8", "quanto-int8", "torchao-fp8", "torchao-int4"):
             plan = LoadPlan(source, device="cuda", quantization=choice)
-            packed = load_packed(plan, Observed())(ids).logits.float()
+            packed = load_quantized(plan, Observed())(ids).logits.float()
             close = 0.3 if choice == "torchao-int4" else 0.1
             assert (packed - dense).norm() < close * dense.norm(), choice
 
 
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "quanto-int8", "bnb-nf4"])
-def test_nothing_dense_stays_reserved_between_packed_random_weights(choice: str) -> None:
-    """As with a checkpoint, whose tensors come from host memory one by one."""
+def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: str) -> None:
+    """As with a checkpoint, whose tensors are copied from host memory one by one."""
     import torch
 
     from backend.plan import LoadPlan
-    from backend.worker.drawn import load_packed
-    from backend.worker.loading import Observed
+    from backend.worker.load.device import Observed
+    from backend.worker.load.random_checkpoint import load_quantized
 
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
     observed, begin_s = Observed(), time.perf_counter()
-    model = load_packed(
+    model = load_quantized(
         LoadPlan(resolve("random:Llama-3-8B").source, device="cuda", quantization=choice), observed
     )  # fmt: skip
     torch.cuda.synchronize()
@@ -105,57 +105,57 @@ def test_nothing_dense_stays_reserved_between_packed_random_weights(choice: str)
 def test_pinned_staging_is_no_slower_than_a_plain_copy_to_the_host() -> None:
     import torch
 
-    from backend.worker import host
+    from backend.worker.load import staging
 
     tensors = {str(i): torch.randn(64 << 20, device="cuda").bfloat16() for i in range(32)}  # 4 GiB
     took_s = {}
-    for staging_bytes in (0, host.STAGING_BYTES):
+    for staging_bytes in (0, staging.STAGING_BYTES):
         torch.cuda.synchronize()
         begin_s = time.perf_counter()
-        found = host.copied(tensors, staging_bytes)
+        found = staging.copy_to_host(tensors, staging_bytes)
         took_s[staging_bytes] = time.perf_counter() - begin_s
         assert all(torch.equal(found[name], tensor.cpu()) for name, tensor in list(tensors.items())[:2])
         del found
     print({size: f"{4.295 / s:.1f} GB/s" for size, s in took_s.items()})
-    assert took_s[host.STAGING_BYTES] < 1.2 * took_s[0]
+    assert took_s[staging.STAGING_BYTES] < 1.2 * took_s[0]
 
 
 def pocket_where_mxfp4_runs() -> ModelSource:
-    """Random weights in pocket's shape; skipped with the verdict's reason where MXFP4 does not run packed."""
+    """Random weights in pocket's shape; skip with the verdict's reason where MXFP4 kernels cannot run."""
     facts = resolve("random:pocket")
-    checked = check(make_config("m", {"quantization": "mxfp4"}), facts, hardware.machine(), Workload("x"))
+    checked = check(make_config("m", {"quantization": "mxfp4"}), facts, hardware.detect(), Workload("x"))
     if checked.planned["quantization"] != "mxfp4":
         pytest.skip(next(v.reason for v in checked.verdicts if v.axis == "quantization"))
     return facts.source
 
 
-def test_mxfp4_stays_packed_and_answers_as_its_unpacked_self() -> None:
-    """The same random blocks, once through the kernels and once unpacked."""
+def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
+    """The same random blocks, once through the kernels and once dequantized."""
     import torch
 
     from backend.plan import LoadPlan
-    from backend.worker.drawn import load_packed
-    from backend.worker.loading import Observed
+    from backend.worker.load.device import Observed
+    from backend.worker.load.random_checkpoint import load_quantized
 
     source = pocket_where_mxfp4_runs()
     ids = torch.arange(5, 37, device="cuda")[None]
     answers = []
     with torch.inference_mode():
         for choice in ("mxfp4", "mxfp4-dequantized"):
-            model = load_packed(LoadPlan(source, device="cuda", quantization=choice), Observed())
+            model = load_quantized(LoadPlan(source, device="cuda", quantization=choice), Observed())
             answers.append(model(ids).logits.float())
     assert (answers[0] - answers[1]).norm() < 0.05 * answers[1].norm()
 
 
-def test_gpt_oss_packed_on_the_fly_does_not_run() -> None:
-    """Why the choice mxfp4 is refused for dense checkpoints."""
+def test_gpt_oss_quantized_on_the_fly_does_not_run() -> None:
+    """The reason why mxfp4 is refused for dense checkpoints."""
     import torch
     from transformers import GptOssForCausalLM, Mxfp4Config
 
-    from backend.worker import noise
+    from backend.worker.load import random_model
 
     source = pocket_where_mxfp4_runs()
-    dense = noise.random_model(source.config_json, "auto", None, "cuda")
+    dense = random_model.random_model(source.config_json, "auto", None, "cuda")
     with pytest.raises(Exception):  # noqa: B017  (an assertion of the kernel's, or a mismatch of shapes)
         model = GptOssForCausalLM.from_pretrained(
             None, config=dense.config, state_dict=dense.state_dict(), quantization_config=Mxfp4Config(),

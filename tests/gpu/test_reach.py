@@ -1,4 +1,4 @@
-"""Memory as it was foretold against memory as it was measured: weights, cache, the allocator's peak, the process's.
+"""Predicted against measured memory: weights, cache, peaks of the allocator and of the process.
 
 Pairs of arms share a process tree, so that the imports of both workers overlap. `TOKENDYNO_OUT`: a folder for the whole
 documents and for `predict.json`, one row for each arm and part.
@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.bench_cli import ROOT, Pair
+from backend.paths import ROOT
+from tools.bench.gpu.bench_cli import Pair
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 
 MIB = 1 << 20
 REACH = {"weights": 1.0, "kv": 1.0, "allocator": 5.0, "peak": 5.0}
-"""Percent that a prediction may be off."""
+"""Largest error of a prediction, in percent."""
 
 ROWS: list[dict[str, Any]] = []
 
@@ -39,7 +40,7 @@ PAIRS = {
 
 
 def run(name: str, pair: Pair) -> dict[str, Any]:
-    """One comparison; skipped with its reason where an arm is refused here (a package that is missing)."""
+    """One comparison; skip with the reason where an arm is refused here (a missing package)."""
     done = subprocess.run(pair.command(), cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     if done.returncode == 2:
         pytest.skip(done.stderr.strip().splitlines()[-1])
@@ -51,7 +52,7 @@ def run(name: str, pair: Pair) -> dict[str, Any]:
 
 
 def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]]:
-    """What constants are fitted from: each part of each arm, and the figures beside them."""
+    """Each part of each arm, and further figures, to which constants are fitted."""
     found = []
     for arm in document["arms"]:
         extra = arm["extra"]
@@ -69,7 +70,7 @@ def rows(name: str, pair: Pair, document: dict[str, Any]) -> list[dict[str, Any]
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_every_part_is_as_foretold(name: str) -> None:
+def test_every_part_is_as_predicted(name: str) -> None:
     pair = PAIRS[name]
     found = rows(name, pair, run(name, pair))
     ROWS.extend(found)
@@ -86,17 +87,17 @@ def test_every_part_is_as_foretold(name: str) -> None:
     assert {row["part"] for row in found if row["error"] is not None} == set(REACH), "every part was measured"
 
 
-def test_the_floor_is_below_every_median() -> None:
-    """The data sheet's bandwidth bounds what was measured above; needs the rows of the tests before."""
+def test_the_roofline_bound_is_below_every_median() -> None:
+    """By the data sheet's bandwidth; uses the rows that the tests above measured."""
     known = [row for row in ROWS if row["floor_s"] and row["median_s"]]
     assert known, "no floor on this GPU: measure it with tokendyno doctor --bandwidth"
     assert all(row["floor_s"] < row["median_s"] for row in known)
 
 
 def test_the_doctor_measures_a_plausible_bandwidth(tmp_path: Path) -> None:
-    """Between half of the data sheet's and all of it, where the card is in the catalogue."""
+    """Between half and all of the data sheet's, if the GPU is in the catalogue."""
     from backend import hardware
-    from backend.gpus import recognise
+    from backend.hardware.gpu_specs import find_by_nvml_name
 
     command = [sys.executable, "-m", "backend", "doctor", "--bandwidth", "--json", "-"]
     env = {**os.environ, "XDG_DATA_HOME": str(tmp_path)}
@@ -107,7 +108,7 @@ def test_the_doctor_measures_a_plausible_bandwidth(tmp_path: Path) -> None:
           f"{found['copy_bytes_per_s'] / 1e9:,.0f} GB/s; {found['method']}")  # fmt: skip
     if folder := os.environ.get("TOKENDYNO_OUT"):
         (Path(folder) / "bandwidth.json").write_text(json.dumps(found))
-    spec = recognise(hardware.machine().gpus[0].name)
+    spec = find_by_nvml_name(hardware.detect().gpus[0].name)
     if spec is not None:
         assert 0.5 < found["read_bytes_per_s"] / spec.bandwidth_bytes_per_s < 1.02
         assert 0.5 < found["copy_bytes_per_s"] / spec.bandwidth_bytes_per_s < 1.02

@@ -1,20 +1,21 @@
-"""Every choice that runs on this GPU, as an exported script beside the worker: the same greedy tokens."""
+"""Every choice that runs on this GPU: its exported script generates the worker's greedy tokens."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from backend.engine import Bench
+from backend.engine.bench import Bench
+from backend.executors import open_bench
 from backend.models import ModelFacts
 from backend.optimizations import Choice, Optimization
-from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens_with
+from tests.support.scripts import CHOICES, LIMIT_S, Scripts, same_tokens_with
 
 pytestmark = pytest.mark.gpu
 
 
 @pytest.fixture(scope="module")
 def bench() -> Iterator[Bench]:
-    made = Bench(None)
+    made = open_bench(None)
     made.start(prewarm=1)
     yield made
     made.close()

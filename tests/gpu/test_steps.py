@@ -1,4 +1,4 @@
-"""What a step does in few kernels is what plain torch does in many, however often a graph of it is replayed."""
+"""The fused kernels of a step compute what plain torch does with many, however often a graph is replayed."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -8,28 +8,29 @@ import pytest
 
 from tests.gpu.test_matvec import build, kernels, with_kernels
 from tests.gpu.test_own import Maker, prompt
-from tests.tiny import WINDOW, tiny
+from tests.support.tiny_models import WINDOW, tiny
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
 __all__ = ["kernels"]
 SWITCHES = [
     ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "BLOCK", 32),
-    ("attention", "WARPS", 2), ("ops", "MOST_ASKED", 0), ("steps", "ENDS", False),
+    ("attention", "WARPS", 2), ("ops", "MAX_PREFETCH_BYTES", 0), ("steps", "ENDS", False),
     ("steps", "ROTATES", False),
 ]  # fmt: skip
 
 
 def steps_of(model: Any, batch: int, count: int) -> list[Any]:
-    """Steps with caches of their own, after the same prompt."""
-    from backend.worker.own import Step
-    from backend.worker.sampling import Sampling
-    from backend.worker.steady import SteadyCache
+    """Steps, each with its own cache, after the same prompt."""
+    from backend.worker.loop.cache import StaticSlotCache
+    from backend.worker.loop.sampling import Sampling
+    from backend.worker.loop.step import Step
 
     made = []
     for _ in range(count):
-        step = Step(model, SteadyCache(model.config, 5 + 2 * WINDOW + 8), batch, Sampling(), 7)
-        step.begin(prompt(5, batch, padded=2 if batch > 1 else 0), 0, [11, 12])
+        step = Step(model, StaticSlotCache(model.config, 5 + 2 * WINDOW + 8), batch, Sampling(), 7)
+        asked = prompt(5, batch, padded=2 if batch > 1 else 0)
+        step.begin(asked.ids, asked.mask, 0, [11, 12])
         made.append(step)
     return made
 
@@ -39,8 +40,8 @@ def differing(one: Any, other: Any) -> list[str]:
 
     pairs = {name: (getattr(one, name), getattr(other, name)) for name in ("token", "positions", "out", "done")}
     pairs |= {"counters": (one.cache.counters, other.cache.counters), "turns": (one.turns, torch.zeros_like(one.turns))}
-    for number, places in enumerate(zip(one.cache.places, other.cache.places, strict=True)):
-        pairs[f"filled {number}"] = (places[0].filled, places[1].filled)
+    for number, slots in enumerate(zip(one.cache.slots, other.cache.slots, strict=True)):
+        pairs[f"filled {number}"] = (slots[0].filled, slots[1].filled)
     return [name for name, pair in pairs.items() if not torch.equal(*pair)]
 
 
@@ -48,10 +49,10 @@ def differing(one: Any, other: Any) -> list[str]:
 @pytest.mark.parametrize("batch", [1, 2, 3, 8])
 @pytest.mark.parametrize("architecture", ["qwen3", "mistral", "olmo3"])
 def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: int, dtype: str) -> None:
-    """Past the window; with ties, zeros of both signs, minus infinity, ends of text, and rows that are part of more."""
+    """Past the window; with ties, zeros of both signs, minus infinity, EOS, and rows that are slices of larger ones."""
     import torch
 
-    from backend.worker.ending import StepEnd
+    from backend.worker.loop.step import StepEnd
 
     with torch.inference_mode():
         mine, plain = steps_of(tiny(architecture, device="cuda"), batch, 2)
@@ -73,7 +74,7 @@ def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: i
 
 
 def recorded(run: Callable[[], None]) -> Any:
-    """The CUDA graph of `run`, which is done once before, since kernels are compiled then."""
+    """The CUDA graph of `run`, after one call that compiles its kernels."""
     import torch
 
     run()
@@ -174,7 +175,7 @@ def test_the_text_is_the_same_with_each_piece_off(
     import torch
     from kernels import get_loaded_kernels
 
-    from tests.backend.worker.test_own import greedy
+    from tests.backend.worker.loop.test_loop import greedy
 
     expected = greedy(build("qwen3"), prompt(9))
     model = with_kernels(build("qwen3"))
@@ -188,7 +189,7 @@ def test_the_text_is_the_same_with_each_piece_off(
 def test_batches_end_in_the_kernel_too() -> None:
     import torch
 
-    from tests.backend.worker.test_own import greedy
+    from tests.backend.worker.loop.test_loop import greedy
 
     model, asked = with_kernels(build("qwen3")), prompt(6, 3, padded=2)
     assert torch.equal(Maker(model, 60)(asked), greedy(build("qwen3"), asked))

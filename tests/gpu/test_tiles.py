@@ -1,4 +1,4 @@
-"""The kernel for torchao's 4-bit tiles computes what PyTorch's own reads out of them, whatever rides along."""
+"""The kernel for torchao's 4-bit tiles computes what PyTorch's does, with any fused operations."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def packed(rows: int, columns: int) -> tuple[Any, Any, Any]:
 
 
 def error(kernels: Any, dtype: Any, tiles: Any, scales: Any, plain: Any, ride: str, **more: Any) -> float:  # noqa: F811
-    """How far the kernel is from double precision. `ride`: letters for norm, bias, residual, gate."""
+    """Error against double precision. `ride`: letters of the fused operations norm, bias, residual, gate."""
     import torch
 
     def random(numbers: int) -> Any:
@@ -103,7 +103,7 @@ def test_what_was_filled_up_or_grouped_otherwise_is_left_to_torchao(kernels: Any
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen3"])
 def test_a_fused_model_says_what_it_says_through_torchao(architecture: str) -> None:
-    """Captured, each of its tokens is the best one through torchao too, or as good but for the rounding of bfloat16."""
+    """Captured; each token is also torchao's most likely one, or as likely within the rounding of bfloat16."""
     import torch
     from torchao.quantization import Int4WeightOnlyConfig, quantize_
     from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig

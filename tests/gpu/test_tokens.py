@@ -1,9 +1,9 @@
-"""What the bench reads back from the device is what `generate` makes: every id, in order, with its time."""
+"""The bench records what `generate` generates: every token id, in order, with its time."""
 
 import pytest
 
 from backend.models import resolve
-from tests.gpu.bench_cli import bench
+from tools.bench.gpu.bench_cli import bench
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
 

@@ -1,11 +1,11 @@
-"""The sliding-window plateau of a real 7B shape, in the cache's bytes and in NVML's count of the process."""
+"""The plateau of a sliding-window cache at a real 7B shape, in the cache's bytes and in NVML's process memory."""
 
 import statistics
 from typing import Any
 
 import pytest
 
-from tests.gpu.bench_cli import bench, tell
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -36,7 +36,7 @@ def test_bytes_are_as_predicted_from_the_config(document: dict[str, Any]) -> Non
 
 
 def test_nvml_sees_the_plateau_too(document: dict[str, Any]) -> None:
-    """Mean process memory over the last 500 tokens against 500 tokens right after the window has filled."""
+    """Mean process memory over the last 500 tokens against 500 tokens after the window filled."""
     grown = []
     for arm in document["arms"]:
         memory = arm["memory_bytes"]

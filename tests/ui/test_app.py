@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 import app
-from tests.bench.watched import free_port
-
-ROOT = Path(__file__).resolve().parents[2]
+from backend.paths import ROOT
+from tests.support.ports import free_port
 
 
 def test_defaults_listen_on_this_machine_alone() -> None:
@@ -60,7 +59,7 @@ def test_options_win_over_the_environment(arguments: list[str], env: dict[str, s
         (["--models-dir", "/no/such/folder"], "does not exist"),
         (["--kernels-dir", "/no/such/folder"], "does not exist"),
         (["--nosuch"], "nrecognized arguments"),
-        (["--host", "no.such.host.invalid", "--port", "7999"], "not known"),
+        (["--host", "no.such.host.invalid", "--port", "7999"], "Unknown host"),
     ],
 )
 def test_a_bad_option_is_one_sentence_and_exit_code_2(
@@ -87,17 +86,14 @@ def test_a_port_in_use_is_said_at_once() -> None:
     ("arguments", "env", "says"),
     [
         (["--history", "/proc/none/history.sqlite"], {}, "Name another with --history"),
-        ([], {"TOKENDYNO_DEADLINE_S": "soon"}, "TOKENDYNO_DEADLINE_S is 'soon'"),
+        ([], {"TOKENDYNO_DEADLINE_S": "soon"}, "TOKENDYNO_DEADLINE_S must be a positive number of seconds, not 'soon'"),
     ],
 )
 def test_what_the_bench_refuses_is_one_sentence_and_exit_code_2(
     tmp_path: Path, arguments: list[str], env: dict[str, str], says: str
 ) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     environment = {**os.environ, "TOKENDYNO_HISTORY": str(tmp_path / "h.sqlite"), **env}
-    command = [sys.executable, "app.py", "--port", str(port), *arguments]
+    command = [sys.executable, "app.py", "--port", str(free_port()), *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert says in done.stderr and "Traceback" not in done.stderr
@@ -110,8 +106,8 @@ def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None
         'name = "static"\ntitle = "S"\nsummary = "S."\n[choices]\ncache = "statik"\n'
     )
     code = (
-        "import pathlib, sys, app, backend.presets as presets\n"
-        "presets.FOLDER = pathlib.Path(sys.argv[1])\n"
+        "import pathlib, sys, app, backend.arms.presets as presets\n"
+        "presets.PRESETS = pathlib.Path(sys.argv[1])\n"
         "app.main(['--port', sys.argv[2], '--history', sys.argv[1] + '/h.sqlite'])"
     )
     command = [sys.executable, "-c", code, str(tmp_path), str(free_port())]

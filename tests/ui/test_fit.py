@@ -1,4 +1,4 @@
-"""The Fit page's one handler: what stands in the controls, to a table or a sentence."""
+"""The Fit page's one handler: from the values of the controls to a table or a sentence."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,19 +7,20 @@ from typing import Any
 import pytest
 
 from backend import hardware
-from backend.engine import Bench
+from backend.engine.bench import Bench
 from backend.errors import InputError
-from backend.fit_device import THIS
+from backend.executors import open_bench
+from backend.fit.device import THIS
 from backend.models import catalogue
-from tests.facts import CPU, H200
+from tests.support.machines import CPU, H200
 from ui.fit import find
 
 
 @pytest.fixture
 def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(hardware, "machine", lambda: CPU)
-    made = Bench()
+    monkeypatch.setattr(hardware, "detect", lambda: CPU)
+    made = open_bench()
     yield made
     made.close()
 
@@ -28,14 +29,14 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
 def test_every_model_of_the_catalogue_has_a_table_without_being_loaded(bench: Bench, entry: Any) -> None:
     found = find(bench, entry.name, "H200-SXM", 0, 1)
     assert found.rows and found.context == min(8_192, found.facts.max_positions)
-    assert bench.pids == []
+    assert bench.pool.pids == []
 
 
 def test_a_card_by_name_by_size_or_this_machine(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find(bench, "gpt2", " rtx 4090 ", 512, 1).device.name == "RTX-4090"
     assert find(bench, "gpt2", "24GiB", 512, 1).device.memory_bytes == 24 << 30
     assert find(bench, "gpt2", THIS, 512, 1).device.name == CPU.cpu
-    monkeypatch.setattr(hardware, "machine", lambda: H200)
+    monkeypatch.setattr(hardware, "detect", lambda: H200)
     assert find(bench, "gpt2", THIS, 512, 1).device.name == "NVIDIA H200"
 
 
@@ -67,5 +68,5 @@ def test_what_cannot_be_is_a_sentence(bench: Bench, values: tuple[Any, ...], say
 
 def test_strangers_name_no_folders(bench: Bench, tmp_path: Path) -> None:
     bench.local_paths = False
-    with pytest.raises(InputError, match="Paths are not taken here"):
+    with pytest.raises(InputError, match="Local paths are not allowed here"):
         find(bench, str(tmp_path), "T4", 0, 1)

@@ -87,6 +87,6 @@ def test_a_right_file_is_left_alone(tmp_path: Path) -> None:
     assert (entry.name, entry.repo, entry.gated, entry.quantization) == ("a", "o/a", False, None)
 
 
-def test_a_missing_file_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         read_catalogue(tmp_path / "none.toml")

@@ -1,4 +1,4 @@
-"""The table of architectures against the config classes it was read from."""
+"""The table of architectures against transformers' config classes."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Every form of a reference, and every way to get it wrong."""
+"""Every form of a model reference, and every way to get it wrong."""
 
 import json
 import os
@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, hub, loadable, resolve
+from backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, check_loadable, resolve
+from backend.models.files import hub
 
 TINY: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
@@ -22,7 +23,7 @@ TINY: dict[str, Any] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with a config and nothing else."""
+    """A folder with only a config."""
     path = tmp_path / "tiny"
     path.mkdir()
     (path / "config.json").write_text(json.dumps(TINY))
@@ -31,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing here may ask the Hub."""
+    """Nothing here may contact the Hub."""
 
     def refuse(repo: str, revision: str) -> bytes:
         raise hub.HubUnreachable(f"The Hub could not be reached for {repo}.")
@@ -43,7 +44,7 @@ def test_the_default_model_is_embedded_and_can_be_loaded() -> None:
     facts = resolve(DEFAULT_MODEL)
     assert facts.source.kind == "embedded" and not facts.random
     assert facts.weight_file_bytes and facts.packed_bytes
-    loadable(facts)
+    check_loadable(facts)
 
 
 @pytest.mark.parametrize("entry", catalogue(), ids=lambda entry: entry.name)
@@ -62,7 +63,7 @@ def test_random_weights_keep_the_shape_and_say_what_they_are(entry: Any) -> None
     config = json.loads(facts.source.config_json)
     assert config["dtype"] == facts.dtype and "quantization_config" not in config
     assert facts.quantization is None
-    loadable(facts)
+    check_loadable(facts)
 
 
 def test_random_takes_a_hub_id_of_the_catalogue_and_a_folder(folder: Path) -> None:
@@ -82,8 +83,8 @@ def test_random_weights_take_the_shape_of_a_folder_and_nothing_else(folder: Path
 def test_a_folder_with_only_a_config_gives_facts_but_cannot_be_loaded(folder: Path) -> None:
     facts = resolve(str(folder))
     assert facts.source.kind == "folder" and facts.weight_file_bytes is None
-    with pytest.raises(InputError, match=r"holds no weights.*random:"):
-        loadable(facts)
+    with pytest.raises(InputError, match=r"has no weights.*random:"):
+        check_loadable(facts)
 
 
 def test_plain_names_are_looked_up_in_the_models_folder(folder: Path) -> None:
@@ -104,7 +105,7 @@ def test_the_catalogue_comes_before_a_folder_of_the_same_name(tmp_path: Path) ->
 def test_a_catalogue_model_at_a_revision_falls_back_to_the_catalogue() -> None:
     facts = resolve("Qwen/Qwen3-0.6B@v1")
     assert (facts.source.repo, facts.source.revision) == ("Qwen/Qwen3-0.6B", "v1")
-    assert facts.head_dim == 128 and "not reached" in facts.note
+    assert facts.head_dim == 128 and "could not be reached" in facts.note
     with pytest.raises(InputError, match="could not be reached"):
         resolve("someone/else")
 
@@ -145,14 +146,14 @@ def test_without_local_paths_nothing_outside_the_models_folder_is_opened(folder:
     outside = folder.parent / "models"
     outside.mkdir()
     for ref in (str(folder), "../tiny", f"./{folder.name}", f"random:{folder}", "random:../tiny"):
-        with pytest.raises(InputError, match="Paths are not taken here"):
+        with pytest.raises(InputError, match="Local paths are not allowed here"):
             resolve(ref, outside, local_paths=False)
 
 
 def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.json")
     os.mkfifo(tmp_path / "model.gguf")
-    with pytest.raises(InputError, match=r"holds no config\.json"):
+    with pytest.raises(InputError, match=r"has no config\.json"):
         resolve(str(tmp_path))
     with pytest.raises(InputError, match="There is no folder or GGUF file"):
         resolve(str(tmp_path / "model.gguf"))
@@ -161,7 +162,7 @@ def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "from backend.models import *; from backend.predict import *",
+        "from backend.models import *; from backend.predict import memory, roofline",
         "from backend.models import resolve; resolve('pocket'); resolve('random:gpt-oss-120b')",
     ],
 )

@@ -1,4 +1,4 @@
-"""A config.json may be wrong or hostile: it costs one sentence, never a traceback and never long."""
+"""A wrong or hostile config.json gives one sentence, never a traceback, and quickly."""
 
 import json
 import time
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
-from backend.models.fields import MAX_CONFIG_BYTES, parse_json
+from backend.models.files.config_fields import MAX_CONFIG_BYTES, parse_json
 from backend.models.shape import read_shape
 
 GOOD: dict[str, Any] = {
@@ -93,7 +93,7 @@ def test_extra_fields_are_left_alone() -> None:
         ({"model_type": "deepseek_v3", "kv_lora_rank": 512}, "kv_lora_rank"),
         ({"model_type": "t5", "d_model": 512}, "d_model"),
         ({"model_type": "marian", "is_encoder_decoder": True}, "decoder"),
-        ({"model_type": "vit"}, "not known"),
+        ({"model_type": "vit"}, "not supported"),
     ],
 )
 def test_what_is_not_modelled_is_refused(config: dict[str, Any], said: str) -> None:

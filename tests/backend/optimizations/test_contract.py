@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -9,28 +10,37 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
+import gradio as gr
+import msgspec
 import pytest
 
-from backend import export, optimizations
-from backend.arms import make_config, parse_arm
-from backend.cli import main
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config, parse_arm
+from backend.arms.remedies import remedies
+from backend.cli.doctor import doctor_report
+from backend.cli.main import main
 from backend.config import Workload
-from backend.doctor import doctor_report
+from backend.counts import RunCounts
 from backend.errors import InputError
+from backend.evidence import Evidence, Level
+from backend.export import script as script_export
 from backend.hardware import Machine
+from backend.messages import Finished
 from backend.models import ModelFacts
-from backend.optimizations import Choice, Optimization, Subject, axes, axis_names
+from backend.optimizations import Choice, Observation, Optimization, Subject, all_axes, axes, axis_names, subject_of
 from backend.plan import LoadPlan, Plan
-from backend.records import Level
-from backend.rules import Checked, check
-from backend.script import Script
-from tests.facts import CPU, MACHINES, NAMES, facts, settled
+from backend.runs.records import ArmEvent, ArmPlanned
+from backend.runs.run import Run
+from backend.script.parts import Script
+from backend.script.source import WIDTH
+from backend.worker.prove.findings import find_all
+from tests.support.machines import CPU, MACHINES, NAMES, facts, settled
+from tests.support.runs import created
+from ui.compare.arm_column import arm_controls
+from ui.compare.unsupported import titles
 
-NAMES_OF_AXES = (
-    "loading", "dtype", "quantization", "attention", "kernels", "experts", "projections", "cache", "compile",
-    "cuda_graphs", "loop", "shapes", "compile_cache", "speculation",
-)  # fmt: skip
-AXES = axes()
+AXES = all_axes()
+ROOT = Path(__file__).parents[3]
 CHOICES = [(axis, choice) for axis in AXES for choice in axis.choices]
 each_axis = pytest.mark.parametrize("axis", AXES, ids=lambda axis: axis.name)
 each_choice = pytest.mark.parametrize(("axis", "choice"), CHOICES, ids=[f"{a.name}={c.name}" for a, c in CHOICES])
@@ -38,8 +48,8 @@ each_choice = pytest.mark.parametrize(("axis", "choice"), CHOICES, ids=[f"{a.nam
 
 def subjects(**choices: str) -> list[Subject]:
     """Every model on every machine, under defaults and these choices."""
-    full = {axis.name: axis.default for axis in axes()} | choices
-    return [Subject(facts(name), machine, full) for name in NAMES for machine in MACHINES.values()]
+    full = {axis.name: axis.default for axis in all_axes()} | choices
+    return [subject_of(facts(name), machine, full) for name in NAMES for machine in MACHINES.values()]
 
 
 def bare(subject: Subject) -> Plan:
@@ -50,13 +60,30 @@ def edited(axis: Optimization, choice: str, subject: Subject, plan: Plan | None 
     return axis.edit(plan or bare(subject), axis.resolve(choice, subject), subject)
 
 
-def test_the_axes_of_this_version() -> None:
-    assert axis_names() == NAMES_OF_AXES
+def test_no_axis_disappears_unnoticed() -> None:
+    """Against the table for users; `tests/project/test_docs.py` holds the other direction, and the choices."""
+    rows = re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "axes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(axis_names()) == sorted(rows)
+
+
+def test_axes_come_in_their_declared_order_and_edit_the_load_before_the_generation() -> None:
+    assert [axis.order for axis in AXES] == sorted(axis.order for axis in AXES)
+    loads = [edits_load(axis) for axis in AXES]
+    assert loads == sorted(loads, reverse=True)
+
+
+def edits_load(axis: Optimization) -> bool:
+    """Whether some choice of the axis changes how the model is loaded."""
+    return any(
+        edited(axis, choice.name, subject).load != bare(subject).load
+        for subject in subjects()
+        for choice in axis.choices
+    )
 
 
 @each_axis
 def test_an_axis_is_one_file_of_its_name(axis: Optimization) -> None:
-    assert type(axis).__module__ == f"backend.optimizations.{axis.name}"
+    assert type(axis).__module__.removesuffix(".axis") == f"backend.optimizations.axes.{axis.name}"
     assert axis.name.isidentifier()
     assert axis.name.islower()
     assert axis.title
@@ -180,17 +207,18 @@ def test_a_choice_is_a_script_that_parses(axis: Optimization, choice: Choice, ma
         assert machine is CPU, f"{axis.name}={choice.name} is blocked everywhere"
         return
     model, checked = found
-    ast.parse(export.script(checked, model, Workload(prompt="Once")))
+    ast.parse(script_export.script(checked, model, Workload(prompt="Once")))
 
 
 @pytest.mark.skipif(shutil.which("ruff") is None, reason="ruff is not installed")
 def test_the_scripts_of_all_choices_are_formatted_and_import_what_they_use(tmp_path: Path) -> None:
     for (axis, choice), (name, machine) in itertools.product(CHOICES, MACHINES.items()):
         if found := arm_with(axis, choice, machine):
-            text = export.script(found[1], found[0], Workload(prompt="Once"))
+            text = script_export.script(found[1], found[0], Workload(prompt="Once"))
             (tmp_path / f"{name}-{axis.name}-{choice.name.replace('/', '-')}.py").write_text(text)
     for command in (["format", "--diff"], ["check", "--select", "E,F,I"]):
-        ran = subprocess.run(["ruff", *command, "--isolated", "--no-cache", tmp_path], capture_output=True, text=True)
+        how = ["--isolated", "--no-cache", f"--line-length={WIDTH}"]
+        ran = subprocess.run(["ruff", *command, *how, tmp_path], capture_output=True, text=True)
         assert ran.returncode == 0, ran.stdout
 
 
@@ -207,7 +235,7 @@ def test_a_choice_that_changes_the_plan_changes_the_script(
     plain = check(make_config("m", without), model, machine, Workload(prompt="Once"))
     if plain.plan == checked.plan:
         return
-    one, other = (export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
+    one, other = (script_export.script(c, model, Workload(prompt="Once")) for c in (checked, plain))
     assert uncommented(one) != uncommented(other)
 
 
@@ -215,15 +243,30 @@ def uncommented(script: str) -> list[str]:
     return [line for line in script.splitlines() if not line.startswith("#")]
 
 
+# --- adding something -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("title", "most"), [("A new quantization of a known library", 5), ("A new axis", 4)])
+def test_the_map_names_the_files_to_touch_and_they_exist(title: str, most: int) -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    (count, section) = re.findall(rf"^### {title}: (\d) files\n(.*?)^(?:##|`tests|Controls)", text, re.M | re.S)[0]
+    steps = re.findall(r"^\d\. (.*?)(?=^\d\. |\Z)", section, re.M | re.S)
+    assert len(steps) == int(count) <= most
+    for step in steps:
+        path = re.findall(r"`((?:backend|docs)/[^`]*)`", step)[0]
+        assert (ROOT / path).exists() or "NAME" in path, path
+
+
 # --- one new file is one new axis -----------------------------------------------------------------
 
 NEW = '''
-"""Made by a test."""
+"""An axis on a plan field that exists, in a folder that is not part of the product."""
 
 import msgspec
 
-from backend.messages import Finding
-from backend.optimizations.base import Choice, Optimization, Rule
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.subject import Rule
 
 
 class Turbo(Optimization):
@@ -234,16 +277,28 @@ class Turbo(Optimization):
     order = 12
     choices = (
         Choice("off", "off", "As it is."),
-        Choice("on", "on", "Faster.", (Rule("note", lambda s: True, "It is loud.", "a test"),)),
+        Choice(
+            "on", "on", "Faster.",
+            (
+                Rule("note", lambda s: s.decoder, "It is loud.", "a test"),
+                Rule("blocked", lambda s: s.choices["cache"] == "static", "It is not static.", "a test",
+                     fix=(("cache", "dynamic"),)),
+            ),
+            loss=5, combines=(("cache", "dynamic"),),
+        ),
     )
 
     def edit(self, plan, name, subject):
         if name == "off":
             return plan
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, dtype="float64"))
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, dtype="float32"))
 
-    def find(self, seen):
-        return Finding(self.name, "on" if seen.model == 1 else "off", "heard it")
+    def write(self, script, plan):
+        if plan.load.dtype == "float32":
+            script.prepare.append("print('vroom')")
+
+    def find(self, observation):
+        return Finding(self.name, "on" if observation.counts.steps == 1 else "off", "heard it")
 
 
 AXIS = Turbo()
@@ -253,25 +308,41 @@ AXIS = Turbo()
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A second folder of axes, looked at as if it were the first."""
-    monkeypatch.setattr(optimizations, "__path__", [*optimizations.__path__, str(tmp_path)])
+    monkeypatch.setattr(axes, "__path__", [*axes.__path__, str(tmp_path)])
     known = set(sys.modules)
-    axes.cache_clear()
+    all_axes.cache_clear()
     yield tmp_path
-    axes.cache_clear()
+    all_axes.cache_clear()
     for name in set(sys.modules) - known:
-        if name.startswith("backend.optimizations."):
+        if name.startswith("backend.optimizations.axes."):
             del sys.modules[name]
-            delattr(optimizations, name.rpartition(".")[2])
+            delattr(axes, name.rpartition(".")[2])
 
 
-def test_a_new_file_is_a_new_axis_everywhere(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def turbo(folder: Path) -> Checked:
+    """The arm turbo=on, checked, with the axis in its folder."""
     (folder / "turbo.py").write_text(NEW)
-    assert axis_names() == ("loading", "dtype", "turbo", *NAMES_OF_AXES[2:])
-    config = parse_arm("pocket", "turbo=on")
-    assert config.choices == (("turbo", "on"),)
-    checked = check(config, facts(), CPU, Workload(prompt="x"))
-    assert [verdict.reason for verdict in checked.verdicts] == ["It is loud."]
-    assert checked.plan.load.dtype == "float64"
+    return check(parse_arm("pocket", "turbo=on"), facts(), CPU, Workload(prompt="x"))
+
+
+def test_a_new_file_has_its_place_among_the_axes(turbo: Checked) -> None:
+    names = [axis.name for axis in AXES]
+    before = [axis.name for axis in AXES if axis.order < 12]
+    assert list(axis_names()) == [*before, "turbo", *names[len(before) :]]
+
+
+def test_a_new_file_has_rules_a_plan_and_remedies(turbo: Checked) -> None:
+    assert [verdict.reason for verdict in turbo.verdicts] == ["It is loud."]
+    assert turbo.plan.load.dtype == "float32"
+    assert (turbo.requested["turbo"], turbo.planned["turbo"]) == ("on", "on")
+    refused = check(parse_arm("pocket", "turbo=on,cache=static"), facts(), CPU, Workload(prompt="x"))
+    assert [verdict.fix for verdict in refused.blocked] == [{"cache": "dynamic"}]
+    assert {"turbo": "on"} in remedies() and {"turbo": "on", "cache": "dynamic"} in remedies()
+
+
+def test_a_new_file_is_read_by_the_command_line(turbo: Checked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert parse_arm("pocket", "turbo=on").choices == (("turbo", "on"),)
     assert {(row.axis, row.choice) for row in doctor_report(CPU).choices} >= {("turbo", "off"), ("turbo", "on")}
     with pytest.raises(InputError, match="Did you mean 'turbo'"):
         parse_arm("pocket", "turboo=on")
@@ -279,9 +350,40 @@ def test_a_new_file_is_a_new_axis_everywhere(folder: Path, capsys: pytest.Captur
     assert "It is loud." in capsys.readouterr().out
 
 
+def test_a_new_file_is_a_control_of_the_page(turbo: Checked) -> None:
+    with gr.Blocks(analytics_enabled=False):
+        arm = arm_controls("B", "baseline", facts(), titles(facts(), CPU))
+    (control,) = [box for box in arm.axes if box.elem_id == "axis-b-turbo"]
+    assert (control.label, control.choices, control.value) == ("Turbo", [("off", "off"), ("on", "on")], "off")
+
+
+def test_a_new_file_is_written_into_the_script(turbo: Checked) -> None:
+    text = script_export.script(turbo, facts(), Workload(prompt="x"))
+    ast.parse(text)
+    assert 'print("vroom")' in text
+
+
+@pytest.mark.parametrize(("steps", "status"), [(1, "proved"), (2, "failed")])
+def test_a_new_file_is_a_row_of_the_ledger(turbo: Checked, steps: int, status: str) -> None:
+    plan = turbo.plan
+    findings = find_all(Observation(None, object(), plan, counts=RunCounts(steps=steps)))
+    found = {finding.axis: finding for finding in findings}
+    assert found["turbo"].proof == "heard it"
+    planned = ArmPlanned("A", dict(turbo.requested), dict(turbo.planned), list(turbo.verdicts))
+    done = Finished("length", "x", 0.1, 1.0, 1, "RSS", "clock", [found["turbo"]], RunCounts())
+    (row,) = ledger_of(planned, done)
+    assert (row.axis, row.requested, row.planned, row.status) == ("turbo", "on", "on", status)
+
+
+def ledger_of(planned: ArmPlanned, done: Finished) -> list[Evidence]:
+    run = Run(msgspec.structs.replace(created(arms="A"), arms=[planned]))
+    run.append(ArmEvent("A", 0, 0.1, done))
+    return run.ledger("A")
+
+
 def test_a_file_without_an_axis_is_left_alone(folder: Path) -> None:
     (folder / "helper.py").write_text("X = 1\n")
-    assert axis_names() == NAMES_OF_AXES
+    assert axis_names() == tuple(axis.name for axis in AXES)
 
 
 def test_the_new_axis_is_gone_again() -> None:

@@ -1,18 +1,44 @@
-"""Every choice that runs on this machine, as a script beside the worker: the same greedy tokens."""
+"""One script for each part that axes write, beside the worker: the same tokens.
+
+What a script prints is the worker's own source (tests/backend/script/test_definitions.py), so one script a part shows
+that the part is called as the worker calls it. On a GPU every choice is run: tests/gpu/test_scripts.py.
+"""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.config import Workload
-from backend.engine import Bench
-from backend.models import PRESETS_DIR, ModelFacts, resolve
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from backend.models import ModelFacts, resolve
 from backend.optimizations import Choice, Optimization
-from tests.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with
+from backend.paths import PRESETS
+from tests.support.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with
 
-pytestmark = pytest.mark.slow
+BUILDS = ("compile", "compile_cache", "cuda_graphs")
+"""Axes whose choices compile; quanto's 4-bit and 2-bit weights build C++."""
+PARTS = {
+    "dtype": ["float32"],
+    "quantization": ["bnb-int8", "bnb-nf4-double", "torchao-int8", "mxfp4-dequantized"],
+    "attention": ["eager", "sdpa-gqa"],
+    "kernels": ["local"],
+    "experts": ["grouped_mm"],
+    "projections": ["fused"],
+    "cache": ["unwindowed", "static", "quantized-hqq4", "quantized-quanto4"],
+    "loop": ["own"],
+    "shapes": ["padded"],
+    "speculation": ["prompt-lookup"],
+}
+"""One choice for each part of a script; the others run in the full tier."""
+
+TOGETHER = [
+    {"projections": "fused", "quantization": "torchao-int8", "loop": "own", "cache": "static", "kernels": "local"},
+    pytest.param({"cache": "static", "loop": "own", "compile": "default"}, marks=pytest.mark.full),
+]
 RANDOM = [{}, {"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"}]
 
 
@@ -21,20 +47,45 @@ def bench() -> Iterator[Bench]:
     """Without the Hub: what must be fetched from there is refused, and skipped."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
-        made = Bench(None)
+        made = open_bench(None)
         made.start(prewarm=1)
         yield made
         made.close()
 
 
+def tiered(axis: Optimization, choice: Choice) -> Any:
+    """Builds, and every choice beside one a part, are for the full tier."""
+    builds = axis.name in BUILDS or choice.name in ("quanto-int4", "quanto-int2", "flex_attention")
+    full = builds or choice.name not in PARTS.get(axis.name, [])
+    return pytest.param(axis, choice, id=f"{axis.name}={choice.name}", marks=[pytest.mark.full] if full else [])
+
+
 @pytest.mark.timeout(2 * LIMIT_S)
-@pytest.mark.parametrize(("axis", "choice"), CHOICES, ids=[f"{a.name}={c.name}" for a, c in CHOICES])
+@pytest.mark.slow
+@pytest.mark.parametrize(("axis", "choice"), [tiered(axis, choice) for axis, choice in CHOICES])
 def test_a_choice_as_a_script_makes_the_workers_tokens(
     axis: Optimization, choice: Choice, bench: Bench, models: list[ModelFacts], scripts: Scripts
 ) -> None:
     same_tokens_with(axis, choice, models, bench, scripts)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(2 * LIMIT_S)
+@pytest.mark.parametrize("arm", TOGETHER, ids=str)
+def test_parts_that_work_together(
+    arm: dict[str, str], bench: Bench, models: list[ModelFacts], scripts: Scripts
+) -> None:
+    same_tokens("together", models[-1], arm, bench, scripts)
+
+
+@pytest.mark.slow
+def test_the_custom_loop_samples_the_workers_text(bench: Bench, scripts: Scripts) -> None:
+    work = Workload("Grandmother gave Anna", max_new_tokens=24, batch_size=2, temperature=1.2, seed=3, top_k=40)
+    arm = {"cache": "static", "loop": "own"}
+    assert len(set(same_tokens("sampled", resolve("pocket"), arm, bench, scripts, work))) > 3
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", [{}, {"cache": "static", "loop": "own"}, {"shapes": "buckets"}], ids=str)
 def test_a_script_ends_where_the_text_ends(arm: dict[str, str], bench: Bench, scripts: Scripts) -> None:
     work = Workload("Grandmother gave Anna a small seed.", max_new_tokens=300, batch_size=2)
@@ -42,12 +93,13 @@ def test_a_script_ends_where_the_text_ends(arm: dict[str, str], bench: Bench, sc
     assert len(ids) < 300 and ids[-1] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", RANDOM, ids=str)
 def test_random_weights_are_the_same_in_a_script(
     arm: dict[str, str], tmp_path: Path, bench: Bench, scripts: Scripts
 ) -> None:
     """At pocket's shape, drawn wider than usual: else one id follows another for ever."""
-    config = json.loads((PRESETS_DIR / "models" / "pocket" / "config.json").read_text())
+    config = json.loads((PRESETS / "models" / "pocket" / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps(config | {"initializer_range": 0.2}))
     ids = same_tokens("random-weights", resolve(f"random:{tmp_path}"), arm, bench, scripts)
     assert len(set(ids)) > 3

@@ -1,4 +1,4 @@
-"""The fit of memory's constants finds those that made its input; what collects the input runs on a CPU as on a GPU."""
+"""The fit finds the constants that generated its input; collecting the input also runs on a CPU."""
 
 import json
 from pathlib import Path
@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from backend.arms import parse_arm
+from backend.arms.check import check
+from backend.arms.parse import parse_arm
 from backend.config import Workload
 from backend.models import resolve
 from backend.predict import memory
-from backend.rules import check
-from tests.facts import H200
-from tests.gpu import fit_memory
-from tests.gpu.bench_cli import Pair
 from tests.gpu.test_predict import PAIRS, collect
+from tests.support.machines import H200
+from tools.bench.gpu import fit_memory
+from tools.bench.gpu.bench_cli import Pair
 
 MIB = 1 << 20
 CONTEXT, PLAN, RESERVED, SHARE = 555 * MIB, 90 << 10, 30 * MIB, 0.01
@@ -30,7 +30,7 @@ NVML = "GPU memory of the worker (NVML)"
 
 
 def arm(name: str, tensors_mib: int, new: int = 64, experts: int = 0, **effective: str) -> dict[str, Any]:
-    """One that takes what the constants above say."""
+    """An arm whose memory follows from the constants above."""
     found = {"dtype": "bfloat16", "attention": "sdpa", "cache": "dynamic", "compile": "off", "cuda_graphs": "off"}
     found |= {"quantization": "none"} | effective
     planned = found["cache"] == "dynamic" and found["dtype"] == "bfloat16" and found["attention"] == "sdpa"
@@ -60,7 +60,7 @@ ARMS = [
 
 
 def steps(feature: str, adds: int, **more: Any) -> list[dict[str, Any]]:
-    """Of a process that begins with 500 MiB beside the allocator's."""
+    """Steps of a process that starts with 500 MiB beyond the allocator's."""
     base = {"feature": feature, "label": NVML, "reserved": 20 * MIB, "error": ""}
     return [
         base | {"step": "context", "process": 520 * MIB},
@@ -121,7 +121,7 @@ def test_every_arm_that_is_measured_runs_as_asked_on_an_h200(pair: Pair) -> None
 
 
 def test_the_arms_have_every_feature_that_is_fitted() -> None:
-    """By what was asked: what was in effect is known after the run."""
+    """By request: what was in effect is only known after the run."""
     asked = [
         {"effective": dict(parse_arm(pair.model, text).choices), "capability": [9, 0], "windowed_only": 0}
         | {"experts": resolve(pair.model).experts, "new": pair.new}

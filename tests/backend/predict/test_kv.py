@@ -7,9 +7,19 @@ from typing import Any
 import pytest
 
 from backend.models import ModelFacts, resolve
-from backend.optimizations.held import layer_bytes
-from backend.plan import CacheKind
-from backend.predict import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
+from backend.optimizations.tensor_bytes import layer_bytes
+from backend.plan import (
+    DYNAMIC,
+    OFFLOADED,
+    OFFLOADED_STATIC,
+    QUANTIZED_FP8,
+    QUANTIZED_HQQ4,
+    QUANTIZED_QUANTO4,
+    STATIC,
+    UNWINDOWED,
+    CacheKind,
+)
+from backend.predict.kv import KvBytes, KvPoint, kv_bytes, kv_polyline, kv_series
 
 WINDOW = 8
 SHAPE: dict[str, Any] = {
@@ -26,7 +36,7 @@ MODELS: dict[str, dict[str, Any]] = {
     },
     "five to one": {"model_type": "gemma3_text", "num_hidden_layers": 7, "sliding_window": WINDOW},
 }  # fmt: skip
-CACHES: tuple[CacheKind, ...] = ("dynamic", "unwindowed", "static")
+KINDS = (DYNAMIC, UNWINDOWED, STATIC)
 PLACES = 24
 
 
@@ -52,16 +62,19 @@ def model_of(name: str) -> Any:
     return AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
 
 
+def name_of(kind: CacheKind) -> str:
+    return kind.name
+
+
+each_kind = pytest.mark.parametrize("kind", KINDS, ids=name_of)
+
+
 def cache_of(kind: CacheKind, config: Any) -> Any:
     from transformers import DynamicCache, StaticCache
 
-    match kind:
-        case "dynamic":
-            return DynamicCache(config=config)
-        case "unwindowed":
-            return DynamicCache()
-        case "static":
-            return StaticCache(config=config, max_cache_len=PLACES)
+    if kind.static:
+        return StaticCache(config=config, max_cache_len=PLACES)
+    return DynamicCache(config=config) if kind.windowed else DynamicCache()
 
 
 def counted(cache: Any, facts: ModelFacts) -> KvBytes:
@@ -73,7 +86,7 @@ def counted(cache: Any, facts: ModelFacts) -> KvBytes:
 
 
 @pytest.mark.parametrize("prompt", [1, 5, 6, 7, 8, 9, 20], ids=lambda length: f"prompt {length}")
-@pytest.mark.parametrize("kind", CACHES)
+@each_kind
 @pytest.mark.parametrize("name", MODELS)
 def test_bytes_are_those_of_the_real_cache_before_at_and_past_the_window(
     name: str, kind: CacheKind, prompt: int, folder: Any
@@ -92,7 +105,7 @@ def test_bytes_are_those_of_the_real_cache_before_at_and_past_the_window(
         assert series[-1] == kv_bytes(facts, kind, prompt + 3, batch, 4, PLACES)
 
 
-@pytest.mark.parametrize("kind", CACHES)
+@each_kind
 @pytest.mark.parametrize("name", MODELS)
 def test_generate_leaves_the_predicted_bytes_behind(name: str, kind: CacheKind, folder: Any) -> None:
     import torch
@@ -107,7 +120,7 @@ def test_generate_leaves_the_predicted_bytes_behind(name: str, kind: CacheKind, 
     assert counted(cache, facts) == kv_series(facts, kind, 5, 9, 2, 4, PLACES)[-1]
 
 
-@pytest.mark.parametrize("kind", CACHES)
+@each_kind
 @pytest.mark.parametrize("name", MODELS)
 def test_the_polyline_passes_through_every_point(name: str, kind: CacheKind, folder: Any) -> None:
     facts = facts_of(name, folder)
@@ -131,12 +144,11 @@ def _on(corners: tuple[KvPoint, ...], length: int) -> tuple[float, float]:
 
 ROWS, HEADS, HEAD, LAYERS = 3, 2, 32, 2
 QUANTIZED = {
-    "quantized-fp8": ("fp8", {}), "quantized-hqq4": ("hqq", {"nbits": 4}),
-    "quantized-quanto4": ("quanto", {"nbits": 4}),
+    QUANTIZED_FP8: ("fp8", {}), QUANTIZED_HQQ4: ("hqq", {"nbits": 4}), QUANTIZED_QUANTO4: ("quanto", {"nbits": 4}),
 }  # fmt: skip
 
 
-def quantized_bytes(facts: ModelFacts, kind: Any, prompt: int, steps: int, rows: int, dtype: Any) -> list[int]:
+def quantized_bytes(facts: ModelFacts, kind: CacheKind, prompt: int, steps: int, rows: int, dtype: Any) -> list[int]:
     """Bytes of transformers' own quantized cache after the prompt and after each of so many tokens more."""
     import torch
     from transformers import AutoConfig, QuantizedCache
@@ -162,7 +174,7 @@ def full_facts(folder: Any) -> ModelFacts:
 
 
 @pytest.mark.parametrize(("prompt", "dtype", "rows"), [(1, "bfloat16", 1), (37, "float32", 1), (130, "float16", ROWS)])
-@pytest.mark.parametrize("kind", ["quantized-fp8", "quantized-hqq4"])
+@pytest.mark.parametrize("kind", [QUANTIZED_FP8, QUANTIZED_HQQ4], ids=name_of)
 def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
     kind: CacheKind, prompt: int, dtype: str, rows: int, full_facts: ModelFacts
 ) -> None:
@@ -174,10 +186,10 @@ def test_bytes_are_those_of_the_real_quantized_cache_at_every_token(
 def test_bytes_are_those_of_optimum_quantos_cache_at_every_token(
     prompt: int, dtype: str, rows: int, full_facts: ModelFacts
 ) -> None:
-    from backend.worker.caches import unpack_with_torch
+    from backend.worker.patch.quanto import unpack_with_torch
 
     unpack_with_torch()
-    check_quantized("quantized-quanto4", prompt, dtype, rows, full_facts)
+    check_quantized(QUANTIZED_QUANTO4, prompt, dtype, rows, full_facts)
 
 
 def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: ModelFacts) -> None:
@@ -192,7 +204,7 @@ def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: 
     assert all(at.full <= top for at, top in zip(series, most, strict=True))
 
 
-@pytest.mark.parametrize("kind", QUANTIZED)
+@pytest.mark.parametrize("kind", QUANTIZED, ids=name_of)
 def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: CacheKind, full_facts: ModelFacts) -> None:
     for first, last in ((1, 300), (37, 164), (37, 165), (37, 166), (5, 5)):
         corners = kv_polyline(full_facts, kind, first, last, 2, 4)
@@ -200,7 +212,7 @@ def test_the_polyline_of_a_quantized_cache_passes_through_every_point(kind: Cach
             assert _on(corners, length) == pytest.approx((0, kv_bytes(full_facts, kind, length, 2, 4, 0, first).full))
 
 
-@pytest.mark.parametrize(("kind", "alike"), [("offloaded", "dynamic"), ("offloaded_static", "static")])
+@pytest.mark.parametrize(("kind", "alike"), [(OFFLOADED, DYNAMIC), (OFFLOADED_STATIC, STATIC)])
 @pytest.mark.parametrize("name", MODELS)
 def test_an_offloaded_cache_is_counted_wherever_it_lies(
     name: str, kind: CacheKind, alike: CacheKind, folder: Any
@@ -213,25 +225,25 @@ def test_an_offloaded_cache_is_counted_wherever_it_lies(
 
 def test_the_series_has_one_entry_for_each_token_and_plateaus() -> None:
     facts = resolve("random:Mistral-7B-v0.1")
-    series = kv_series(facts, "dynamic", 4_000, 200, 1, 2)
+    series = kv_series(facts, DYNAMIC, 4_000, 200, 1, 2)
     assert len(series) == 200 and all(at.full == 0 for at in series)
     assert series[95].sliding == series[-1].sliding == 32 * 2 * 8 * 128 * 2 * 4_095
     assert series[94].sliding < series[95].sliding
-    assert kv_series(facts, "unwindowed", 4_000, 200, 1, 2)[-1].sliding == 32 * 2 * 8 * 128 * 2 * 4_199
+    assert kv_series(facts, UNWINDOWED, 4_000, 200, 1, 2)[-1].sliding == 32 * 2 * 8 * 128 * 2 * 4_199
 
 
 def test_gpt_oss_20b_at_32k_is_half_with_the_windows() -> None:
     facts = resolve("random:gpt-oss-20b")
-    assert kv_bytes(facts, "dynamic", 32_768, 1, 2).total == 808_427_520
-    assert kv_bytes(facts, "unwindowed", 32_768, 1, 2).total == 1_610_612_736
+    assert kv_bytes(facts, DYNAMIC, 32_768, 1, 2).total == 808_427_520
+    assert kv_bytes(facts, UNWINDOWED, 32_768, 1, 2).total == 1_610_612_736
 
 
 def test_an_encoder_has_no_cache() -> None:
     facts = resolve("random:bert-base-uncased")
-    assert kv_bytes(facts, "dynamic", 100, 8, 4) == KvBytes(0, 0)
-    assert kv_polyline(facts, "dynamic", 1, 9, 1, 4)[-1] == KvPoint(9, 0, 0)
+    assert kv_bytes(facts, DYNAMIC, 100, 8, 4) == KvBytes(0, 0)
+    assert kv_polyline(facts, DYNAMIC, 1, 9, 1, 4)[-1] == KvPoint(9, 0, 0)
 
 
 def test_a_static_cache_that_is_too_small_is_an_error() -> None:
     with pytest.raises(ValueError, match="cannot hold 11"):
-        kv_bytes(resolve("random:pocket"), "static", 11, 1, 2, 10)
+        kv_bytes(resolve("random:pocket"), STATIC, 11, 1, 2, 10)

@@ -1,17 +1,20 @@
-"""The sum: what belongs to it, what makes it grow, and how near it came to what was measured."""
+"""Predicted peak memory: its parts, what makes it grow, and how close it is to measurements."""
 
 from typing import Any
 
 import pytest
 
 from backend.models import resolve
-from backend.predict import Setup, kv_bytes, peak_bytes, weight_bytes
-from backend.predict.memory import CONTEXT_BYTES, MIB
+from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED
+from backend.predict.kv import kv_bytes
+from backend.predict.memory import CONTEXT_BYTES, MIB, peak_bytes
+from backend.predict.setup import Setup
+from backend.predict.weights import weight_bytes
 
 H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
 
 
-@pytest.mark.parametrize("setup", [Setup(), Setup(**H200), Setup(**H200, cache="offloaded"), Setup(cache="static")])
+@pytest.mark.parametrize("setup", [Setup(), Setup(**H200), Setup(**H200, cache=OFFLOADED), Setup(cache=STATIC)])
 def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
     memory = peak_bytes(resolve("random:Llama-3-8B"), setup, 100, 50, 2)
     assert memory.tensors == memory.weights + memory.kv - memory.kv_elsewhere + memory.workspace
@@ -26,17 +29,17 @@ def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
 MEASURED = [
     # (model, setup, prompt, new tokens, allocator's peak MiB, NVML's peak MiB): one H200, see MEASUREMENTS.md
     ("random:Mistral-7B-v0.1", {}, 2000, 64, 14328.22, 15208),
-    ("random:Mistral-7B-v0.1", {"cache": "static"}, 2000, 64, 14331.97, 15346),
-    ("random:Qwen3-0.6B", {"cache": "static", "graphs": "manual"}, 64, 64, 1248.58, 2036),
+    ("random:Mistral-7B-v0.1", {"cache": STATIC}, 2000, 64, 14331.97, 15346),
+    ("random:Qwen3-0.6B", {"cache": STATIC, "graphs": "manual"}, 64, 64, 1248.58, 2036),
     ("random:Qwen3-0.6B", {}, 64, 300, 1210.05, 2034),
     ("random:Qwen3-0.6B", {"attention": "eager"}, 64, 300, 1212.67, 2000),
-    ("random:Qwen3-0.6B", {"cache": "static"}, 64, 64, 1184.57, 1964),
+    ("random:Qwen3-0.6B", {"cache": STATIC}, 64, 64, 1184.57, 1964),
     ("random:Qwen3-0.6B", {"dtype": "float32"}, 64, 64, 2337.63, 3090),
     ("random:Qwen3-0.6B", {"quantization": "bnb-nf4"}, 64, 32, 579.27, 1392),
     ("random:Llama-3-8B", {"quantization": "torchao-int8"}, 500, 32, 8916.90, 9862),
     ("pocket", {}, 64, 100, 43.03, 810),
     ("pocket", {"dtype": "float32"}, 64, 100, 53.04, 808),
-    ("pocket", {"cache": "static"}, 64, 100, 43.39, 812),
+    ("pocket", {"cache": STATIC}, 64, 100, 43.39, 812),
 ]
 
 
@@ -56,7 +59,7 @@ def test_more_of_anything_never_needs_less(name: str, cache: str, device: str) -
     facts = resolve(f"random:{name}")
 
     def total(prompt: int = 100, new: int = 100, batch: int = 1, dtype: str = "bfloat16") -> int:
-        return peak_bytes(facts, Setup(dtype=dtype, cache=cache, device=device), prompt, new, batch).tensors  # type: ignore[arg-type]
+        return peak_bytes(facts, Setup(dtype=dtype, cache=CACHES[cache], device=device), prompt, new, batch).tensors
 
     base = total()
     assert total(prompt=900) > base < total(batch=4)
@@ -66,8 +69,8 @@ def test_more_of_anything_never_needs_less(name: str, cache: str, device: str) -
 def test_a_prompt_longer_than_the_window_is_held_whole_until_the_first_decoded_token() -> None:
     facts = resolve("random:Mistral-7B-v0.1")
     long = peak_bytes(facts, Setup(), 20_000, 10)
-    whole = kv_bytes(facts, "unwindowed", 20_000, 1, 2).total
-    assert long.kv == kv_bytes(facts, "dynamic", 20_009, 1, 2).total < whole
+    whole = kv_bytes(facts, UNWINDOWED, 20_000, 1, 2).total
+    assert long.kv == kv_bytes(facts, DYNAMIC, 20_009, 1, 2).total < whole
     assert long.kv + long.workspace > whole
     short = peak_bytes(facts, Setup(), 10, 20_000)
     assert short.kv == long.kv and short.workspace < long.workspace / 10
@@ -75,19 +78,19 @@ def test_a_prompt_longer_than_the_window_is_held_whole_until_the_first_decoded_t
 
 def test_a_static_cache_counts_all_its_places() -> None:
     facts = resolve("random:Llama-3-8B")
-    memory = peak_bytes(facts, Setup(cache="static", max_places=512), 10, 10)
-    assert memory.kv == kv_bytes(facts, "static", 19, 1, 2, 512).total
-    assert peak_bytes(facts, Setup(cache="static"), 10, 10).kv < memory.kv
+    memory = peak_bytes(facts, Setup(cache=STATIC, max_places=512), 10, 10)
+    assert memory.kv == kv_bytes(facts, STATIC, 19, 1, 2, 512).total
+    assert peak_bytes(facts, Setup(cache=STATIC), 10, 10).kv < memory.kv
 
 
 def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> None:
     facts = resolve("random:Llama-3-8B")
-    kept, gone = (peak_bytes(facts, Setup(**H200, cache=c), 8, 8_000) for c in ("dynamic", "offloaded"))
+    kept, gone = (peak_bytes(facts, Setup(**H200, cache=c), 8, 8_000) for c in (DYNAMIC, OFFLOADED))
     assert gone.kv == kept.kv
     assert gone.kv - gone.kv_elsewhere == 2 * gone.kv // 32
     assert kept.tensors - gone.tensors > 0.9 * kept.kv
-    assert peak_bytes(facts, Setup(cache="offloaded"), 8, 8_000).kv_elsewhere == 0
-    windowed = peak_bytes(resolve("random:gpt-oss-20b"), Setup(**H200, cache="offloaded_static"), 8, 8_000)
+    assert peak_bytes(facts, Setup(cache=OFFLOADED), 8, 8_000).kv_elsewhere == 0
+    windowed = peak_bytes(resolve("random:gpt-oss-20b"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000)
     assert 0 < windowed.kv_elsewhere < windowed.kv
 
 
@@ -107,7 +110,7 @@ def test_each_new_length_costs_a_plan_where_cudnn_attends_and_not_elsewhere() ->
         return many - few
 
     assert grown() > 90 * MIB
-    for other in ({"attention": "eager"}, {"cache": "static"}, {"dtype": "float32"}, {"capability": (8, 0)}):
+    for other in ({"attention": "eager"}, {"cache": STATIC}, {"dtype": "float32"}, {"capability": (8, 0)}):
         assert grown(**other) < 30 * MIB, other
 
 
@@ -129,10 +132,10 @@ def test_a_context_is_there_before_any_tensor() -> None:
 
 
 def test_graphs_take_a_workspace_for_each_stream() -> None:
-    """By hand it stays handed out, compiled code lets go of it."""
+    """Manual capture keeps it allocated; compiled code frees it."""
     facts = resolve("random:Qwen3-0.6B")
     still, manual, compiled = (
-        peak_bytes(facts, Setup(**H200, cache="static", graphs=graphs), 64, 64) for graphs in ("", "manual", "compile")
+        peak_bytes(facts, Setup(**H200, cache=STATIC, graphs=graphs), 64, 64) for graphs in ("", "manual", "compile")
     )
     assert manual.tensors == still.tensors + 64 * MIB
     assert (compiled.tensors, compiled.runtime_bytes) == (still.tensors, still.runtime_bytes + 64 * MIB)

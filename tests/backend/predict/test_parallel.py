@@ -1,4 +1,4 @@
-"""What one of several GPUs holds, against transformers' own sharding of every architecture; what cannot be split."""
+"""The shard of rank 0 against transformers' own sharding of every architecture, and what cannot be split."""
 
 import json
 from pathlib import Path
@@ -7,12 +7,18 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
+from backend.hardware.peak_rates import PeakRates
 from backend.models import ModelFacts, catalogue, resolve
 from backend.models.families import FAMILIES
-from backend.predict import Limits, Setup, floor, kv_bytes, peak_bytes, share, weight_bytes
-from backend.predict.parallel import MAX_GPUS, check_sizes, plan_of, refusal, sizes
-from tests.backend.predict.sharded import first, ranks
+from backend.plan import DYNAMIC
+from backend.predict.kv import kv_bytes
+from backend.predict.memory import peak_bytes
+from backend.predict.parallel import MAX_GPUS, check_sizes, group_sizes, plan_of, refusal, shard
+from backend.predict.roofline import bound
+from backend.predict.setup import Setup
+from backend.predict.weights import weight_bytes
 from tests.backend.predict.test_weights import TINY, VARIANTS
+from tests.support.sharded import first, ranks
 
 CAN = [entry for entry in catalogue() if FAMILIES[json.loads(entry.config)["model_type"]].parallel != "none"]
 SPLIT = [change for change in VARIANTS if FAMILIES[change["model_type"]].parallel != "none"]
@@ -20,7 +26,7 @@ SPLIT = [change for change in VARIANTS if FAMILIES[change["model_type"]].paralle
 
 def works(facts: ModelFacts, gpus: int) -> bool:
     try:
-        check_sizes(facts, *sizes(facts, gpus))
+        check_sizes(facts, *group_sizes(facts, gpus))
     except InputError:
         return False
     return True
@@ -35,8 +41,8 @@ def test_every_catalogue_model_is_split_as_transformers_does(gpus: int) -> None:
             if not works(facts, gpus):
                 continue
             seen += 1
-            tensor, expert = sizes(facts, gpus)
-            mine, owned = share(facts, tensor, expert), expert > 1
+            tensor, expert = group_sizes(facts, gpus)
+            mine, owned = shard(facts, tensor, expert), expert > 1
             found = first(json.loads(entry.config), mesh, owned, owned and facts.tied, facts.dtype)
             assert (weight_bytes(mine), mine.kv_heads) == found, entry.name
     assert seen >= 4
@@ -44,7 +50,7 @@ def test_every_catalogue_model_is_split_as_transformers_does(gpus: int) -> None:
 
 @pytest.mark.parametrize("gpus", [2, 3, 5])
 def test_every_architecture_is_split_in_its_variants_where_nothing_divides_either(gpus: int, tmp_path: Path) -> None:
-    """Vocabulary and widths that do not divide leave the first rank more; heads are made to divide."""
+    """Vocabulary and widths that do not divide give rank 0 more; heads are chosen to divide."""
     with ranks(gpus) as mesh:
         for change in SPLIT:
             config = TINY | change | {"num_attention_heads": 2 * gpus, "num_key_value_heads": gpus}
@@ -53,20 +59,20 @@ def test_every_architecture_is_split_in_its_variants_where_nothing_divides_eithe
                 config |= {"num_local_experts": 2 * gpus, "num_experts": 2 * gpus}
             (tmp_path / "config.json").write_text(json.dumps(config))
             facts = resolve(str(tmp_path))
-            tensor, expert = sizes(facts, gpus)
-            mine, owned = share(facts, tensor, expert), expert > 1
+            tensor, expert = group_sizes(facts, gpus)
+            mine, owned = shard(facts, tensor, expert), expert > 1
             assert weight_bytes(mine, "float32") == first(config, mesh, owned, owned and facts.tied).weights, change
 
 
 def test_experts_are_shared_out_whole_or_each_is_split(tmp_path: Path) -> None:
-    """Expert parallelism of the others, and tensor parallelism alone of gpt-oss, which splits its head."""
+    """Expert parallelism of other models, and tensor parallelism alone of gpt-oss, which splits its head."""
     with ranks(2) as mesh:
         for model, expert in (("mixtral", 2), ("qwen3_moe", 2), ("gpt_oss", 1)):
             config = TINY | {"model_type": model, "num_local_experts": 6, "num_experts": 6, "moe_intermediate_size": 33}
             config |= {"head_dim": 8}
             (tmp_path / "config.json").write_text(json.dumps(config))
             facts = resolve(str(tmp_path))
-            assert weight_bytes(share(facts, 2, expert), "float32") == first(config, mesh, expert == 2, False).weights
+            assert weight_bytes(shard(facts, 2, expert), "float32") == first(config, mesh, expert == 2, False).weights
 
 
 def test_the_plans_are_those_of_the_config_classes() -> None:
@@ -84,11 +90,11 @@ def test_the_plans_are_those_of_the_config_classes() -> None:
 @pytest.mark.parametrize(
     ("model", "tensor", "expert", "says"),
     [
-        ("Llama-3-8B", 3, 1, "8 key/value heads cannot be shared evenly. Take one of 1, 2, 4, 8."),
-        ("Gemma-3-1b", 2, 1, "1 key/value head cannot be shared evenly. Take one GPU."),
-        ("gpt-oss-20b", 3, 3, "32 experts cannot be shared evenly. Take one of 1, 2, 4, 8, 16, 32."),
-        ("gpt-oss-20b", 4, 2, "as many GPUs as tensor parallelism"),
-        ("Llama-3-8B", 2, 2, "no experts to share out. Take one GPU."),
+        ("Llama-3-8B", 3, 1, "8 key/value heads cannot be split evenly. Take one of 1, 2, 4, 8."),
+        ("Gemma-3-1b", 2, 1, "1 key/value head cannot be split evenly. Take one GPU."),
+        ("gpt-oss-20b", 3, 3, "32 experts cannot be split evenly. Take one of 1, 2, 4, 8, 16, 32."),
+        ("gpt-oss-20b", 4, 2, "same number of GPUs as tensor parallelism"),
+        ("Llama-3-8B", 2, 2, "no experts. Take one GPU."),
         ("gpt2", 2, 1, "no parallel plan for gpt2. Take one GPU."),
         ("bert-base-uncased", 2, 1, "no parallel plan for bert"),
         ("Llama-3-8B", 0, 1, "is 0; give a whole number from 1 to 64"),
@@ -99,14 +105,14 @@ def test_the_plans_are_those_of_the_config_classes() -> None:
 )
 def test_what_cannot_be_split_says_what_can(model: str, tensor: int, expert: int, says: str) -> None:
     with pytest.raises(InputError) as error:
-        share(resolve(model), tensor, expert)
+        shard(resolve(model), tensor, expert)
     assert says in str(error.value)
 
 
 def test_an_architecture_that_is_not_in_the_table_has_no_plan(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(TINY | {"model_type": "granite"}))
     facts = resolve(str(tmp_path))
-    assert plan_of(facts) == "none" and share(facts) is facts
+    assert plan_of(facts) == "none" and shard(facts) is facts
     with pytest.raises(InputError, match="no parallel plan for granite"):
         peak_bytes(facts, Setup(tensor_parallel=2))
 
@@ -114,16 +120,16 @@ def test_an_architecture_that_is_not_in_the_table_has_no_plan(tmp_path: Path) ->
 def test_one_gpu_is_left_alone() -> None:
     for entry in catalogue():
         facts = resolve(f"random:{entry.name}")
-        assert share(facts, *sizes(facts, 1)) is facts
+        assert shard(facts, *group_sizes(facts, 1)) is facts
         assert peak_bytes(facts, Setup(tensor_parallel=1)) == peak_bytes(facts, Setup())
 
 
 def test_all_parts_of_the_peak_are_one_gpus() -> None:
     facts = resolve("random:Llama-3-8B")
     one, four = (peak_bytes(facts, Setup(device="cuda", tensor_parallel=n), 4_000, 100) for n in (1, 4))
-    assert four.weights == weight_bytes(share(facts, 4)) == pytest.approx(one.weights / 4, rel=0.001)
-    assert four.kv == one.kv // 4 == kv_bytes(share(facts, 4), "dynamic", 4_099, 1, 2).total
-    assert one.workspace / 4 < four.workspace < one.workspace  # the residual stream is whole on each
+    assert four.weights == weight_bytes(shard(facts, 4)) == pytest.approx(one.weights / 4, rel=0.001)
+    assert four.kv == one.kv // 4 == kv_bytes(shard(facts, 4), DYNAMIC, 4_099, 1, 2).total
+    assert one.workspace / 4 < four.workspace < one.workspace  # the residual stream is replicated
     assert four.runtime_bytes > one.runtime_bytes / 2  # and so is the context
 
 
@@ -135,28 +141,28 @@ def test_where_attention_is_put_together_again_the_cache_is_whole() -> None:
 
 
 def test_the_floor_is_that_of_one_gpus_bytes() -> None:
-    fast = Limits(4.3e12, 989e12, "a test")
+    fast = PeakRates(4.3e12, 989e12, "a test")
     facts, setup = resolve("random:Llama-3-8B"), Setup(tensor_parallel=2)
-    whole, shared = floor(facts, Setup(), 4_096, 4, fast), floor(facts, setup, 4_096, 4, fast)
+    whole, shared = bound(facts, Setup(), 4_096, 4, fast), bound(facts, setup, 4_096, 4, fast)
     assert shared.seconds == pytest.approx(whole.seconds / 2, rel=0.001) and shared.kv_bytes == whole.kv_bytes // 2
     assert shared.flops == pytest.approx(whole.flops / 2, rel=0.001)
     oss = resolve("random:gpt-oss-20b")
-    one, four = (floor(oss, Setup(tensor_parallel=n, expert_parallel=n), 64, 8, fast) for n in (1, 4))
+    one, four = (bound(oss, Setup(tensor_parallel=n, expert_parallel=n), 64, 8, fast) for n in (1, 4))
     assert 1 / 4 < four.weight_bytes / one.weight_bytes < 0.5 and four.kv_bytes == one.kv_bytes
 
 
 def test_packed_weights_that_fail_when_split_are_refused_and_others_are_not() -> None:
     llama, oss, packed = (resolve(name) for name in ("Llama-3-8B", "random:gpt-oss-20b", "gpt-oss-20b"))
     assert "bitsandbytes" in refusal(llama, "bnb-nf4", 2) and not refusal(llama, "bnb-nf4", 1)
-    assert not refusal(oss, "bnb-nf4", 2)  # what bitsandbytes packs is not split there
+    assert not refusal(oss, "bnb-nf4", 2)  # what bitsandbytes quantizes is not split there
     for choice in ("none", "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4"):
         assert not refusal(llama, choice, 2)
     assert "MXFP4" in refusal(packed, "none", 2) == refusal(oss, "mxfp4", 2) and not refusal(packed, "none", 1)
     assert not refusal(packed, "mxfp4-dequantized", 2) and not refusal(oss, "none", 2)
 
 
-def test_the_packed_experts_of_gpt_oss_do_take_other_arguments_than_shared_experts_give() -> None:
-    """The reason of a refusal: `Mxfp4GptOssMLP` hands `scatter_idx` to experts whose forward was replaced."""
+def test_the_quantized_experts_of_gpt_oss_do_take_other_arguments_than_shared_experts_give() -> None:
+    """The reason for a refusal: `Mxfp4GptOssMLP` passes `scatter_idx` to experts whose forward was replaced."""
     import inspect
 
     import torch
@@ -178,7 +184,8 @@ def test_more_gpus_never_hold_more_each(gpus: int) -> None:
         facts: Any = resolve(f"random:{entry.name}")
         if works(facts, gpus):
             setups = [
-                Setup(tensor_parallel=t, expert_parallel=e) for t, e in (sizes(facts, gpus // 2), sizes(facts, gpus))
+                Setup(tensor_parallel=t, expert_parallel=e)
+                for t, e in (group_sizes(facts, gpus // 2), group_sizes(facts, gpus))
             ]
             fewer, more = (peak_bytes(facts, setup, 500, 100, 2) for setup in setups)
             assert more.weights < fewer.weights and more.kv <= fewer.kv and more.tensors < fewer.tensors

@@ -1,4 +1,4 @@
-"""Bytes foretold for one of several GPUs against processes on a CPU that share a checkpoint and generate from it.
+"""Predicted bytes of one rank against processes on a CPU that share a checkpoint and generate from it.
 
 Every architecture of the catalogue that has a plan, and the ways of packing that can be split: weights and cache to the
 byte, and the greedy text of one process. What is refused fails here.
@@ -14,12 +14,14 @@ import msgspec
 import pytest
 
 from backend.models import resolve
-from backend.predict import kv_bytes, share, weight_bytes
-from backend.predict.parallel import refusal
-from tests.backend.predict.processes import PROMPT, TOKENS, Case, Seen
-from tests.tiny import _SHAPE, CONFIGS
+from backend.plan import CACHES
+from backend.predict.kv import kv_bytes
+from backend.predict.parallel import refusal, shard
+from backend.predict.weights import weight_bytes
+from tests.support.rank_processes import PROMPT, TOKENS, Case, Seen
+from tests.support.tiny_models import _SHAPE, CONFIGS
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 WIDE: dict[str, Any] = {
     "vocab_size": 300, "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 8,
@@ -45,7 +47,7 @@ SPLIT = ["torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4"]
 
 
 def works(folder: Path) -> list[Case]:
-    """What must load, generate and be as large as was foretold."""
+    """Cases that must load, generate and be as large as predicted."""
 
     def case(name: str, tensor: int, expert: int = 1, **more: Any) -> Case:
         return Case(str(folder / name), tensor, expert, **more)
@@ -61,20 +63,23 @@ def works(folder: Path) -> list[Case]:
 
 
 def fails(folder: Path) -> list[tuple[Case, str]]:
-    """What is refused, and what it says of itself."""
+    """Cases that are refused, and the error that transformers raises for them."""
     wide = str(folder / "wide")
     return [
         (Case(wide, 2, 1, "bnb-int8", "bfloat16"), "CB"),
         (Case(wide, 2, 1, "bnb-nf4", "bfloat16"), "NoneType"),
         (Case(str(folder / "odd_experts"), 2, 2), "Cannot evenly shard 3 experts"),
         (Case(str(folder / "llama"), 2, 2), "does not define an expert-parallel plan"),
-        (Case(str(folder / "tied_oss"), 2, 2), "narrow unexpectedly changed"),  # its head is tied to a whole embedding
+        (
+            Case(str(folder / "tied_oss"), 2, 2),
+            "narrow unexpectedly changed",
+        ),  # its head is tied to an unsplit embedding
     ]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkpoints: random weights, matrices scaled up so that a step's words differ."""
+    """Checkpoints with random weights, scaled up so that the tokens of a text differ."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
@@ -93,10 +98,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(ranks: int, cases: list[Case], folder: Path) -> list[list[Seen]]:
-    """Each rank's account of each case."""
+    """What each rank reports for each case."""
     path = folder / f"cases-{ranks}.json"
     path.write_bytes(msgspec.json.encode(cases))
-    command = [sys.executable, "-m", "tests.backend.predict.processes", str(ranks), str(path)]
+    command = [sys.executable, "-m", "tests.support.rank_processes", str(ranks), str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=550, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return msgspec.json.decode(done.stdout.splitlines()[-1], type=list[list[Seen]])
@@ -104,29 +109,40 @@ def run(ranks: int, cases: list[Case], folder: Path) -> list[list[Seen]]:
 
 @pytest.fixture(scope="module")
 def two(folder: Path) -> Iterator[list[list[Seen]]]:
-    """All that works, then all that fails, in one pair of processes."""
+    """First the cases that work, then those that fail, in one pair of processes."""
     yield run(2, [*works(folder), *(case for case, _ in fails(folder))], folder)
 
 
-def foretold(case: Case) -> tuple[int, int]:
-    """(weights, KV cache) of the first rank."""
-    mine = share(resolve(case.folder), case.tensor, case.expert)
+def predicted(case: Case) -> tuple[int, int]:
+    """(weights, KV cache) in bytes on rank 0."""
+    mine = shard(resolve(case.folder), case.tensor, case.expert)
     size, last = (2 if case.dtype == "bfloat16" else 4), PROMPT + TOKENS - 1  # `generate` makes a static one as long
-    cache: Any = case.cache
-    kv = kv_bytes(mine, cache, last, 1, size, last if cache == "static" else 0)
+    cache = CACHES[case.cache]
+    kv = kv_bytes(mine, cache, last, 1, size, last if cache.static else 0)
     return weight_bytes(mine, case.dtype, case.quantization), kv.total
 
 
-def test_weights_and_cache_of_a_rank_are_foretold_to_the_byte(two: list[list[Seen]], folder: Path) -> None:
+@pytest.mark.slow
+def test_a_pair_of_processes_holds_what_was_predicted_and_writes_the_text_of_one(folder: Path) -> None:
+    case = Case(str(folder / "llama"), 2)
+    (first,), (second,) = run(2, [case], folder)
+    ((alone,),) = run(1, [Case(case.folder, 1)], folder)
+    assert not first.error and (first.weights, first.kv) == predicted(case)
+    assert first.ids == second.ids == alone.ids and first.weights < alone.weights
+
+
+@pytest.mark.full
+def test_weights_and_cache_of_a_rank_are_predicted_to_the_byte(two: list[list[Seen]], folder: Path) -> None:
     for index, case in enumerate(works(folder)):
         first, second = (rank[index] for rank in two)
         assert not first.error, (case, first.error)
-        assert (first.weights, first.kv) == foretold(case), case
+        assert (first.weights, first.kv) == predicted(case), case
         assert second.weights <= first.weights and second.kv == first.kv
 
 
+@pytest.mark.full
 def test_the_text_is_that_of_one_process(two: list[list[Seen]], folder: Path) -> None:
-    """Where numbers are float32; packed ones are multiplied in another order, and the ranks still agree."""
+    """In float32; quantized products are summed in another order, but the ranks still agree."""
     dense = [case for case in works(folder) if case.dtype == "float32"]
     alone = run(1, [Case(case.folder, 1, cache=case.cache) for case in dense], folder)[0]
     for index, case in enumerate(works(folder)):
@@ -137,14 +153,16 @@ def test_the_text_is_that_of_one_process(two: list[list[Seen]], folder: Path) ->
             assert first.ids == one.ids and first.weights < one.weights, case
 
 
+@pytest.mark.full
 def test_what_is_refused_fails(two: list[list[Seen]], folder: Path) -> None:
     for index, (case, says) in enumerate(fails(folder), len(works(folder))):
         assert all(says in rank[index].error for rank in two), (case, two[0][index])
     assert all(refusal(resolve(str(folder / "wide")), choice, 2) for choice in ("bnb-int8", "bnb-nf4"))
 
 
+@pytest.mark.full
 def test_heads_that_do_not_divide_fail_where_they_are_split_and_work_where_they_are_put_together(folder: Path) -> None:
     cases = [Case(str(folder / "llama"), 3), Case(str(folder / "olmo3"), 3), Case(str(folder / "phi3"), 3)]
     llama, olmo3, phi3 = run(3, cases, folder)[0]
     assert "is invalid for input of size" in llama.error
-    assert [(one.weights, one.kv) for one in (olmo3, phi3)] == [foretold(case) for case in cases[1:]]
+    assert [(one.weights, one.kv) for one in (olmo3, phi3)] == [predicted(case) for case in cases[1:]]

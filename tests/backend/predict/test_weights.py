@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
-from backend.models import PRESETS_DIR, ModelFacts, catalogue, resolve
-from backend.predict import itemsize, parameters, touched_bytes, weight_bytes
-from backend.predict.packing import PACKINGS
-from backend.predict.weights import expert_bytes
+from backend.models import ModelFacts, catalogue, resolve
+from backend.paths import PRESETS
+from backend.predict.quantized import PACKINGS
+from backend.predict.weights import expert_bytes, itemsize, parameters, weight_bytes, weight_bytes_read
 
 TINY: dict[str, Any] = {
     "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
@@ -70,7 +70,7 @@ def built(config: dict[str, Any]) -> tuple[int, int, int]:
     with torch.device("meta"):
         model = auto.from_config(settings, dtype=getattr(torch, config.get("dtype", "float32")))
     model.tie_weights()
-    learned = list(model.parameters())  # each once, tied or not
+    learned = list(model.parameters())  # tied ones once
     buffers = [tensor for name, tensor in model.named_buffers() if not name.endswith("embed_scale")]
     return (
         sum(tensor.numel() for tensor in learned),
@@ -114,7 +114,7 @@ def test_a_dtype_scales_the_parameters_and_leaves_the_buffers_alone() -> None:
 
 
 def matrices_built(config: dict[str, Any]) -> Counter[tuple[str, int, int]]:
-    """The modules that hold matrices: (kind, rows, columns) -> how many."""
+    """The modules with matrices: (kind, rows, columns) -> count."""
     import torch
     from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
     from transformers.pytorch_utils import Conv1D
@@ -157,7 +157,7 @@ def test_every_matrix_is_listed(change: dict[str, Any], tmp_path: Path) -> None:
 
 # --- packed -------------------------------------------------------------------------------------------
 
-SMALL: dict[str, Any] = {  # multiples of what packing asks for, but not of quanto's group of 128 everywhere
+SMALL: dict[str, Any] = {  # multiples of what quantization requires, but not of quanto's group of 128 everywhere
     "vocab_size": 300, "hidden_size": 192, "intermediate_size": 320, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "head_dim": 32, "max_position_embeddings": 64, "bos_token_id": 0, "eos_token_id": 1,
     "pad_token_id": 2, "dtype": "bfloat16",
@@ -168,7 +168,7 @@ ON_A_CPU = [name for name in PACKINGS if name not in ("torchao-int4", "mxfp4")]
 
 
 def small(architecture: str, folder: Path) -> ModelFacts:
-    """Facts of random weights of an architecture in small."""
+    """Facts of a small model of an architecture, with random weights."""
     shape = GPT2 if architecture == "gpt2" else SMALL | ({"num_local_experts": 4} if architecture == "gpt_oss" else {})
     (folder / "config.json").write_text(json.dumps(shape | {"model_type": architecture}))
     return resolve(f"random:{folder}")
@@ -177,27 +177,27 @@ def small(architecture: str, folder: Path) -> ModelFacts:
 @pytest.mark.parametrize(
     "architecture", [name if name == "llama" else pytest.param(name, marks=pytest.mark.slow) for name in FAMILIES]
 )
-def test_packed_weights_take_what_was_foretold(architecture: str, tmp_path: Path) -> None:
-    """To the byte, but for the one number that Gemma's embeddings are scaled by; GPT-2 has nothing that torchao and
+def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Path) -> None:
+    """To the byte, except for the scale of Gemma's embeddings, a single number; GPT-2 has nothing that torchao and
     quanto know."""
-    from backend.optimizations.tensors import held_bytes, weight_tensors
+    from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
     from backend.plan import LoadPlan
-    from backend.worker.drawn import load_packed
-    from backend.worker.loading import Observed
+    from backend.worker.load.device import Observed
+    from backend.worker.load.random_checkpoint import load_quantized
 
     facts = small(architecture, tmp_path)
     for dtype in ("bfloat16", "float32") if architecture == "llama" else ("bfloat16",):
         dense = weight_bytes(facts, dtype)
         for choice in ON_A_CPU:
             plan = LoadPlan(facts.source, dtype=dtype, quantization=choice)
-            counted = held_bytes(weight_tensors(load_packed(plan, Observed())))
-            foretold = weight_bytes(facts, dtype, choice)
-            assert counted - foretold == (2 if architecture.startswith("gemma") else 0), choice
-            assert (foretold == dense) == (architecture == "gpt2" and not choice.startswith("bnb"))
+            counted = total_bytes(weight_tensors(load_quantized(plan, Observed())))
+            predicted = weight_bytes(facts, dtype, choice)
+            assert counted - predicted == (2 if architecture.startswith("gemma") else 0), choice
+            assert (predicted == dense) == (architecture == "gpt2" and not choice.startswith("bnb"))
 
 
-def test_published_mxfp4_is_foretold_to_the_byte() -> None:
-    """The file, and what the kernels' modules hold of it: biases become float32."""
+def test_published_mxfp4_is_predicted_to_the_byte() -> None:
+    """The file, and its bytes in the kernels' modules, where biases become float32."""
     import torch
     from transformers import GptOssConfig
     from transformers.integrations.mxfp4 import Mxfp4GptOssExperts
@@ -213,12 +213,12 @@ def test_published_mxfp4_is_foretold_to_the_byte() -> None:
     assert weight_bytes(facts) == weight_bytes(facts, "auto", "mxfp4")
     assert weight_bytes(facts) == file_bytes + facts.layers * biases * 2 + facts.buffer_bytes
     packed = sum(part.nbytes for name, part in parts.items() if not name.endswith("bias"))
-    scales = packed // 16  # a byte for 32 numbers
+    scales = packed // 16  # one byte per 32 elements
     assert expert_bytes(facts) == facts.layers * (packed + scales + biases * 2)
 
 
-def test_the_embedded_packed_checkpoint_is_foretold_to_the_byte() -> None:
-    facts = resolve(str(PRESETS_DIR / "models" / "pocket-mxfp4"))
+def test_the_embedded_quantized_checkpoint_is_predicted_to_the_byte() -> None:
+    facts = resolve(str(PRESETS / "models" / "pocket-mxfp4"))
     widened = sum(2 * m.count * m.rows for m in facts.matrices if m.kind == "expert")
     assert facts.packed_bytes is not None
     assert weight_bytes(facts) == facts.packed_bytes + widened + facts.buffer_bytes
@@ -226,14 +226,14 @@ def test_the_embedded_packed_checkpoint_is_foretold_to_the_byte() -> None:
     assert unpacked == facts.parameters * 2 + facts.buffer_bytes == weight_bytes(resolve("random:pocket"))
 
 
-def test_the_largest_published_model_fits_one_gpu_of_80_gb_packed_and_not_unpacked() -> None:
+def test_the_largest_published_model_fits_one_gpu_of_80_gb_quantized_and_not_unpacked() -> None:
     facts = resolve("gpt-oss-120b")
     assert weight_bytes(facts) < 66e9 < 230e9 < weight_bytes(facts, "auto", "mxfp4-dequantized")
 
 
 def test_four_bits_in_tinygemms_layout_are_filled_up_and_leave_odd_layers_alone() -> None:
     llama, oss = resolve("random:Llama-3-8B"), resolve("random:gpt-oss-20b")
-    in_layers = sum(m.numbers for m in llama.matrices if m.kind == "linear")
+    in_layers = sum(m.elements for m in llama.matrices if m.kind == "linear")
     saved = weight_bytes(llama) - weight_bytes(llama, "auto", "torchao-int4")
     assert saved == pytest.approx(in_layers * (2 - 0.5 - 4 / 128))  # every width is a multiple of 1,024
     widths = {m.columns % 128 == 0 for m in oss.matrices if m.kind == "linear"}
@@ -254,15 +254,15 @@ def test_what_is_not_known_is_refused() -> None:
 def test_a_token_reads_one_row_of_the_embeddings() -> None:
     facts = resolve("random:Llama-3-8B")
     table = facts.vocab * facts.hidden * 2
-    assert touched_bytes(facts) == weight_bytes(facts) - table + facts.hidden * 2
-    assert touched_bytes(facts, batch=8) - touched_bytes(facts) == 7 * facts.hidden * 2
+    assert weight_bytes_read(facts) == weight_bytes(facts) - table + facts.hidden * 2
+    assert weight_bytes_read(facts, batch=8) - weight_bytes_read(facts) == 7 * facts.hidden * 2
 
 
 def test_tied_embeddings_are_read_whole_because_they_are_the_head() -> None:
     facts = resolve("random:Qwen3-0.6B")
-    assert touched_bytes(facts) == weight_bytes(facts)
+    assert weight_bytes_read(facts) == weight_bytes(facts)
     gpt2 = resolve("random:gpt2")  # its positions are a table too, of which one row is read
-    assert touched_bytes(gpt2) == weight_bytes(gpt2) - (gpt2.max_positions - 1) * gpt2.hidden * 4
+    assert weight_bytes_read(gpt2) == weight_bytes(gpt2) - (gpt2.max_positions - 1) * gpt2.hidden * 4
 
 
 @pytest.mark.parametrize("quantization", ["none", "mxfp4"])
@@ -270,8 +270,8 @@ def test_a_token_reads_the_experts_that_it_is_routed_to(quantization: str) -> No
     facts = resolve("random:gpt-oss-20b")
     experts = expert_bytes(facts, "auto", quantization)
     whole = weight_bytes(facts, "auto", quantization) - facts.vocab * facts.hidden * 2 + facts.hidden * 2
-    assert touched_bytes(facts, "auto", quantization) == pytest.approx(whole - experts * 28 / 32)
-    more = [touched_bytes(facts, "auto", quantization, batch) for batch in (1, 2, 8, 1000)]
+    assert weight_bytes_read(facts, "auto", quantization) == pytest.approx(whole - experts * 28 / 32)
+    more = [weight_bytes_read(facts, "auto", quantization, batch) for batch in (1, 2, 8, 1000)]
     assert more == sorted(more)
     assert more[-1] == pytest.approx(whole + 999 * facts.hidden * 2)
 
@@ -280,4 +280,4 @@ def test_a_token_reads_the_experts_that_it_is_routed_to(quantization: str) -> No
 def test_packing_never_lets_a_token_read_more(quantization: str) -> None:
     for name in ("random:Llama-3-8B", "random:gpt-oss-20b", "random:gpt2", "random:bert-base-uncased"):
         facts = resolve(name)
-        assert touched_bytes(facts, "auto", quantization) <= touched_bytes(facts)
+        assert weight_bytes_read(facts, "auto", quantization) <= weight_bytes_read(facts)

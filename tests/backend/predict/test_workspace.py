@@ -1,4 +1,4 @@
-"""Temporaries as they are foretold, against the model code of transformers itself, run on tensors without memory."""
+"""Predicted temporary tensors against transformers' own model code, run on meta tensors."""
 
 import json
 from pathlib import Path
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from backend.models import ModelFacts, resolve
-from backend.predict import share
+from backend.predict.parallel import shard
 from backend.predict.workspace import Work, decode_bytes, prefill_bytes
-from tests.backend.predict.live import peaks
-from tests.backend.predict.sharded import ranks
+from tests.support.live_tensors import peaks
+from tests.support.sharded import ranks
 
 IDS = {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
 WIDE: dict[str, Any] = {
@@ -49,12 +49,12 @@ SHARED = [
     (name, attention, gpus)
     for name, attention in [*CASES, *REST]
     for gpus in (2, 4)
-    if name not in ("gpt2", "gpt-oss") and (name, gpus) != ("mixtral", 4)  # no plan; one falls 29% short, of little
+    if name not in ("gpt2", "gpt-oss") and (name, gpus) != ("mixtral", 4)  # no plan; one is 29% too low, of little
 ]
 
 
 def both(tmp_path: Path, name: str) -> tuple[Any, ModelFacts]:
-    """The config as transformers takes it, and the facts that we read from it."""
+    """The config as transformers takes it, and the facts read from it."""
     from transformers import AutoConfig
 
     values = SHAPES[name] if "n_embd" in SHAPES[name] else WIDE | SHAPES[name]
@@ -69,15 +69,15 @@ def compare(tmp_path: Path, name: str, attention: str, batch: int, prompt: int, 
     real = peaks(config, attention, batch, prompt, decode_experts="batched_mm" if facts.experts else "", mesh=mesh)
     windowed = facts.window is not None and prompt > facts.window
     gpus = mesh.size() if mesh else 1
-    facts = share(facts, gpus)
-    foretold = prefill_bytes(facts, Work(batch, prompt, size, attention, masked=windowed, ranks=gpus))
-    assert foretold == pytest.approx(real.prefill, rel=0.08 if gpus == 1 else 0.2)
+    facts = shard(facts, gpus)
+    predicted = prefill_bytes(facts, Work(batch, prompt, size, attention, masked=windowed, tensor_ranks=gpus))
+    assert predicted == pytest.approx(real.prefill, rel=0.08 if gpus == 1 else 0.2)
     if gpus > 1 and facts.kv_heads == 1:
-        return  # one head is never copied for the others, which is foretold all the same
+        return  # a single head is never repeated, although that is predicted
     seen = prompt + 1
     layer = 2 * batch * facts.kv_heads * facts.head_dim * seen * size
     step = decode_bytes(facts, Work(batch, seen, size, attention, "batched_mm"), layer, grows=True)
-    one_layer = max(0.1 * real.step, layer)  # a cat's old tensors may be gone by the time of the peak
+    one_layer = max(0.1 * real.step, layer)  # the inputs of a torch.cat may be freed before the peak
     assert step == pytest.approx(real.step, abs=one_layer)
 
 
@@ -103,14 +103,14 @@ def test_so_does_a_batch_of_short_ones(tmp_path: Path, name: str, attention: str
 def test_so_does_the_first_of_several_gpus(
     tmp_path: Path, name: str, attention: str, gpus: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting for another rank makes no tensor; on tensors without memory it would."""
+    """Waiting for another rank allocates nothing; on meta tensors it would."""
     monkeypatch.setattr("torch.distributed._functional_collectives.wait_tensor", lambda tensor: tensor)
     with ranks(gpus) as mesh:
         compare(tmp_path, name, attention, 1, 700, mesh)
 
 
 def test_experts_copied_for_each_token_are_counted(tmp_path: Path) -> None:
-    """What `generate` does on a GPU while it decodes: `batched_mm` gathers its expert's weights for every pair."""
+    """As `generate` decodes on a GPU: `batched_mm` copies the expert's weights for every pair of token and expert."""
     _, facts = both(tmp_path, "gpt-oss")
     one = decode_bytes(facts, Work(1, 64, 2, "eager", "batched_mm"), 0, True)
     many = decode_bytes(facts, Work(16, 64, 2, "eager", "batched_mm"), 0, True)

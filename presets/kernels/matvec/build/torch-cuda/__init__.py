@@ -1,4 +1,4 @@
-"""Decoding token by token, for NVIDIA GPUs: products of a vector and a matrix, and a whole decoder layer of them."""
+"""Single-token decoding on NVIDIA GPUs: matrix-vector products, and a whole decoder layer of them."""
 
 from . import layers
 

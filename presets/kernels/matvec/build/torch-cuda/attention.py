@@ -1,8 +1,8 @@
 """Attention of one new token: rotary embedding, the cache's new entry and the weighted sum.
 
-The places of the cache are split among programs; the last of a KV head to finish puts the parts together, or else a
-second kernel does. Both may be launched before their predecessor has ended, and the first asks for keys and values
-before the query is there.
+The cache's slots are split between programs. The last program of a KV head to finish combines the parts, or else a
+second kernel does. Both may be launched before their predecessor has ended, and the first loads keys and values before
+the query is ready.
 """
 
 import torch
@@ -12,18 +12,18 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .products import can_be_early
 
-FOLDED = True  # False: a second kernel puts the parts together
-JOINED = True  # False: the new key is loaded and rotated apart from the queries
-BLOCK, WARPS = 64, 4  # places that a program looks at in a turn, and its warps
+FOLDED = True  # False: a second kernel combines the parts
+JOINED = True  # False: the new key is loaded and rotated separately from the queries
+BLOCK, WARPS = 64, 4  # cache slots per iteration of a program, and its warps
 
 
 @triton.jit
 def _turned(
     at, valid, cos, sin, norm, last_norm, eps, NORMED: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr, D: tl.constexpr
 ):
-    """R vectors of D numbers, the first number of each at `at` (R,): normalized where there is a norm, and rotated.
+    """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
-    TWO: the last of them has a norm of its own
+    TWO: the last vector has its own norm
     """
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
@@ -54,16 +54,16 @@ def tokendyno_attention(
     SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr, FOLDED: tl.constexpr,
     EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One KV head and one part of the places a program.
+    """One program handles one KV head and one part of the slots.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
-    keys, values  (HKV, L, D), with a place free at `slot`, which is written here; filled: (L,) bool, `slot` included
+    keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
     tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
-    turns         (HKV,) int32, zeros before and after: programs of a head that have finished. FOLDED: the last writes
+    turns         (HKV,) int32, zero before and after: finished programs of each head. FOLDED: the last writes
                   out (HKV * G * D,), AT_ONCE queries at a time
     """
-    R: tl.constexpr = 16  # rows of the matrix units' smallest product; G of them are queries
+    R: tl.constexpr = 16  # rows of the tensor cores' smallest product; G of them are queries
     head, split = tl.program_id(0), tl.program_id(1)
     dims, group = tl.arange(0, D), tl.arange(0, R)
     base = head.to(tl.int64) * L * D
@@ -72,7 +72,7 @@ def tokendyno_attention(
     end = tl.minimum(begin + span, L)
     if EARLY:
         gdc_launch_dependents()
-    here = tl.load(slot)  # this step's first kernels wrote it, not the one before this
+    here = tl.load(slot)  # written by the first kernels of this step, not by the predecessor
     places = begin + tl.arange(0, BT)
     seen = tl.load(filled + places, mask=places < end, other=0).to(tl.int1) & (places != here)
     key = tl.load(keys + base + places[:, None].to(tl.int64) * D + dims[None, :], mask=seen[:, None], other=0.0)
@@ -81,7 +81,7 @@ def tokendyno_attention(
         gdc_wait()
     ours = qkv + (HKV * G + head) * D
     new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
-    if JOINED:  # the new key is one vector more: to load it after the queries would take as long again
+    if JOINED:  # the new key is one more vector: loading it after the queries would take as long again
         is_key = group == R - 1
         at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
         query = _turned(at, (group < G) | is_key, cos, sin, q_norm, k_norm, eps, NORMED, True, R, D)
@@ -94,7 +94,7 @@ def tokendyno_attention(
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
     mixed = tl.zeros((R, D), tl.float32)
-    if (here >= begin) & (here < end):  # the new token is ours: it is seen first, and written
+    if (here >= begin) & (here < end):  # the new token is in this part: attended to first, and written
         tl.store(keys + base + here * D + dims[None, :], new_key)
         tl.store(values + base + here * D + dims, new_value)
         top = tl.sum(query * new_key.to(tl.float32), 1) * scaling
@@ -123,7 +123,7 @@ def tokendyno_attention(
     tl.store(tops + line, top, mask=group < GP)
     tl.store(sums + line, total, mask=group < GP)
     if FOLDED:
-        tl.debug_barrier()  # what every thread has stored comes before the one that counts
+        tl.debug_barrier()  # all stores of the program precede the increment of the counter
         if tl.atomic_add(turns + head, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
             tl.store(turns + head, 0)
             for first in tl.static_range(0, GP, AT_ONCE):
@@ -131,7 +131,7 @@ def tokendyno_attention(
                 lines_of = (head * SPLITS + tl.arange(0, SPLITS)[:, None]) * GP + queries[None, :]
                 pieces = tl.load(
                     parts + lines_of[:, :, None] * D + dims[None, None, :], cache_modifier=".cg"
-                )  # other programs wrote them: not from L1
+                )  # written by other programs, so L1 may be stale
                 peaks = tl.load(tops + lines_of, cache_modifier=".cg")
                 amounts = tl.load(sums + lines_of, cache_modifier=".cg")
                 shares = tl.exp(peaks - tl.max(peaks, 0)[None, :])
@@ -146,7 +146,7 @@ def tokendyno_attention_whole(
     parts, tops, sums, out, G: tl.constexpr, GP: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
     EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One query head a program: its parts, put together."""
+    """Combines the parts, one program per query head."""
     query = tl.program_id(0)
     lines = (query // G * SPLITS + tl.arange(0, SPLITS)) * GP + query % G
     dims = tl.arange(0, D)
@@ -168,7 +168,7 @@ def attend(
 ) -> None:  # fmt: skip
     """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
 
-    turns   int32 zeros, at least HKV, that outlive the call and that no other stream uses: for one kernel, not two
+    turns   at least HKV int32 zeros that outlive the call and that no other stream uses; None: two kernels
     """
     early = can_be_early() if early is None else early
     _, kv_heads, length, size = keys.shape

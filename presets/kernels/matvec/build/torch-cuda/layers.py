@@ -1,4 +1,4 @@
-"""Layers that one token goes through faster. More than one token, or anything unusual, goes the model's own way."""
+"""Layers with a fast path for a single token. Several tokens, or anything unusual, take the model's own code."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ from . import ops, steps
 
 
 class Linear(nn.Module):
-    """Stands in for nn.Linear, dense or with torchao's int8 or 4-bit weights: one vector times the matrix is ours."""
+    """Replaces nn.Linear, dense or with torchao's int8 or 4-bit weights: a matrix-vector product in one kernel."""
 
     can_torch_compile = True
     has_backward = False
@@ -23,9 +23,9 @@ class Linear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Stands in for a decoder layer of Llama, Mistral or Qwen 3 with fused projections: one token, five kernels.
+    """Replaces a decoder layer of Llama, Mistral or Qwen 3 with fused projections: five kernels for a single token.
 
-    It attends over the places of an own loop's static cache that are filled.
+    It attends to the filled slots of the custom decode loop's static cache.
     """
 
     can_torch_compile = True
@@ -50,7 +50,7 @@ class DecoderLayer(nn.Module):
 
 
 class RotaryEmbedding(nn.Module):
-    """Stands in for the rotary embedding of the same models, whose angles for a new token become one kernel."""
+    """Replaces the rotary embedding of the same models: one kernel for the angles of a new token."""
 
     can_torch_compile = True
     has_backward = False
@@ -62,7 +62,7 @@ class RotaryEmbedding(nn.Module):
 
 
 class StepEnd(nn.Module):
-    """Stands in for the end of a greedy step of the own loop: the next token, and all that moves on, in one kernel."""
+    """Replaces the end of a greedy step of the custom decode loop: next token and all counters, in one kernel."""
 
     can_torch_compile = True
     has_backward = False

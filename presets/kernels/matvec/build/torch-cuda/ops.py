@@ -1,4 +1,4 @@
-"""The kernels as operators of torch, and what of a model they are given."""
+"""The kernels as torch operators, and which parts of a model they accept."""
 
 import torch
 from torch import nn
@@ -9,8 +9,8 @@ from .products import MOST_COLUMNS
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
-    """The rows of a weight as they lie in memory, and a scale for each where they are int8; or 4-bit tiles of them,
-    and the scales and zeros of their groups. None: not for us."""
+    """What the kernels read: the rows of a weight and None or, for int8, a scale per row; or 4-bit tiles with scales
+    and zeros of their groups. None if no kernel supports this weight."""
     if weight.shape[-1] % 16 or weight.shape[-1] > MOST_COLUMNS:
         return None
     if type(weight) in (nn.Parameter, torch.Tensor):
@@ -25,14 +25,14 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | N
 
 
 def sizes(weight: torch.Tensor) -> tuple[int, int]:
-    """Rows and columns of what `matrix` gave."""
+    """(rows, columns) of a weight as returned by `matrix`."""
     return tiles.sizes(weight) if weight.dtype == torch.int32 else (weight.shape[0], weight.shape[1])
 
 
 def product(
     x: torch.Tensor, weight: torch.Tensor, out: torch.Tensor, ask: tuple[torch.Tensor, ...] = (), **more: object
 ) -> None:
-    """`out` = `weight` @ `x`, with what else rides along, by the kernel for this kind of weight."""
+    """`out` = `weight` @ `x` with fused operations, by the kernel for this kind of weight."""
     if weight.dtype == torch.int32:
         tiles.product(x, weight, out, **more)
     else:
@@ -40,7 +40,7 @@ def product(
 
 
 def _symmetric(weight: torch.Tensor) -> bool:
-    """Whether 0 stands for 0. Asks the device once for each weight, and notes it there; a compiler finds the note."""
+    """Whether all zero points are 0. Read from the device once per weight and stored on it, for the compiler."""
     if not hasattr(weight, "tokendyno_symmetric"):
         if torch.compiler.is_compiling():
             return False
@@ -64,12 +64,12 @@ def _(x, weight, scale, bias):
 
 
 def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
-    """Whether this is one token of one row, and a layer of the form that the kernels know."""
+    """Whether this is a single token at batch 1, in a layer that the kernels support."""
     if hidden.shape[:-1].numel() != 1 or not hidden.is_cuda or cache is None:
         return False
     attention, mlp = module.self_attn, module.mlp
-    place = getattr(cache.layers[attention.layer_idx], "place", None)
-    if place is None or not place.decoding:
+    slots = getattr(cache.layers[attention.layer_idx], "slots", None)
+    if slots is None or not slots.decoding:
         return False
     if not hasattr(attention.q_proj, "whole") or not hasattr(mlp.gate_proj, "whole"):
         return False
@@ -95,32 +95,32 @@ def _silu() -> tuple[type, ...]:
 _SILU = _silu()
 
 
-MOST_ASKED = 20 << 20  # bytes; 0: never. L2 has 50 MB on Hopper, and holds what else is read meanwhile
+MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shared with everything else that is read
 
 
-def to_ask_for(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
-    """Of up to two matrices, in the order in which they are read, those that L2 can hold."""
+def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """Those of up to two matrices, in the order in which they are read, that fit in L2."""
     asked: list[torch.Tensor] = []
     for weight in weights:
-        if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MOST_ASKED:
+        if sum(one.numel() * one.element_size() for one in [*asked, weight]) > MAX_PREFETCH_BYTES:
             break
         asked.append(weight)
     return tuple(asked)
 
 
 def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """One token through a decoder layer; its key and value go into the cache."""
+    """Run one token through a decoder layer; its key and value are written to the cache."""
     attention, mlp = module.self_attn, module.mlp
     held = cache.layers[attention.layer_idx]
     parts = (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
     matrices = [matrix(part.weight) for part in parts]
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     return decoder_layer(
-        hidden, cos, sin, held.keys, held.values, held.place.slot, held.place.filled,
+        hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled,
         [weight for weight, _ in matrices], [scale for _, scale in matrices], [part.bias for part in parts],
         [module.input_layernorm.weight, module.post_attention_layernorm.weight],
         [None if head is None else head.weight for head in heads],
-        module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.place, "turns", None),
+        module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.slots, "turns", None),
     )  # fmt: skip
 
 
@@ -133,9 +133,9 @@ def decoder_layer(
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP.
 
-    turns   see `attend`; not told as written to, since it holds zeros again afterwards
+    turns   see `attend`; not declared as mutated, since it is zero again afterwards
 
-    Memory is idle while attention waits and computes: the product after it asks for the matrices of the MLP in L2.
+    Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
     """
 
     def empty(numbers: int) -> torch.Tensor:
@@ -145,7 +145,7 @@ def decoder_layer(
     product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
     attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
     middle, wide, out = torch.empty_like(hidden), empty(sizes(weights[3])[1]), torch.empty_like(hidden)
-    asked = to_ask_for(weights[2:4])
+    asked = to_prefetch(weights[2:4])
     product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden, ask=asked)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
     product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)

@@ -1,10 +1,10 @@
-"""One vector times one matrix, near the bandwidth of the memory: the matrix is read once, and nothing else matters.
+"""Matrix-vector products near memory bandwidth: the matrix is read once, and nothing else matters.
 
-What stands around the product in a decoder layer rides along: an RMSNorm of the vector before it, a bias, a residual or
-a gate after it. Numbers are float32 inside.
+The operations around the product in a decoder layer are fused: an RMSNorm of the vector before it; a bias, a residual
+or a gate after it. Arithmetic is in float32.
 
-Each kernel may be launched before the one it depends on has ended (programmatic dependent launch): it asks for the
-first of its weights, which depend on nothing, and then waits for the vector.
+Each kernel may be launched before the one it depends on has ended (programmatic dependent launch): it loads its first
+weights, which depend on nothing, and then waits for the vector.
 """
 
 import functools
@@ -14,12 +14,12 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-MOST_COLUMNS = 16384  # of a vector that a program keeps in its registers
+MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
 
 
 @triton.jit
 def _prefetch(at):
-    """Asks for the 128 bytes around each address to be in L2; waits for nothing."""
+    """Prefetch the 128 bytes around each address into L2, without waiting."""
     tl.inline_asm_elementwise(
         "prefetch.global.L2 [$1]; mov.b32 $0, 0;", "=r,l", [at.to(tl.int64)], dtype=tl.int32, is_pure=False, pack=1
     )
@@ -27,7 +27,7 @@ def _prefetch(at):
 
 @triton.jit
 def _ask_for(weights, lines, WIDTH: tl.constexpr):
-    """This program's share of so many lines of 128 bytes shall be in L2."""
+    """Prefetch this program's share of `lines` lines of 128 bytes into L2."""
     share = tl.cdiv(lines, tl.num_programs(0))
     begin = tl.program_id(0) * share
     end = tl.minimum(begin + share, lines)
@@ -38,7 +38,7 @@ def _ask_for(weights, lines, WIDTH: tl.constexpr):
 
 @triton.jit
 def _late(at):
-    """float32 of what stands there now. A plain load might be moved into an earlier turn of a pipelined loop."""
+    """Load as float32, now: a plain load could be moved to an earlier iteration of a pipelined loop."""
     if at.dtype.element_ty.primitive_bitwidth == 32:
         found = tl.inline_asm_elementwise(
             "ld.global.b32 $0, [$1];", "=r,l", [at.to(tl.int64)], dtype=tl.int32, is_pure=False, pack=1
@@ -54,7 +54,7 @@ def _late(at):
 def _dot4(words, high, low):
     """float32 of the four signed bytes of each word times four 14-bit integers, given as 128 * high + low.
 
-    The sum is below 2**22, so it is made a float by adding it to the bits of 1.5 * 2**23.
+    The sum is below 2**22, so adding it to the bits of 1.5 * 2**23 converts it to float.
     """
     return tl.inline_asm_elementwise(
         """{
@@ -78,8 +78,8 @@ def tokendyno_block_product(
 ):  # fmt: skip
     """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = silu(first) * second.
 
-    Many programs, a few rows each, which are reduced at the end.
-    AHEAD   numbers of each row to ask for before x is there; EARLY: launched before its predecessor has ended
+    Many programs with a few rows each, reduced at the end.
+    AHEAD   elements of each row to load before x is ready; EARLY: launched before its predecessor has ended
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
     columns = tl.arange(0, BK)
@@ -138,18 +138,18 @@ def tokendyno_stream_product(
     NORM: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
     BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr, ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """The same with whole rows, which are asked for before the vector is there; programs may stay for several.
+    """The same with whole rows, loaded before the vector is ready; programs may be persistent.
 
-    SCALED   w holds int8 with a scale a row, four to a word. Four numbers of the vector are then held as integers of 14
-             bits with a scale of their own, so that their product with a word is two instructions and exact
-    ask, ask_too  ASKS matrices of so many lines of 128 bytes that later products read: asked for in L2 while this one
-             waits for its vector
+    SCALED   w is int8 with a scale per row, four elements to a word. Groups of four elements of the vector become
+             14-bit integers with a scale each, so that their product with a word is exact and takes two instructions
+    ask, ask_too  ASKS matrices, given in lines of 128 bytes, that later products read: prefetched into L2 while this
+             kernel waits for its vector
     """
     PER: tl.constexpr = 4 if SCALED else 1
     columns = tl.arange(0, BK // PER)
     here = columns < K // PER
     first = tl.program_id(0)
-    vector = tl.zeros((BK // PER,), tl.float32)  # or the scale of each four
+    vector = tl.zeros((BK // PER,), tl.float32)  # or the scale of each group of four
     high = tl.zeros((BK // PER,), tl.int32)
     low = high
     shrink = 1.0
@@ -189,7 +189,7 @@ def tokendyno_stream_product(
                     shrink = tl.rsqrt(tl.sum(tl.sum(plain * plain, 1), 0) / K + eps)
                     plain *= learned
                 peak = tl.maximum(tl.max(tl.abs(plain), 1), 1e-30)
-                whole = plain * (8190 / peak)[:, None] + 12582912.0  # 1.5 * 2**23: rounds, and leaves an integer's bits
+                whole = plain * (8190 / peak)[:, None] + 12582912.0  # 1.5 * 2**23: rounds; an integer in its bits
                 whole = whole.to(tl.int32, bitcast=True) - 0x4B400000
                 places = (tl.arange(0, 4) * 8)[None, :]
                 high = tl.sum(((whole >> 7) & 255) << places, 1)
@@ -206,7 +206,7 @@ def tokendyno_stream_product(
                     vector *= learned
             if RESIDUAL:
                 added = _late(residual + tl.where(inside, rows, 0))
-        if RESIDUAL:  # of the next turn: it is there by then
+        if RESIDUAL:  # for the next iteration
             later = rows + tl.num_programs(0) * BN
             ahead = _late(residual + tl.where(later < N, later, 0))
         if SCALED:
@@ -233,11 +233,11 @@ def can_be_early() -> bool:
 
 
 def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
-    """Rows and numbers a program takes at a time, and how: the best of sweeps on an H200 in the shapes of Llama 3 8B
-    and Qwen3 0.6B, each inside whole decoder layers."""
-    if not can_be_early():  # other GPUs: untuned, and little shared memory
+    """Tile sizes and launch settings: the best of sweeps on an H200 in the shapes of Llama 3 8B and Qwen3 0.6B, within
+    whole decoder layers."""
+    if not can_be_early():  # other GPUs: untuned, with little shared memory
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
-    once = 1 << 30  # as many programs as there are rows to go round: none stays for a second turn
+    once = 1 << 30  # one program per group of rows, none persistent
     if item == 1:
         if columns > 8192:
             return {"BN": 1 if gated else 2, "STAGES": 4, "CTAS": 132, "num_warps": 8}
@@ -250,7 +250,7 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 4, "BK": min(512, triton.next_power_of_2(columns)), "STAGES": 1, "AHEAD": 0, "num_warps": 2}
     if columns <= 3072 and rows > 1 << 15:
         return {"BN": 8 if columns <= 2048 else 4, "STAGES": 1, "CTAS": once, "num_warps": 4}
-    if columns <= 1024 and gated:  # few registers, so that what follows finds room to begin beside it
+    if columns <= 1024 and gated:  # few registers, so that the next kernel can start beside it
         return {"BN": 2, "STAGES": 1, "CTAS": once, "num_warps": 2, "maxnreg": 80}
     if columns <= 3072:
         if columns <= 1024 and rows > columns:
@@ -273,9 +273,9 @@ def product(
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
     ask: tuple[torch.Tensor, ...] = (),
 ) -> None:  # fmt: skip
-    """Write into `out`, flat. `x`: as many numbers as `w` has columns; `w`: contiguous rows; gated: gate above up.
+    """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
-    ask   up to two matrices that shall be in L2 afterwards; a kernel of blocks leaves them alone
+    ask   up to two matrices to prefetch into L2; ignored by the block kernel
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
     early = can_be_early() if early is None else early

@@ -1,6 +1,6 @@
-"""What a decode step does outside the layers: the rotary embedding's angles before them, the next token after them.
+"""The parts of a decode step outside the layers: the rotary embedding's angles before them, the next token after them.
 
-In plain torch each is many kernels, and each of those takes longer to begin than to compute.
+In plain torch each is many kernels that take longer to launch than to run.
 """
 
 import torch
@@ -11,14 +11,14 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 from .products import can_be_early
 
 ENDS = True  # False: steps end in plain torch
-ROTATES = True  # False: angles are transformers' own
+ROTATES = True  # False: transformers computes the angles
 MOST_ROWS = 8
-_WORDS = 1024  # of a row that a program looks at
+_WORDS = 1024  # vocabulary entries per program
 
 
 @triton.jit
 def _key(score, word):
-    """int64, larger for a larger score and, among equal ones, for an earlier word, as in argmax; NaN is largest."""
+    """Sort key, int64: larger for a larger score and, if equal, for a smaller id, as in argmax; NaN is largest."""
     score = tl.where(score == 0, 0.0, score)  # -0 is 0
     bits = score.to(tl.int32, bitcast=True)
     rank = tl.where(score != score, 0x7FFFFFFF, bits ^ ((bits >> 31) & 0x7FFFFFFF))
@@ -37,16 +37,16 @@ def tokendyno_step_end(
     sliding_size, V, L, pad, FULL: tl.constexpr, SLIDING: tl.constexpr, B: tl.constexpr, ROWS: tl.constexpr,
     PARTS: tl.constexpr, COLUMNS: tl.constexpr, ENDS: tl.constexpr, WORDS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """The tensors of the own loop's `Step`, and `filled` of its places where it has them.
+    """Reads and writes the tensors of the decode loop's `Step`, and `filled` of its cache's slots where it has them.
 
-    A program finds the best of WORDS words of a row of logits (B, V). The last to finish, as `turns` tells, chooses.
+    Each program finds the best of WORDS entries of a row of logits (B, V). The last to finish, by `turns`, chooses.
     best (B, PARTS) int64; ROWS and COLUMNS are the powers of two above B and PARTS
     """
     least: tl.constexpr = -(1 << 63)
     words = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
     rows, parts = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
     real = rows < B
-    place = _next(counters, sizes)  # the step before this one wrote these, long ago
+    place = _next(counters, sizes)  # written by the previous step, long ago
     ring = _next(counters + 1, sizes + 1)
     count = _next(counters + 2, sizes + 2)
     position = tl.load(positions + rows, mask=real, other=0) + 1
@@ -58,7 +58,7 @@ def tokendyno_step_end(
     scores = tl.load(logits + tl.program_id(1) * stride + words, mask=words < V, other=0.0).to(tl.float32)
     keys = tl.where(words < V, _key(scores, words), least)
     tl.store(best + tl.program_id(1) * PARTS + tl.program_id(0), tl.max(keys, 0))
-    tl.debug_barrier()  # every thread has read what the last program writes
+    tl.debug_barrier()  # every thread has read what the last program overwrites
     if tl.atomic_add(turns, 1, sem="acq_rel", scope="gpu") == PARTS * B - 1:
         there = real[:, None] & (parts < PARTS)[None, :]
         bests = tl.load(best + rows[:, None] * PARTS + parts[None, :], mask=there, other=least, cache_modifier=".cg")
@@ -81,7 +81,7 @@ def tokendyno_step_end(
 
 
 def can_end(logits: torch.Tensor, step: object) -> bool:
-    """Whether this is a step for the kernel."""
+    """Whether the kernel supports this step."""
     return (
         ENDS
         and logits.is_cuda
@@ -93,19 +93,19 @@ def can_end(logits: torch.Tensor, step: object) -> bool:
 
 
 def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
-    """Logits (B, V) -> the tensors of `step`, in place."""
+    """Update the tensors of `step` in place from logits (B, V)."""
     early = can_be_early() if early is None else early
     batch, vocabulary = logits.shape
     parts = triton.cdiv(vocabulary, _WORDS)
     best = torch.empty(batch, parts, dtype=torch.int64, device=logits.device)
-    places = (step.cache.full, step.cache.sliding)
+    slots = (step.cache.full, step.cache.sliding)
     tokendyno_step_end[(parts, batch)](
         logits, logits.stride(0), best, step.turns, step.token, step.positions, step.out, step.done.view(torch.uint8),
-        step.ends, step.cache.counters, step.cache.sizes,
-        *(step.turns if place is None else place.filled.view(torch.uint8) for place in places),
-        *(0 if place is None else place.size for place in places), vocabulary, step.out.shape[0], step.pad,
-        FULL=places[0] is not None, SLIDING=places[1] is not None, B=batch, ROWS=triton.next_power_of_2(batch),
-        PARTS=parts, COLUMNS=triton.next_power_of_2(parts), ENDS=step.ends.numel(), WORDS=_WORDS, EARLY=early,
+        step.eos, step.cache.counters, step.cache.sizes,
+        *(step.turns if one is None else one.filled.view(torch.uint8) for one in slots),
+        *(0 if one is None else one.size for one in slots), vocabulary, step.out.shape[0], step.pad,
+        FULL=slots[0] is not None, SLIDING=slots[1] is not None, B=batch, ROWS=triton.next_power_of_2(batch),
+        PARTS=parts, COLUMNS=triton.next_power_of_2(parts), ENDS=step.eos.numel(), WORDS=_WORDS, EARLY=early,
         launch_pdl=early, num_warps=4,
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
 def tokendyno_rotary(
     frequencies, positions, cos, sin, scaling, HALF: tl.constexpr, COLUMNS: tl.constexpr, EARLY: tl.constexpr
 ):
-    """cos and sin (tokens, 2 * HALF) of position * frequency, float32 until they are stored; a token a program."""
+    """cos and sin (tokens, 2 * HALF) of position * frequency, computed in float32; one program per token."""
     column = tl.arange(0, COLUMNS)
     inside = column < HALF
     if EARLY:
@@ -131,7 +131,7 @@ def tokendyno_rotary(
 
 
 def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor) -> bool:
-    """Whether this is one token a row, of frequencies that never change."""
+    """Whether this is one token per row, with constant frequencies."""
     kind = module.rope_type
     fixed = isinstance(kind, str) and "dynamic" not in kind and kind != "longrope"
     return ROTATES and fixed and x.is_cuda and positions.shape[-1] == 1 and positions.is_contiguous()

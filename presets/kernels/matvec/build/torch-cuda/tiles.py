@@ -1,10 +1,10 @@
-"""One vector times one matrix of 4-bit numbers, as torchao's `tile_packed_to_4d` lays them out for tensor cores.
+"""Matrix-vector products with 4-bit weights in torchao's `tile_packed_to_4d` layout, made for tensor cores.
 
-A tile is 8 rows. Group after group of 128 columns, a row has 64 bytes there: 4 quarters of 4 words of 8 numbers. Bits
+A tile is 8 rows. For each group of 128 columns, a row has 64 bytes there: 4 quarters of 4 words of 8 elements. Bits
 4 * p of word i of quarter j hold column 32 * i + 8 * (p % 4) + 2 * j + p // 4 of the group (PyTorch's int4mm.cu,
-matrix_to_m16n8k16_Bint4_layout). Each row has a scale and a zero, bfloat16, a group: (number - 8) * scale + zero.
+matrix_to_m16n8k16_Bint4_layout). Each row has a bfloat16 scale and zero per group: (value - 8) * scale + zero.
 
-A thread has one quarter of one group, in all rows of its program, and so that part of the vector stays with it.
+Each thread handles one quarter of one group in all rows of its program, so its part of the vector stays in registers.
 """
 
 import torch
@@ -19,12 +19,12 @@ TILE = 8  # rows
 
 
 def sizes(qdata: torch.Tensor) -> tuple[int, int]:
-    """Rows and columns of a packed matrix (N / 8, K / 128, 32, 4)."""
+    """(rows, columns) of a packed matrix (N / 8, K / 128, 32, 4)."""
     return qdata.shape[0] * TILE, qdata.shape[1] * GROUP
 
 
 def whole(weight: torch.Tensor) -> bool:
-    """Whether an Int4TilePackedTo4dTensor is packed in this way, and nothing was filled up: its parts tell its size."""
+    """Whether an Int4TilePackedTo4dTensor has this layout without padding, judged by the sizes of its parts."""
     rows, columns = weight.shape
     return (
         rows % TILE == columns % GROUP == 0
@@ -62,7 +62,7 @@ def _dot8(words, high, low, high_odd, low_odd):
 
 @triton.jit
 def _packed(first, second, third, fourth):
-    """Bits 8 to 15 of each word, and bits 0 to 7, as the four bytes of one word, the first one's lowest."""
+    """Bits 8 to 15 of four words as the bytes of one word, bits 0 to 7 as those of another; the first word lowest."""
     return tl.inline_asm_elementwise(
         """{
         .reg .b32 here, there;
@@ -77,8 +77,8 @@ def _packed(first, second, third, fourth):
 
 @triton.jit
 def _bytes(numbers):
-    """(4, G, 4, 2, 2, 2) of 16 bits -> high and low bytes of them, for even and for odd axis 3, (1, G, 4, 4), groups
-    before quarters as weights have it; and their sum, (G, 4)."""
+    """(4, G, 4, 2, 2, 2) of 16 bits -> their high and low bytes, for even and for odd axis 3, (1, G, 4, 4), with groups
+    before quarters as in the weights; and their sum, (G, 4)."""
     here, following = tl.split(numbers)
     here, here_later = tl.split(here)
     following, following_later = tl.split(following)
@@ -99,7 +99,7 @@ def _turned(words):
 def _pairs(scale, rows, group, total, N, K, SPREAD: tl.constexpr):
     """Scale (low half) and zero of each row and group, (BN, G, 1), or the same for each quarter: (BN, G, 4).
 
-    SPREAD   each thread reads its own, one by one, where else they are read in a row and exchanged
+    SPREAD   each thread loads its own; otherwise they are loaded contiguously and exchanged
     """
     at = scale + group.to(tl.int64)[None, :, None] * total + rows[None, None, :]
     valid = (group < K // 128)[None, :, None] & (rows < N)[None, None, :]
@@ -111,7 +111,7 @@ def _pairs(scale, rows, group, total, N, K, SPREAD: tl.constexpr):
 
 @triton.jit
 def _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump):
-    """(BN,) of words (BN, G * 16). unit: what 1 of the vector's integers stands for; lump: their sum; both (G, 4)."""
+    """(BN,) of words (BN, G * 16). unit: value of 1 in the vector's integers; lump: their sum; both (G, 4)."""
     words = tl.reshape(words, (words.shape[0], unit.shape[0], 4, 4))
     exact = tl.sum(_dot8(words, even_high, even_low, odd_high, odd_low), 3).to(tl.float32)
     scale = (pairs << 16).to(tl.float32, bitcast=True)
@@ -127,13 +127,13 @@ def tokendyno_tile_product(
 ):  # fmt: skip
     """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = silu(first) * second.
 
-    Whole rows, which are asked for before the vector is there; programs may stay for several turns of BN rows.
+    Whole rows, loaded before the vector is ready; programs may be persistent, with BN rows per iteration.
     w      int32 (rows / 8, K / 128, 32, 4); scale: int32 (K / 128, rows), two bfloat16 each; G: K / 128 or more
     """
     quarter, word, group = tl.arange(0, 4), tl.arange(0, 4), tl.arange(0, G)
     first = tl.program_id(0)
     total = N * 2 if GATED else N
-    place = tl.arange(0, G * 16)  # of a word in its row
+    place = tl.arange(0, G * 16)  # index of a word in its row
     unit = tl.zeros((G, 4), tl.float32)
     lump = tl.zeros((G, 4), tl.float32)
     even_high = tl.zeros((1, G, 4, 4), tl.int32)
@@ -145,12 +145,12 @@ def tokendyno_tile_product(
     if EARLY:
         gdc_launch_dependents()
     for turn in tl.range(first, tl.cdiv(N, BN), tl.num_programs(0), num_stages=STAGES):
-        # unlike a sum, `or` hides that rows are neighbours, and so their scales are not loaded as vectors
+        # unlike a sum, `or` hides that rows are adjacent, so their scales are not loaded as vectors
         rows = (turn * BN) | tl.arange(0, BN) if SPREAD else turn * BN + tl.arange(0, BN)
         inside = rows < N
         begin = (rows // 8).to(tl.int64) * K + rows % 8 * 16
         at = w + begin[:, None] + (place // 16 * 128 + place % 16)[None, :]
-        valid = (place // 16 < K // 128)[None, :] & inside[:, None]  # of `place < K // 8` 16 bytes are not seen
+        valid = (place // 16 < K // 128)[None, :] & inside[:, None]  # `place < K // 8` would hide 16-byte loads
         words = tl.load(at, mask=valid, other=0, eviction_policy="evict_first")
         pairs = _pairs(scale, rows, group, total, N, K, SPREAD)
         if GATED:
@@ -162,7 +162,7 @@ def tokendyno_tile_product(
                 other_constant = tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
         added = ahead
         if turn == first:
-            two = tl.arange(0, 2)  # axes: quarter, group, word, odd or even four bits, 16 columns later, next column
+            two = tl.arange(0, 2)  # axes: quarter, group, word, even or odd 4 bits, 16 columns later, next column
             odd, later, next_one = two[:, None, None], two[None, :, None], two[None, None, :]
             odd, later, next_one = odd[None, None, None], later[None, None, None], next_one[None, None, None]
             column = (group * 128)[None, :, None] + (quarter * 2)[:, None, None] + (word * 32)[None, None, :]
@@ -179,13 +179,13 @@ def tokendyno_tile_product(
                 plain *= learned
             peak = tl.maximum(tl.max(tl.max(tl.max(tl.max(tl.abs(plain), 5), 4), 3), 2), 1e-30)
             near = plain * (32766 / peak)[:, :, None, None, None, None]
-            near = (near + 12582912.0).to(tl.int32, bitcast=True)  # 1.5 * 2**23: rounded, and 16 bits to the right
+            near = (near + 12582912.0).to(tl.int32, bitcast=True)  # 1.5 * 2**23: rounded, in the low 16 bits
             even_high, even_low, odd_high, odd_low, lump_whole = _bytes(near)
             unit = tl.permute(peak / 32766, (1, 0))
             lump = lump_whole.to(tl.float32) * unit
             if RESIDUAL:
                 added = _late(residual + tl.where(inside, rows, 0))
-        if RESIDUAL:  # of the next turn: it is there by then
+        if RESIDUAL:  # for the next iteration
             coming = rows + tl.num_programs(0) * BN
             ahead = _late(residual + tl.where(coming < N, coming, 0))
         result = _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump) * shrink
@@ -200,11 +200,11 @@ def tokendyno_tile_product(
 
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
-    """Rows a program takes at a time, and how. Alone in a row of launches other cuts are faster (`tests.bench.tiles`),
-    in whole decoder layers in the shapes of Llama 3 8B on an H200 these: they leave room for what follows."""
-    once = 1 << 30  # as many programs as there are rows to go round: none stays for a second turn
+    """Tile sizes and launch settings: the fastest within whole decoder layers, in the shapes of Llama 3 8B on an H200.
+    Alone other tile sizes are faster (`tools.bench.tiles`), but they leave less room for the next kernel."""
+    once = 1 << 30  # one program per group of rows, none persistent
     if not can_be_early() or columns <= 2048:
-        warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # a group for each four threads
+        warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # one group per four threads
         return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
     if columns > 8192:
         return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "SPREAD": 0, "num_warps": 16}
@@ -220,10 +220,10 @@ def product(
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
 ) -> None:  # fmt: skip
-    """Write into `out`, flat. `x`: as many numbers as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
+    """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
     gated: gate above up."""
     if scale is None:
-        raise ValueError("4-bit weights are nothing without their scales and zeros")
+        raise ValueError("4-bit weights need their scales and zeros")
     rows, columns = sizes(w)
     rows //= 2 if gated else 1
     if rows % TILE or scale.shape != (columns // GROUP, rows * (2 if gated else 1), 2):

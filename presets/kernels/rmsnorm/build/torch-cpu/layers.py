@@ -1,11 +1,11 @@
-"""RMSNorm as one operator of torch, computed in float32."""
+"""RMSNorm as one torch operator, computed in float32."""
 
 import torch
 from torch import nn
 
 
 class RMSNorm(nn.Module):
-    """Stands in for the RMSNorm of Llama, Mistral, Qwen 3, OLMo, gpt-oss and others with their two members."""
+    """Replaces the RMSNorm of Llama, Mistral, Qwen 3, OLMo, gpt-oss and others with the same two attributes."""
 
     can_torch_compile = True
     has_backward = False

@@ -1,7 +1,7 @@
-"""RMSNorm as one Triton kernel, a program for each row, computed in float32: transformers' own takes six kernels.
+"""RMSNorm as one Triton kernel, one program per row, computed in float32; transformers' own takes six kernels.
 
-One row alone is a new token. Its kernel may be launched before the one it depends on has ended (programmatic dependent
-launch), and lets the next one be.
+A single row is a new token. Its kernel may be launched before the one it depends on has ended, and allows the next one
+to be (programmatic dependent launch).
 """
 
 import functools
@@ -13,7 +13,7 @@ from torch import nn
 from torch.library import triton_op, wrap_triton
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-EARLY = True  # False: each waits for the end of the one before
+EARLY = True  # False: each kernel waits for the end of its predecessor
 
 
 @triton.jit
@@ -30,7 +30,7 @@ def rms_norm_kernel(x, weight, out, columns, eps, BLOCK: tl.constexpr):
 
 @triton_op("tokendyno_rmsnorm::rms_norm", mutates_args={})
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """Normalized over the last dimension; torch.compile sees the kernel through it."""
+    """Normalize over the last dimension; an operator into which torch.compile can see."""
     columns = x.shape[-1]
     rows = x.reshape(-1, columns).contiguous()
     out = torch.empty_like(rows)
@@ -42,7 +42,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
 
 @triton.jit
 def rms_norm_kernel_early(x, weight, out, columns, eps, BLOCK: tl.constexpr):
-    """The same for one row."""
+    """The same for a single row."""
     gdc_launch_dependents()
     column = tl.arange(0, BLOCK)
     inside = column < columns
@@ -67,7 +67,7 @@ def _of_one_row(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tens
 
 
 class RMSNorm(nn.Module):
-    """Stands in for the RMSNorm of Llama, Mistral, Qwen 3, OLMo, gpt-oss and others with their two members."""
+    """Replaces the RMSNorm of Llama, Mistral, Qwen 3, OLMo, gpt-oss and others with the same two attributes."""
 
     can_torch_compile = True
     has_backward = False

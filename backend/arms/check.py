@@ -1,0 +1,187 @@
+"""Checks an arm: the verdicts of every axis, the plan, and the predicted memory.
+
+A request is never changed. A fallback is a verdict that names the choice that will run instead; a blocked arm has
+reasons and fixes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from backend.arms.remedies import remedies
+from backend.config import Config, Workload
+from backend.errors import InputError
+from backend.evidence import Verdict
+from backend.hardware import Machine
+from backend.models import ModelFacts
+from backend.optimizations import Optimization, Subject, all_axes, defaults
+from backend.plan import LoadPlan, Plan
+from backend.predict.lengths import cache_places, rounded
+from backend.predict.memory import MemoryEstimate, peak_bytes
+from backend.predict.setup import setup_of
+from backend.predict.weights import itemsize
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An arm after the rules. `requested` and `planned` name the choice of every axis."""
+
+    requested: Mapping[str, str]
+    planned: Mapping[str, str]
+    verdicts: tuple[Verdict, ...]
+    plan: Plan
+    itemsize: int
+    memory: MemoryEstimate
+
+    @property
+    def blocked(self) -> tuple[Verdict, ...]:
+        return tuple(v for v in self.verdicts if v.level == "blocked")
+
+    def require_runnable(self, arm: str = "") -> None:
+        """InputError with the first reason why this arm cannot run, and its fix. `arm` is its name in a comparison."""
+        for verdict in self.blocked:
+            fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
+            raise InputError((f"Arm {arm}: " if arm else "") + verdict.reason + (f" Set {fix}." if fix else ""))
+
+
+def check(config: Config, facts: ModelFacts, machine: Machine, workload: Workload, held_bytes: int = 0) -> Checked:
+    """Check an arm and plan it. `held_bytes`: memory that the engine's workers hold now and would free."""
+    requested = defaults() | dict(config.choices)
+    verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
+    dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
+    verdicts += _of_workload(facts, workload)
+    memory = _predicted_memory(plan, facts, machine, workload)
+    room = machine.free_device_bytes + held_bytes
+    if memory.total > room:
+        verdicts.append(_too_large(facts, memory, machine, room, *_remedy(requested, facts, machine, workload, room)))
+    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory)
+
+
+def _plan(
+    requested: Mapping[str, str], facts: ModelFacts, machine: Machine, batch_size: int
+) -> tuple[list[Verdict], dict[str, str], Plan]:
+    """The verdicts of every axis, the choice each one will run, and the plan."""
+    subject = Subject(facts, machine, requested, batch_size)
+    verdicts: list[Verdict] = []
+    planned: dict[str, str] = {}
+    plan = Plan(LoadPlan(facts.source, device=machine.device))
+    for axis in all_axes():
+        if axis.decoders_only and facts.kind == "encoder":
+            found = _not_applicable(axis, requested[axis.name], facts)
+        else:
+            found = axis.verdicts(requested[axis.name], subject)
+        verdicts += found
+        choice = next((v.becomes for v in found if v.level == "fallback"), requested[axis.name])
+        planned[axis.name] = axis.resolve(choice, subject)
+        plan = axis.edit(plan, planned[axis.name], subject)
+    return verdicts, planned, plan
+
+
+def _predicted_memory(plan: Plan, facts: ModelFacts, machine: Machine, workload: Workload) -> MemoryEstimate:
+    shapes, prompt, new_tokens = plan.generate.shapes, prompt_tokens(workload), workload.max_new_tokens
+    setup = replace(setup_of(plan, machine), max_places=cache_places(shapes, prompt, new_tokens))
+    return peak_bytes(facts, setup, rounded(shapes, prompt), new_tokens, workload.batch_size)
+
+
+def _remedy(
+    requested: Mapping[str, str], facts: ModelFacts, machine: Machine, workload: Workload, room: int
+) -> tuple[dict[str, str], int]:
+    """The least harmful change that makes an arm fit without being refused itself, and the bytes it then needs."""
+    known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes()}
+    before = _plan(requested, facts, machine, workload.batch_size)[0]
+    for change in remedies():
+        new = {axis: choice for axis, choice in change.items() if requested.get(axis) != choice}
+        if len(new) < len(change) or not all(choice in known.get(axis, ()) for axis, choice in new.items()):
+            continue
+        verdicts, _, plan = _plan({**requested, **new}, facts, machine, workload.batch_size)
+        needed = _predicted_memory(plan, facts, machine, workload).total
+        refused = [v for v in verdicts if v.level in ("blocked", "fallback") and v not in before]
+        if needed <= room and not refused:
+            return new, needed
+    return {}, 0
+
+
+def prompt_tokens(workload: Workload) -> int:
+    """Tokens of the prompt, estimated without a tokenizer at 3.5 bytes per token."""
+    return workload.prompt_tokens or max(1, round(len(workload.prompt.encode()) / 3.5))
+
+
+_ENCODERS = "backend/worker/runners/forward.py: of an encoder, forward passes are measured"
+_NO_TOKENS = "{} is an encoder: it generates no tokens and has no KV cache, so {} does not apply."
+
+
+def _not_applicable(axis: Optimization, choice: str, facts: ModelFacts) -> list[Verdict]:
+    if choice == axis.default:
+        return []
+    reason = _NO_TOKENS.format(facts.label, axis.title)
+    return [Verdict("blocked", axis.name, reason, {axis.name: axis.default}, _ENCODERS)]
+
+
+def _of_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
+    found = []
+    if workload.prompt_tokens > facts.max_positions:
+        reason = (
+            f"{workload.prompt_tokens:,} prompt tokens exceed the {facts.max_positions:,} positions of "
+            f"{facts.label}. Use fewer prompt tokens."
+        )
+        found.append(Verdict("blocked", "model", reason, {}, _ENCODERS))
+    reason = (
+        f"An encoder generates no tokens: {workload.max_new_tokens:,} forward passes over the prompt are timed instead."
+    )
+    if workload.temperature or workload.chat:
+        reason += "Sampling and chat settings have no effect."
+    found.append(Verdict("note", "model", reason, {}, _ENCODERS))
+    return found
+
+
+_NO_CHAT = (
+    "This model's tokenizer has no chat template. Turn chat off, or use an instruct model such as "
+    "SmolLM2-135M-Instruct."
+)
+_TEMPLATES = "https://huggingface.co/docs/transformers/chat_templating"
+
+
+def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
+    found = []
+    if facts.kind == "decoder" and workload.chat and not facts.has_chat_template:
+        found.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
+    if facts.kind == "encoder":
+        found += _of_encoder(facts, workload)
+    elif workload.prompt_tokens and workload.prompt_tokens + workload.max_new_tokens > facts.max_positions:
+        total = workload.prompt_tokens + workload.max_new_tokens
+        found.append(
+            Verdict(
+                "blocked",
+                "model",
+                f"{workload.prompt_tokens:,} prompt tokens and {workload.max_new_tokens:,} new tokens are {total:,}, "
+                f"but {facts.label} has {facts.max_positions:,} positions. Use fewer tokens.",
+            )
+        )
+    elif workload.max_new_tokens >= facts.max_positions:
+        found.append(
+            Verdict(
+                "blocked",
+                "model",
+                f"{facts.label} has {facts.max_positions:,} positions: {workload.max_new_tokens:,} new tokens leave "
+                "no room for a prompt. Use fewer new tokens.",
+            )
+        )
+    return found
+
+
+def _too_large(
+    facts: ModelFacts, memory: MemoryEstimate, machine: Machine, room: int, fix: dict[str, str], fixed: int
+) -> Verdict:
+    gib = 1 << 30
+    where = "GPU memory" if machine.device == "cuda" else "memory"
+    advice = "Use a smaller model, fewer tokens or a smaller batch, or close other programs."
+    if fix:
+        advice = f"With {', '.join(f'{axis}={choice}' for axis, choice in fix.items())} it needs {fixed / gib:.1f} GiB."
+    return Verdict(
+        "blocked",
+        "model",
+        f"{facts.label} needs about {memory.total / gib:.1f} GiB of {where} ({memory.total:,} bytes: weights "
+        f"{memory.weights:,}, KV cache {memory.kv:,}), but only {room / gib:.1f} GiB ({room:,} bytes) are free. "
+        f"{advice}",
+        fix,
+        "backend/predict/memory.py",
+    )

@@ -1,0 +1,53 @@
+"""Parses an arm: `axis=choice,axis=choice`, or the name of a preset."""
+
+from collections.abc import Mapping
+
+from backend.arms.presets import arm_presets
+from backend.config import Config
+from backend.errors import InputError, unknown
+from backend.optimizations import all_axes, axis_names
+
+
+def parse_arm(model: str, text: str) -> Config:
+    """The Config of `axis=choice,...`, a preset's name, or "" (all defaults). InputError suggests the nearest name."""
+    text = text.strip()
+    if not text:
+        return make_config(model, {})
+    presets = {preset.name: preset for preset in arm_presets()}
+    if "=" not in text:
+        names = {axis.name: ", ".join(choice.name for choice in axis.choices) for axis in all_axes()}
+        if text not in presets and text in names:
+            raise InputError(f"{text!r} is an axis. Write {text}=choice; choices: {names[text]}.")
+        if text not in presets:
+            raise unknown("preset", text, presets)
+        return make_config(model, presets[text].choices)
+    choices: dict[str, str] = {}
+    for part in text.split(","):
+        axis, sign, choice = (piece.strip() for piece in part.partition("="))
+        if axis in presets and not sign:
+            whole = ",".join(f"{name}={value}" for name, value in presets[axis].choices.items())
+            raise InputError(
+                f"Preset {axis!r} cannot be combined with choices. Write out its choices instead: {whole or 'none'}."
+            )
+        if not (axis and sign and choice):
+            raise InputError(f"Cannot parse {part.strip()!r} in the arm {text!r}. Write axis=choice,axis=choice; "
+                             f"axes: {', '.join(axis_names())}.")  # fmt: skip
+        if axis in choices:
+            raise InputError(f"Axis {axis!r} appears twice in {text!r}. Give each axis one choice.")
+        choices[axis] = choice
+    return make_config(model, choices)
+
+
+def make_config(model: str, choices: Mapping[str, str]) -> Config:
+    """A Config of these choices, without defaults, in a fixed order. InputError for unknown axes and choices."""
+    known = {axis.name: axis for axis in all_axes()}
+    kept = []
+    for name, choice in choices.items():
+        if name not in known:
+            raise unknown("axis", name, known)
+        axis = known[name]
+        if choice not in {c.name for c in axis.choices}:
+            raise unknown(f"{name} choice", choice, (c.name for c in axis.choices))
+        if choice != axis.default:
+            kept.append((name, choice))
+    return Config(model, tuple(sorted(kept)))

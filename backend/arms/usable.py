@@ -1,0 +1,41 @@
+"""Which choices this machine can run, and why not the others."""
+
+from dataclasses import dataclass
+
+from backend.hardware import Machine
+from backend.models import ModelFacts
+from backend.optimizations import all_axes, subject_of
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """One choice of one axis on this machine.
+
+    why      the reasons why it is not usable, or remarks; "" if there are none
+    blocked  it would be refused; a choice that is neither usable nor blocked falls back
+    """
+
+    axis: str
+    choice: str
+    usable: bool
+    why: str
+    blocked: bool = False
+
+
+def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:
+    """Every choice of every axis with this model on this machine, together with other choices that it requires."""
+    rows = []
+    for axis in all_axes():
+        for choice in axis.choices:
+            verdicts = axis.verdicts(choice.name, subject_of(facts, machine, {axis.name: choice.name}))
+            needs = {a: c for v in verdicts for a, c in v.fix.items() if v.level == "blocked" and a != axis.name}
+            reasons = [v.reason for v in verdicts]
+            if needs:
+                wanted = ", ".join(f"{a}={c}" for a, c in needs.items())
+                subject = subject_of(facts, machine, {**needs, axis.name: choice.name})
+                verdicts = axis.verdicts(choice.name, subject)
+                reasons = [f"with {wanted}", *(v.reason for v in verdicts)]
+            usable = all(v.level in ("ok", "note") for v in verdicts)
+            blocked = any(v.level == "blocked" for v in verdicts)
+            rows.append(Usable(axis.name, choice.name, usable, " ".join(reasons), blocked))
+    return rows

@@ -1,0 +1,186 @@
+"""What each command does. Results go to standard output, progress and notes to standard error."""
+
+import argparse
+
+from backend import hardware
+from backend.arms.check import Checked
+from backend.arms.parse import parse_arm
+from backend.arms.presets import prompts
+from backend.cli.doctor import doctor_report
+from backend.cli.documents import CheckDocument, ModelEntry, ModelsDocument, PredictedBytes
+from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
+from backend.cli.progress import follow, say
+from backend.cli.run_table import table
+from backend.config import ArmRequest, Request, Workload
+from backend.errors import InputError
+from backend.executors import open_bench
+from backend.export.script import script
+from backend.fit import table as fit_table
+from backend.fit import text as fit_text
+from backend.fit.device import device_of
+from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
+from backend.units import bytes_text
+from backend.views.document import document, predicted_series
+
+OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
+
+
+class CommandFailed(Exception):
+    """A command could not do what was asked: one sentence, and the exit code."""
+
+    def __init__(self, sentence: str, code: int) -> None:
+        super().__init__(sentence)
+        self.code = code
+
+
+# --- runs -----------------------------------------------------------------------------------------
+
+
+def compare(options: argparse.Namespace) -> int:
+    """Run two arms."""
+    return _perform(options, _request(options, {"A": options.a, "B": options.b}))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run one arm."""
+    return _perform(options, _request(options, {"A": options.arm}))
+
+
+def _perform(options: argparse.Namespace, request: Request) -> int:
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    bench = open_bench(options.history, options.models_dir)
+    for message in bench.messages:
+        say(f"note: {message}")
+    checked = bench.check(request)
+    bench.start()
+    try:
+        run_id = bench.submit(request)
+        current = bench.runs.get(run_id)
+        assert current is not None
+        for arm in current.created.arms:
+            for verdict in arm.verdicts:
+                say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
+        stopped = follow(bench, current)
+        result = document(current, predicted_series(current, options.models_dir, checked))
+        if options.json != "-" and any(arm.t_s for arm in current.arms.values()):
+            print(table(current))
+        write_json(options.json, result)
+        if not stopped and current.status != "done":
+            raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
+        return STOPPED if stopped else OK
+    finally:
+        bench.close()
+
+
+def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
+    workload = _workload(options)
+    parsed = [ArmRequest(name, dict(parse_arm(options.model, text).choices)) for name, text in arms.items()]
+    return Request(options.model, parsed, workload)
+
+
+def _workload(options: argparse.Namespace) -> Workload:
+    prompt = options.prompt
+    if prompt is not None and options.prompt_file is not None:
+        raise InputError("Give --prompt or --prompt-file, not both.")
+    if options.prompt_file is not None:
+        prompt = read_prompt(options.prompt_file)
+    if prompt is None:
+        prompt = "" if options.prompt_tokens else prompts()[0].text
+    return Workload(
+        prompt=prompt, prompt_tokens=options.prompt_tokens, max_new_tokens=options.max_new_tokens,
+        batch_size=options.batch_size, temperature=options.temperature, seed=options.seed, repeats=options.repeats,
+        ignore_eos=options.ignore_eos, top_k=options.top_k, top_p=options.top_p, chat=options.chat,
+        reasoning_effort=options.reasoning_effort,
+    )  # fmt: skip
+
+
+# --- an arm without a run -------------------------------------------------------------------------
+
+
+def check(options: argparse.Namespace) -> int:
+    """Check an arm against the rules and the free memory."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    request = _request(options, {"A": options.arm})
+    bench = open_bench(None, options.models_dir)
+    checked = bench.check(request)["A"]
+    check_loadable(resolve(options.model, options.models_dir))
+    found = CheckDocument(
+        model=options.model, runnable=not checked.blocked, requested=dict(checked.requested),
+        planned=dict(checked.planned), verdicts=list(checked.verdicts),
+        predicted_bytes=PredictedBytes(checked.memory.weights, checked.memory.kv, checked.memory.total),
+        free_bytes=bench.machine().free_device_bytes,
+    )  # fmt: skip
+    if options.json != "-":
+        print(_check_text(checked, found.free_bytes))
+    write_json(options.json, found)
+    return OK if found.runnable else BAD_INPUT
+
+
+def _check_text(checked: Checked, free_bytes: int) -> str:
+    lines = []
+    for axis, choice in checked.requested.items():
+        planned = checked.planned[axis]
+        lines.append(f"{axis:<12} {choice}" + ("" if planned == choice else f" -> {planned}"))
+    predicted, free = (" ".join(bytes_text(size)) for size in (checked.memory.total, free_bytes))
+    lines.append(f"{'memory':<12} {predicted} predicted, {free} free")
+    for verdict in checked.verdicts:
+        fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
+        source = f" Source: {verdict.source}" if verdict.source else ""
+        lines.append(f"{verdict.level}: {verdict.reason}" + (f" Fix: {fix}." if fix else "") + source)
+    lines.append("This arm would run." if not checked.blocked else "This arm would be refused.")
+    return "\n".join(lines)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write an arm as a standalone script."""
+    check_writable(options.output, "--output")
+    check_folder(options.models_dir)
+    request = _request(options, {"A": options.arm})
+    checked = open_bench(None, options.models_dir).check(request)["A"]
+    checked.require_runnable()
+    facts = resolve(options.model, options.models_dir)
+    check_loadable(facts)
+    write_text(options.output, script(checked, facts, request.workload), "--output")
+    return OK
+
+
+# --- facts ----------------------------------------------------------------------------------------
+
+
+def fit(options: argparse.Namespace) -> int:
+    """Which quantizations and caches fit."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    device = device_of(hardware.detect(), options.gpu, options.vram)
+    found = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
+    if options.json != "-":
+        print(fit_text.text(found))
+    write_json(options.json, found.as_json())
+    return OK
+
+
+def models(options: argparse.Namespace) -> int:
+    """List the catalogue."""
+    check_writable(options.json)
+    entries = [ModelEntry(e.name, e.title, e.kind, e.repo, e.note, e.name == DEFAULT_MODEL) for e in catalogue()]
+    if options.json != "-":
+        for entry in entries:
+            print(f"{entry.name:<24} {entry.kind:<8} {entry.title}{' (default)' if entry.default else ''}")
+            if entry.note:
+                print(f"{'':<24} {entry.note}")
+        print("\nAlso accepted: a Hub id such as org/name@revision, a local folder, a .gguf file, or random:NAME "
+              "(that architecture with random weights, no download).")  # fmt: skip
+    write_json(options.json, ModelsDocument(entries))
+    return OK
+
+
+def doctor(options: argparse.Namespace) -> int:
+    """Report on this machine."""
+    check_writable(options.json)
+    report = doctor_report(hardware.detect(), options.bandwidth)
+    if options.json != "-":
+        print(report.text())
+    write_json(options.json, report.document())
+    return FAILED if report.bandwidth_problem else OK

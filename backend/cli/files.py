@@ -1,0 +1,98 @@
+"""Files named on the command line: read up to a limit, written completely or not at all."""
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend.config import MAX_PROMPT_BYTES
+from backend.errors import InputError
+
+
+def read_prompt(path: Path) -> str:
+    """The text of a prompt file. Reads no more than a prompt may have: the path may be an endless device."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_PROMPT_BYTES + 1)
+    except OSError as error:
+        raise InputError(
+            f"The prompt file {path} cannot be read ({error.strerror}). Name a text file with --prompt-file, or pass "
+            "the text with --prompt."
+        ) from error
+    if len(data) > MAX_PROMPT_BYTES:
+        raise InputError(f"The prompt file {path} has more than {MAX_PROMPT_BYTES:,} bytes. Shorten it.")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"The prompt file {path} is not UTF-8 text: byte {error.start + 1:,} is 0x{data[error.start]:02x}. Save it "
+            "as UTF-8."
+        ) from error
+
+
+def check_folder(folder: Path | None) -> None:
+    """InputError if a models folder was named that is not a folder."""
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"There is no models folder {folder}. Name another with --models-dir, or leave it out.")
+
+
+def check_writable(target: str | None, option: str = "--json") -> None:
+    """InputError before a long run, not after it, if its result cannot be written. Leaves nothing behind."""
+    if target is None or target == "-":
+        return
+    try:
+        if not _in_place(target):
+            draft = _draft(target)
+            draft.touch()
+            draft.unlink()
+    except OSError as error:
+        raise _unwritable(target, option, error) from error
+
+
+def write_json(target: str | None, result: msgspec.Struct | dict[str, Any]) -> None:
+    """Write one JSON document as `write_text` does; None: nowhere. ValueError for a number that JSON lacks."""
+    if target is not None:
+        text = json.dumps(msgspec.to_builtins(result), indent=1, allow_nan=False)
+        write_text(target, text + "\n", "--json")
+
+
+def write_text(target: str, text: str, option: str) -> None:
+    """Write to standard output ("-"), or to a file that is replaced in one step. `option`: what named the file."""
+    if target == "-":
+        print(text, end="")
+        return
+    try:
+        if _in_place(target):
+            with open(target, "w", encoding="utf-8") as device:
+                device.write(text)
+            return
+        draft = _draft(target)
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, os.path.realpath(target))
+    except OSError as error:
+        raise _unwritable(target, option, error) from error
+
+
+def _in_place(target: str) -> bool:
+    """Whether it is a pipe or device, which must not be replaced by a file. OSError where it cannot be a file."""
+    path = Path(target)
+    if not target:
+        raise FileNotFoundError(errno.ENOENT, "the name is empty")
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    return path.exists() and not path.is_file()
+
+
+def _draft(target: str) -> Path:
+    """Where a file is written first: beside the one that it replaces, with links resolved."""
+    return Path(f"{os.path.realpath(target)}.part")
+
+
+def _unwritable(target: str, option: str, error: OSError) -> InputError:
+    return InputError(f"The file {target!r} cannot be written ({error.strerror}). Name another with {option}.")

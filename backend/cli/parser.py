@@ -1,0 +1,111 @@
+"""The commands and options of the command line."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import Any, NoReturn
+
+from backend import hardware
+from backend.cli import commands
+from backend.config import EFFORTS
+from backend.errors import InputError
+from backend.fit.table import DEFAULT_CONTEXT
+from backend.models import DEFAULT_MODEL
+
+ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms (default: every axis at its default)"
+
+
+class _Help(argparse.HelpFormatter):
+    """Shows an option's default unless its help does, or it is empty."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = action.help or ""
+        unset = action.default is None or action.default is False or action.default in ("", argparse.SUPPRESS)
+        return text if unset or not action.option_strings or "default" in text else f"{text} (default: %(default)s)"
+
+
+class Parser(argparse.ArgumentParser):
+    """Raises InputError with one sentence instead of printing the usage. `--a` never stands for `--arm`."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**more, allow_abbrev=False, formatter_class=_Help)
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}. See {self.prog} --help.")
+
+
+def make_parser() -> Parser:
+    """The whole command line. The parsed options' `act` carries out the command and returns the exit code."""
+    parser = Parser(prog="tokendyno", description="A dynamometer for Transformers inference.")
+    version = hardware.versions().get("tokendyno", "(not installed)")
+    parser.add_argument("--version", action="version", version=f"tokendyno {version}")
+    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+
+    def add(name: str, act: Any, text: str) -> argparse.ArgumentParser:
+        sub: argparse.ArgumentParser = subparsers.add_parser(name, help=text, description=text)
+        sub.set_defaults(act=act)
+        return sub
+
+    compare = add("compare", commands.compare, "run two arms on one prompt and compare them")
+    compare.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP}")
+    compare.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
+    run = add("run", commands.run, "run one arm")
+    check = add("check", commands.check, "check an arm without running it; exit code 2 if it would be refused")
+    export = add("export", commands.export, "write an arm as a standalone Python script")
+    for sub in (run, check, export):
+        sub.add_argument("--arm", default="", metavar="ARM", help=ARM_HELP)
+    export.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
+    export.set_defaults(repeats=1)
+    for sub in (compare, run, check, export):
+        _add_workload(sub)
+    for sub in (compare, run, check):
+        sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
+        sub.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
+    fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
+    _add_fit(fit)
+    models = add("models", commands.models, "list the models of the catalogue")
+    doctor = add("doctor", commands.doctor, "show the machine, the versions, and which choices are usable")
+    doctor.add_argument(
+        "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
+    )
+    for sub in (compare, run, check, fit, models, doctor):
+        sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
+    return parser
+
+
+def _add_model(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--model", default=DEFAULT_MODEL, help="catalogue name, Hub id[@revision], folder, .gguf file or random:NAME"
+    )
+    sub.add_argument("--models-dir", type=Path, default=os.environ.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
+                     help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
+
+
+def _add_workload(sub: argparse.ArgumentParser) -> None:
+    _add_model(sub)
+    sub.add_argument("--prompt", help="text to continue (default: the first prompt in presets/prompts.toml)")
+    sub.add_argument("--prompt-file", type=Path, metavar="FILE", help="read the prompt from a UTF-8 file")
+    sub.add_argument("--prompt-tokens", type=int, default=0, metavar="N",
+                     help="cut or repeat the prompt to N tokens; without --prompt a synthetic one")  # fmt: skip
+    sub.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="tokens to generate at most")
+    sub.add_argument("--batch-size", type=int, default=1, metavar="N", help="copies of the prompt in one batch")
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed for sampling")
+    sub.add_argument("--temperature", type=float, default=0.0, metavar="T", help="sampling temperature; 0 is greedy")
+    sub.add_argument("--top-k", type=int, default=0, metavar="K",
+                     help="with a temperature: sample from the K most likely tokens; 0: from all")  # fmt: skip
+    sub.add_argument("--top-p", type=float, default=1.0, metavar="P",
+                     help="with a temperature: sample from the most likely tokens that add up to P")  # fmt: skip
+    sub.add_argument("--chat", action="store_true", help="apply the model's chat template to the prompt")
+    sub.add_argument("--reasoning-effort", default="", metavar="EFFORT",
+                     help=f"with --chat, if the template supports it (gpt-oss): {', '.join(EFFORTS)}")  # fmt: skip
+    sub.add_argument("--ignore-eos", action="store_true", help="generate all tokens, past every EOS")
+
+
+def _add_fit(sub: argparse.ArgumentParser) -> None:
+    _add_model(sub)
+    size = sub.add_mutually_exclusive_group()
+    size.add_argument("--gpu", metavar="NAME", help="a GPU of the catalogue, such as RTX-4090 (default: this machine)")
+    size.add_argument("--vram", metavar="SIZE", help="the memory of a GPU that is not in the catalogue, such as 24GiB")
+    sub.add_argument("--context", type=int, metavar="N", help=f"tokens in the KV cache (default: {DEFAULT_CONTEXT:,})")
+    sub.add_argument("--batch", type=int, default=1, metavar="N", help="sequences in one batch")
+    sub.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs of that kind that share the model")

@@ -1,0 +1,87 @@
+"""What the worker counts and measures beside the tokens: one flat record for each run."""
+
+import msgspec
+
+
+class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_only=True):
+    """Effects that were counted or measured while loading, warming up and running, never settings.
+
+    None means not known or not applicable, and such a field is left out of JSON. JSON names are the keys of `extra`
+    in documents and in the history; they stay even where a Python name is better. Unknown keys are ignored: records of
+    other versions can be read.
+    """
+
+    # memory, in bytes; the process's as the meter's label says, the allocator's on CUDA only
+    process_now_bytes: float | None = None
+    process_peak_bytes: float | None = None
+    allocator_now_bytes: float | None = None
+    allocator_peak_bytes: float | None = None
+    allocator_reserved_bytes: float | None = None
+    weight_bytes: float | None = None
+    kv_cpu_bytes: float | None = None
+    kv_cuda_bytes: float | None = None
+
+    # loading: what the allocator's warm-up reserved, and what reached the GPU through host memory
+    load_warmup_bytes: float | None = None
+    load_moved_bytes: float | None = None
+
+    # the prompt as the model received it: positions in a row, how many of them are padding
+    positions: float | None = None
+    padding: float | None = None
+    padding_share: float | None = None
+
+    # warm-up: prompts, tokens after them, and how many of those tokens were past a sliding window
+    warmup_prompts: float | None = None
+    warmup_steps: float | None = None
+    warmup_window_steps: float | None = None
+
+    # speculation: n-gram lookups, decode steps, tokens drafted and accepted
+    lookups: float | None = None
+    steps: float | None = None
+    draft_tokens: float | None = msgspec.field(default=None, name="guessed")
+    accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
+
+    # the custom decode loop
+    own_steps: float | None = None
+    graph_captures: float | None = None
+
+    # compilation since these settings were first used in this worker
+    compile_cold_s: float | None = None
+    graphs: float | None = None
+    graph_breaks: float | None = None
+    recompiles: float | None = None
+    graph_records: float | None = None
+    cudagraph_skips: float | None = None
+    fx_cache_hits: float | None = None
+    fx_cache_misses: float | None = None
+    artefacts_loaded_bytes: float | None = None
+    artefacts_saved_bytes: float | None = None
+    artefacts_cold_s: float | None = None
+    tuned_kernels: float | None = None
+    own_code_files: float | None = None
+
+    # the machine during the run
+    step_busy_s: float | None = None
+    sm_clock_mhz: float | None = None
+    sm_clock_low_mhz: float | None = None
+    memory_clock_mhz: float | None = None
+    temperature_c: float | None = None
+    power_w: float | None = None
+    energy_j: float | None = None
+    gpu_slowed_share: float | None = None
+    gpu_others_share: float | None = None
+    cpu_own_cores: float | None = None
+    cpu_others_cores: float | None = None
+
+    def update(self, other: "RunCounts") -> None:
+        """Take over every field that is known in `other`."""
+        for name in self.__struct_fields__:
+            value = getattr(other, name)
+            if value is not None:
+                setattr(self, name, value)
+
+    def filled_from(self, other: "RunCounts") -> "RunCounts":
+        """A copy, with the fields of `other` where they are unknown here."""
+        filled = msgspec.structs.replace(other)
+        filled.update(self)
+        return filled

@@ -1,0 +1,230 @@
+"""The bench: queues runs, carries them out one at a time on executors, and keeps their log.
+
+One permanent thread owns all executors (parent-death signals are tied to the thread that starts them) and conducts
+one run at a time; every other thread submits, cancels and reads.
+"""
+
+import collections
+import contextlib
+import logging
+import queue
+import secrets
+import threading
+import time
+from pathlib import Path
+
+from backend import hardware
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.config import Request
+from backend.engine.conductor import Conductor, Job
+from backend.engine.deadlines import deadline_override_s
+from backend.engine.exchange import Halt
+from backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_key
+from backend.engine.pool import WorkerPool
+from backend.errors import InputError
+from backend.evidence import Verdict
+from backend.hardware import Machine
+from backend.hardware.compatibility import startup_messages
+from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, resolve
+from backend.runs.log import RunLog
+from backend.runs.records import ArmPlanned, Created, Ended, Status
+from backend.runs.run import Run
+from backend.runs.store import Store
+
+log = logging.getLogger("tokendyno")
+
+MAX_QUEUED = 16
+
+
+class Bench:
+    """What the page and the command line use: check, submit, cancel, wait.
+
+    choose       which kind of executor carries out a plan
+    history      None: runs are kept in memory only
+    local_paths  False: no path outside `models_dir` is opened (for a page that strangers can reach)
+    """
+
+    def __init__(
+        self,
+        choose: ChooseExecutor,
+        history: Path | None = None,
+        models_dir: Path | None = None,
+        local_paths: bool = True,
+    ) -> None:
+        self.models_dir, self.local_paths = models_dir, local_paths
+        deadline_override_s()  # report a bad value now, not in the middle of a run
+        self.store = Store(history)
+        self.runs = RunLog(self.store)
+        self.messages = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
+        self.messages += self.store.messages
+        self.pool = WorkerPool(choose)
+        self._jobs: collections.deque[Job] = collections.deque()
+        self._current: Job | None = None
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._prewarm_at_s = 0.0
+        self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
+
+    # --- for every thread -------------------------------------------------------------------------
+
+    def start(self, prewarm: int = 0, prewarm_after_s: float = 0.0) -> None:
+        """Start the engine thread. `prewarm`: workers to start ahead of the first run, which then need not wait for
+        imports; `prewarm_after_s`: the delay, so that their imports leave the cores to a page that is opening."""
+        self.pool.wanted_spares = prewarm
+        self._prewarm_at_s = time.monotonic() + prewarm_after_s
+        self._thread.start()
+
+    def close(self) -> None:
+        """Cancel all runs, end all workers, and finish writing the history."""
+        self._closing.set()
+        with self._lock:
+            jobs = [*self._jobs, *([self._current] if self._current else [])]
+            self._jobs.clear()
+            current = self._current
+        for job in jobs:
+            if job is current:
+                job.cancelled.set()
+            else:
+                self._end(job.run, "cancelled", "The app closed before this run started.")
+        self.wake()
+        if self._thread.is_alive():
+            self._thread.join(timeout=10)
+        self.pool.end_all()
+        self.store.close()
+
+    def wake(self) -> None:
+        """Make the engine thread look at the queue and at cancel flags."""
+        self.pool.inbox.put(Letter(None, Wake()))
+
+    def machine(self) -> Machine:
+        """The machine as it is now."""
+        return hardware.detect()
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory that the bench's own workers hold on the device that runs use, and would free for the next run."""
+        return self.pool.held_bytes(memory_key(self.machine().device))
+
+    def check(self, request: Request) -> dict[str, Checked]:
+        """Check each arm of a request without running it. InputError if the request cannot be understood."""
+        return self._judge(request)[1]
+
+    def _judge(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
+        facts = resolve(request.model, self.models_dir, local_paths=self.local_paths)
+        machine = self.machine()
+        held = self.pool.held_bytes(memory_key(machine.device))
+        arms = {
+            arm.name: check(make_config(request.model, arm.choices), facts, machine, request.workload, held)
+            for arm in request.arms
+        }
+        return facts, arms
+
+    def submit(self, request: Request, owner: str = "") -> str:
+        """Queue a run and return its id. InputError says what is wrong and what to do."""
+        facts, arms = self._judge(request)
+        for name, checked in arms.items():
+            checked.require_runnable(name if len(arms) > 1 else "")
+        check_loadable(facts)
+        with self._lock:
+            if len(self._jobs) >= MAX_QUEUED:
+                raise InputError(f"{MAX_QUEUED} runs are waiting already. Wait for one to end, then press Run again.")
+            created = self._created(request, facts, arms, owner)
+            run = self.runs.create(created)
+            self._jobs.append(Job(run, facts, arms))
+        self.wake()
+        return run.id
+
+    def _created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
+        machine = self.machine()
+        planned = []
+        for arm in request.arms:
+            checked = arms[arm.name]
+            remark = self.pool.choose(checked.plan).remark
+            verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
+            requested, choices = dict(checked.requested), dict(checked.planned)
+            planned.append(ArmPlanned(arm.name, requested, choices, verdicts, checked.memory.by_part()))
+        if len(planned) == 2 and planned[0].planned == planned[1].planned:
+            asked = planned[0].requested == planned[1].requested
+            what = "A and B are identical" if asked else "A and B run the same plan on this model and machine"
+            planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
+        return Created(
+            secrets.token_hex(6), time.time(), request, planned, facts.label, facts.note, machine.describe(),
+            machine.device, owner, "forward" if facts.kind == "encoder" else "token",
+        )  # fmt: skip
+
+    def cancel(self, run_id: str, owner: str = "") -> bool:
+        """Stop a run. False if it is unknown, has ended, or belongs to another owner."""
+        run = self.runs.get(run_id)
+        if run is None or run.ended or (run.created.owner and run.created.owner != owner):
+            return False
+        with self._lock:
+            if self._current is not None and self._current.run.id == run_id:
+                self._current.cancelled.set()
+            else:
+                waiting = next((job for job in self._jobs if job.run.id == run_id), None)
+                if waiting is None:
+                    return False
+                self._jobs.remove(waiting)
+                self._end(waiting.run, "cancelled", "Stopped before it started.")
+        self.wake()
+        return True
+
+    def wait(self, run_id: str, timeout_s: float | None = None) -> Run:
+        """Block until a run has ended (for scripts and the command line)."""
+        run = self.runs.get(run_id)
+        if run is None:
+            raise KeyError(run_id)
+        deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+        while not run.ended:
+            if deadline_s is not None and time.monotonic() > deadline_s:
+                raise TimeoutError(run_id)
+            time.sleep(0.02)
+        return run
+
+    # --- the engine thread ------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        while not self._closing.is_set():
+            with self._lock:
+                job = self._jobs.popleft() if self._jobs else None
+                self._current = job
+            if job is not None:
+                self._run(job)
+                continue
+            early_s = self._prewarm_at_s - time.monotonic()
+            if early_s <= 0:
+                self.pool.prewarm()
+            with contextlib.suppress(queue.Empty):
+                letter = self.pool.inbox.get(timeout=early_s if early_s > 0 else None)
+                self.pool.record(letter)
+                if isinstance(letter.body, Died):
+                    log.warning("an idle worker ended: %s", letter.body.cause)
+
+    def _run(self, job: Job) -> None:
+        status: Status = "done"
+        message, bad_input = "", False
+        try:
+            Conductor(job, self.pool, self.runs, self.machine()).perform()
+        except Halt as halt:
+            status, message, bad_input = halt.status, halt.message, halt.bad_input
+        except Exception:
+            log.exception("the engine failed on run %s", job.run.id)
+            status, message = "failed", "An internal error ended this run; the log has the details. Run again."
+            self.pool.end_slots()
+        with self._lock:
+            self._current = None
+        self._end(job.run, status, message, bad_input)
+
+    def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:
+        at_s = time.time() - run.created.created
+        self.runs.append(run.id, Ended(at_s, status, message, bad_input))
+
+
+def _default_model_messages() -> list[str]:
+    """Why the embedded model cannot run, if it cannot; the app starts all the same."""
+    try:
+        check_loadable(resolve(DEFAULT_MODEL))
+    except InputError as error:
+        return [f"The default model {DEFAULT_MODEL} cannot run: {error}"]
+    return []

@@ -1,0 +1,140 @@
+"""Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+from backend.arms.check import Checked
+from backend.engine.exchange import STOPPED, Exchange, Halt
+from backend.engine.executor import StartError, memory_key
+from backend.engine.pool import WorkerPool
+from backend.engine.prediction import predict
+from backend.hardware import Machine, peak_rates
+from backend.messages import Event, Finished, Generate, Load, Progress, Ready, Started
+from backend.models import ModelFacts
+from backend.plan import Plan
+from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent
+from backend.runs.run import Run
+
+
+@dataclass(slots=True)
+class Job:
+    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag."""
+
+    run: Run
+    facts: ModelFacts
+    arms: dict[str, Checked]
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+
+class Conductor:
+    """One job, on the engine thread. `machine`: as it was when the run began."""
+
+    def __init__(self, job: Job, pool: WorkerPool, log: RunLog, machine: Machine) -> None:
+        self._job, self._pool, self._runs, self._machine = job, pool, log, machine
+        self._run = job.run
+        self._arms = [arm.name for arm in job.run.created.arms]
+        self._exchange = Exchange(pool, self._arms, job.cancelled, self._log)
+        self._repeat = 0
+        self._begin_s = time.monotonic()
+
+    def perform(self) -> None:
+        """Run all arms and repeats. Raises Halt when the run ends early."""
+        peak_rates.measure_unknown_gpu(self._machine, self._log_preparation, self._job.cancelled.is_set)
+        together = self._fit_together()
+        if together:
+            for arm in self._arms:
+                self._take(arm)
+            for arm in self._arms:
+                self._load(arm)
+        for repeat in range(self._run.request.workload.repeats):
+            self._repeat = repeat
+            for arm in self._arms:
+                if not together:
+                    self._drop_others(arm)
+                    self._take(arm)
+                    self._load(arm)
+                self._generate(arm)
+
+    def _plan(self, arm: str) -> Plan:
+        return self._job.arms[arm].plan
+
+    def _fit_together(self) -> bool:
+        """Whether all arms' models can be loaded side by side; ends workers of other slots if that makes room."""
+        if not all(self._pool.choose(self._plan(arm)).isolated for arm in self._arms):
+            return len(self._arms) == 1
+        device, slots = memory_key(self._machine.device), self._pool.slots
+        total = sum(checked.memory.total for checked in self._job.arms.values())
+        room = self._machine.free_device_bytes
+        room += sum(slots[arm].held_bytes.get(device, 0) for arm in self._arms if arm in slots)
+        for slot in [slot for slot in slots if slot not in self._arms]:
+            if total > room:
+                room += slots[slot].held_bytes.get(device, 0)
+                self._pool.drop(slot)
+        return total <= room
+
+    # --- the steps of one arm ---------------------------------------------------------------------
+
+    def _take(self, arm: str) -> None:
+        try:
+            self._pool.take(arm, self._plan(arm))
+        except StartError as error:
+            raise Halt("failed", f"Arm {arm} failed during startup. {error}") from error
+
+    def _drop_others(self, arm: str) -> None:
+        for other in self._arms:
+            if other != arm:
+                self._pool.drop(other)
+
+    def _load(self, arm: str) -> None:
+        """Wait for the arm's worker and have it load the arm's model, if it does not hold it yet."""
+        self._wait_ready(arm)
+        checked = self._job.arms[arm]
+        self._exchange.ask(arm, Load(checked.plan, checked.memory.weights), "load")
+        self._pool.slots[arm].executor.load_key = checked.plan.load_key
+        self._note_memory(arm)
+
+    def _wait_ready(self, arm: str) -> None:
+        worker = self._pool.slots[arm]
+        if worker.ready and worker.begin_s < self._begin_s:
+            return  # started before this run: its startup is not part of this run's log
+        self._log(arm, Progress("start", "begin", worker.start_s or time.monotonic() - worker.begin_s))
+        self._exchange.wait_ready(arm)
+        assert worker.start_s is not None
+        self._log(arm, Progress("start", "end", worker.start_s, 1.0))
+
+    def _generate(self, arm: str) -> None:
+        work = self._run.request.workload
+        command = Generate(
+            plan=self._plan(arm), prompt=work.prompt, prompt_tokens=work.prompt_tokens,
+            max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
+            seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
+            top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
+            prove=self._repeat == work.repeats - 1,
+        )  # fmt: skip
+        finished = self._exchange.ask(arm, command, "warmup")
+        self._note_memory(arm)
+        if isinstance(finished, Finished) and finished.reason == "cancelled":
+            raise Halt("cancelled", STOPPED)
+
+    def _note_memory(self, arm: str) -> None:
+        """What ending the arm's worker would free: as measured, or as planned where the executor cannot tell."""
+        checked, worker = self._job.arms[arm], self._pool.slots[arm]
+        device = memory_key(checked.plan.load.device)
+        worker.held_bytes = {device: checked.memory.total} | dict(worker.executor.resident_bytes)
+
+    # --- the log ----------------------------------------------------------------------------------
+
+    def _log_preparation(self, note: str) -> None:
+        """Report work that is done before any worker starts."""
+        self._log(self._arms[0], Progress("start", "begin", 0.0, None, note))
+
+    def _log(self, arm: str, event: Event) -> None:
+        if isinstance(event, Ready):
+            return
+        at_s = time.time() - self._run.created.created
+        self._runs.append(self._run.id, ArmEvent(arm, self._repeat, at_s, event))
+        if isinstance(event, Started) and not self._repeat:
+            job = self._job
+            self._runs.append(self._run.id, predict(arm, job.arms[arm], job.facts, self._machine, event))

@@ -1,0 +1,42 @@
+"""How long each phase may go without progress."""
+
+import os
+import time
+
+from backend.errors import InputError
+from backend.messages import PhaseName
+
+DEADLINE_S: dict[PhaseName, float] = {
+    "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 600, "warmup": 600, "run": 300,
+    "prove": 300,
+}  # fmt: skip
+"""Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
+
+
+def deadline_override_s() -> float | None:
+    """TOKENDYNO_DEADLINE_S, or None where it is not set. InputError unless it is a positive number."""
+    text = os.environ.get("TOKENDYNO_DEADLINE_S", "").strip()
+    if not text:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise InputError(
+            f"TOKENDYNO_DEADLINE_S must be a positive number of seconds, not {text!r}. Set it to 600, say, or unset it."
+        )
+    return seconds
+
+
+class Deadline:
+    """The moment by which a phase must make progress; a new one is made after each step of progress."""
+
+    def __init__(self, phase: PhaseName) -> None:
+        self.limit_s = deadline_override_s() or DEADLINE_S[phase]
+        self._at_s = time.monotonic() + self.limit_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._at_s - time.monotonic())

@@ -1,0 +1,40 @@
+"""What is predicted for an arm once the length of its prompt is known: KV cache, memory, roofline bound."""
+
+from dataclasses import replace
+
+from backend.arms.check import Checked
+from backend.hardware import Machine, peak_rates
+from backend.messages import Started
+from backend.models import ModelFacts
+from backend.predict import roofline
+from backend.predict.kv import kv_polyline
+from backend.predict.memory import peak_bytes
+from backend.predict.roofline import bound, bound_points
+from backend.predict.setup import setup_of
+from backend.runs.records import Predicted, RooflinePoint
+
+
+def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:
+    """The prediction for the run that `started` describes.
+
+    The KV curve and the roofline bound run from the prompt to the last token but one, which is the last that is fed
+    back; for an encoder they have a single length, that of its input. Without a known bandwidth there is no bound.
+    """
+    setup = replace(setup_of(checked.plan, machine), max_places=started.places)
+    first, last = started.prompt_tokens, started.prompt_tokens + started.max_new_tokens - 1
+    kv = []
+    if facts.kind == "decoder":
+        kv = list(kv_polyline(facts, setup.cache, first, last, started.batch_size, checked.itemsize, started.places))
+    else:
+        first = last = started.prompt_tokens
+    memory = peak_bytes(facts, setup, started.prompt_tokens, started.max_new_tokens, started.batch_size)
+    rates = peak_rates.of_machine(machine, facts.dtype if setup.dtype == "auto" else setup.dtype)
+    if rates is None:
+        return Predicted(arm, kv, [], roofline.UNKNOWN, "", memory.by_part())
+    begin = min(first + 1, last) if facts.kind == "decoder" else first  # token 0 is the prefill
+    bounds = [RooflinePoint(*at) for at in bound_points(facts, setup, begin, last, started.batch_size, rates)]
+    step = bound(facts, setup, begin, started.batch_size, rates)
+    work = roofline.work(step)
+    if checked.plan.generate.prompt_lookup:
+        work += " for a step of one token: speculation can beat it"
+    return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part())

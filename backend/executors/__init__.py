@@ -1,0 +1,28 @@
+"""Ways to carry out an arm. The only folder that knows both the engine and what runs below it."""
+
+from pathlib import Path
+
+from backend.engine.bench import Bench
+from backend.engine.executor import ExecutorKind
+from backend.executors.in_process import IN_PROCESS
+from backend.executors.subprocess import WorkerProcess
+from backend.plan import Plan
+
+__all__ = ["KINDS", "open_bench"]
+
+KINDS = {"subprocess": ExecutorKind(WorkerProcess), "in-process": IN_PROCESS}
+"""Every kind by name. Modules of kinds import no torch: what they start does."""
+
+
+def open_bench(
+    history: Path | None = None,
+    models_dir: Path | None = None,
+    local_paths: bool = True,
+    executor: str = "subprocess",
+) -> Bench:
+    """A bench whose arms run on one kind of executor. The other arguments are those of `Bench`."""
+
+    def choose(plan: Plan | None) -> ExecutorKind:
+        return KINDS[executor]
+
+    return Bench(choose, history, models_dir, local_paths)

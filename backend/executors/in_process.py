@@ -1,0 +1,116 @@
+"""An executor in this process: the worker's loop in a thread, with commands and events handed over as objects.
+
+For places where no second process can be started or given the GPU. It is honest about what a thread cannot do: memory
+is that of the whole process, and a step that is running (a load, a compilation, a token) cannot be interrupted.
+"""
+
+import gc
+import logging
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+
+from backend.engine.executor import Died, ExecutorKind, Inbox, Letter, StartError
+from backend.messages import Command, Event
+from backend.redact import redact
+from backend.worker.channel import QueueChannel
+from backend.worker.commands import Commands
+
+log = logging.getLogger("tokendyno")
+
+END_WAIT_S = 5.0
+"""How long `end` waits for the step that is running."""
+
+_TURN = threading.Lock()
+"""Held while one works: torch, its compiler and its allocator have one state per process."""
+
+
+class InProcessWorker:
+    """One worker thread. StartError while an earlier one is still busy, since it cannot be killed.
+
+    torch and transformers are imported by the thread, when it starts.
+    """
+
+    def __init__(self, inbox: Inbox) -> None:
+        self.load_key = ""
+        self._inbox = inbox
+        self._commands = Commands()
+        self._ending = False
+        if not _TURN.acquire(timeout=END_WAIT_S):
+            raise StartError(
+                "The previous run is still working in this process and cannot be stopped. Wait until it is done, or "
+                "restart the app."
+            )
+        self._thread = threading.Thread(target=self._work, name="in-process-worker", daemon=True)
+        self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it accepts commands: its thread runs and it was not told to end."""
+        return self.busy and not self._ending
+
+    @property
+    def busy(self) -> bool:
+        """Whether its thread still runs, possibly after `end`."""
+        return self._thread.is_alive()
+
+    @property
+    def pids(self) -> Sequence[int]:
+        """It has no process of its own."""
+        return ()
+
+    @property
+    def resident_bytes(self) -> Mapping[int, int]:
+        """Nothing: its part of this process's memory cannot be told apart."""
+        return {}
+
+    def send(self, command: Command) -> None:
+        """Hand a command over; a Cancel stops the running Generate after its current token."""
+        self._commands.put(command)
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """Cancel what is running, drop the commands behind it, and wait for the thread to end.
+
+        A thread cannot be killed: after `END_WAIT_S` (or `grace_s`) this returns with the step still running, says so
+        in the log, and no other worker can start before that step is done. No letter is sent from now on.
+        """
+        self._ending = True
+        self._commands.abandon()
+        self._thread.join(max(grace_s, END_WAIT_S))
+        if self.busy:
+            log.warning("The in-process worker is still busy and cannot be killed; it ends after its current step.")
+
+    def _work(self) -> None:
+        cause = "The in-process worker ended."
+        try:
+            from backend.worker.serve import serve
+
+            serve(self._commands, QueueChannel(self._report), shared_process=True)
+        except BaseException as error:  # a thread has nobody else to tell
+            log.exception("the in-process worker failed")
+            cause = redact(f"The in-process worker failed: {type(error).__name__}: {error}"[:300])
+        finally:
+            _free_memory()
+            _TURN.release()
+            if not self._ending:
+                self._inbox.put(Letter(self, Died(cause)))
+
+    def _report(self, event: Event) -> None:
+        if not self._ending:
+            self._inbox.put(Letter(self, event))
+
+
+def _free_memory() -> None:
+    """Free the model that the worker has let go of, and torch's reserved GPU memory."""
+    gc.collect()
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+IN_PROCESS = ExecutorKind(
+    InProcessWorker,
+    isolated=False,
+    remark="Arms run one after the other in the app's own process: memory is not separable by arm, and a load or a "
+    "compilation cannot be stopped.",
+)

@@ -1,0 +1,156 @@
+"""An executor that is a subprocess: `python -m backend.worker` in a process group of its own.
+
+Three threads serve each process, so that the engine never blocks on it: one decodes events from its standard
+output, one keeps the last lines of its standard error, one waits for its exit.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Mapping
+
+import msgspec
+import psutil
+
+from backend.engine.executor import HOST, Died, Inbox, Letter, StartError
+from backend.messages import Command, decode_event, encode
+from backend.paths import ROOT, remove_scratch
+from backend.redact import redact
+
+
+def environment() -> dict[str, str]:
+    """The environment of a worker process: the user's own variables, and a few more.
+
+    OMP_WAIT_POLICY: on a CPU, OpenMP threads that spin while waiting lose whole time slices to any other busy
+    process, such as the browser that shows the page (see MEASUREMENTS.md).
+    """
+    more = {
+        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONUNBUFFERED": "1",
+        "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"),
+        "TOKENIZERS_PARALLELISM": os.environ.get("TOKENIZERS_PARALLELISM", "false"),
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    return {**os.environ, **more}
+
+
+class WorkerProcess:
+    """One worker process. StartError where it cannot be started.
+
+    Start it from a thread that lives as long as the engine: on Linux the kernel ties the parent-death signal to the
+    thread that forked. Its memory on a GPU is not known here.
+    """
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+        self.load_key = ""
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "backend.worker", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise StartError(f"The worker process could not be started ({error.strerror or error}).") from error
+        self.pid = self._process.pid
+        self._stderr_tail: deque[str] = deque(maxlen=40)
+        self._ending = False
+        self._reader = threading.Thread(target=self._read_events, name=f"worker-{self.pid}-out", daemon=True)
+        self._listener = threading.Thread(target=self._read_errors, name=f"worker-{self.pid}-err", daemon=True)
+        self._waiter = threading.Thread(target=self._wait, name=f"worker-{self.pid}-wait", daemon=True)
+        for thread in (self._reader, self._listener, self._waiter):
+            thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs and was not told to end."""
+        return self._process.poll() is None and not self._ending
+
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """The process's id, which is also that of its group."""
+        return (self.pid,)
+
+    @property
+    def resident_bytes(self) -> Mapping[int, int]:
+        """Resident host memory now; empty once the process is gone."""
+        with contextlib.suppress(psutil.Error):
+            return {HOST: int(psutil.Process(self.pid).memory_info().rss)}
+        return {}
+
+    def send(self, command: Command) -> None:
+        """Write a command. A process that is gone is reported by `Died`, not here."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(encode(command) + b"\n")
+            self._process.stdin.flush()
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """Kill the whole process group, after SIGTERM and up to `grace_s` seconds if given. Returns when it is gone.
+
+        Events that arrive from now on are dropped.
+        """
+        self._ending = True
+        if grace_s:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace_s)
+        self._signal(signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(5)
+        remove_scratch(self.pid)
+        self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, number)
+
+    def _read_events(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as lines:
+            for line in lines:
+                try:
+                    event = decode_event(line)
+                except msgspec.MsgspecError:
+                    self._stderr_tail.append(f"unreadable line from the worker: {line[:200]!r}")
+                    continue
+                if not self._ending:
+                    self._inbox.put(Letter(self, event))
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as lines:
+            for line in lines:
+                text = redact(line.decode("utf-8", "replace").rstrip())
+                if text:
+                    self._stderr_tail.append(text)
+
+    def _wait(self) -> None:
+        code = self._process.wait()
+        self._reader.join(0.3)  # its last events come before Died; a grandchild may keep the pipe open
+        self._listener.join(0.1)
+        self._signal(signal.SIGKILL)  # leave no grandchild behind
+        remove_scratch(self.pid)
+        self._close_stdin()
+        if not self._ending:
+            self._inbox.put(Letter(self, Died(self._cause(code))))
+
+    def _cause(self, code: int) -> str:
+        if code < 0:
+            name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+            hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
+            return f"The worker process was killed by {name}{hint}."
+        last = next((text for text in reversed(self._stderr_tail) if not text.startswith(" ")), "")
+        return f"The worker process exited with code {code}." + (f" Last line on stderr: {last[:300]}" if last else "")

@@ -1,0 +1,100 @@
+"""The target device: a catalogue GPU, any GPU of a given size, or this machine; one GPU or several."""
+
+import dataclasses
+import re
+from dataclasses import dataclass
+
+from backend.errors import InputError
+from backend.hardware import PACKAGES, Machine, peak_rates
+from backend.hardware.gpu_specs import find_gpu
+from backend.hardware.nvidia import Gpu
+from backend.hardware.peak_rates import PeakRates
+
+THIS = "this machine"
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """The device a model should fit on.
+
+    memory_bytes  all memory of a named GPU; free memory of this machine
+    machine       what rules look at
+    here          whether it is this machine
+    note          what is missing to know its bandwidth, or ""
+    """
+
+    name: str
+    memory_bytes: int
+    machine: Machine
+    here: bool
+    note: str = ""
+
+    def limits(self, dtype: str) -> PeakRates | None:
+        """Its peak rates; None if its bandwidth is unknown."""
+        if self.here:
+            return peak_rates.of_machine(self.machine, dtype)
+        return None if self.note else peak_rates.of_gpu(find_gpu(self.name), dtype)
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as 24GiB or 24GB. The unit is required: the two differ by 7%."""
+    match = re.fullmatch(r"\s*([0-9]{1,7}(?:\.[0-9]{1,6})?)\s*([A-Za-z]+)\s*", text)
+    units = {unit.casefold(): size for unit, size in UNITS.items()}
+    size = round(float(match[1]) * units[match[2].casefold()]) if match and match[2].casefold() in units else 0
+    if not 1 << 20 <= size <= 1 << 50:
+        raise InputError(
+            f"Cannot read the size {text!r}. Write a number with a unit, such as 24GiB (2^30) or 24GB (10^9)."
+        )
+    return size
+
+
+def is_size(text: str) -> bool:
+    """Whether a text is a size and not the name of a GPU: it starts with a digit."""
+    return text.strip()[:1].isdigit()
+
+
+def device_of(machine: Machine, gpu: str | None = None, vram: str | None = None, *, held_bytes: int = 0) -> Device:
+    """The GPU of that name, an unknown GPU of that size, or this machine, where workers would free `held_bytes`."""
+    if gpu is not None and vram is not None:
+        raise InputError("Use either --gpu or --vram, not both.")
+    if gpu is not None and gpu.strip().casefold() != THIS:
+        spec = find_gpu(gpu)
+        return Device(
+            spec.name, spec.memory_bytes, _like(machine, spec.name, spec.memory_bytes, spec.capability), False
+        )
+    if vram is not None:
+        size = parse_size(vram)
+        note = "Only its size is known, so there are no roofline bounds. Name a GPU of the catalogue with --gpu."
+        return Device(f"a GPU of {vram.strip()}", size, _like(machine, "a GPU", size, (9, 0)), False, note)
+    name = machine.gpus[0].name if machine.gpus else machine.cpu
+    return Device(name, machine.free_device_bytes + held_bytes, machine, True, peak_rates.remark(machine))
+
+
+def several(device: Device, gpus: int) -> Device:
+    """The memory of each of several GPUs; on this machine, of the one with the least free memory."""
+    if gpus == 1 or not device.here:
+        return device
+    there = device.machine.gpus
+    if gpus > len(there):
+        count = "1 GPU" if len(there) == 1 else f"{len(there) or 'no'} GPUs"
+        raise InputError(f"This machine has {count}, not {gpus}. Name a GPU of the catalogue, or give a memory size.")
+    return dataclasses.replace(device, memory_bytes=min(device.memory_bytes, *(g.free_bytes for g in there[1:gpus])))
+
+
+def _like(machine: Machine, name: str, memory: int, capability: tuple[int, int]) -> Machine:
+    """This machine with another GPU and every package: what is not installed here may be installed there."""
+    gpu = Gpu(0, name, memory, memory, capability)
+    return stocked(dataclasses.replace(machine, gpus=(gpu,), gpu_problem=""))
+
+
+def roomy(machine: Machine) -> Machine:
+    """That machine with unlimited free memory."""
+    free = tuple(dataclasses.replace(gpu, free_bytes=1 << 60) for gpu in machine.gpus)
+    return dataclasses.replace(machine, gpus=free, free_bytes=1 << 60)
+
+
+def stocked(machine: Machine) -> Machine:
+    """That machine with every package installed."""
+    packages = dict.fromkeys(PACKAGES, "999") | dict(machine.packages)
+    return dataclasses.replace(machine, packages=tuple(sorted(packages.items())), hub_offline=False)

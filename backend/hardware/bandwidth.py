@@ -1,0 +1,106 @@
+"""Measures this machine's memory bandwidth (`tokendyno doctor --bandwidth`) and stores the result.
+
+Measuring needs torch, so it runs in a process of its own. The result is stored next to the history, and roofline bounds
+use it from then on.
+"""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from backend.hardware import Machine
+from backend.paths import ROOT, bandwidth_file
+from backend.redact import redact
+
+DEADLINE_S = 180.0
+POLL_S = 0.2
+
+
+class Bandwidth(msgspec.Struct, frozen=True):
+    """One measurement.
+
+    device    the GPU's name as NVML gives it, or the CPU's name and number of cores
+    method    how it was measured
+    measured  when, in seconds since 1970
+    """
+
+    read_bytes_per_s: float
+    copy_bytes_per_s: float
+    device: str
+    method: str
+    measured: float = 0.0
+
+
+class MeasureFailed(Exception):
+    """The bandwidth could not be measured. The text is the reason."""
+
+
+def device_name(machine: Machine) -> str:
+    """The device in use, as the key of its stored measurement."""
+    return machine.gpus[0].name if machine.gpus else f"{machine.cpu}, {machine.cores} cores"
+
+
+def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False) -> Bandwidth:
+    """Measure the device in use in a separate process. MeasureFailed on any failure, on timeout, and when `stopped`."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    command = [sys.executable, "-m", "backend.worker.bandwidth", machine.device]
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError as error:
+        raise MeasureFailed(f"the process could not be started ({error.strerror})") from None
+    end_s = time.monotonic() + deadline_s
+    with process:
+        while True:
+            try:
+                stdout, stderr = process.communicate(timeout=POLL_S)
+                break
+            except subprocess.TimeoutExpired:
+                late = time.monotonic() > end_s
+                if late or stopped():
+                    process.kill()
+                    why = f"no result within {deadline_s:.0f} s" if late else "stopped"
+                    raise MeasureFailed(why) from None
+    try:
+        found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, float | str])
+        named = msgspec.convert({**found, "device": device_name(machine), "measured": time.time()}, Bandwidth)
+    except (IndexError, msgspec.MsgspecError):
+        lines = [line for line in stderr.splitlines() if line.strip()]
+        reason = redact(lines[-1][:300]) if lines else f"its process exited with code {process.returncode}"
+        raise MeasureFailed(reason) from None
+    if min(named.read_bytes_per_s, named.copy_bytes_per_s) <= 0:
+        raise MeasureFailed("the clock did not advance")
+    return named
+
+
+def remember(found: Bandwidth) -> str:
+    """Store a measurement, replacing an older one of the same device. Returns why that failed, "" if it did not."""
+    kept = [old for old in _read() if old.device != found.device]
+    file = bandwidth_file()
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        draft = file.with_suffix(".part")
+        draft.write_bytes(msgspec.json.encode([*kept, found]))
+        draft.replace(file)
+    except OSError as error:
+        return f"{file} cannot be written ({error.strerror}), so roofline bounds will not use it."
+    return ""
+
+
+def recall(machine: Machine) -> Bandwidth | None:
+    """The stored measurement of the device in use; None if there is none or it cannot be read."""
+    name = device_name(machine)
+    return next((found for found in _read() if found.device == name), None)
+
+
+def _read() -> list[Bandwidth]:
+    with contextlib.suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(bandwidth_file().read_bytes(), type=list[Bandwidth])
+    return []

@@ -1,0 +1,111 @@
+"""Published specifications of the GPUs known by name, from presets/gpus.toml."""
+
+import difflib
+import functools
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import InputError
+from backend.paths import PRESETS
+from backend.toml_files import invalid, read_toml, refuse_duplicates
+
+FILE = PRESETS / "gpus.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpec:
+    """Published specifications of one GPU.
+
+    nvml                   the names that NVML gives it
+    memory_bytes           total memory, as NVML counts it
+    bandwidth_bytes_per_s  peak memory bandwidth
+    flops_per_s            dense operations per second by torch dtype; a dtype whose rate is unknown is missing
+    source                 address of the data sheet
+    """
+
+    name: str
+    nvml: tuple[str, ...]
+    memory_bytes: int
+    bandwidth_bytes_per_s: float
+    capability: tuple[int, int]
+    flops_per_s: dict[str, float] = field(default_factory=dict, hash=False)
+    source: str = ""
+
+
+class _GpuTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    name: str
+    nvml: list[str]
+    memory_mib: int
+    bandwidth_gb_per_s: float
+    capability: str
+    source: str
+    bfloat16: float | None = None
+    float16: float | None = None
+    float8: float | None = None
+    int8: float | None = None
+    float32: float | None = None
+
+
+class _GpuFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    gpu: list[_GpuTable]
+
+
+_RATES = {"bfloat16": "bfloat16", "float16": "float16", "float8": "float8_e4m3fn", "int8": "int8", "float32": "float32"}
+"""Key of the file -> torch dtype of the rate."""
+
+
+@functools.cache
+def gpus() -> tuple[GpuSpec, ...]:
+    """All GPUs of the catalogue, in the file's order. Read once."""
+    return read_gpus(FILE)
+
+
+def read_gpus(path: Path) -> tuple[GpuSpec, ...]:
+    """The GPUs of one file; InputError names the file and what is wrong in it."""
+    specs = tuple(_spec(table, path) for table in read_toml(path, _GpuFile).gpu)
+    refuse_duplicates(path, (key for spec in specs for key in {_key(name) for name in (spec.name, *spec.nvml)}))
+    return specs
+
+
+def _spec(table: _GpuTable, path: Path) -> GpuSpec:
+    match = re.fullmatch(r"(\d+)\.(\d+)", table.capability)
+    if match is None:
+        raise invalid(path, f"capability of {table.name!r} is {table.capability!r}, not two numbers such as 9.0.")
+    numbers = [table.memory_mib, table.bandwidth_gb_per_s, *(getattr(table, name) or 1 for name in _RATES)]
+    if not all(number > 0 for number in numbers):
+        raise invalid(path, f"a number of {table.name!r} is not positive.")
+    if not table.source.startswith("https://"):
+        raise invalid(path, f"the source of {table.name!r} is not an https:// address.")
+    rates = {dtype: 1e12 * rate for name, dtype in _RATES.items() if (rate := getattr(table, name)) is not None}
+    return GpuSpec(
+        table.name, tuple(table.nvml), table.memory_mib << 20, table.bandwidth_gb_per_s * 1e9,
+        (int(match[1]), int(match[2])), rates, table.source,
+    )  # fmt: skip
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.casefold().removeprefix("nvidia"))
+
+
+def find_by_nvml_name(nvml_name: str) -> GpuSpec | None:
+    """The GPU that NVML calls exactly this; None if it is not in the catalogue, for nothing is guessed."""
+    return next((spec for spec in gpus() if nvml_name in spec.nvml), None)
+
+
+def find_gpu(name: str) -> GpuSpec:
+    """The GPU that a user means, whatever the case and punctuation; InputError with the nearest names otherwise."""
+    wanted = _key(name)
+    for spec in gpus():
+        if wanted in {_key(spec.name), *map(_key, spec.nvml)}:
+            return spec
+    names = {_key(spec.name): spec.name for spec in gpus()}
+    near = [names[key] for key in names if wanted and (wanted in key or key in wanted)]
+    near = near or [names[key] for key in difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)]
+    hint = f" Did you mean {' or '.join(near[:3])}?" if near else ""
+    raise InputError(
+        f"The catalogue has no GPU {name!r}.{hint} Known: {', '.join(spec.name for spec in gpus())}. For any other "
+        "GPU give its memory, such as --vram 24GiB. To measure this machine's GPU: tokendyno doctor --bandwidth."
+    )

@@ -1,0 +1,187 @@
+"""The machine: devices, memory, driver, packages. Read from NVML and the system, never from torch."""
+
+import functools
+import importlib.metadata
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from packaging.version import Version
+
+from backend.hardware import kernel_packages
+from backend.hardware.nvidia import Gpu as Gpu
+from backend.hardware.nvidia import detect_gpus
+
+PACKAGES = (
+    "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
+    "numpy", "tokenizers", "safetensors", "huggingface-hub", "gguf", "triton", "accelerate",
+    "torchao", "optimum-quanto", "hqq", "mslk", "flash-attn", "flash-attn-3", "flash-attn-4",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that runs the arms.
+
+    gpu_problem    why no GPU is used; "" if one is
+    nvml_problem   why NVML reports nothing about the GPU in use; "" if it does
+    packages       (distribution, version) of the installed ones among `PACKAGES`
+    hub_offline    downloads from the Hub are off (HF_HUB_OFFLINE)
+    avx512_bf16    the CPU has these instructions, for which bitsandbytes repacks 4-bit weights
+    hub_kernels    kernel repositories of the Hub that need no download
+    kernels        folder of `kernels=local`, "" if it has none for this device
+    kernel_layers  the layers that it replaces
+    """
+
+    cpu: str
+    cores: int
+    memory_bytes: int
+    free_bytes: int
+    gpus: tuple[Gpu, ...]
+    driver: str
+    gpu_problem: str
+    python: str
+    system: str
+    packages: tuple[tuple[str, str], ...] = ()
+    hub_offline: bool = False
+    avx512_bf16: bool = False
+    hub_kernels: tuple[str, ...] = ()
+    kernels: str = ""
+    kernel_layers: tuple[str, ...] = ()
+    nvml_problem: str = ""
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """CUDA compute capability of the GPU in use; (0, 0) without one."""
+        return self.gpus[0].capability if self.gpus else (0, 0)
+
+    def version(self, package: str) -> Version | None:
+        """The installed version of a distribution, None if it is not installed."""
+        found = dict(self.packages).get(package)
+        return Version(found) if found else None
+
+    def has(self, package: str) -> bool:
+        """Whether a distribution is installed."""
+        return self.version(package) is not None
+
+    @property
+    def device(self) -> str:
+        """Where workers load the model: "cuda" with a GPU, else "cpu"."""
+        return "cuda" if self.gpus else "cpu"
+
+    @property
+    def free_device_bytes(self) -> int:
+        """Free memory of that device, in bytes, when the machine was read."""
+        return self.gpus[0].free_bytes if self.gpus else self.free_bytes
+
+    def describe(self) -> dict[str, str]:
+        """Facts by name, as text, for `machine` in a result."""
+        gib = 1 << 30
+        facts = {
+            "device": self.device,
+            "cpu": self.cpu,
+            "cores": str(self.cores),
+            "memory": f"{self.memory_bytes / gib:.1f} GiB",
+            "python": self.python,
+            "system": self.system,
+        }
+        for gpu in self.gpus:
+            major, minor = gpu.capability
+            facts[f"gpu{gpu.index}"] = f"{gpu.name}, {gpu.memory_bytes / gib:.1f} GiB, capability {major}.{minor}"
+        if self.driver:
+            facts["driver"] = self.driver
+        if self.gpu_problem:
+            facts["gpu"] = self.gpu_problem
+        if self.nvml_problem:
+            facts["nvml"] = self.nvml_problem
+        return facts
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to tell the user at the start: a GPU that is present but not used, or one that NVML cannot read."""
+        unused = self.gpu_problem if " is not used: " in self.gpu_problem else ""
+        return [f"{text[0].upper()}{text[1:]}." for text in (unused.rstrip("."), self.nvml_problem) if text]
+
+
+def detect() -> Machine:
+    """Read the machine now. Takes a few ms, so it is called before every run."""
+    found = detect_gpus()
+    total, free = host_memory()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    device = "cuda" if found.gpus else "cpu"
+    folder = kernel_packages.local_folder(device)
+    offered = kernel_packages.layers(Path(folder), device) if folder else {}
+    return Machine(
+        cpu=_cpu_name(), cores=cores,
+        memory_bytes=total, free_bytes=free, gpus=found.gpus, driver=found.driver, gpu_problem=found.problem,
+        python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
+        packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
+        avx512_bf16=_has_instructions("avx512_bf16"),
+        hub_kernels=kernel_packages.offline_repos(), kernels=folder, kernel_layers=tuple(sorted(offered)),
+        nvml_problem=found.nvml_problem,
+    )  # fmt: skip
+
+
+def hub_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids downloads, parsed as huggingface_hub parses it."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE")
+
+
+def host_memory() -> tuple[int, int]:
+    """(total, available) bytes of host memory, within the control group's limit (containers, Spaces)."""
+    info = psutil.virtual_memory()
+    total, free = int(info.total), int(info.available)
+    try:
+        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
+            cap = limit.read().strip()
+            if cap != "max":
+                total = min(total, int(cap))
+                free = min(free, max(0, int(cap) - int(used.read()) + _reclaimable_bytes()))
+    except (OSError, ValueError):
+        pass
+    return total, free
+
+
+def _reclaimable_bytes() -> int:
+    """File cache that the control group counts as used although the kernel frees it on demand."""
+    with open("/sys/fs/cgroup/memory.stat") as stat:
+        return next((int(line.split()[1]) for line in stat if line.startswith("inactive_file ")), 0)
+
+
+@functools.cache
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo") as info:
+            for line in info:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+@functools.cache
+def _has_instructions(flag: str) -> bool:
+    """Whether the CPU reports that instruction set."""
+    try:
+        with open("/proc/cpuinfo") as info:
+            return any(flag in line.split() for line in info if line.startswith("flags"))
+    except OSError:
+        return False
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Installed versions by distribution name, without those that are missing."""
+    found = {"tokendyno": _version("tokendyno"), "python": platform.python_version()}
+    found |= {name: _version(name) for name in PACKAGES}
+    return {name: version for name, version in found.items() if version}
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return ""

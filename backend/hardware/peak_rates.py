@@ -1,0 +1,69 @@
+"""Peak rates for the roofline: memory bandwidth and FLOP/s, measured on this machine or from a data sheet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from backend.hardware import Machine, bandwidth
+from backend.hardware.gpu_specs import GpuSpec, find_by_nvml_name
+
+
+@dataclass(frozen=True, slots=True)
+class PeakRates:
+    """Peak rates of one device.
+
+    bandwidth_bytes_per_s  reading memory
+    flops_per_s            dense operations in the compute dtype; None if unknown
+    source                 in words: measured here, or whose data sheet
+    """
+
+    bandwidth_bytes_per_s: float
+    flops_per_s: float | None
+    source: str
+
+
+def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
+    """Rates of the device in use. A bandwidth measured here wins over the data sheet's; None if neither is known."""
+    spec = find_by_nvml_name(machine.gpus[0].name) if machine.gpus else None
+    flops = spec.flops_per_s.get(dtype) if spec else None
+    found = bandwidth.recall(machine)
+    if found is not None:
+        strange = ", not in the catalogue" if machine.gpus and spec is None else ""
+        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{strange}")
+    return of_gpu(spec, dtype) if spec else None
+
+
+def of_gpu(spec: GpuSpec, dtype: str) -> PeakRates:
+    """Rates of a GPU of the catalogue, from its data sheet."""
+    return PeakRates(spec.bandwidth_bytes_per_s, spec.flops_per_s.get(dtype), f"data sheet of {spec.name}")
+
+
+def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:
+    """Before a run: measure the bandwidth of a GPU that is not in the catalogue, and store it.
+
+    `say` reports progress, and the reason if it fails. Then there is no roofline bound, and this process does not try
+    again.
+    """
+    name = machine.gpus[0].name if machine.gpus else ""
+    if not name or name in _TRIED or of_machine(machine, "float32") is not None:
+        return
+    say(f"measuring the memory bandwidth: {name} is not in the catalogue")
+    try:
+        failed = bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
+    except bandwidth.MeasureFailed as error:
+        failed = f"the memory bandwidth of {name} could not be measured: {error}"
+    if failed and not stopped():
+        _TRIED.add(name)
+        say(failed)
+
+
+_TRIED: set[str] = set()
+
+
+def remark(machine: Machine) -> str:
+    """What is unknown about this machine's peak rates, in a sentence; "" if nothing is."""
+    name = machine.gpus[0].name if machine.gpus else "the CPU"
+    if of_machine(machine, "float32") is None:
+        return f"The memory bandwidth of {name} is unknown. Measure it with: tokendyno doctor --bandwidth."
+    if machine.gpus and find_by_nvml_name(name) is None:
+        return f"{name} is not in the catalogue: bandwidth was measured here, peak FLOP/s is unknown."
+    return ""

@@ -1,0 +1,122 @@
+"""Reads a model folder: its config and weight files, and whether they can be loaded."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backend.errors import InputError
+from backend.models.files.config_fields import read_json, show
+from backend.models.files.safetensors import Header, read_header
+
+SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The weight files of a folder: their size, and the contents by their headers. `dtype`: of most bytes."""
+
+    file_bytes: int
+    tensor_bytes: int
+    elements: int
+    dtype: str | None
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The folder's config.json. InputError if there is none, or if the weights are pickles."""
+    path = folder / "config.json"
+    if not path.is_file():
+        gguf = next((p.name for p in sorted(folder.glob("*.gguf"))), None)
+        advice = (
+            f"Give the GGUF file itself: {folder / gguf}."
+            if gguf
+            else "Give a folder that save_pretrained wrote or that was downloaded from the Hub."
+        )
+        raise InputError(f"The folder {folder} has no config.json. {advice}")
+    refuse_pickles(folder)
+    return read_json(path)
+
+
+def refuse_pickles(folder: Path) -> None:
+    """InputError for a folder whose only weights are pickles, since a pickle can run code when it is loaded."""
+    names = [p.name for p in folder.iterdir() if p.is_file()]
+    if any(name.endswith(".safetensors") for name in names):
+        return
+    pickle = next((n for n in sorted(names) if n.endswith(PICKLES) and n not in NOT_WEIGHTS), None)
+    if pickle:
+        raise InputError(
+            f"The weights in {folder} are a pickle ({pickle}), which can run code when it is loaded, "
+            "and there is no .safetensors file. If you trust them, convert them once: "
+            "AutoModelForCausalLM.from_pretrained(folder).save_pretrained(new_folder)."
+        )
+
+
+def weight_files(folder: Path) -> tuple[Path, ...]:
+    """The files that transformers would load; empty without weights. InputError if one of them is missing."""
+    if (folder / SINGLE).is_file():
+        return (folder / SINGLE,)
+    if not (folder / INDEX).is_file():
+        return ()
+    index = read_json(folder / INDEX).get("weight_map")
+    if not isinstance(index, dict) or not index:
+        raise InputError(f"{folder / INDEX} names no weight files. Download or copy it again.")
+    for name in index.values():
+        if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
+            raise InputError(f"{folder / INDEX} names {show(name)}, which is not in that folder. Download it again.")
+    names = sorted(set(index.values()))
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise InputError(
+            f"{len(missing)} of {len(names)} weight files are missing in {folder}, first {missing[0]}. "
+            "Download or copy the folder again."
+        )
+    return tuple(folder / name for name in names)
+
+
+def read_weights(folder: Path) -> Weights | None:
+    """The folder's weights by their headers; None if there are none or they are damaged.
+
+    A folder without weights still has facts; `backend.models.check_loadable` is what raises.
+    """
+    try:
+        files = weight_files(folder)
+        headers = [read_header(file) for file in files]
+    except InputError:
+        return None
+    if not headers:
+        return None
+    largest: Header = max(headers, key=lambda header: header.tensor_bytes)
+    return Weights(
+        file_bytes=sum(file.stat().st_size for file in files),
+        tensor_bytes=sum(header.tensor_bytes for header in headers),
+        elements=sum(header.elements for header in headers),
+        dtype=largest.dtype,
+    )
+
+
+def may_have_chat_template(folder: Path) -> bool:
+    """False only if the folder has tokenizer settings and they have no chat template."""
+    if any((folder / name).exists() for name in ("chat_template.jinja", "chat_template.json", "tekken.json")):
+        return True
+    if (folder / "additional_chat_templates").is_dir() or not (folder / "tokenizer_config.json").is_file():
+        return True
+    try:
+        return bool(read_json(folder / "tokenizer_config.json").get("chat_template"))
+    except InputError:
+        return True  # the worker reports what is wrong with it
+
+
+def check_weights(folder: Path) -> None:
+    """InputError unless all weight files are present and complete."""
+    if not folder.is_dir():
+        raise InputError(f"The folder {folder} no longer exists. Choose another model.")
+    refuse_pickles(folder)
+    files = weight_files(folder)
+    if not files:
+        raise InputError(
+            f"The folder {folder} has no weights (no {SINGLE}). Add them, or run its architecture "
+            f"with random weights: random:{folder}."
+        )
+    for file in files:
+        read_header(file)

@@ -1,0 +1,118 @@
+"""Downloads config.json from the Hugging Face Hub, within a deadline; never code or anything else."""
+
+import os
+import re
+import threading
+import time
+from functools import lru_cache
+from pathlib import Path
+
+from backend.errors import InputError
+from backend.models.files.config_fields import MAX_CONFIG_BYTES
+
+DEADLINE_S = 20.0
+TIMEOUT_S = 5.0
+RETRY_AFTER_S = 30.0  # how long to wait before asking again for a model after the Hub could not be reached
+
+NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9])?"
+REFERENCE = re.compile(rf"(?P<repo>{NAME}/{NAME})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9._/-]{{0,127}}))?", re.ASCII)
+
+
+def parse_reference(ref: str) -> tuple[str, str] | None:
+    """(repo, revision) of `org/name` or `org/name@revision`; None if `ref` is not a Hub id.
+
+    Stricter than the Hub itself (`validate_repo_id` of huggingface_hub), so nothing that could be read as a path or a
+    URL is ever sent.
+    """
+    match = REFERENCE.fullmatch(ref)
+    if match is None or ".." in ref or "--" in ref or "//" in ref or match["repo"].endswith((".git", ".ipynb")):
+        return None
+    return match["repo"], match["revision"] or ""
+
+
+class HubUnreachable(InputError):
+    """The Hub did not answer; facts from elsewhere may still do."""
+
+
+_unanswered: dict[tuple[str, str], float] = {}
+
+
+@lru_cache(maxsize=256)
+def fetch_config(repo: str, revision: str) -> bytes:
+    """The repository's config.json, from the local cache if the Hub does not answer. InputError if there is none."""
+    if time.monotonic() < _unanswered.get((repo, revision), 0.0):
+        raise _unreachable(repo, "a moment ago")
+    try:
+        return _fetch_in_time(repo, revision)
+    except HubUnreachable:
+        if len(_unanswered) > 256:
+            _unanswered.clear()
+        _unanswered[repo, revision] = time.monotonic() + RETRY_AFTER_S
+        raise
+
+
+def _fetch_in_time(repo: str, revision: str) -> bytes:
+    """The client's timeouts apply to each step; this deadline applies to all of them together."""
+    result: list[bytes | InputError] = []
+    thread = threading.Thread(target=lambda: result.append(_fetch(repo, revision)), daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    outcome = result[0] if result else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")
+    if isinstance(outcome, InputError):
+        raise outcome
+    return outcome
+
+
+def _fetch(repo: str, revision: str) -> bytes | InputError:
+    import huggingface_hub as hub
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        RepositoryNotFoundError,
+    )
+    from huggingface_hub.errors import EntryNotFoundError, RevisionNotFoundError  # isort: skip
+
+    branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
+    try:
+        url = hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
+        size = hub.get_hf_file_metadata(url, timeout=TIMEOUT_S).size or 0
+        if size > MAX_CONFIG_BYTES:
+            return InputError(f"config.json of {repo} has {size:,} bytes, more than any model's. Choose another model.")
+        path = hub.hf_hub_download(repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S)
+        return _read(Path(path))
+    except GatedRepoError:
+        return InputError(
+            f"{repo} is gated. Accept its licence at https://huggingface.co/{repo}, then log in with: hf auth login."
+        )
+    except RepositoryNotFoundError:
+        return InputError(
+            f"The Hub has no public model {repo!r}. Check the name at https://huggingface.co/models; "
+            "for a private model log in with: hf auth login."
+        )
+    except RevisionNotFoundError:
+        return InputError(f"{repo} has no revision {revision!r}. Leave it out, or give a branch, tag or commit.")
+    except EntryNotFoundError:
+        return InputError(f"{repo} has no config.json, so transformers cannot load it. Choose another model.")
+    except HfHubHTTPError as error:
+        return _cached(repo, branch) or _unreachable(repo, f"HTTP status {error.response.status_code}")
+    except Exception as error:  # name resolution, timeouts, TLS, proxies: their types differ between versions
+        return _cached(repo, branch) or _unreachable(repo, type(error).__name__)
+
+
+def _cached(repo: str, branch: str | None) -> bytes | None:
+    import huggingface_hub as hub
+
+    path = hub.try_to_load_from_cache(repo, "config.json", revision=branch)
+    return _read(Path(path)) if isinstance(path, str) else None
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(MAX_CONFIG_BYTES + 1)
+
+
+def _unreachable(repo: str, reason: str) -> HubUnreachable:
+    return HubUnreachable(
+        f"The Hub could not be reached for {repo} ({reason}). Check the connection, give a local folder, or run a "
+        "known architecture without a download: random:NAME."
+    )

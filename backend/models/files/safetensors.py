@@ -1,0 +1,75 @@
+"""Reads the header of a safetensors file and checks that the file is complete.
+
+Format: the header's length in 8 bytes (little endian), a JSON header, then the tensors' bytes
+(https://github.com/huggingface/safetensors#format).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import InputError
+
+MAX_HEADER_BYTES = 100_000_000  # the limit of the format
+
+TORCH_NAMES = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+}  # fmt: skip
+
+
+class _Tensor(msgspec.Struct):
+    dtype: str
+    shape: list[int]
+    data_offsets: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Elements and bytes of all tensors of a file, and the torch dtype of most of its floating-point bytes."""
+
+    elements: int
+    tensor_bytes: int
+    dtype: str | None
+
+
+def read_header(path: Path) -> Header:
+    """The header, checked against the file's size. InputError for a damaged or truncated file."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            if size < 8 or length > min(size - 8, MAX_HEADER_BYTES):
+                raise _broken(path, "its header is truncated")
+            data = file.read(length)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}). Check its permissions.") from None
+    try:
+        raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        raw.pop("__metadata__", None)
+        tensors = [msgspec.json.decode(item, type=_Tensor) for item in raw.values()]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise _broken(path, "its header is invalid") from None
+    end = max((tensor.data_offsets[1] for tensor in tensors), default=0)
+    if size < 8 + length + end:
+        raise _broken(path, f"it has {size:,} of {8 + length + end:,} bytes")
+    return _summary(tensors)
+
+
+def _summary(tensors: list[_Tensor]) -> Header:
+    elements, total, by_dtype = 0, 0, dict[str, int]()
+    for tensor in tensors:
+        count = 1
+        for extent in tensor.shape:
+            count *= extent
+        size = tensor.data_offsets[1] - tensor.data_offsets[0]
+        elements, total = elements + count, total + size
+        if tensor.dtype in TORCH_NAMES:
+            by_dtype[tensor.dtype] = by_dtype.get(tensor.dtype, 0) + size
+    most = max(by_dtype, key=lambda name: by_dtype[name], default=None)
+    return Header(elements, total, TORCH_NAMES[most] if most else None)
+
+
+def _broken(path: Path, reason: str) -> InputError:
+    return InputError(f"{path} is not a complete safetensors file ({reason}). Download or copy it again.")

@@ -1,0 +1,140 @@
+"""Which implementation computes attention."""
+
+from collections import Counter
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.axes.attention import probe
+from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
+from backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.proof import Observation, Trace
+from backend.optimizations.subject import Subject
+from backend.plan import Plan
+from backend.script.parts import Script
+
+_MARKS = {
+    "sdpa: flash": ("pytorch_flash::", "_scaled_dot_product_flash_attention"),
+    "sdpa: cuDNN": ("cudnn_generated", "_scaled_dot_product_cudnn_attention"),
+    "sdpa: memory-efficient": ("fmha_cutlass", "_scaled_dot_product_efficient_attention"),
+    "sdpa: math": ("_scaled_dot_product_attention_math",),
+    "our kernel": ("tokendyno_attention",),
+    "flex": ("flex_attention", "flex_decoding"),
+    "flash": (" flash::", "flash_fwd", "flashattnfwd", "FlashAttentionForward"),
+    "softmax": ("aten::softmax", "softmax_warp_forward", "cunn_SoftMax"),
+}
+"""Parts of operator and kernel names in a profile, by attention backend."""
+
+
+class Attention(Optimization):
+    """Told by the function that a short probe pass calls; the trace names the kernels that ran."""
+
+    name = "attention"
+    title = "Attention"
+    summary = "Implementation of the attention function."
+    default = "auto"
+    order = 20
+    leading = True
+    choices = (
+        Choice("auto", "auto", "The default of transformers: sdpa where the model supports it, else eager."),
+        Choice("eager", "eager", "Plain matrix products and a softmax, each a kernel of its own."),
+        Choice(
+            "sdpa",
+            "sdpa",
+            "PyTorch's scaled_dot_product_attention: fused kernels where the device has them.",
+            SDPA_RULES,
+            loss=1,
+            combines=(("cache", "dynamic"),),
+        ),
+        Choice(
+            "sdpa-gqa",
+            "sdpa with GQA",
+            "sdpa with grouped-query attention in the kernel: keys and values are not repeated, even with a mask.",
+            GQA_RULES,
+        ),
+        Choice(
+            "flex_attention",
+            "flex_attention",
+            "PyTorch's attention with compiled masks and score modifications.",
+            FLEX_RULES,
+        ),
+        Choice(FA2, "FlashAttention 2", "The package flash-attn.", flash_rules(FA2)),
+        Choice(FA3, "FlashAttention 3", "The package flash-attn-3, for Hopper.", flash_rules(FA3)),
+        Choice(FA4, "FlashAttention 4", "The package flash-attn-4, for Hopper and Blackwell.", flash_rules(FA4)),
+        Choice(
+            HUB_FA2,
+            "FlashAttention 2, Hub kernel",
+            "FlashAttention 2 as prebuilt, from the Hub (kernels-community).",
+            flash_rules(HUB_FA2),
+        ),
+        Choice(
+            HUB_FA3,
+            "FlashAttention 3 with sinks, Hub kernel",
+            "vLLM's FlashAttention 3, which supports attention sinks; prebuilt, from the Hub (kernels-community).",
+            flash_rules(HUB_FA3),
+        ),
+    )
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        if name == "auto":
+            return "eager" if without_sdpa(subject) else "sdpa"
+        return name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        if name == self.resolve("auto", subject):
+            return plan
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, attention=name))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.attention is None:
+            return
+        script.load["attn_implementation"] = repr(plan.load.attention)
+        if plan.load.attention == "sdpa-gqa":
+            script.define("worker/patch/attention.py", "register_grouped_attention")
+            script.prepare.append("register_grouped_attention()")
+
+    def find(self, observation: Observation) -> Finding:
+        """Probes one short pass for the attention function it calls, and names the kernels that the trace shows."""
+        calls = probe.calls(observation.model)
+        found = probe.effective(calls)
+        whole = observation.trace().matching("::decoder_layer").total()
+        apart = (
+            f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise " if whole else ""
+        )
+        return Finding(self.name, found, f"{apart}{_probed(calls)}; {_traced(observation.trace())}")
+
+
+def _probed(calls: list[probe.Call]) -> str:
+    """What the short pass called, with the head counts of grouped calls."""
+    counts = Counter(call.taken or call.function for call in calls)
+    prompt = next((call for call in calls if call.function == "sdpa"), None)
+    few = next((call for call in calls if prompt and probe.grouped(call, prompt)), None)
+    shown = ", ".join(f"{n} x {name}" for name, n in counts.items()) or "no attention function"
+    if prompt is None or few is None:
+        return f"a short pass called {shown}"
+    keys = few.keys[1] if few.function == "sdpa" else few.queries[1]
+    return f"a short pass called {shown}, with {prompt.queries[1]} query heads on {keys} KV heads, not repeated"
+
+
+def _traced(trace: Trace) -> str:
+    """Attention kernels and operators in the trace, by backend."""
+    if not trace.steps:
+        return "no trace"
+    found: list[str] = []
+    for backend, marks in _MARKS.items():
+        names = trace.matching(*marks)
+        real: Counter[str] = Counter()
+        for name, n in names.items():
+            real[_short(name)] += n
+        if real and not (backend == "softmax" and found):
+            found.append(f"{backend} ({', '.join(f'{n} x {name}' for name, n in real.most_common(2))})")
+    return f"{trace.steps} tokens traced: " + (", ".join(found) or "no attention kernel visible in compiled code")
+
+
+def _short(name: str) -> str:
+    """A kernel's name without its return type and template parameters."""
+    return name.removeprefix("void ").split("<")[0].split("(")[0][:60]
+
+
+AXIS = Attention()

@@ -1,0 +1,151 @@
+"""When FlashAttention can run.
+
+transformers substitutes Hub kernels for packages that are not installed, so every rule looks at the implementation that
+would actually be used.
+"""
+
+from collections.abc import Callable
+
+from backend.optimizations.axes.attention.support import NO_FLASH
+from backend.optimizations.conditions import compiles, half_precision
+from backend.optimizations.subject import Rule, Subject
+
+FA2, FA3, FA4 = "flash_attention_2", "flash_attention_3", "flash_attention_4"
+HUB_FA2, HUB_FA3, HUB_FA4 = (f"kernels-community/{name}" for name in ("flash-attn2", "vllm-flash-attn3", "flash-attn4"))
+
+_PACKAGES = {FA2: "flash-attn", FA3: "flash-attn-3", FA4: "flash-attn-4"}
+_INSTEAD = {FA2: HUB_FA2, FA3: HUB_FA3, FA4: HUB_FA4}
+_TITLES = {
+    FA2: "FlashAttention 2", FA3: "FlashAttention 3", FA4: "FlashAttention 4",
+    HUB_FA2: f"The kernel {HUB_FA2}", HUB_FA3: f"The kernel {HUB_FA3}", HUB_FA4: f"The kernel {HUB_FA4}",
+}  # fmt: skip
+_FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
+_CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
+_ANYWAY = (("attention", "auto"),)
+
+
+def taken(name: str, subject: Subject) -> str:
+    """The implementation that transformers uses when a FlashAttention choice is requested."""
+    if subject.facts.sinks and name in (FA2, FA3, HUB_FA2):
+        name = HUB_FA3  # GptOssPreTrainedModel._compatible_flash_implementations
+    package = _PACKAGES.get(name)
+    return _INSTEAD[name] if package and not subject.machine.has(package) else name
+
+
+def flash_rules(name: str) -> tuple[Rule, ...]:
+    """Rules of a FlashAttention choice, which cover its substitutes too."""
+    also = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
+
+    def out_of_reach(repo: str) -> Callable[[Subject], bool]:
+        def missing(subject: Subject) -> bool:
+            needed = subject.machine.device == "cuda" and taken(name, subject) == repo
+            return needed and subject.machine.hub_offline and repo not in subject.machine.hub_kernels
+
+        return missing
+
+    return (
+        Rule(
+            "blocked",
+            lambda s: s.machine.device != "cuda",
+            f"{_TITLES[name]} runs on NVIDIA GPUs only.",
+            _FLASH,
+            fix=_ANYWAY,
+        ),
+        Rule(
+            "blocked",
+            lambda s: s.facts.architecture in NO_FLASH,
+            "transformers does not support FlashAttention for this architecture.",
+            "transformers 5.22: _supports_flash_attn of its class is not True",
+            fix=_ANYWAY,
+        ),
+        Rule(
+            "blocked",
+            lambda s: s.machine.device == "cuda" and not half_precision(s),
+            "FlashAttention supports float16 and bfloat16 only, and this arm uses another dtype.",
+            "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
+            fix=(("dtype", "bfloat16"),),
+        ),
+        Rule(
+            "blocked",
+            lambda s: s.machine.device == "cuda" and s.machine.capability < (8, 0),
+            "FlashAttention needs compute capability 8.0 (Ampere) or later.",
+            "https://github.com/Dao-AILab/flash-attention#nvidia-cuda-support",
+            fix=_ANYWAY,
+        ),
+        Rule(
+            "blocked",
+            lambda s: taken(name, s) == HUB_FA3 and s.machine.device == "cuda" and s.machine.capability[0] != 9,
+            f"{HUB_FA3} is built for Hopper (compute capability 9.0) only.",
+            "https://huggingface.co/kernels-community/vllm-flash-attn3",
+            fix=_ANYWAY,
+        ),
+        Rule(
+            "blocked",
+            lambda s: name == FA4 and s.machine.device == "cuda" and s.machine.capability < (9, 0),
+            "FlashAttention 4 needs compute capability 9.0 (Hopper) or later.",
+            f"{_FLASH}: cuda_min_major_version",
+            fix=_ANYWAY,
+        ),
+        Rule(
+            "blocked",
+            lambda s: "/" in taken(name, s) and s.machine.device == "cuda" and not s.machine.has("kernels"),
+            "Hub kernels are loaded by the package kernels, which is not installed.",
+            _CHECK,
+            fix=_ANYWAY,
+        ),
+        *(
+            Rule(
+                "blocked",
+                out_of_reach(repo),
+                f"This needs the kernel {repo}: {also}it is not in the Hub cache, and the Hub is offline "
+                f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={repo}=/folder.",
+                _CHECK,
+                fix=_ANYWAY,
+            )
+            for repo in (HUB_FA2, HUB_FA3, HUB_FA4)
+        ),
+        *_replaced(name),
+        Rule(
+            "note",
+            compiles,
+            "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
+            "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
+        ),
+    )
+
+
+def _replaced(name: str) -> tuple[Rule, ...]:
+    """A fallback where another implementation is used instead."""
+    found = []
+    if name in (FA2, FA3, HUB_FA2):
+        found.append(
+            Rule(
+                "fallback",
+                lambda s: s.facts.sinks and s.machine.device == "cuda",
+                f"Only {HUB_FA3} and FlashAttention 4 support attention sinks; transformers uses {HUB_FA3} instead.",
+                "transformers 5.22: GptOssPreTrainedModel._compatible_flash_implementations",
+                becomes=HUB_FA3,
+                fix=(("attention", HUB_FA3),),
+            )
+        )
+    if name in (FA2, FA3):
+        found.append(
+            Rule(
+                "fallback",
+                lambda s: s.machine.device == "cuda" and not s.facts.sinks and taken(name, s) == _INSTEAD[name],
+                f"The package {_PACKAGES[name]} is not installed; transformers uses {_INSTEAD[name]} instead.",
+                _CHECK,
+                becomes=_INSTEAD[name],
+                fix=(("attention", _INSTEAD[name]),),
+            )
+        )
+    if name == FA4:
+        found.append(
+            Rule(
+                "note",
+                lambda s: s.machine.device == "cuda" and taken(name, s) == HUB_FA4,
+                f"The package flash-attn-4 is not installed; transformers uses the kernel {HUB_FA4} instead.",
+                _CHECK,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,135 @@
+"""Which attention function a model calls, watched during one short uncompiled pass.
+
+The trace of the run is not enough: compiled code hides operators, a replayed graph hides all but its kernels, and
+neither shows whether KV heads were repeated. So the functions that attention calls are patched and watched.
+"""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+KERNELS = "kernels-community"
+_PACKAGES = (
+    ("flash_attn.cute", "flash_attention_4"), ("flash_attn_interface", "flash_attention_3"),
+    ("flash_attn.", "flash_attention_2"), ("flash_attn", "flash_attention_2"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of sdpa, softmax, flex_attention or FlashAttention, with shapes that show how heads were grouped.
+
+    queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
+    taken          of FlashAttention: the choice that the function belongs to
+    """
+
+    function: str
+    queries: tuple[int, ...] = ()
+    keys: tuple[int, ...] = ()
+    taken: str = ""
+
+
+def calls(model: Any) -> list[Call]:
+    """Calls made by a masked pass over two tokens and one decode step (of an encoder: by the first pass).
+
+    The first row is padded so that there is a mask: without one, transformers' sdpa uses grouped heads already.
+    """
+    import torch
+
+    seen: list[Call] = []
+    ids = torch.tensor([[1, 2], [1, 2]], device=model.device)
+    mask = torch.tensor([[0, 1], [1, 1]], device=model.device)
+    with contextlib.ExitStack() as stack, torch.inference_mode(), contextlib.suppress(_Enough):
+        _watch(stack, seen)
+        out = model(input_ids=ids, attention_mask=mask)
+        past = getattr(out, "past_key_values", None)
+        if past is not None:
+            more = torch.cat([mask, mask[:, 1:]], 1)
+            model(input_ids=ids[:, :1], attention_mask=more, past_key_values=past)
+    return seen
+
+
+def effective(seen: list[Call]) -> str:
+    """The choice that makes such calls."""
+    by_function = {call.function: call for call in reversed(seen)}
+    if "flash" in by_function:
+        return by_function["flash"].taken
+    if "flex_attention" in by_function:
+        return "flex_attention"
+    if "sdpa" in by_function:
+        return "sdpa-gqa" if any(grouped(call, by_function["sdpa"]) for call in seen) else "sdpa"
+    return "eager"
+
+
+def grouped(call: Call, prompt: Call) -> bool:
+    """Whether this call had fewer KV heads than query heads."""
+    if call.function == "sdpa":
+        return call.keys[1] < call.queries[1]
+    heads = prompt.queries[1]  # scores (B, K, G, S): products written out by groups
+    return call.function == "softmax" and call.queries[2] > 1 and call.queries[1] * call.queries[2] == heads
+
+
+class _Enough(Exception):
+    """Ends the pass early: enough is known, and the rest would compile something."""
+
+
+def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
+    import torch
+    import transformers.integrations.flash_attention as flash
+    import transformers.integrations.flex_attention as flex
+    import transformers.masking_utils as masks
+
+    def sdpa(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(Call("sdpa", tuple(query.shape), tuple(key.shape)))
+        return plain(query, key, *rest, **more)
+
+    def softmax(plain: Any, scores: Any, *rest: Any, **more: Any) -> Any:
+        if scores.dim() == 4:  # those of attention; a router's have 2
+            seen.append(Call("softmax", tuple(scores.shape)))
+        return plain(scores, *rest, **more)
+
+    def flexible(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        seen.append(Call("flex_attention", tuple(query.shape), tuple(key.shape)))
+        raise _Enough
+
+    def block_mask(plain: Any, *rest: Any, **more: Any) -> Any:
+        return plain(*rest, **{**more, "_compile": False})
+
+    def flashing(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
+        out = plain(query, key, *rest, **more)
+        seen.append(Call("flash", tuple(query.shape), tuple(key.shape), _flash_taken()))
+        return out
+
+    stack.enter_context(_replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa))
+    stack.enter_context(_replaced(torch.nn.functional, "softmax", softmax))
+    stack.enter_context(_replaced(flex, "compile_friendly_flex_attention", flexible))
+    stack.enter_context(_replaced(masks, "create_block_mask", block_mask))
+    stack.enter_context(_replaced(flash, "_flash_attention_forward", flashing))
+
+
+@contextlib.contextmanager
+def _replaced(module: Any, name: str, watcher: Callable[..., Any]) -> Iterator[None]:
+    """Temporarily replace `module.name` with `watcher`, which gets the original as its first argument."""
+    plain = getattr(module, name)
+    setattr(module, name, lambda *rest, **more: watcher(plain, *rest, **more))
+    try:
+        yield
+    finally:
+        setattr(module, name, plain)
+
+
+def _flash_taken() -> str:
+    """The choice that the FlashAttention function in use belongs to, told by its module."""
+    import transformers.modeling_flash_attention_utils as utils
+
+    module = str(getattr(utils._flash_varlen_fn or utils._flash_fn, "__module__", ""))
+    if "kernels" in sys.modules:
+        from kernels import get_loaded_kernels
+
+        for kernel in get_loaded_kernels():
+            if module.split(".")[0] == str(kernel.metadata.id):
+                name = kernel.repo_info.repo_id if kernel.repo_info else f"{KERNELS}/{kernel.metadata.name}"
+                return "flash_attention_4" if name == f"{KERNELS}/flash-attn4" else str(name)
+    return next((choice for start, choice in _PACKAGES if module.startswith(start)), f"flash ({module})")

@@ -1,0 +1,118 @@
+"""When sdpa, sdpa with GQA and flex_attention can run."""
+
+from backend.optimizations.axes.attention.support import NO_FLEX, NO_SDPA
+from backend.optimizations.conditions import half_precision, kv_cache, uses_own_loop
+from backend.optimizations.subject import Rule, Subject
+
+_ANYWAY = (("attention", "auto"),)
+
+
+def without_sdpa(subject: Subject) -> bool:
+    """Whether transformers refuses sdpa for this model and defaults to eager attention."""
+    return subject.facts.sinks or subject.facts.architecture in NO_SDPA
+
+
+_NO_SDPA_RULES = (
+    Rule(
+        "fallback",
+        lambda s: s.facts.sinks,
+        "This architecture has attention sinks, which PyTorch's scaled_dot_product_attention does not support; "
+        "transformers refuses sdpa for it, so eager attention runs instead.",
+        "transformers 5.22: GptOssPreTrainedModel._supports_sdpa is False",
+        becomes="eager",
+        fix=(("attention", "eager"),),
+    ),
+    Rule(
+        "fallback",
+        lambda s: not s.facts.sinks and s.facts.architecture in NO_SDPA,
+        "transformers does not support sdpa for this architecture, so eager attention runs instead.",
+        "transformers 5.22: _supports_sdpa of its class is not True",
+        becomes="eager",
+        fix=(("attention", "eager"),),
+    ),
+)
+
+SDPA_RULES = (
+    *_NO_SDPA_RULES,
+    Rule(
+        "note",
+        lambda s: (
+            not without_sdpa(s)
+            and s.facts.kind == "decoder"
+            and s.machine.device == "cuda"
+            and s.machine.capability[0] == 9
+            and half_precision(s)
+            and kv_cache(s).grows
+        ),
+        "On Hopper in half precision torch uses cuDNN attention, which builds a new plan for each sequence length "
+        "it has not seen: on an H200 a token took 38 to 66 ms, against 17 to 22 ms with eager attention or a static "
+        "cache.",
+        "MEASUREMENTS.md: Every choice on one GPU",
+        fix=(("cache", "static"),),
+    ),
+)
+
+GQA_RULES = (
+    *_NO_SDPA_RULES,
+    Rule(
+        "fallback",
+        lambda s: not without_sdpa(s) and s.facts.heads == s.facts.kv_heads,
+        "Every query head of this model has its own KV head (no grouped-query attention), so this is plain sdpa.",
+        "backend/worker/patch/attention.py: grouped_attention",
+        becomes="sdpa",
+        fix=(("attention", "sdpa"),),
+    ),
+    Rule(
+        "note",
+        lambda s: not without_sdpa(s) and kv_cache(s).grows,
+        "It helps only with an attention mask, which a static cache always has. A growing cache needs none unless "
+        "prompts are padded, and then transformers' sdpa uses grouped heads already.",
+        "transformers 5.22: integrations/sdpa_attention.use_gqa_in_sdpa",
+    ),
+)
+
+FLEX_RULES = (
+    Rule(
+        "blocked",
+        lambda s: s.facts.architecture in NO_FLEX,
+        "transformers does not support flex_attention for this architecture.",
+        "transformers 5.22: _supports_flex_attn of its class is not True",
+        fix=_ANYWAY,
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.facts.sinks and s.machine.device == "cpu",
+        "flex_attention does not support attention sinks on a CPU.",
+        "transformers 5.22: integrations/flex_attention.flex_attention_forward",
+        fix=_ANYWAY,
+    ),
+    Rule(
+        "blocked",
+        lambda s: "sliding" in s.facts.layer_kinds and s.machine.device == "cpu",
+        "On a CPU torch.compile generates C++ that does not build for a sliding-window mask (torch 2.13).",
+        "tests/backend/optimizations/axes/attention/test_axis.py",
+        fix=_ANYWAY,
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.facts.kind == "decoder" and kv_cache(s).static and not uses_own_loop(s),
+        "With a static cache, which compilation needs, generate expects masks to be tensors, and flex_attention's "
+        "are not ('BlockMask' object has no attribute 'contiguous').",
+        "transformers 5.22: GenerationMixin.prepare_inputs_for_generation",
+        fix=(("cache", "dynamic"), ("compile", "off")),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.machine.device == "cuda" and s.facts.head_dim < 16,
+        "On a GPU flex_attention needs a head dimension of at least 16.",
+        "torch: torch/nn/attention/flex_attention.py",
+        fix=_ANYWAY,
+    ),
+    Rule(
+        "note",
+        lambda s: True,
+        "flex_attention always compiles its own kernel on the first passes, even with compile=off; the warm-up "
+        "includes that time.",
+        "transformers 5.22: integrations/flex_attention.WrappedFlexAttention",
+    ),
+)

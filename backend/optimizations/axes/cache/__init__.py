@@ -1,0 +1,3 @@
+from backend.optimizations.axes.cache.axis import AXIS
+
+__all__ = ["AXIS"]

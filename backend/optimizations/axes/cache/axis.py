@@ -1,0 +1,138 @@
+"""How the KV cache is stored, and where."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.axes.cache import rules as rules
+from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject
+from backend.optimizations.tensor_bytes import bytes_by_device, cache_tensors, inner_tensors, quantized_parts
+from backend.plan import CACHES, Plan
+from backend.script.parts import Script
+
+_BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
+
+
+class Cache(Optimization):
+    """Told by the classes of the cache's layers, the devices of their tensors, and bytes per element."""
+
+    name = "cache"
+    title = "KV cache"
+    summary = "How keys and values of past tokens are stored."
+    default = "dynamic"
+    order = 30
+    leading = True
+    decoders_only = True
+    in_fit_table = True
+    choices = (
+        Choice(
+            "dynamic", "dynamic", "Grows with each token; sliding-window layers keep window - 1 tokens.", loss=2
+        ),
+        Choice(
+            "unwindowed", "full (no sliding window)", "Grows with each token, and every layer keeps every token.",
+            (rules.SAME_AS_DYNAMIC,), tried_on_several_gpus=False,
+        ),
+        Choice("static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.", loss=3),
+        Choice(
+            "offloaded", "offloaded", "Grows in host memory; only the current and the next layer are on the GPU.",
+            rules.OFFLOADED, loss=21, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "offloaded_static", "offloaded, static",
+            "Allocated once in host memory; sliding-window layers, which are small, stay on the GPU.",
+            rules.OFFLOADED_STATIC, loss=22, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "quantized-fp8", "quantized, fp8", "1 byte per element, with one scale per layer.",
+            rules.FP8, loss=41, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "quantized-hqq4", "quantized, hqq 4 bits",
+            "4 bits per element; the newest 127 tokens stay in full precision.",
+            rules.HQQ, loss=51, tried_on_several_gpus=False,
+        ),
+        Choice(
+            "quantized-quanto4", "quantized, quanto 4 bits",
+            "4 bits per element; the newest 127 tokens stay in full precision.",
+            rules.QUANTO, loss=52, tried_on_several_gpus=False,
+        ),
+    )  # fmt: skip
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        generate = msgspec.structs.replace(plan.generate, cache=CACHES[name])
+        return msgspec.structs.replace(plan, generate=generate)
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.generate.cache != CACHES[self.default]:
+            cache = cache_construct(plan.generate.cache)
+            script.imports.update(cache.imports())
+            script.cache = cache.source(**{CONFIG: "model.config", LENGTH: "MAX_LENGTH"})
+            if plan.generate.cache.backend == "quanto":
+                script.define("worker/patch/quanto.py", "unpack_with_torch")
+                script.patch.append("unpack_with_torch()")
+
+    def find(self, observation: Observation) -> Finding:
+        layers = Counter(type(layer).__name__ for layer in observation.cache.layers)
+        proof = ", ".join(f"{n} x {name}" for name, n in sorted(layers.items())) + f"; {_bytes_text(observation)}"
+        backend = next((_BACKENDS[name] for name in layers if name in _BACKENDS), "")
+        if backend:
+            bits = sorted({_bits(part) for layer in observation.cache.layers for part in quantized_parts(layer)})
+            told = " and ".join(f"{n} bits" for n in bits)
+            suffix = "" if backend == "fp8" and bits == [8] else "/".join(map(str, bits))
+            return Finding(self.name, f"quantized-{backend}{suffix}", f"{proof}; {told} per element")
+        offloaded = _on_host(observation) > 0
+        if any(name.startswith("Static") for name in layers):
+            return Finding(self.name, "offloaded_static" if offloaded else "static", proof)
+        if offloaded:
+            return Finding(self.name, "offloaded", proof)
+        kinds = getattr(observation.model.config.get_text_config(decoder=True), "layer_types", None) or []
+        windowed = sum("Sliding" in name for name in layers.elements())
+        sliding = sum(kind == "sliding_attention" for kind in kinds)
+        if not kinds and getattr(observation.model.config, "sliding_window", None):
+            sliding = len(observation.cache.layers)
+        if sliding == 0:
+            same = "unwindowed" if not observation.plan.generate.cache.windowed else "dynamic"
+            return Finding(self.name, same, proof + " (no sliding layers: dynamic and unwindowed are the same)")
+        return Finding(self.name, "dynamic" if windowed else "unwindowed", proof)
+
+
+def _on_host(observation: Observation) -> int:
+    """Bytes of the cache in host memory, of a model on a GPU."""
+    device = str(getattr(observation.model, "device", "cpu")).partition(":")[0]
+    return bytes_by_device(observation.cache)["cpu"] if device != "cpu" else 0
+
+
+def _bytes_text(observation: Observation) -> str:
+    held = bytes_by_device(observation.cache)
+    if _on_host(observation) == 0:
+        return f"{held.total():,} bytes"
+    pinned = all(tensor.is_pinned() for tensor in cache_tensors(observation.cache) if tensor.device.type == "cpu")
+    return f"{held.total():,} bytes, {held['cpu']:,} of them in {'pinned ' if pinned else ''}host memory"
+
+
+def _bits(part: Any) -> int:
+    """Bits per element, a power of two: bytes of the largest tensor over the elements it encodes. Padded rows
+    (optimum-quanto) may raise the ratio a little."""
+    codes = max(inner_tensors(part), key=lambda tensor: int(tensor.nbytes))
+    numbers = next(_numbers(part), 0) or codes.numel()
+    return 1 << max(0, int(8 * codes.nbytes // numbers).bit_length() - 1)
+
+
+def _numbers(part: Any) -> Iterator[int]:
+    """How many elements were quantized: by the shape that the quantizer records, or that its tensor reports."""
+    if hasattr(part, "__tensor_flatten__"):
+        yield part.numel()
+    elif isinstance(part, tuple | list):
+        for one in part:
+            if isinstance(one, dict) and "shape" in one:
+                yield math.prod(one["shape"])
+
+
+AXIS = Cache()

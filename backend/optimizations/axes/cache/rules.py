@@ -1,0 +1,105 @@
+"""When each KV cache can run."""
+
+from backend.optimizations.conditions import asks_to_compile
+from backend.optimizations.subject import Rule, Subject
+from backend.predict.kv import GROUP
+
+DOCS = "https://huggingface.co/docs/transformers/kv_cache"
+_CODE = "transformers 5.22: cache_utils.py"
+
+SAME_AS_DYNAMIC = Rule(
+    "note",
+    lambda s: "sliding" not in s.facts.layer_kinds,
+    "This model has no sliding-window layers, so this is the same as dynamic.",
+    DOCS,
+)
+
+
+def _needs_gpu(instead: str) -> Rule:
+    return Rule(
+        "blocked",
+        lambda s: s.machine.device != "cuda",
+        "Offloading moves keys and values between a GPU and host memory, and this machine has no GPU.",
+        f"{DOCS}#offloaded-cache",
+        fix=(("cache", instead),),
+    )
+
+
+_MOVES = Rule(
+    "note",
+    lambda s: s.machine.device == "cuda",
+    "Every step reads the whole cache from host memory: less GPU memory, slower decoding.",
+    f"{DOCS}#offloaded-cache",
+)
+
+OFFLOADED = (_needs_gpu("dynamic"), _MOVES)
+OFFLOADED_STATIC = (
+    _needs_gpu("static"),
+    Rule(
+        "blocked",
+        lambda s: s.facts.kind == "decoder" and s.facts.full_layers == 0,
+        "The offloaded static cache moves full-attention layers only, and this model has none: transformers fails "
+        "while looking for one.",
+        f"{_CODE}: Cache.prefetch",
+        fix=(("cache", "offloaded"),),
+    ),
+    Rule(
+        "blocked",
+        asks_to_compile,
+        "A compiled step holds the addresses of the cache's tensors, and offloading changes them at every step.",
+        f"{_CODE}: CacheLayerMixin.offload, StaticLayer.lazy_initialization",
+        fix=(("cache", "static"),),
+    ),
+    _MOVES,
+)
+
+_ALL_FULL = Rule(
+    "blocked",
+    lambda s: "sliding" in s.facts.layer_kinds,
+    "Quantized caches support full-attention layers only, and this model has sliding-window layers.",
+    f"{_CODE}: QuantizedCache",
+    fix=(("cache", "dynamic"),),
+)
+_LOSSY = Rule(
+    "note",
+    lambda s: s.facts.kind == "decoder",
+    "Keys and values are rounded, so the text may differ from other caches.",
+    f"{DOCS}#quantized-cache",
+)
+
+
+def _not_whole(s: Subject) -> bool:
+    return s.facts.kind == "decoder" and s.facts.kv_heads * s.facts.head_dim % GROUP != 0
+
+
+_GROUPS = Rule(
+    "note",
+    _not_whole,
+    f"Elements are quantized in groups of {GROUP}: with this head size some prompt lengths do not divide into whole "
+    f"groups and are refused. A multiple of {GROUP} tokens always does.",
+    "hqq 0.2: Quantizer.quantize; optimum-quanto 0.2: group",
+)
+
+
+def _needs(package: str) -> Rule:
+    return Rule(
+        "blocked",
+        lambda s: not s.machine.has(package),
+        f"This cache needs the package {package}, which is not installed. Install it (pip install {package}) or use "
+        "cache=quantized-fp8, which needs no package.",
+        f"{DOCS}#quantized-cache",
+        fix=(("cache", "quantized-fp8"),),
+    )
+
+
+_UNPACKS = Rule(
+    "note",
+    lambda s: s.machine.has("optimum-quanto"),
+    "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
+    "which takes a minute and a C++ compiler, on a GPU many minutes and nvcc.",
+    "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
+)
+
+FP8 = (_ALL_FULL, _LOSSY)
+HQQ = (_needs("hqq"), _ALL_FULL, _GROUPS, _LOSSY)
+QUANTO = (_needs("optimum-quanto"), _ALL_FULL, _GROUPS, _UNPACKS, _LOSSY)

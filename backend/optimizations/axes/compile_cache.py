@@ -1,0 +1,120 @@
+"""Where compiled code is cached: torch's cache on disk, an empty one, or saved artefacts."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import compiles, skips_compilation
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
+from backend.plan import CompileCacheKind, Plan
+from backend.script.parts import Script
+
+_DOCS = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutorial.html"
+_KINDS: dict[str, CompileCacheKind] = {"torch": "torch", "fresh": "fresh", "artefacts": "artefacts"}
+
+
+def _needs_compile(kind: str) -> Rule:
+    fix = (("compile", "default"), ("cache", "static")) if kind == "decoder" else (("compile", "default"),)
+    return Rule(
+        "blocked",
+        lambda s: s.facts.kind == kind and not compiles(s) and not skips_compilation(s),
+        "Nothing is compiled in this arm, so there is nothing to cache.",
+        _DOCS,
+        fix=fix,
+    )
+
+
+_RULES = (
+    _needs_compile("decoder"),
+    _needs_compile("encoder"),
+    Rule(
+        "blocked",
+        skips_compilation,
+        "generate does not compile a model quantized like this, so there is nothing to cache.",
+        "backend/optimizations/axes/compile.py: skipped",
+        fix=(("compile_cache", "torch"),),
+    ),
+)
+_PICKLES = Rule(
+    "note",
+    compiles,
+    "Artefacts hold generated code and pickles, which run when they are loaded: they are kept in a private folder "
+    "(TOKENDYNO_CACHE), and files that others could have written are ignored.",
+    "backend/worker/compiler/artefacts.py",
+)
+
+
+class CompileCache(Optimization):
+    """Told by cache hits, by the bytes of artefacts, and by where generated code is stored."""
+
+    name = "compile_cache"
+    title = "Compile cache"
+    summary = "Where compiled code is cached; the cold compile time depends on it."
+    default = "torch"
+    order = 48
+    choices = (
+        Choice("torch", "torch's own", "torch's cache on disk as it is; what it holds is not compiled again."),
+        Choice(
+            "fresh",
+            "empty",
+            "An empty cache, deleted with the worker: the cold compile time is that of a first start.",
+            _RULES,
+        ),
+        Choice(
+            "artefacts",
+            "artefacts",
+            "An empty cache filled with artefacts that an earlier run saved after its warm-up.",
+            (*_RULES, _PICKLES),
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return msgspec.structs.replace(
+            plan, generate=msgspec.structs.replace(plan.generate, compile_cache=_KINDS[name])
+        )
+
+    def write(self, script: Script, plan: Plan) -> None:
+        kind = plan.generate.compile_cache
+        if kind == "torch" or plan.generate.compile_mode is None:
+            return
+        script.imports |= {"import os", "import tempfile"}
+        script.prepare += [
+            "caches = tempfile.TemporaryDirectory()  # an empty cache: nothing is compiled yet",
+            'os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(caches.name, "inductor")',
+            'os.environ["TRITON_CACHE_DIR"] = os.path.join(caches.name, "triton")',
+        ]
+        if kind == "artefacts":
+            script.imports.add("from pathlib import Path")
+            script.prepare += [
+                'artefacts = Path("artefacts.bin")  # holds pickles: load only your own',
+                "if artefacts.exists():",
+                "    torch.compiler.load_cache_artifacts(artefacts.read_bytes())",
+            ]
+            script.finish += [
+                "saved = torch.compiler.save_cache_artifacts()",
+                "if saved is not None:",
+                "    artefacts.write_bytes(saved[0])",
+            ]
+
+    def find(self, observation: Observation) -> Finding:
+        """By what was counted since these settings were first used in this worker."""
+        counts = observation.counts
+        hits, misses = counts.fx_cache_hits or 0, counts.fx_cache_misses or 0
+        told = f"{hits:.0f} graphs came from a cache, {misses:.0f} were compiled"
+        cold_s, before_s = counts.compile_cold_s or 0, counts.artefacts_cold_s or 0
+        loaded, saved = counts.artefacts_loaded_bytes or 0, counts.artefacts_saved_bytes or 0
+        own = counts.own_code_files or 0
+        if own and loaded and hits:
+            told += f"; {loaded:,.0f} bytes of artefacts loaded: {cold_s:.1f} s instead of {before_s:.1f} s"
+            return Finding(self.name, "artefacts", told)
+        if own and saved:
+            told += f" in {cold_s:.1f} s; {saved:,.0f} bytes of artefacts saved for the next worker"
+            return Finding(self.name, "artefacts", told)
+        if own and misses and not hits:
+            told += f" in {cold_s:.1f} s; {own:.0f} files of generated code are in the scratch folder of this worker"
+            return Finding(self.name, "fresh", told)
+        return Finding(self.name, "torch", told)
+
+
+AXIS = CompileCache()

@@ -1,0 +1,162 @@
+"""Whether the kernels of a step are launched one by one or replayed as CUDA graphs, and who captures them."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import experts_settled, kv_cache, replays_graphs, skips_compilation, uses_own_loop
+from backend.optimizations.proof import Observation, compiled_calls
+from backend.optimizations.subject import Rule, Subject
+from backend.plan import GraphsKind, Plan
+
+_DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
+_CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
+_KINDS: dict[str, GraphsKind] = {"off": "off", "compile": "compile", "manual": "manual"}
+
+
+_NEEDS_CUDA = Rule(
+    "blocked",
+    lambda s: s.machine.device != "cuda",
+    "CUDA graphs need a CUDA device.",
+    _CAPTURE,
+    fix=(("cuda_graphs", "auto"),),
+)
+_OFF_RULES = (
+    Rule(
+        "blocked",
+        lambda s: replays_graphs(s) and s.choices["compile"] == "reduce-overhead",
+        "reduce-overhead means CUDA graphs; without them it is the mode default.",
+        _DOCS,
+        fix=(("compile", "default"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: replays_graphs(s) and s.choices["compile"] == "max-autotune",
+        "max-autotune uses CUDA graphs; without them it is the mode max-autotune-no-cudagraphs.",
+        _DOCS,
+        fix=(("compile", "max-autotune-no-cudagraphs"),),
+    ),
+)
+_COMPILE_RULES = (
+    _NEEDS_CUDA,
+    Rule(
+        "blocked",
+        lambda s: s.machine.device == "cuda" and skips_compilation(s),
+        "generate does not compile a model quantized like this, so torch.compile cannot capture CUDA graphs.",
+        "backend/optimizations/axes/compile.py: skipped",
+        fix=(("cuda_graphs", "auto"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: (
+            s.machine.device == "cuda"
+            and not replays_graphs(s)
+            and not skips_compilation(s)
+            and s.facts.kind == "decoder"
+        ),
+        "torch.compile captures CUDA graphs in the modes reduce-overhead and max-autotune only.",
+        _DOCS,
+        fix=(("compile", "reduce-overhead"), ("cache", "static")),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.machine.device == "cuda" and not replays_graphs(s) and s.facts.kind == "encoder",
+        "Graphs through compile come with the compile modes reduce-overhead and max-autotune.",
+        _DOCS,
+        fix=(("compile", "reduce-overhead"),),
+    ),
+)
+_MANUAL_RULES = (
+    _NEEDS_CUDA,
+    Rule(
+        "blocked",
+        lambda s: s.facts.kind == "encoder",
+        "Manual capture records the step of the custom decode loop, and an encoder has no decode loop.",
+        "backend/worker/loop/cuda_graph.py",
+        fix=(("cuda_graphs", "compile"), ("compile", "reduce-overhead")),
+    ),
+    Rule(
+        "blocked",
+        lambda s: (
+            s.machine.device == "cuda" and s.facts.kind == "decoder" and (not kv_cache(s).fixed or not uses_own_loop(s))
+        ),
+        "A CUDA graph is replayed on the addresses it was captured with, so no tensor of the step may move: this "
+        "needs the static cache and the custom decode loop.",
+        _CAPTURE,
+        fix=(("cache", "static"), ("loop", "own")),
+    ),
+    Rule(
+        "blocked",
+        replays_graphs,
+        "This compile mode captures CUDA graphs itself, and captures cannot be nested.",
+        _DOCS,
+        fix=(("compile", "default"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.machine.device == "cuda" and s.choices["quantization"] == "bnb-int8",
+        "LLM.int8() synchronizes with the host at every matrix product to check for outliers, and a step that "
+        "synchronizes cannot be captured.",
+        "tests/gpu/test_own.py: the capture fails on an H200 with bitsandbytes 0.50.2; nf4 and torchao's int8 pass",
+        fix=(("quantization", "torchao-int8"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.machine.device == "cuda" and s.choices["experts"] == "eager" and not experts_settled(s),
+        "Eager experts synchronize with the host to find out which of them were routed to, and a step that "
+        "synchronizes cannot be captured.",
+        "tests/gpu/test_own.py: the capture fails on an H200",
+        fix=(("experts", "batched_mm"),),
+    ),
+)
+
+
+class CudaGraphs(Optimization):
+    """Told by the graph launches of a few extra tokens, and by whether compiled code was called for them."""
+
+    name = "cuda_graphs"
+    title = "CUDA graphs"
+    summary = "Replay the kernels of a decode step as one captured graph instead of launching each from the host."
+    default = "auto"
+    order = 42
+    leading = True
+    choices = (
+        Choice("auto", "auto", "As the compile mode implies: reduce-overhead and max-autotune use graphs on a GPU."),
+        Choice("off", "off", "Every kernel is launched from the host.", _OFF_RULES),
+        Choice("compile", "by torch.compile", "Captured and replayed by Inductor's CUDA graph trees.", _COMPILE_RULES),
+        Choice(
+            "manual",
+            "manual capture",
+            "The whole decode step, sampling included, captured once with torch.cuda.CUDAGraph.",
+            _MANUAL_RULES,
+        ),
+    )
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        if name == "auto":
+            return "compile" if replays_graphs(subject) else "off"
+        return name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        kind: GraphsKind = "auto" if name == self.resolve("auto", subject) else _KINDS[name]
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, cuda_graphs=kind))
+
+    def find(self, observation: Observation) -> Finding:
+        """Graph launches within calls of compiled code are Inductor's; without such calls they are ours."""
+        trace = observation.trace()
+        launches = trace.runtime["cudaGraphLaunch"]
+        kernels = sum(trace.kernels.values())
+        steps = max(1, trace.steps)
+        told = f"{launches} graph launches and {kernels:,} kernels in {trace.steps} extra tokens"
+        if trace.kernels:
+            told += f": {launches / steps:.1f} and {kernels / steps:,.0f} per token"
+        if not launches:
+            return Finding(self.name, "off", told)
+        calls = compiled_calls(trace).total()
+        if calls:
+            return Finding(self.name, "compile", f"{told}; {calls} calls of compiled code")
+        captures = observation.counts.graph_captures or 0
+        return Finding(self.name, "manual", f"{told}; no compiled code was called; {captures:.0f} manual captures")
+
+
+AXIS = CudaGraphs()

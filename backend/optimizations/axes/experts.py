@@ -1,0 +1,157 @@
+"""How a mixture of experts is computed."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.models import ModelFacts
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import (
+    compiles,
+    compute_dtype,
+    drafts,
+    experts_settled,
+    runs_mxfp4,
+    takes_hub_kernels,
+)
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
+from backend.plan import Plan
+from backend.script.parts import Script
+
+_MOE = "transformers 5.22: integrations/moe.py"
+GROUPED = "grouped_mm_kept"
+"""A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
+
+_GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")  # two a layer: gate and up together, down
+
+
+def _settles(when: object, reason: str, source: str) -> Rule:
+    return Rule("fallback", when, reason, source, becomes="auto", fix=(("experts", "auto"),))  # type: ignore[arg-type]
+
+
+_ALWAYS = (
+    _settles(
+        lambda s: not s.facts.experts,
+        "This model has no experts, so there is nothing to choose.",
+        "transformers 5.22: PreTrainedModel._can_set_experts_implementation",
+    ),
+    _settles(
+        lambda s: s.facts.experts > 0 and runs_mxfp4(s),
+        "MXFP4 experts have their own kernels, so this choice has no effect.",
+        "transformers 5.22: integrations/mxfp4.Mxfp4GptOssExperts",
+    ),
+    _settles(
+        lambda s: s.facts.experts > 0 and not runs_mxfp4(s) and takes_hub_kernels(s),
+        "With kernels=hub a kernel may replace the whole mixture of experts, so this choice may have no effect.",
+        "transformers 5.22: integrations/hub_kernels, MegaBlocksMoeMLP",
+    ),
+)
+
+
+class Experts(Optimization):
+    """Told by the operators of a few extra tokens: a grouped GEMM, copied weights, or a loop over experts."""
+
+    name = "experts"
+    title = "Experts (MoE)"
+    summary = "How experts are computed: one after the other, in a grouped GEMM, or from a copy for each token."
+    default = "auto"
+    order = 24
+    leading = True
+    choices = (
+        Choice(
+            "auto",
+            "auto",
+            "The default of transformers: grouped_mm, and on a GPU batched_mm for decoding.",
+        ),
+        Choice(
+            "eager",
+            "eager",
+            "A loop over the routed experts: two small GEMMs each, and the host synchronizes to find out which.",
+            (
+                *_ALWAYS,
+                Rule(
+                    "note",
+                    lambda s: not experts_settled(s) and compiles(s),
+                    "The loop needs to know on the host which experts were routed to: a graph break in every layer.",
+                    _MOE,
+                ),
+            ),
+            loss=12,
+        ),
+        Choice(
+            "grouped_mm",
+            "grouped_mm",
+            "Tokens sorted by expert, one grouped GEMM for all; used for decoding on a GPU too.",
+            (
+                *_ALWAYS,
+                Rule(
+                    "note",
+                    lambda s: not experts_settled(s) and s.machine.device == "cuda" and s.machine.capability < (8, 0),
+                    "On this GPU the grouped GEMM is a loop of plain GEMMs: torch's own needs compute capability 8.0.",
+                    f"{_MOE}: _can_use_grouped_mm",
+                ),
+                Rule(
+                    "note",
+                    lambda s: not experts_settled(s) and compiles(s) and compute_dtype(s) != "bfloat16",
+                    "When compiled, the grouped GEMM is a loop of plain GEMMs unless weights are bfloat16.",
+                    f"{_MOE}: _can_use_grouped_mm",
+                ),
+            ),
+            loss=11,
+        ),
+        Choice(
+            "batched_mm",
+            "batched_mm",
+            "The weights of each token's experts are copied for one batched GEMM: fast for single tokens, but long "
+            "prompts need memory for all the copies.",
+            _ALWAYS,
+        ),
+    )
+
+    def matters(self, facts: ModelFacts) -> bool:
+        return facts.experts > 0
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        """On a CPU, and with draft tokens, auto is grouped_mm throughout; elsewhere `generate` changes to batched_mm
+        for plain decoding (generation/utils.py, `_sample`). With nothing left to choose, every choice is auto."""
+        if experts_settled(subject):
+            return "auto"
+        throughout = subject.machine.device == "cpu" or drafts(subject)
+        return "grouped_mm" if name == "auto" and throughout else name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        if name == self.resolve("auto", subject):
+            return plan
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, experts=name))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.experts is not None:
+            script.define("worker/patch/apply.py", "set_experts")
+            script.patch.append(f"set_experts(model, {plan.load.experts!r})")
+
+    def find(self, observation: Observation) -> Finding:
+        """Looks in the trace of a few tokens for the mark of each way, in the prompt's pass and in those that decode.
+
+        The prompt's pass is never compiled, so its operators are always to be observation.
+        """
+        layers = sum(hasattr(module, "_is_expert_parallel") for module in observation.model.modules())
+        trace = observation.trace()
+        if not layers or not trace.steps:
+            return Finding(self.name, "auto", "no module holds experts" if not layers else "no trace")
+        grouped = sum(trace.ops[name] for name in _GROUPED)
+        replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
+        copied, looped = trace.ops["aten::repeat_interleave"], trace.ops["aten::one_hot"]
+        proof = (
+            f"{trace.steps} tokens through {layers} mixtures: {grouped} grouped GEMM calls, {copied} batches of copied "
+            f"weights, {looped} loops over experts"
+        )
+        if grouped < 2 * layers:
+            name = "eager" if looped >= layers else "batched_mm" if copied >= layers else "auto"
+            return Finding(self.name, name, proof)
+        if max(grouped, replayed) > 2 * layers or (trace.steps == 1 and observation.plan.load.experts is not None):
+            return Finding(self.name, "grouped_mm", proof)
+        here = "batched ones" if copied else "none visible in compiled code"
+        return Finding(self.name, "auto", f"{proof}: grouped GEMM calls in prefill, {here} while decoding")
+
+
+AXIS = Experts()

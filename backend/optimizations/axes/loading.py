@@ -1,0 +1,92 @@
+"""How weights get from files to the device."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import quantization_library
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
+from backend.plan import LoadingKind, Plan
+from backend.script.parts import Script
+
+_CODE = "transformers 5.22: modeling_utils.py"
+_KINDS: dict[str, LoadingKind] = {"device_map": "device_map", "no-warmup": "no-warmup", "plain": "plain"}
+
+_NO_FILES = Rule(
+    "note",
+    lambda s: s.facts.random,
+    "Random weights are created on the device: no files are read, so this changes nothing.",
+    "backend/worker/load/random_model.py",
+)
+_NO_GPU = Rule(
+    "note",
+    lambda s: s.machine.device == "cpu" and not s.facts.random,
+    "Without a GPU nothing is moved and there is no allocator to warm up, so this changes nothing.",
+    f"{_CODE}: caching_allocator_warmup",
+)
+_PLACED_ANYWAY = Rule(
+    "blocked",
+    lambda s: s.machine.device == "cuda" and quantization_library(s) == "bitsandbytes",
+    "bitsandbytes always puts weights on the GPU while they are read.",
+    "transformers 5.22: quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py, update_device_map",
+    fix=(("loading", "device_map"),),
+)
+
+
+class Loading(Optimization):
+    """Told by bytes: reserved by the allocator's warm-up, and moved from host memory."""
+
+    name = "loading"
+    title = "Loading"
+    summary = "How weights get from files to the device: it changes load time and peak host memory."
+    default = "device_map"
+    order = 5
+    choices = (
+        Choice(
+            "device_map",
+            "device_map",
+            "Each tensor goes to the device as it is read, into memory reserved beforehand in one block.",
+        ),
+        Choice(
+            "no-warmup",
+            "device_map, no warm-up",
+            "The same, but memory is reserved piecemeal as tensors arrive.",
+            (_NO_FILES, _NO_GPU),
+        ),
+        Choice(
+            "plain",
+            "plain",
+            "The whole model is loaded into host memory, then moved: what a script without device_map does.",
+            (_NO_FILES, _NO_GPU, _PLACED_ANYWAY),
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, loading=_KINDS[name]))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.load.device == "cpu" or plan.load.source.kind == "random":
+            return
+        match plan.load.loading:
+            case "plain":
+                script.load.pop("device_map", None)
+                script.patch.insert(0, "model.to(DEVICE)")
+            case "no-warmup":
+                script.imports.add("from transformers import modeling_utils")
+                script.prepare.append("modeling_utils.caching_allocator_warmup = lambda *args: None")
+
+    def find(self, observation: Observation) -> Finding:
+        """Where the choice makes no difference, the planned one is reported and the proof says so."""
+        planned = observation.plan.load.loading
+        if observation.plan.load.source.kind == "random":
+            return Finding(self.name, planned, "random weights are created on the device: all choices are the same")
+        if observation.plan.load.device == "cpu":
+            return Finding(self.name, planned, "nothing was moved to a device: all choices are the same")
+        counts = observation.counts
+        warmed, moved = int(counts.load_warmup_bytes or 0), int(counts.load_moved_bytes or 0)
+        proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
+        return Finding(self.name, "plain" if moved else "device_map" if warmed else "no-warmup", proof)
+
+
+AXIS = Loading()

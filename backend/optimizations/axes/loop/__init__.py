@@ -1,0 +1,3 @@
+from backend.optimizations.axes.loop.axis import AXIS
+
+__all__ = ["AXIS"]

@@ -1,0 +1,112 @@
+"""Which decode loop generates the tokens."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import drafts, kv_cache
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
+from backend.plan import Plan
+from backend.script.parts import Script
+from backend.script.source import call, quoted
+
+_OWN = "backend/worker/loop/loop.py"
+_MASKED = ("auto", "eager", "sdpa", "sdpa-gqa")
+LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profile
+
+
+def _blocked(when: object, reason: str, source: str, **fix: str) -> Rule:
+    return Rule("blocked", when, reason, source, fix=tuple(fix.items()))  # type: ignore[arg-type]
+
+
+_RULES = (
+    _blocked(
+        lambda s: s.facts.kind == "decoder" and not kv_cache(s).fixed,
+        "The custom decode loop needs tensors with fixed addresses, and so the static cache: a growing, offloaded "
+        "or quantized cache allocates at every step.",
+        f"{_OWN}: Step",
+        cache="static",
+    ),
+    _blocked(
+        lambda s: not s.facts.sinks and s.choices["attention"] not in _MASKED,
+        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
+        "flex_attention do not accept.",
+        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
+        attention="sdpa",
+    ),
+    _blocked(
+        lambda s: s.facts.sinks and s.choices["attention"] not in _MASKED,
+        "The custom decode loop passes attention a 4D mask over the slots of the cache, which flash kernels and "
+        "flex_attention do not accept.",
+        "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
+        attention="eager",
+    ),
+    _blocked(
+        drafts,
+        "The custom decode loop generates one token per step; it cannot verify several draft tokens or roll back "
+        "rejected ones.",
+        f"{_OWN}: Step",
+        speculation="off",
+    ),
+    Rule(
+        "note",
+        lambda s: s.facts.kind == "decoder",
+        "When sampling, the custom decode loop uses its own random numbers: a seed is reproducible, but gives "
+        "another text than generate with that seed. Greedy text is the same.",
+        "backend/worker/loop/sampling.py",
+    ),
+)
+
+
+class Loop(Optimization):
+    """Told by the steps that a profile of a few extra tokens shows."""
+
+    name = "loop"
+    title = "Decode loop"
+    summary = "Which loop generates tokens: transformers' generate, or a custom one with fixed tensor addresses."
+    default = "generate"
+    order = 44
+    decoders_only = True
+    choices = (
+        Choice("generate", "generate", "The loop of transformers: each step is prepared in Python."),
+        Choice(
+            "own",
+            "custom decode loop",
+            "One step on fixed tensor addresses, sampling included; the host reads tokens asynchronously.",
+            _RULES,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        loop = "own" if name == "own" else "generate"
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, loop=loop))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.generate.loop != "own":
+            return
+        script.define("worker/loop/cache.py", "StaticSlotCache")
+        script.define("worker/loop/loop.py", "DecodeLoop")
+        script.cache = "StaticSlotCache(model.config, MAX_LENGTH)"
+        keywords = {}
+        if plan.generate.compile_mode is not None:
+            keywords["compile_mode"] = quoted(plan.generate.compile_mode)
+        if plan.generate.cuda_graphs == "manual":
+            keywords["cuda_graph"] = "True"
+        script.loop = call("DecodeLoop", ["model", "pad", "eos"], keywords)
+        script.generate.clear()
+
+    def find(self, observation: Observation) -> Finding:
+        """Counts steps of the custom decode loop in a profile of a few extra tokens: `generate` has none."""
+        trace = observation.trace()
+        runs, steps = trace.ops[LOOP_NAME], trace.ops[STEP_NAME]
+        name = "own" if runs and steps == trace.steps - 1 else "generate"
+        proof = (
+            f"{trace.steps} extra tokens: a prefill and {steps} steps of the custom decode loop"
+            if runs
+            else (f"{trace.steps} extra tokens without a step of the custom decode loop")
+        )
+        return Finding(self.name, name, proof)
+
+
+AXIS = Loop()

@@ -1,0 +1,176 @@
+"""How many bits each weight takes."""
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.axes.quantization import mxfp4 as mxfp4
+from backend.optimizations.axes.quantization import rules as rules
+from backend.optimizations.axes.quantization.script import write_settings
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject
+from backend.optimizations.tensor_bytes import bnb_scales, inner_tensors, total_bytes, triton_weights, weight_tensors
+from backend.plan import Plan
+from backend.script.parts import Script
+
+_SAMPLE = 256  # blocks to look at
+_BLOCK = 32  # weights that share an MXFP4 scale
+
+
+class Quantization(Optimization):
+    """Told by the classes and inner tensors of the weights; the format of most quantized bytes is reported."""
+
+    name = "quantization"
+    title = "Quantization"
+    summary = "Bits per weight; embeddings and the output head are not quantized."
+    default = "none"
+    order = 15
+    leading = True
+    in_fit_table = True
+    choices = (
+        Choice("none", "none", "Weights as the checkpoint holds them.", (*mxfp4.NONE, *rules.CHECKPOINT)),
+        Choice(
+            "bnb-int8", "bitsandbytes int8", "LLM.int8(): 8 bits; outlier activations are multiplied in 16 bits.",
+            rules.BNB_INT8, loss=42,
+        ),
+        Choice(
+            "bnb-nf4", "bitsandbytes nf4", "4-bit NormalFloat, with one scale for 64 weights.",
+            rules.BNB_4BIT, loss=53,
+        ),
+        Choice(
+            "bnb-nf4-double", "bitsandbytes nf4, double", "nf4 with its scales quantized to 8 bits.",
+            rules.bnb_double("bnb-nf4"), loss=54,
+            combines=(
+                ("dtype", "bfloat16"), ("cache", "dynamic"), ("cache", "offloaded"), ("cache", "quantized-hqq4"),
+            ),
+        ),
+        Choice(
+            "bnb-fp4", "bitsandbytes fp4", "4-bit floats, with one scale for 64 weights.", rules.BNB_4BIT, loss=57
+        ),
+        Choice(
+            "bnb-fp4-double", "bitsandbytes fp4, double", "fp4 with its scales quantized to 8 bits.",
+            rules.bnb_double("bnb-fp4"), loss=58,
+        ),
+        Choice(
+            "torchao-int8", "torchao int8", "8-bit weights with one scale per row; can be compiled.",
+            rules.TORCHAO, loss=43,
+        ),
+        Choice(
+            "torchao-fp8", "torchao fp8", "8-bit floats (e4m3) with one scale per row.", rules.TORCHAO_FP8, loss=45
+        ),
+        Choice(
+            "torchao-int4", "torchao int4",
+            "4-bit weights in the layout of PyTorch's own kernel (tinygemm); torchao's default layout needs mslk-cuda.",
+            rules.TORCHAO_INT4, loss=55, tried_on_several_gpus=False,
+        ),
+        Choice("quanto-int8", "quanto int8", "8-bit weights with one scale per row.", rules.QUANTO, loss=44),
+        Choice(
+            "quanto-int4", "quanto int4", "4-bit weights with a scale and a zero point for up to 128 weights.",
+            rules.QUANTO_INT4, loss=56,
+        ),
+        Choice(
+            "mxfp4", "MXFP4", "gpt-oss as published: 4-bit floats in its experts, with a power-of-two scale for 32.",
+            mxfp4.MXFP4, loss=13,
+        ),
+        Choice(
+            "mxfp4-dequantized", "MXFP4, dequantized", "MXFP4 experts dequantized to bfloat16 while they are loaded.",
+            mxfp4.DEQUANTIZED,
+        ),
+    )  # fmt: skip
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        return "mxfp4" if name == "none" and subject.facts.quantization == "mxfp4" else name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        if name == self.resolve(self.default, subject):
+            name = self.default
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, quantization=name))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        write_settings(script, plan.load)
+
+    def find(self, observation: Observation) -> Finding:
+        """Looks at every weight: its class, the dtype of its inner tensors, bitsandbytes' tables and second level.
+
+        Dense experts whose blocks of 32 hold no more magnitudes than MXFP4 has were dequantized from it; the plan only
+        tells whether this run did so. Weights that the checkpoint had quantized count as none: as it holds them.
+        """
+        kinds: Counter[str] = Counter()
+        sizes: Counter[str] = Counter()
+        for kind, tensors in _quantized(observation.model):
+            kinds[kind] += 1
+            sizes[kind] += total_bytes(tensors)
+        total = total_bytes(weight_tensors(observation.model))
+        if kinds:
+            (effective, _) = sizes.most_common(1)[0]
+            parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in kinds.items()]
+            proof = f"{', '.join(parts)}; {total - sum(sizes.values()):,} bytes in the rest"
+            held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
+            if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
+                return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
+            return Finding(self.name, effective, proof)
+        proof = f"no quantized weights; {total:,} bytes"
+        most = _magnitudes(observation.model)
+        if not 0 < most <= 8:
+            return Finding(self.name, "none", proof)
+        proof += f"; experts have at most {most} magnitudes in any block of {_BLOCK}, as MXFP4 does"
+        ours = observation.plan.load.quantization in ("mxfp4", "mxfp4-dequantized")
+        return Finding(self.name, "mxfp4-dequantized" if ours else "none", proof)
+
+
+def _quantized(model: Any) -> list[tuple[str, list[Any]]]:
+    """Every quantized matrix: (choice, its plain tensors, scales included)."""
+    found = []
+    for module in model.modules():
+        for parameter in module._parameters.values():
+            kind = None if parameter is None else _kind(parameter)
+            if kind is not None:
+                state = bnb_scales(getattr(module, "state", None))
+                parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
+                found.append((kind, list(parts.values())))
+        found += [("mxfp4", parts) for parts in triton_weights(module).values()]
+    return found
+
+
+def _kind(weight: Any) -> str | None:
+    """The choice that quantizes like that; None for a plain tensor."""
+    import torch
+
+    if type(weight).__name__ == "Int8Params":
+        return "bnb-int8" if weight.dtype is torch.int8 else None
+    if type(weight).__name__ == "Params4bit":
+        state = weight.quant_state
+        if state is None:
+            return None
+        table = "fp4" if float(state.code[1]) > 0 else "nf4"  # nf4's 16 values rise from -1, fp4's begin 0, 0.0052
+        return f"bnb-{table}-double" if getattr(state, "state2", None) is not None else f"bnb-{table}"
+    parts = list(inner_tensors(weight))
+    if parts[0] is weight:
+        return None
+    library = {"torchao": "torchao", "optimum": "quanto"}.get(type(weight).__module__.split(".")[0], "unknown")
+    data = max(parts, key=lambda part: part.numel() * part.element_size())
+    bits = {
+        torch.int8: "int8",
+        torch.float8_e4m3fn: "fp8",
+        torch.uint8: "int4",
+        torch.int16: "int4",
+        torch.int32: "int4",
+    }
+    return f"{library}-{bits.get(data.dtype, data.dtype)}"
+
+
+def _magnitudes(model: Any) -> int:
+    """Most distinct magnitudes in a block of 32 weights of the first experts; 0 without gpt-oss's experts."""
+    for module in model.modules():
+        weight = module._parameters.get("down_proj")  # (experts, in, out); blocks lie along `in`
+        if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
+            rows = weight[0].detach().T[:_SAMPLE, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
+            blocks = rows.reshape(-1, _BLOCK)[:_SAMPLE].sort(-1).values
+            return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())
+    return 0
+
+
+AXIS = Quantization()

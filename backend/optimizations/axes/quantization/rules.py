@@ -1,0 +1,226 @@
+"""When dense weights can be quantized with bitsandbytes, torchao and quanto."""
+
+from backend.optimizations.conditions import asks_to_compile, compute_dtype
+from backend.optimizations.subject import Rule, Subject, blocked
+
+_MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
+_GGUF = "transformers 5.22: quantizers/auto.py, get_hf_quantizer raises ValueError"
+_NONE = (("quantization", "none"),)
+_INT4_GROUP = 128  # columns that share a scale
+
+
+# --- all libraries --------------------------------------------------------------------------------
+
+_QUANTIZED_ALREADY = (
+    blocked(
+        lambda s: s.facts.quantization is not None,
+        "This checkpoint is already quantized, and transformers refuses to quantize it in another way.",
+        _MERGE,
+        _NONE,
+    ),
+    blocked(
+        lambda s: s.facts.source.kind == "gguf",
+        "transformers does not quantize GGUF files again. Use the model's safetensors.",
+        _GGUF,
+        _NONE,
+    ),
+)
+
+
+def _missing(package: str) -> Rule:
+    return blocked(
+        lambda s: not s.machine.has(package),
+        f"{package} is not installed: pip install 'tokendyno[quantization]', or {package} alone.",
+        f"https://pypi.org/project/{package}/",
+        _NONE,
+    )
+
+
+def _left_to_checkpoint(s: Subject) -> bool:
+    """Whether the checkpoint is quantized in a way that this axis leaves alone; MXFP4 is a choice of its own."""
+    return s.facts.quantization not in (None, "mxfp4")
+
+
+_LIBRARIES = {"bitsandbytes": "bitsandbytes", "torchao": "torchao", "quanto": "optimum-quanto"}
+
+
+def _needs_library(method: str, package: str) -> Rule:
+    return blocked(
+        lambda s: s.facts.quantization == method and not s.machine.has(package),
+        f"This checkpoint was quantized with {package}, which is not installed: pip install {package}.",
+        f"https://pypi.org/project/{package}/",
+        (),
+    )
+
+
+CHECKPOINT = (
+    Rule(
+        "note",
+        _left_to_checkpoint,
+        "This checkpoint is already quantized: none leaves its weights as they are, and the ledger names their format.",
+        _MERGE,
+    ),
+    *(_needs_library(method, package) for method, package in _LIBRARIES.items()),
+)
+
+
+def _experts_stay(library: str) -> Rule:
+    return Rule(
+        "note",
+        lambda s: s.facts.experts > 0 and s.facts.quantization is None,
+        f"{library} quantizes linear layers only, and transformers 5 keeps all experts of a layer in one 3D "
+        "parameter: experts, and with them most of the bytes, stay as they are.",
+        "transformers 5.22: models/*/modeling_*.py, classes named *Experts; counted by tests",
+    )
+
+
+def _no_linear_layers(library: str) -> Rule:
+    return blocked(
+        lambda s: not any(matrix.kind == "linear" for matrix in s.facts.matrices),
+        f"This architecture has no linear layers but its output head, so {library} would silently quantize nothing: "
+        "GPT-2 uses Conv1D, which only bitsandbytes supports.",
+        "transformers 5.22: quantizers/quantizer_torchao.py, integrations/quanto.py; counted by a test",
+        (("quantization", "bnb-int8"),),
+    )
+
+
+# --- bitsandbytes ---------------------------------------------------------------------------------
+
+_BNB_KINDS = ("linear", "conv1d")
+_BNB_DOCS = "https://huggingface.co/docs/bitsandbytes/v0.50.0/installation"
+_BNB = (_missing("bitsandbytes"), *_QUANTIZED_ALREADY, _experts_stay("bitsandbytes"))
+
+BNB_INT8 = (
+    *_BNB,
+    blocked(
+        lambda s: s.machine.device == "cuda" and s.machine.capability < (7, 5),
+        "LLM.int8() needs a GPU of compute capability 7.5 (Turing) or later.",
+        _BNB_DOCS,
+        (("quantization", "bnb-nf4"),),
+    ),
+    Rule(
+        "note",
+        lambda s: compute_dtype(s) != "float16",
+        "LLM.int8() casts the input of each layer to float16, whatever the dtype.",
+        "bitsandbytes 0.50: autograd/_functions.py, MatMul8bitLt.forward",
+    ),
+)
+
+BNB_4BIT = (
+    *_BNB,
+    blocked(
+        lambda s: s.machine.device == "cuda" and s.machine.capability < (6, 0),
+        "bitsandbytes' 4-bit weights need a GPU of compute capability 6.0 (Pascal) or later.",
+        _BNB_DOCS,
+        _NONE,
+    ),
+    blocked(
+        lambda s: _repacked(s) and any(m.rows % 32 or m.columns % 64 for m in s.facts.matrices if m.kind in _BNB_KINDS),
+        "On a CPU with AVX512-BF16 bitsandbytes repacks 4-bit weights at the first step, which needs matrices with "
+        "a multiple of 32 rows and of 64 columns; this model has others.",
+        "bitsandbytes 0.50: functional.py, _convert_weight_packed_for_cpu",
+        (("quantization", "bnb-int8"),),
+    ),
+)
+
+
+def _repacked(s: Subject) -> bool:
+    return s.machine.device == "cpu" and s.machine.avx512_bf16
+
+
+def bnb_double(single: str) -> tuple[Rule, ...]:
+    """Rules of double quantization; `single` is the choice without it."""
+    return (
+        *BNB_4BIT,
+        Rule(
+            "fallback",
+            _repacked,
+            "On a CPU with AVX512-BF16 bitsandbytes repacks 4-bit weights at the first step and dequantizes their "
+            "scales: double quantization is undone before the first token.",
+            "bitsandbytes 0.50: functional.py, _convert_weight_packed_for_cpu",
+            becomes=single,
+            fix=(("quantization", single),),
+        ),
+    )
+
+
+# --- torchao and quanto ---------------------------------------------------------------------------
+
+TORCHAO = (_missing("torchao"), *_QUANTIZED_ALREADY, _no_linear_layers("torchao"), _experts_stay("torchao"))
+
+TORCHAO_FP8 = (
+    *TORCHAO,
+    blocked(
+        lambda s: _before_fp8(s) and asks_to_compile(s),
+        "Triton has no float8 (fp8e4nv) below compute capability 8.9, so Inductor's code for these weights does not "
+        "compile.",
+        "https://github.com/triton-lang/triton: type fp8e4nv not supported in this architecture",
+        (("quantization", "torchao-int8"),),
+    ),
+    Rule(
+        "note",
+        lambda s: _before_fp8(s) and not asks_to_compile(s),
+        "Float8 arithmetic needs compute capability 8.9 (Ada, Hopper): here weights are dequantized before every "
+        "GEMM, which saves memory but no time; untested.",
+        "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
+        fix=(("quantization", "torchao-int8"),),
+    ),
+)
+
+
+def _before_fp8(s: Subject) -> bool:
+    return s.machine.device == "cuda" and s.machine.capability < (8, 9)
+
+
+def _grouped(s: Subject) -> list[bool]:
+    """Whether the columns of each kind of linear layer divide into groups."""
+    return [m.columns % _INT4_GROUP == 0 for m in s.facts.matrices if m.kind == "linear"]
+
+
+_INT4_SKIPS = "torchao 0.18: quant_api.py, _int4_weight_only_quantize_tensor; logged at level INFO only"
+
+TORCHAO_INT4 = (
+    *TORCHAO,
+    blocked(
+        lambda s: s.machine.device != "cuda" or s.machine.capability < (8, 0),
+        "torchao's 4-bit weights need an NVIDIA GPU of compute capability 8.0 or later.",
+        "torchao 0.18: int4_tile_packed_to_4d_tensor.py, from_hp",
+        (("quantization", "torchao-int8"),),
+    ),
+    blocked(
+        lambda s: compute_dtype(s) != "bfloat16",
+        "torchao's 4-bit kernel supports bfloat16 only.",
+        "torchao 0.18: int4_tile_packed_to_4d_tensor.py, from_hp",
+        (("dtype", "bfloat16"),),
+    ),
+    blocked(
+        lambda s: bool(_grouped(s)) and not any(_grouped(s)),
+        f"No layer of this model has a multiple of {_INT4_GROUP} columns: torchao would silently quantize nothing.",
+        _INT4_SKIPS,
+        (("quantization", "torchao-int8"),),
+    ),
+    Rule(
+        "note",
+        lambda s: any(_grouped(s)) and not all(_grouped(s)),
+        f"torchao skips layers whose columns are not a multiple of {_INT4_GROUP}; this model has some.",
+        _INT4_SKIPS,
+    ),
+)
+
+QUANTO = (
+    _missing("optimum-quanto"),
+    *_QUANTIZED_ALREADY,
+    _no_linear_layers("quanto"),
+    _experts_stay("quanto"),
+)
+
+QUANTO_INT4 = (
+    *QUANTO,
+    Rule(
+        "note",
+        lambda s: s.machine.device == "cpu" and s.machine.has("optimum-quanto"),
+        "tokendyno unpacks 4-bit codes with torch operators. A script first builds optimum-quanto's own extension, "
+        "which calls the same operators; this takes a minute and a C++ compiler.",
+        "optimum-quanto 0.2: library/extensions/cpp; backend/worker/runners/cache.py",
+    ),
+)

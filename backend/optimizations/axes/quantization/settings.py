@@ -1,0 +1,60 @@
+"""The `quantization_config` of every choice, described once: the worker builds it, a script prints it."""
+
+from backend.plan import LoadPlan
+from backend.script.construct import Argument, Construct, Name
+
+COMPUTE_DTYPE = "dtype"
+"""Name of the argument that is the dtype of the activations."""
+
+
+def quantization_config(load: LoadPlan) -> Construct | None:
+    """What `from_pretrained` is given; None leaves it to the checkpoint."""
+    match load.quantization.split("-"):
+        case ["none"]:  # else a GGUF file would stay quantized wherever the Hub has a kernel for it and is reached
+            return _transformers("GgufConfig", dequantize=True) if load.source.kind == "gguf" else None
+        case ["bnb", "int8"]:
+            return _transformers("BitsAndBytesConfig", load_in_8bit=True)
+        case ["bnb", table, *double]:
+            settings: dict[str, Argument] = {"load_in_4bit": True, "bnb_4bit_quant_type": table}
+            settings |= {"bnb_4bit_use_double_quant": True} if double else {}
+            return _transformers(
+                "BitsAndBytesConfig", **settings, bnb_4bit_compute_dtype=Name(COMPUTE_DTYPE)
+            )  # else float32, and slow
+        case ["torchao", number]:
+            return Construct("transformers", "TorchAoConfig", (_torchao(number),))
+        case ["quanto", number]:
+            return _transformers("QuantoConfig", weights=number)
+        case ["mxfp4", *dequantized]:
+            return _transformers("Mxfp4Config", **({"dequantize": True} if dequantized else {}))
+        case _:
+            raise NotImplementedError(load.quantization)
+
+
+def needs_cpu_device_map(load: LoadPlan) -> bool:
+    """Whether the load must be told to stay on the CPU: bitsandbytes uses a GPU if there is one."""
+    return load.quantization.startswith("bnb") and load.device == "cpu"
+
+
+def unpacks_with_torch(load: LoadPlan) -> bool:
+    """Whether optimum-quanto should unpack its 4-bit weights with torch's operators, not with a helper that it compiles
+    on first use: a process killed while it compiles leaves a lock behind for ever."""
+    return load.quantization == "quanto-int4" and load.device == "cpu"
+
+
+def casts_experts(load: LoadPlan) -> bool:
+    """Whether experts must be cast after the load: transformers dequantizes MXFP4 to bfloat16, whatever the dtype."""
+    return load.quantization == "mxfp4-dequantized"
+
+
+def _transformers(name: str, **keywords: Argument) -> Construct:
+    return Construct("transformers", name, (), keywords)
+
+
+def _torchao(number: str) -> Construct:
+    """Leaves Inductor's settings alone: how kernels are tuned is the compile axis's choice, and with torchao's own
+    settings one model compiled for more than four minutes."""
+    name = {"int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig"}[number]
+    keywords: dict[str, Argument] = {}
+    if number == "int4":
+        keywords = {"group_size": 128, "int4_packing_format": "tile_packed_to_4d"}
+    return Construct("torchao.quantization", name, (), keywords | {"set_inductor_config": False})

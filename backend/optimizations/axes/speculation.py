@@ -1,0 +1,93 @@
+"""Whether draft tokens are proposed and verified together."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import kv_cache
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject
+from backend.plan import Plan
+from backend.script.parts import Script
+
+LOOKUP_TOKENS = 5
+"""Draft tokens per step, as in https://huggingface.co/docs/transformers/assisted_decoding#prompt-lookup-decoding.
+More drafts cost more when they are rejected."""
+
+_DOCS = "https://huggingface.co/docs/transformers/assisted_decoding"
+_CODE = "transformers 5.22: generation/utils.py, _assisted_decoding"
+
+_RULES = (
+    Rule(
+        "blocked",
+        lambda s: kv_cache(s).static,
+        "Rejected draft tokens are cropped from the cache, which a static cache does not support: transformers "
+        "refuses it.",
+        _CODE,
+        fix=(("cache", "dynamic"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: kv_cache(s).quantized,
+        "Rejected draft tokens are cropped from the cache, which a quantized cache does not support: it fails at "
+        "the first one.",
+        "transformers 5.22: cache_utils.py, DynamicLayer.crop on the layers of QuantizedCache",
+        fix=(("cache", "dynamic"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.batch_size > 1,
+        "Sequences in a batch would accept different numbers of draft tokens: transformers supports batch size 1 only.",
+        _CODE,
+        fix=(("speculation", "off"),),
+    ),
+    Rule(
+        "note",
+        lambda s: s.facts.kind == "decoder",
+        "Draft tokens are looked up in the prompt and the generated text: it helps where text repeats itself. "
+        "Greedy text stays the same up to rounding; sampled text differs for the same seed.",
+        _DOCS,
+    ),
+)
+
+
+class Speculation(Optimization):
+    """Told by the n-gram lookups that were counted, and by tokens per decode step."""
+
+    name = "speculation"
+    title = "Speculation"
+    summary = "Propose several draft tokens and verify them in one forward pass."
+    default = "off"
+    order = 50
+    decoders_only = True
+    choices = (
+        Choice("off", "off", "One forward pass per token."),
+        Choice(
+            "prompt-lookup",
+            "prompt lookup",
+            f"Where the last tokens occurred before, the {LOOKUP_TOKENS} tokens that followed are the draft.",
+            _RULES,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        tokens = LOOKUP_TOKENS if name == "prompt-lookup" else 0
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prompt_lookup=tokens))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        if plan.generate.prompt_lookup:
+            script.generate["prompt_lookup_num_tokens"] = str(plan.generate.prompt_lookup)
+
+    def find(self, observation: Observation) -> Finding:
+        counts = observation.counts
+        if not counts.lookups:
+            return Finding(self.name, "off", "no draft tokens were looked up")
+        accepted, steps = int(counts.accepted_tokens or 0), int(counts.steps or 0)
+        proof = (
+            f"{steps + accepted} tokens in {steps} steps: {counts.lookups:.0f} lookups proposed "
+            f"{counts.draft_tokens or 0:.0f} draft tokens, {accepted} accepted"
+        )
+        return Finding(self.name, "prompt-lookup", proof)
+
+
+AXIS = Speculation()

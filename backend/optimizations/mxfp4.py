@@ -1,0 +1,51 @@
+"""Where MXFP4 weights run as they are; elsewhere transformers dequantizes them to bfloat16, with a warning.
+
+Source: transformers 5.22, quantizers/quantizer_mxfp4.py, validate_environment. Each condition below is a reason of its
+own for the rules of the axis quantization.
+"""
+
+from packaging.version import Version
+
+from backend.optimizations.subject import Subject, When
+
+KERNELS = "kernels-community/gpt-oss-triton-kernels"
+"""The repository whose kernels compute MXFP4 experts."""
+
+
+def published(s: Subject) -> bool:
+    """Whether the checkpoint is in MXFP4."""
+    return s.facts.quantization == "mxfp4"
+
+
+def available(s: Subject) -> bool:
+    """Whether there are MXFP4 weights to run: those of a checkpoint, or random ones created in MXFP4."""
+    return published(s) or (s.facts.random and s.facts.architecture == "gpt_oss")
+
+
+def no_gpu(s: Subject) -> bool:
+    return not s.cuda
+
+
+def old_gpu(s: Subject) -> bool:
+    return s.cuda and s.machine.capability < (7, 5)
+
+
+def old_triton(s: Subject) -> bool:
+    version = s.machine.version("triton")
+    return s.cuda and (version is None or version < Version("3.4"))
+
+
+def no_kernels_package(s: Subject) -> bool:
+    return s.cuda and not s.machine.has("kernels")
+
+
+def kernel_unreachable(s: Subject) -> bool:
+    return s.cuda and s.machine.hub_offline and KERNELS not in s.machine.hub_kernels
+
+
+OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, kernel_unreachable)
+
+
+def native(s: Subject) -> bool:
+    """Whether MXFP4 weights run here without being dequantized."""
+    return available(s) and not any(obstacle(s) for obstacle in OBSTACLES)

@@ -1,0 +1,65 @@
+"""What an axis may look at in the worker to find out what was in effect."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from backend.counts import RunCounts
+from backend.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A profile of a few extra tokens, generated in the same way as in the measured run.
+
+    ops      operators by name, such as "aten::mm", and "Torch-Compiled Region: 0/0" for each call of a compiled graph
+    kernels  GPU kernels by name; empty on a CPU
+    runtime  CUDA runtime calls by name, such as "cudaGraphLaunch"; empty on a CPU
+    steps    tokens generated
+    """
+
+    ops: Counter[str]
+    kernels: Counter[str]
+    runtime: Counter[str]
+    steps: int
+
+    def matching(self, *parts: str) -> Counter[str]:
+        """Operators and kernels whose name contains any of `parts`, ignoring case."""
+        both = self.ops + self.kernels
+        return Counter({n: k for n, k in both.items() if any(part.lower() in n.lower() for part in parts)})
+
+
+NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
+
+
+@dataclass(slots=True)
+class Observation:
+    """What the worker shows to each axis after a run.
+
+    model    the loaded `PreTrainedModel`
+    cache    the `Cache` filled by the measured run; None for an encoder
+    plan     what was planned: context, never proof
+    trace    a profile of a few extra tokens, taken on first use
+    counts   what was counted while loading, warming up and running
+    """
+
+    model: Any
+    cache: Any
+    plan: Plan
+    trace: Callable[[], Trace] = lambda: NO_TRACE
+    counts: RunCounts = field(default_factory=RunCounts)
+
+
+REGION = "Torch-Compiled Region: "  # profiler event of each call of a compiled graph
+
+
+def compiled_calls(trace: Trace) -> Counter[str]:
+    """Calls of compiled graphs by compile id, without those of flex_attention, which compiles itself."""
+    found = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
+    if not found:
+        return found
+    from torch._dynamo.utils import get_compilation_metrics
+
+    flex = {str(m.compile_id) for m in get_compilation_metrics() if "flex_attention" in (m.co_filename or "")}
+    return Counter({name: n for name, n in found.items() if name not in flex})

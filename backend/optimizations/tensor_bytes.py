@@ -1,0 +1,120 @@
+"""Bytes of weights and KV caches, counted from their tensors, whatever wraps them.
+
+No footprint API is trusted: `get_memory_footprint()` and `.dtype` report torchao and quanto weights as they were before
+quantization, and leave out the scales of bitsandbytes. A cache is counted without importing torch: whatever has
+`nbytes` and no inner tensors is a tensor.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+_SCALE_ATTRIBUTES = ("SCB", "CB", "quant_state")
+"""Where bitsandbytes keeps its scales: on the parameter, after the first step on the module's `state`."""
+
+
+# --- KV cache -------------------------------------------------------------------------------------
+
+
+def layer_bytes(layer: Any) -> int:
+    """Bytes of a cache layer's keys and values. Cheap enough to call for each token: plain tensors are not searched."""
+    plain = 0 if layer.keys is None else int(layer.keys.nbytes + layer.values.nbytes)
+    return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
+
+
+def quantized_parts(layer: Any) -> list[Any]:
+    """Quantized keys and values of a cache layer; empty for a plain layer."""
+    parts = getattr(layer, "_quantized_keys", None), getattr(layer, "_quantized_values", None)
+    return [part for part in parts if part is not None]
+
+
+def inner_tensors(part: Any) -> Iterator[Any]:
+    """The plain tensors inside a tensor subclass, a tuple or a dict: codes, scales and zero points."""
+    if isinstance(part, tuple | list):
+        for one in part:
+            yield from inner_tensors(one)
+    elif isinstance(part, dict):
+        yield from inner_tensors(list(part.values()))
+    elif hasattr(part, "__tensor_flatten__"):
+        yield from inner_tensors([getattr(part, name) for name in part.__tensor_flatten__()[0]])
+    elif hasattr(part, "nbytes"):
+        yield part
+
+
+def cache_tensors(cache: Any) -> Iterator[Any]:
+    """Every plain tensor of keys and values in a cache."""
+    for layer in cache.layers:
+        yield from inner_tensors([layer.keys, layer.values, *quantized_parts(layer)])
+
+
+def bytes_by_device(cache: Any) -> Counter[str]:
+    """Bytes of a cache's tensors by device type, such as "cpu" and "cuda"."""
+    found: Counter[str] = Counter()
+    for tensor in cache_tensors(cache):
+        found[tensor.device.type] += tensor.nbytes
+    return found
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def bnb_scales(holder: Any) -> list[Any]:
+    """Scales and lookup tables of a bitsandbytes weight, which are not parameters, both levels of double quantization
+    included."""
+    pending = [getattr(holder, name, None) for name in _SCALE_ATTRIBUTES]
+    found: list[Any] = []
+    while pending:
+        one = pending.pop()
+        if _is_tensor(one):
+            found.append(one)
+        elif type(one).__name__ == "QuantState":
+            pending += vars(one).values()
+    return found
+
+
+def triton_weights(module: Any) -> dict[str, list[Any]]:
+    """MXFP4 experts of gpt-oss by name, each [values, scales]: objects of the kernel's own class, not parameters."""
+    found = {}
+    for name, value in vars(module).items():
+        data = getattr(getattr(value, "storage", None), "data", None)
+        if not _is_tensor(value) and _is_tensor(data):
+            scales = getattr(vars(module).get(f"{name}_precision_config"), "weight_scale", None)
+            found[name] = [data, *([scales.storage.data] if scales is not None else [])]
+    return found
+
+
+def weight_tensors(model: Any) -> Iterator[Any]:
+    """Plain tensors of all parameters and buffers with their scales; tensors that share memory come once."""
+    yielded: set[int] = set()
+    for module in model.modules():
+        own = [*module._parameters.values(), *module._buffers.values()]
+        tensors = [
+            part for tensor in own if tensor is not None for part in (*inner_tensors(tensor), *bnb_scales(tensor))
+        ]
+        tensors += bnb_scales(getattr(module, "state", None))
+        tensors += [part for parts in triton_weights(module).values() for part in parts]
+        for tensor in tensors:
+            if tensor.numel() and tensor.data_ptr() not in yielded:
+                yielded.add(tensor.data_ptr())
+                yield tensor
+
+
+def parameter_count(model: Any) -> int:
+    """Parameters of a model, however few bytes hold them."""
+    total: int = 0
+    for weight in model.parameters():
+        state = getattr(weight, "quant_state", None)  # 4-bit weights: two parameters in one byte
+        total += weight.numel() if state is None else state.shape.numel()
+    mxfp4 = [parts[0] for module in model.modules() for parts in triton_weights(module).values()]
+    return total + sum(2 * int(values.numel()) for values in mxfp4)
+
+
+def total_bytes(tensors: Any) -> int:
+    """Bytes of these tensors together."""
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+
+
+def _is_tensor(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor)

@@ -1,0 +1,53 @@
+"""The parts of a plan that predicted memory and the roofline bound depend on."""
+
+from dataclasses import dataclass
+
+from backend.hardware import Machine
+from backend.plan import DYNAMIC, GRAPH_MODES, CacheKind, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How a run uses memory and bandwidth.
+
+    dtype         "auto": the checkpoint's
+    attention     None: the default of transformers
+    experts       None: the default of transformers
+    capability    compute capability of the GPU, (0, 0) if unknown
+    max_places    slots of a static cache; None: as many as needed
+    padded        the prompt is padded, so attention needs a mask
+    graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
+    tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
+    """
+
+    dtype: str = "auto"
+    quantization: str = "none"
+    cache: CacheKind = DYNAMIC
+    attention: str | None = None
+    experts: str | None = None
+    device: str = "cpu"
+    capability: tuple[int, int] = (0, 0)
+    max_places: int | None = None
+    padded: bool = False
+    graphs: str = ""
+    tensor_parallel: int = 1
+    expert_parallel: int = 1
+
+    @property
+    def cuda(self) -> bool:
+        return self.device.startswith("cuda")
+
+
+def setup_of(plan: Plan, machine: Machine) -> Setup:
+    """The setup of a plan on a machine."""
+    graphs = ""
+    if plan.generate.cuda_graphs == "manual":
+        graphs = "manual" if plan.load.kernels != "local" else ""  # whose GEMMs do not use cuBLAS
+    elif plan.generate.compile_mode in GRAPH_MODES and plan.generate.cuda_graphs != "off":
+        graphs = "compile"
+    return Setup(
+        dtype=plan.load.dtype, quantization=plan.load.quantization, cache=plan.generate.cache,
+        attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
+        capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
+        graphs=graphs,
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""One arm of a run: its events folded into columns."""
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import msgspec
+
+from backend.counts import RunCounts
+from backend.messages import Annotation, Finished, Loaded, PhaseName, Progress, Samples, Started, Tokens
+from backend.predict.kv import KvPoint
+from backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, Unit
+from backend.runs.summary import Measured
+
+P = TypeVar("P", KvPoint, RooflinePoint)
+
+INTERFERENCE = ("throttle", "foreign")
+"""Kinds of annotation that may have distorted a measurement; the other kinds explain it."""
+
+
+class Phase(msgspec.Struct):
+    """One phase of an arm. `begin_s`: seconds since the run was created; `state` is "broken" if it never ended."""
+
+    name: PhaseName
+    state: str
+    begin_s: float
+    seconds: float
+    fraction: float | None = None
+    note: str = ""
+
+
+@dataclass(slots=True)
+class ArmSeries:
+    """The columns of one arm. Token and sample series are those of repeat 0.
+
+    repeats_s         latencies of every repeat: repeat -> seconds of each step
+    finishes          how each repeat ended
+    interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
+    predicted_memory  peak memory by part, in bytes
+    """
+
+    name: str
+    t_s: list[float] = field(default_factory=list)
+    latency_s: list[float] = field(default_factory=list)
+    kv_sliding: list[int] = field(default_factory=list)
+    kv_full: list[int] = field(default_factory=list)
+    memory_bytes: list[int] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
+    text: str = ""
+    sample_t_s: list[float] = field(default_factory=list)
+    sample_bytes: list[int] = field(default_factory=list)
+    phases: dict[PhaseName, Phase] = field(default_factory=dict)
+    predicted_kv: list[KvPoint] = field(default_factory=list)
+    roofline: list[RooflinePoint] = field(default_factory=list)
+    roofline_note: str = ""
+    roofline_work: str = ""
+    predicted_memory: dict[str, int] = field(default_factory=dict)
+    loaded: Loaded | None = None
+    started: Started | None = None
+    finished: Finished | None = None
+    state: str = "waiting"
+    repeats_s: dict[int, list[float]] = field(default_factory=dict)
+    annotations: list[Annotation] = field(default_factory=list)
+    finishes: dict[int, Finished] = field(default_factory=dict)
+    interference: list[tuple[int, Annotation]] = field(default_factory=list)
+
+    # --- folding ----------------------------------------------------------------------------------
+
+    def take(self, record: ArmEvent) -> None:
+        """Fold in one more event. ValueError if its tokens do not continue the series."""
+        event, first = record.event, record.repeat == 0
+        match event:
+            case Tokens():
+                self.repeats_s.setdefault(record.repeat, []).extend(event.latency_s)
+                if first:
+                    self._take_tokens(event)
+            case Samples() if first:
+                self.sample_t_s += event.t_s
+                self.sample_bytes += event.memory_bytes
+            case Progress():
+                self._take_progress(event, record.at_s)
+            case Annotation():
+                if first:
+                    self.annotations.append(event)
+                if event.kind in INTERFERENCE:
+                    self.interference.append((record.repeat, event))
+            case Loaded():
+                self.loaded = event
+            case Started():
+                self.state = "working"
+                if first:
+                    self.started = event
+            case Finished():
+                self._take_finish(event, record.repeat)
+            case _:
+                pass
+
+    def take_prediction(self, record: Predicted) -> None:
+        """Fold in what was predicted for this arm."""
+        self.predicted_kv, self.predicted_memory = record.kv, record.memory
+        self.roofline, self.roofline_note = record.roofline, record.roofline_note
+        self.roofline_work = record.roofline_work
+
+    def _take_tokens(self, event: Tokens) -> None:
+        if event.first != len(self.t_s):
+            raise ValueError(f"tokens out of order: {event.first} after {len(self.t_s)}")
+        self.t_s += event.t_s
+        self.latency_s += event.latency_s
+        self.kv_sliding += event.kv_sliding
+        self.kv_full += event.kv_full
+        self.memory_bytes += event.memory_bytes
+        self.ids += event.ids
+        self.text += event.text
+
+    def _take_progress(self, event: Progress, at_s: float) -> None:
+        self.state = "working"
+        if event.state == "begin" or event.phase not in self.phases:
+            self.phases[event.phase] = Phase(event.phase, event.state, at_s - event.seconds, event.seconds)
+        phase = self.phases[event.phase]
+        phase.state, phase.seconds = event.state, event.seconds
+        phase.fraction, phase.note = event.fraction, event.note or phase.note
+
+    def _take_finish(self, event: Finished, repeat: int) -> None:
+        self.state = "cancelled" if event.reason == "cancelled" else "done"
+        self.finishes[repeat] = event
+        if repeat == 0:
+            self.finished, self.text = event, event.text
+        elif event.findings and self.finished is not None:  # the last repeat brings the proofs
+            self.finished = msgspec.structs.replace(
+                self.finished, findings=event.findings, extra=self.finished.extra.filled_from(event.extra)
+            )
+
+    def close(self, status: Status, at_s: float) -> None:
+        """The run has ended: mark whatever was still under way as broken off."""
+        if self.state == "working":
+            self.state = "failed" if status in ("failed", "interrupted") else status
+        for phase in self.phases.values():
+            if phase.state != "end":
+                phase.state, phase.seconds = "broken", max(phase.seconds, at_s - phase.begin_s)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def copy(self) -> "ArmSeries":
+        """A copy that later events leave alone."""
+        values = {column.name: _copied(getattr(self, column.name)) for column in dataclasses.fields(self)}
+        return ArmSeries(**values)
+
+    def completed(self, repeat: int) -> bool:
+        """Whether a repeat ran to its end."""
+        return repeat in self.finishes and self.finishes[repeat].reason != "cancelled"
+
+    def measured(self) -> dict[int, Measured]:
+        """What the statistics need of each repeat."""
+        ends = self.finishes
+        return {n: Measured(v, ends[n].extra if n in ends else RunCounts()) for n, v in sorted(self.repeats_s.items())}
+
+    def predicted_kv_bytes(self) -> int | None:
+        """Predicted KV-cache bytes after the newest token."""
+        if not self.predicted_kv or self.started is None:
+            return None
+        return round(sum(kv_at(self.predicted_kv, self.started.prompt_tokens + len(self.t_s) - 1)))
+
+    def roofline_s(self, unit: Unit) -> float | None:
+        """Roofline bound of the middle token generated after the first; of any pass for an encoder."""
+        if not self.roofline or self.started is None:
+            return None
+        length = self.started.prompt_tokens + (len(self.t_s) // 2 if unit == "token" else 0)
+        return roofline_at(self.roofline, length)
+
+
+def kv_at(points: Sequence[KvPoint], length: int) -> tuple[float, float]:
+    """Predicted (sliding, full) KV bytes at a length, interpolated between corners."""
+    return _interpolate(points, length, lambda p: p.sliding), _interpolate(points, length, lambda p: p.full)
+
+
+def roofline_at(points: Sequence[RooflinePoint], length: int) -> float:
+    """Least seconds of the token that attends to `length` tokens, interpolated between corners."""
+    return _interpolate(points, length, lambda p: p.seconds)
+
+
+def _interpolate(points: Sequence[P], length: int, value: Callable[[P], float]) -> float:
+    """The value at a length: linear between two corners, that of the nearest corner outside them."""
+    for a, b in itertools.pairwise(points):
+        if a.length <= length <= b.length and b.length > a.length:
+            return value(a) + (length - a.length) / (b.length - a.length) * (value(b) - value(a))
+    return value(min(points, key=lambda point: abs(point.length - length)))
+
+
+def _copied(value: Any) -> Any:
+    """Containers and phases change in place; everything else is immutable."""
+    match value:
+        case list():
+            return value[:]
+        case dict():
+            return {key: _copied(item) for key, item in value.items()}
+        case Phase():
+            return copy.copy(value)
+        case _:
+            return value

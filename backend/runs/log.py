@@ -1,0 +1,74 @@
+"""All runs: live and recent ones in memory, every one in the store."""
+
+import threading
+from collections import OrderedDict
+from typing import Protocol
+
+from backend.runs.records import Created, Record
+from backend.runs.run import Run
+
+KEPT_IN_MEMORY = 16
+
+
+class Keeper(Protocol):
+    """Where records outlive the process (`backend.runs.store.Store`)."""
+
+    def add(self, run_id: str, record: Record) -> None: ...
+    def read(self, run_id: str) -> list[Record]: ...
+    def newest(self) -> str | None: ...
+
+
+class RunLog:
+    """All runs: live and recent ones in memory, every one in the store."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def create(self, created: Created) -> Run:
+        """Begin a run."""
+        run = Run(created)
+        self._keeper.add(created.id, created)
+        self._remember(run)
+        return run
+
+    def append(self, run_id: str, record: Record) -> None:
+        """Add a record to a live run. KeyError if there is no such run."""
+        self._keeper.add(run_id, record)
+        run = self.get(run_id)
+        if run is None:
+            raise KeyError(run_id)
+        run.append(record)
+
+    def get(self, run_id: str) -> Run | None:
+        """A run by id, read from the store if it is no longer in memory; None if there is none."""
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None:
+                self._runs.move_to_end(run_id)
+                return run
+        records = self._keeper.read(run_id)
+        if not records or not isinstance(records[0], Created):
+            return None
+        run = Run(records[0])
+        for record in records[1:]:
+            run.append(record)
+        if run.ended:  # a live run of another process keeps growing: read it again each time
+            self._remember(run)
+        return run
+
+    def newest(self) -> str | None:
+        """Id of the run in progress, else of the first in the queue, else of the newest; None if there is none."""
+        with self._lock:
+            live = [r for r in self._runs.values() if not r.ended]
+            if live:
+                return min(live, key=lambda run: run.created.created).id
+        return self._keeper.newest()
+
+    def _remember(self, run: Run) -> None:
+        with self._lock:
+            self._runs[run.id] = run
+            ended = [r.id for r in self._runs.values() if r.ended and r.id != run.id]
+            for run_id in ended[: max(0, len(self._runs) - KEPT_IN_MEMORY)]:
+                del self._runs[run_id]

@@ -1,0 +1,105 @@
+"""The records of a run: one per row, append-only, identical in memory, in SQLite and in a file.
+
+Field names and tags on the wire never change, so that every stored history still opens; `rename` keeps an old name
+where the Python name has improved.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from backend.config import Request
+from backend.evidence import Verdict
+from backend.messages import Event
+from backend.predict.kv import KvPoint
+
+Status = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
+Unit = Literal["token", "forward"]
+"""What is timed: each token of a decoder, or each forward pass of an encoder."""
+
+
+class RooflinePoint(msgspec.Struct, frozen=True):
+    """A corner of the roofline curve: the least seconds for the token that attends to `length` tokens."""
+
+    length: int
+    seconds: float
+
+
+class ArmPlanned(msgspec.Struct, frozen=True):
+    """An arm after the rules: for every axis, what was requested and what will be done.
+
+    predicted_bytes  weights, KV cache at the end, workspace and runtime: name -> bytes
+    """
+
+    name: str
+    requested: dict[str, str]
+    planned: dict[str, str]
+    verdicts: list[Verdict]
+    predicted_bytes: dict[str, int] = {}
+
+
+class Created(msgspec.Struct, frozen=True, tag="created", tag_field="record"):
+    """The first record of every run. `created`: seconds since the epoch, UTC."""
+
+    id: str
+    created: float
+    request: Request
+    arms: list[ArmPlanned]
+    model_label: str
+    model_note: str
+    machine: dict[str, str]
+    device: str
+    owner: str = ""
+    unit: Unit = "token"
+
+
+class ArmEvent(msgspec.Struct, frozen=True, tag="arm", tag_field="record"):
+    """An event from one arm's worker. `at_s`: seconds since the run was created."""
+
+    arm: str
+    repeat: int
+    at_s: float
+    event: Event
+
+
+class Predicted(
+    msgspec.Struct,
+    frozen=True,
+    tag="foretold",
+    tag_field="record",
+    rename={"kv": "points", "roofline": "floor", "roofline_note": "floor_note", "roofline_work": "floor_work"},
+):
+    """Predictions for one arm, made as soon as the length of its prompt is known.
+
+    kv             corners of the KV-cache curve
+    roofline       corners of the roofline curve
+    roofline_note  the peak rates behind the bound, or why there is none
+    roofline_work  bytes or FLOPs of the first decode step
+    memory         peak memory of this run: bytes by part, "tensors" and "total" among them
+    """
+
+    arm: str
+    kv: list[KvPoint]
+    roofline: list[RooflinePoint] = []
+    roofline_note: str = ""
+    roofline_work: str = ""
+    memory: dict[str, int] = {}
+
+
+class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
+    """The last record of a run.
+
+    message    a sentence for the user, empty on success
+    bad_input  the request was invalid; nothing broke
+    """
+
+    at_s: float
+    status: Status
+    message: str = ""
+    bad_input: bool = False
+
+
+Record = Created | ArmEvent | Predicted | Ended
+
+encode_record = msgspec.json.Encoder().encode
+decode_record = msgspec.json.Decoder(Record).decode

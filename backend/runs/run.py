@@ -1,0 +1,178 @@
+"""A run: append records, read by cursor.
+
+Watching live, returning after a reload, opening a permalink and exporting are the same read: records are folded into
+columns, and a reader gets what lies past its cursor.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from backend.config import Request
+from backend.evidence import Evidence
+from backend.messages import Loaded, Samples, Tokens
+from backend.runs.arm_series import ArmSeries
+from backend.runs.records import ArmEvent, Created, Ended, Predicted, Record, Status, Unit
+from backend.runs.snapshot import Snapshot
+from backend.runs.summary import Comparison, Summary
+
+MAX_TOKENS_PER_PULL = 4_000
+FIGURES_EVERY_S = 0.5
+"""While tokens stream in, figures are refreshed no more often than this: summarizing 16,000 tokens takes 6 ms."""
+
+
+class Columns(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "end": "n", "t_s": "t", "latency_s": "lat", "kv_sliding": "kvs", "kv_full": "kvf",
+        "first_sample": "sfirst", "end_sample": "sn", "sample_t_s": "st", "sample_bytes": "sm",
+        "first_character": "cfirst", "end_character": "cn",
+    },
+):  # fmt: skip
+    """One arm past a cursor: tokens `first`..`end`, samples `first_sample`..`end_sample`, and so for characters.
+
+    Sent ten times a second, so names on the wire are short.
+    """
+
+    first: int
+    end: int
+    t_s: list[float]
+    latency_s: list[float]
+    kv_sliding: list[int]
+    kv_full: list[int]
+    first_sample: int
+    end_sample: int
+    sample_t_s: list[float]
+    sample_bytes: list[int]
+    first_character: int
+    end_character: int
+    text: str
+
+
+class Past(NamedTuple):
+    """A run past a viewer's cursors, all of one moment.
+
+    ended     the run has ended and these columns are its last
+    version   changes whenever anything but the columns may have changed
+    snapshot  None while the viewer's version is current
+    """
+
+    status: Status
+    ended: bool
+    version: int
+    columns: list[Columns]
+    snapshot: Snapshot | None
+
+
+class Run:
+    """One run, folded from its records. One thread appends; any thread may call the methods.
+
+    `arms` is the live state: from another thread, read a `snapshot` wherever several values must match.
+    """
+
+    def __init__(self, created: Created) -> None:
+        self.created = created
+        self.status: Status = "queued"
+        self.message = ""
+        self.bad_input = False
+        self.version = 1
+        self.arms = {arm.name: ArmSeries(arm.name) for arm in created.arms}
+        self.repeat = 0
+        self._figures_at_s = -FIGURES_EVERY_S
+        self._lock = threading.Lock()
+
+    @property
+    def id(self) -> str:
+        return self.created.id
+
+    @property
+    def request(self) -> Request:
+        return self.created.request
+
+    @property
+    def unit(self) -> Unit:
+        """What is timed: tokens or forward passes."""
+        return self.created.unit
+
+    @property
+    def ended(self) -> bool:
+        return self.status not in ("queued", "running")
+
+    # --- folding ----------------------------------------------------------------------------------
+
+    def append(self, record: Record) -> None:
+        """Fold in one more record. ValueError if it cannot follow those before it."""
+        with self._lock:
+            match record:
+                case Created():
+                    raise ValueError("a run is created once")
+                case ArmEvent(arm=name):
+                    if not self.ended:
+                        self.status = "running"
+                    self._fold(self.arms[name], record)
+                case Predicted(arm=name):
+                    self.arms[name].take_prediction(record)
+                    self.version += 1
+                case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):
+                    self.status, self.message, self.bad_input = status, message, bad_input
+                    for arm in self.arms.values():
+                        arm.close(status, at_s)
+                    self.version += 1
+
+    def _fold(self, arm: ArmSeries, record: ArmEvent) -> None:
+        self.repeat = record.repeat
+        if isinstance(record.event, Tokens):
+            if record.at_s - self._figures_at_s >= FIGURES_EVERY_S:
+                self._figures_at_s = record.at_s
+                self.version += 1
+        elif not isinstance(record.event, Samples | Loaded):
+            self.version += 1
+        arm.take(record)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> Snapshot:
+        """The whole run at this moment."""
+        with self._lock:
+            return self._snapshot()
+
+    def _snapshot(self) -> Snapshot:
+        arms = {name: arm.copy() for name, arm in self.arms.items()}
+        return Snapshot(self.created, self.status, self.message, self.repeat, arms)
+
+    def summary(self, name: str) -> Summary:
+        """The figures of one arm so far."""
+        return self.snapshot().summary(name)
+
+    def comparison(self) -> Comparison | None:
+        """Arm A against arm B, over the repeats that both completed; None for a single arm."""
+        return self.snapshot().comparison()
+
+    def ledger(self, name: str) -> list[Evidence]:
+        """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
+        return self.snapshot().ledger(name)
+
+    def past(self, version: int, cursors: Sequence[Sequence[int]]) -> Past:
+        """What lies past `cursors`: (tokens, samples, characters) of each arm in order. An index outside the run is
+        brought back into it."""
+        with self._lock:
+            columns = [_past(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
+            complete = all(c.end == len(a.t_s) for c, a in zip(columns, self.arms.values(), strict=False))
+            snapshot = self._snapshot() if version != self.version else None
+            return Past(self.status, self.ended and complete, self.version, columns, snapshot)
+
+
+def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
+    tokens, samples, characters = len(arm.t_s), len(arm.sample_t_s), len(arm.text)
+    first, sample, character = (
+        min(max(at, 0), most) for at, most in zip(cursor, (tokens, samples, characters), strict=True)
+    )
+    end = min(tokens, first + MAX_TOKENS_PER_PULL)
+    return Columns(
+        first, end, arm.t_s[first:end], arm.latency_s[first:end], arm.kv_sliding[first:end], arm.kv_full[first:end],
+        sample, samples, arm.sample_t_s[sample:], arm.sample_bytes[sample:],
+        character, characters, arm.text[character:],
+    )  # fmt: skip

@@ -1,0 +1,85 @@
+"""A run at one moment: its folded state and the figures computed from it."""
+
+from dataclasses import dataclass
+
+from backend.config import Request
+from backend.evidence import Evidence
+from backend.runs.arm_series import ArmSeries
+from backend.runs.records import ArmPlanned, Created, Status, Unit
+from backend.runs.summary import Comparison, Summary, compare, summarize
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A copy of a run's state, which later records leave alone: read it from any thread.
+
+    repeat  index of the repeat that is under way, or was the last
+    """
+
+    created: Created
+    status: Status
+    message: str
+    repeat: int
+    arms: dict[str, ArmSeries]
+
+    @property
+    def request(self) -> Request:
+        """The run as the user asked for it."""
+        return self.created.request
+
+    @property
+    def unit(self) -> Unit:
+        """What is timed: tokens or forward passes."""
+        return self.created.unit
+
+    @property
+    def ended(self) -> bool:
+        """Whether no further record will follow."""
+        return self.status not in ("queued", "running")
+
+    @property
+    def memory_label(self) -> str:
+        """What the memory series measures on this run's device."""
+        for arm in self.arms.values():
+            if arm.finished is not None:
+                return arm.finished.memory_label
+        return "VRAM of the worker" if self.created.device == "cuda" else "resident memory of the worker"
+
+    def planned(self, name: str) -> ArmPlanned:
+        """What the rules made of an arm."""
+        return next(arm for arm in self.created.arms if arm.name == name)
+
+    def summary(self, name: str) -> Summary:
+        """The figures of one arm so far."""
+        arm = self.arms[name]
+        kv = (arm.kv_sliding[-1], arm.kv_full[-1]) if arm.kv_full and self.unit == "token" else None
+        memory = arm.sample_bytes + arm.memory_bytes
+        if arm.finished is not None:
+            memory.append(arm.finished.peak_memory_bytes)
+        return summarize(
+            list(arm.measured().values()), self.request.workload.batch_size, len(arm.t_s), memory, kv,
+            arm.predicted_kv_bytes() if kv is not None else None, self.unit == "token", arm.roofline_s(self.unit),
+        )  # fmt: skip
+
+    def comparison(self) -> Comparison | None:
+        """Arm A against arm B, over the repeats that both completed; None for a single arm."""
+        if len(self.arms) != 2:
+            return None
+        a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())
+        both = [n for n in a if n in b]
+        return compare([a[n] for n in both], [b[n] for n in both], prefill=self.unit == "token")
+
+    def ledger(self, name: str) -> list[Evidence]:
+        """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
+        arm, planned = self.arms[name], self.planned(name)
+        if arm.finished is None:
+            return []
+        fallbacks = {v.axis: v.reason for v in planned.verdicts if v.level == "fallback"}
+        return [
+            Evidence(
+                f.axis, planned.requested[f.axis], planned.planned[f.axis], f.effective, f.proof,
+                fallbacks.get(f.axis, ""), f.axis in fallbacks,
+            )
+            for f in arm.finished.findings
+            if f.axis in planned.requested
+        ]  # fmt: skip

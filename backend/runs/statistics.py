@@ -1,0 +1,97 @@
+"""Sample statistics and Student's confidence interval, each defined once.
+
+Consecutive steps of a run are not independent samples: a cache grows, a clock drifts. So percentiles and deviations
+over steps describe a run, while intervals come from whole runs (repeats) only.
+"""
+
+import functools
+import math
+from collections.abc import Sequence
+
+CONFIDENCE = 0.95
+MIN_SAMPLES = {0.90: 64, 0.99: 662}
+"""Fewest samples for a percentile, from MLPerf's early stopping (confidence 99%).
+https://github.com/mlcommons/inference/blob/master/loadgen/early_stopping.cc"""
+
+
+# --- of a sample ----------------------------------------------------------------------------------
+
+
+def median(values: Sequence[float]) -> float | None:
+    """Middle value, or the mean of the two in the middle; None without values."""
+    ordered, half = sorted(values), len(values) // 2
+    if not ordered:
+        return None
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def mean(values: Sequence[float]) -> float | None:
+    """Arithmetic mean; None without values."""
+    return math.fsum(values) / len(values) if values else None
+
+
+def stdev(values: Sequence[float]) -> float | None:
+    """Sample standard deviation (n - 1); None below two values."""
+    if len(values) < 2:
+        return None
+    middle = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - middle) ** 2 for value in values) / (len(values) - 1))
+
+
+def variation(values: Sequence[float]) -> float | None:
+    """Coefficient of variation: standard deviation / mean. None below two values."""
+    spread, middle = stdev(values), mean(values)
+    return spread / middle if spread is not None and middle else None
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Nearest-rank percentile: the smallest value that at least `share` of all values do not exceed. None below
+    `MIN_SAMPLES[share]` values."""
+    if len(values) < MIN_SAMPLES[share]:
+        return None
+    return sorted(values)[math.ceil(round(share * len(values), 9)) - 1]
+
+
+def rate_per_s(latencies_s: Sequence[float]) -> float | None:
+    """Steps per second, from the latency of each; None if they took no time."""
+    total_s = math.fsum(latencies_s)
+    return len(latencies_s) / total_s if total_s > 0 else None
+
+
+# --- intervals ------------------------------------------------------------------------------------
+
+
+def t_probability(t: float, df: int) -> float:
+    """P(-t < T < t) of Student's t with whole degrees of freedom: the exact finite sums of Abramowitz and Stegun,
+    Handbook of Mathematical Functions, 26.7.3 and 26.7.4. (A library would cost 35 MB for these ten lines.)"""
+    angle = math.atan2(t, math.sqrt(df))
+    cosine = math.cos(angle)
+    odd = df % 2
+    term, total = (cosine, cosine) if odd else (1.0, 1.0)
+    for k in range(3 if odd else 2, df - 1, 2):
+        term *= cosine * cosine * (k - 1) / k
+        total += term
+    if not odd:
+        return math.sin(angle) * total
+    return 2 / math.pi * (angle + (math.sin(angle) * total if df > 1 else 0.0))
+
+
+@functools.cache
+def t_quantile(confidence: float, df: int) -> float:
+    """The t with P(-t < T < t) = `confidence`, found by bisection."""
+    low, high = 0.0, 1.0
+    while t_probability(high, df) < confidence:
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if t_probability(middle, df) < confidence else (low, middle)
+    return high
+
+
+def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Student's confidence interval of the mean of independent values (runs, not steps); None below two values."""
+    spread, middle = stdev(values), mean(values)
+    if spread is None or middle is None:
+        return None
+    half = t_quantile(confidence, len(values) - 1) * spread / math.sqrt(len(values))
+    return middle - half, middle + half

@@ -1,0 +1,185 @@
+"""The figures of an arm, and arm A against arm B. Times in seconds, sizes in bytes.
+
+A step is one timed unit: a token, or a forward pass of an encoder. The first token of a run is the prefill (TTFT) and
+all others are decode steps; the two are never mixed, and neither includes loading or compiling. All passes of an
+encoder count alike.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from backend.counts import RunCounts
+from backend.runs.statistics import CONFIDENCE, interval, mean, median, percentile, rate_per_s, stdev, variation
+
+NOISY_CV = 0.05
+"""Coefficient of variation above which a figure is called noisy: the threshold of the torch.compile guide."""
+
+LAUNCH_BOUND_SHARE = 0.75
+"""GPU-busy share of a step below which the step is called launch-bound. Our choice."""
+
+BUSY_STEPS = 64
+"""GPU-busy time is profiled at the first lengths of a run, so it is divided by the latency of the run's first steps."""
+
+MIN_ENERGY_S = 1.0
+"""Shorter runs have no energy figure: the sensor refreshes every 1/6 to 1 s, depending on the GPU.
+https://docs.pytorch.org/docs/stable/generated/torch.cuda.power_draw.html"""
+
+Outcome = Literal["a_faster", "b_faster", "no_difference", "unknown"]
+
+
+class Measured(NamedTuple):
+    """One run of an arm: the latency of each step, and what the worker counted."""
+
+    latencies_s: Sequence[float]
+    counts: RunCounts = RunCounts()
+
+
+class Summary(
+    msgspec.Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    rename={"roofline_s": "floor_s", "roofline_share": "limit_share"},
+):
+    """The figures of an arm; None is what was not measured. The field names on the wire are those of the JSON document.
+
+    tokens, kv_*        of the first run; for an encoder `tokens` counts passes
+    runs                repeats that completed at least one step
+    ttft_s              median over the runs; `ttft_interval_s`: (low, high) of its mean
+    latency_*           over the steps of all runs
+    latency_interval_s  95% interval (Student's t) of the mean step time, over the means of the runs; needs 2 runs
+    latency_cv, run_cv  standard deviation / mean: over all steps, over the means of the runs
+    tokens_per_s        steps of one sequence / seconds they took
+    energy_per_token_j  energy of the whole GPU during the runs / tokens of all sequences
+    gpu_busy_share      GPU-busy time of a step / latency of a step
+    roofline_s          least possible seconds of the middle step on this hardware
+    roofline_share      roofline_s / latency_median_s: 1 is the roofline
+    """
+
+    tokens: int
+    runs: int
+    ttft_s: float | None
+    ttft_interval_s: tuple[float, float] | None
+    latency_median_s: float | None
+    latency_mean_s: float | None
+    latency_stdev_s: float | None
+    latency_p90_s: float | None
+    latency_p99_s: float | None
+    latency_cv: float | None
+    run_cv: float | None
+    latency_interval_s: tuple[float, float] | None
+    tokens_per_s: float | None
+    batch_tokens_per_s: float | None
+    peak_memory_bytes: int | None
+    kv_bytes: int | None
+    kv_sliding_bytes: int | None
+    kv_full_bytes: int | None
+    kv_predicted_bytes: int | None
+    energy_per_token_j: float | None
+    gpu_busy_share: float | None
+    roofline_s: float | None = None
+    roofline_share: float | None = None
+
+    @property
+    def launch_bound(self) -> bool | None:
+        """Whether the GPU spends much of a step waiting for kernel launches; None if GPU-busy time is unknown."""
+        return None if self.gpu_busy_share is None else self.gpu_busy_share < LAUNCH_BOUND_SHARE
+
+
+class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"outcome": "verdict"}):
+    """Step time of A / step time of B (above 1: B is faster): geometric mean over pairs of runs, with its interval.
+
+    No difference was found if the interval contains 1. A single pair has no interval, and its outcome is unknown.
+    """
+
+    ratio: float
+    low: float | None
+    high: float | None
+    confidence: float
+    pairs: int
+    outcome: Outcome
+
+
+def compare(a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True) -> Comparison | None:
+    """A against B over pairs of consecutive runs; None without a pair.
+
+    Where one run stopped earlier, only the steps that both completed count. Ratios are averaged as logarithms, so that
+    A against B is exactly the inverse of B against A. `prefill`: the first step is not a decode step.
+    """
+    logs = []
+    for one, other in zip(a, b, strict=False):
+        both = min(len(one.latencies_s), len(other.latencies_s))
+        times = [math.fsum(run.latencies_s[int(prefill) : both]) for run in (one, other)]
+        if min(times) > 0:
+            logs.append(math.log(times[0] / times[1]))
+    if not logs:
+        return None
+    ratio, found = math.exp(math.fsum(logs) / len(logs)), interval(logs)
+    if found is None:
+        return Comparison(ratio, None, None, CONFIDENCE, len(logs), "unknown")
+    low, high = (math.exp(end) for end in found)
+    outcome: Outcome = "b_faster" if low > 1 else "a_faster" if high < 1 else "no_difference"
+    return Comparison(ratio, low, high, CONFIDENCE, len(logs), outcome)
+
+
+def summarize(
+    runs: Sequence[Measured],
+    batch_size: int,
+    tokens: int,
+    memory_bytes: Sequence[int],
+    kv_last: tuple[int, int] | None,
+    kv_predicted: int | None,
+    prefill: bool = True,
+    roofline_s: float | None = None,
+) -> Summary:
+    """Summarize an arm. `tokens` and `kv_last` (sliding, full) are those of its first run; without `prefill` (an
+    encoder) the first latency is a step like any other."""
+    runs = [run for run in runs if run.latencies_s]
+    firsts = [run.latencies_s[0] for run in runs] if prefill else []
+    by_run = [run.latencies_s[int(prefill) :] for run in runs]
+    steps = [latency for run in by_run for latency in run]
+    means = [found for run in by_run if (found := mean(run)) is not None]
+    rate, middle, spread = rate_per_s(steps), mean(steps), stdev(steps)
+    steps.sort()  # once: sorting a sorted list below is cheap
+    return Summary(
+        tokens=tokens,
+        runs=len(runs),
+        ttft_s=median(firsts),
+        ttft_interval_s=interval(firsts),
+        latency_median_s=median(steps),
+        latency_mean_s=middle,
+        latency_stdev_s=spread,
+        latency_p90_s=percentile(steps, 0.90),
+        latency_p99_s=percentile(steps, 0.99),
+        latency_cv=spread / middle if spread is not None and middle else None,
+        run_cv=variation(means),
+        latency_interval_s=interval(means),
+        tokens_per_s=rate,
+        batch_tokens_per_s=None if rate is None else rate * batch_size,
+        peak_memory_bytes=max((m for m in memory_bytes if m), default=None),
+        kv_bytes=sum(kv_last) if kv_last else None,
+        kv_sliding_bytes=kv_last[0] if kv_last else None,
+        kv_full_bytes=kv_last[1] if kv_last else None,
+        kv_predicted_bytes=kv_predicted,
+        energy_per_token_j=_energy_per_token_j(runs, batch_size),
+        gpu_busy_share=median([share for run in runs if (share := _busy_share(run, prefill)) is not None]),
+        roofline_s=roofline_s,
+        roofline_share=roofline_s / latency_s if roofline_s and (latency_s := median(steps)) else None,
+    )
+
+
+def _energy_per_token_j(runs: Sequence[Measured], batch_size: int) -> float | None:
+    known = [(run.counts.energy_j, run.latencies_s) for run in runs if run.counts.energy_j is not None]
+    if math.fsum(latency for _, latencies_s in known for latency in latencies_s) < MIN_ENERGY_S:
+        return None
+    steps = sum(len(latencies_s) for _, latencies_s in known)
+    return math.fsum(energy_j for energy_j, _ in known) / (batch_size * steps)
+
+
+def _busy_share(run: Measured, prefill: bool) -> float | None:
+    first = int(prefill)
+    step_s = median(run.latencies_s[first : first + BUSY_STEPS])
+    busy_s = run.counts.step_busy_s
+    return busy_s / step_s if step_s and busy_s is not None else None

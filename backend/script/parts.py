@@ -1,0 +1,50 @@
+"""The parts of an exported script, filled in by the axes and printed by `backend.export`.
+
+Every expression is Python source for a script that needs nothing but torch and transformers (and the package that an
+optimization itself needs); write strings and paths as `repr`. The script runs in this order, and a line may use what
+the lines before it defined:
+
+    time, torch, DEVICE, PROMPT, MAX_NEW_TOKENS, BATCH_SIZE     always there
+    definitions, prepare, load -> model, tokenizer, eos, pad; patch
+    inputs (a dict with `input_ids` and `attention_mask` of shape (B, P)), MAX_LENGTH (prompt and new tokens)
+    then twice, as warm-up and timed: cache -> cache, clock, decode or generate -> output (B, P + new)
+    finish
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Script:
+    """The parts of a script, each empty until an axis fills it.
+
+    imports      whole import lines beside the usual ones; sorted and printed once each
+    definitions  (file, name) of functions and classes of this package to print, with all that they need
+    prepare      lines before the model is loaded
+    load         keyword of `from_pretrained` -> expression; on a GPU `device_map` is there already, to be removed
+    empty        lines after a random model's architecture is built on the meta device, before it has memory
+    state        expressions of further weights by name, for random weights that are quantized or dequantized
+    patch        lines after the model is loaded and before anything runs
+    inputs       lines after the prompt was tokenized
+    cache        expression of a new `past_key_values`, "": generate makes its own; a static one is made once and reset
+    generate     keyword of `model.generate` -> expression
+    loop         expression of a `DecodeLoop` that generates in place of `model.generate`, "": generate
+    finish       lines after the timed run
+    """
+
+    imports: set[str] = field(default_factory=set)
+    definitions: list[tuple[str, str]] = field(default_factory=list)
+    prepare: list[str] = field(default_factory=list)
+    load: dict[str, str] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    state: list[str] = field(default_factory=list)
+    patch: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
+    cache: str = ""
+    generate: dict[str, str] = field(default_factory=dict)
+    loop: str = ""
+    finish: list[str] = field(default_factory=list)
+
+    def define(self, file: str, *names: str) -> None:
+        """Print these functions or classes of a file of this package ("worker/loop/loop.py") into the script."""
+        self.definitions += [(file, name) for name in names]

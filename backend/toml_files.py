@@ -1,0 +1,54 @@
+"""Reads a TOML file strictly into a struct, so that a misspelled key is an error and never a silent default."""
+
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from backend.errors import InputError, unknown
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+def read_toml(path: Path, kind: type[T]) -> T:
+    """The file as `kind`. InputError names the file, what is wrong in it, and the nearest name for an unknown key."""
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        for found, valid in _tables(table, kind):
+            for key in sorted(found.keys() - valid):
+                raise invalid(path, unknown("key", key, valid))
+        return msgspec.convert(table, kind, strict=True)
+    except OSError as error:
+        raise invalid(path, f"it cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError:
+        raise invalid(path, "it is not UTF-8 text.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise invalid(path, f"it is not valid TOML: {error}.") from None
+    except msgspec.ValidationError as error:
+        raise invalid(path, f"{error}.") from None
+
+
+def invalid(path: Path, reason: object) -> InputError:
+    """The InputError for a file with wrong content. `reason` is a sentence, full stop included."""
+    return InputError(f"{path} cannot be used: {reason} Correct or remove it; if it came with tokendyno, reinstall.")
+
+
+def refuse_duplicates(path: Path, names: Iterable[str]) -> None:
+    """InputError if a name occurs twice in a file."""
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise invalid(path, f"the name {name!r} occurs twice.")
+        seen.add(name)
+
+
+def _tables(table: dict[str, Any], kind: type[msgspec.Struct]) -> Iterator[tuple[dict[str, Any], set[str]]]:
+    """Each table with its valid keys: the top level and its arrays of tables. msgspec checks everything else."""
+    yield table, set(kind.__struct_fields__)
+    for name, hint in get_type_hints(kind).items():
+        inner = get_args(hint)[0] if get_origin(hint) is list else None
+        rows = table.get(name)
+        if isinstance(inner, type) and issubclass(inner, msgspec.Struct) and isinstance(rows, list):
+            yield from ((row, set(inner.__struct_fields__)) for row in rows if isinstance(row, dict))

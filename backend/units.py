@@ -1,0 +1,26 @@
+"""Numbers as text: three significant digits, with a unit."""
+
+import math
+
+
+def three(value: float) -> str:
+    """Three significant digits (19.0, 0.00123, 1,230), never in exponent form; "n/a" for NaN and infinities."""
+    if value == 0:
+        return "0"
+    if not math.isfinite(value):
+        return "n/a"
+    rounded = f"{value:.2e}"
+    return f"{float(rounded):,.{max(0, 2 - int(rounded.partition('e')[2]))}f}"
+
+
+def bytes_text(size: float) -> tuple[str, str]:
+    """Bytes as (value, unit) in KiB, MiB or GiB."""
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if abs(size) >= scale:
+            return three(size / scale), unit
+    return three(size / 1024), "KiB"
+
+
+def seconds_text(seconds: float) -> tuple[str, str]:
+    """Seconds as (value, unit) in s or ms."""
+    return (three(seconds), "s") if seconds >= 1 else (three(seconds * 1e3), "ms")

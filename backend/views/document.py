@@ -1,0 +1,152 @@
+"""A run as one document for programs (schema 1)."""
+
+import bisect
+from collections.abc import Mapping
+from pathlib import Path
+
+from backend import hardware
+from backend.arms.check import Checked
+from backend.counts import RunCounts
+from backend.messages import Compiled
+from backend.models import resolve
+from backend.predict.kv import kv_series
+from backend.runs.arm_series import ArmSeries
+from backend.runs.run import Run
+from backend.runs.snapshot import Snapshot
+from backend.views.ledger import ledger_rows
+from backend.views.memory_check import MemoryCheck, memory_checks_of
+from backend.views.schema import (
+    Annotated,
+    ArmDocument,
+    Check,
+    CompileReport,
+    Document,
+    KvSeries,
+    Load,
+    MemoryChecks,
+    MemorySamples,
+    Recompile,
+    Repeat,
+    Roofline,
+    VerdictRow,
+)
+from backend.views.sentences import interference_of
+
+
+def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
+    """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found."""
+    now = run.snapshot()
+    created = now.created
+    return Document(
+        schema=1,
+        run=created.id,
+        created=created.created,
+        status=now.status,
+        message=now.message,
+        model=created.request.model,
+        model_label=created.model_label,
+        model_note=created.model_note,
+        machine=created.machine,
+        versions=hardware.versions(),
+        workload=now.request.workload,
+        unit=now.unit,
+        comparison=now.comparison(),
+        arms=[_arm(now, name, kv_predicted[name]) for name in now.arms],
+    )
+
+
+def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
+    arm, planned, summary, ledger = run.arms[name], run.planned(name), run.summary(name), run.ledger(name)
+    started, loaded, finished = arm.started, arm.loaded, arm.finished
+    decodes = run.unit == "token"
+    return ArmDocument(
+        name=name,
+        state=arm.state,
+        requested=planned.requested,
+        planned=planned.planned,
+        effective={row.axis: row.effective for row in ledger},
+        evidence=ledger_rows(ledger),
+        verdicts=[VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+        prompt_tokens=started.prompt_tokens if started else None,
+        notes=started.notes if started else [],
+        ttft_s=arm.latency_s[0] if arm.latency_s and decodes else None,
+        latency_s=arm.latency_s,
+        time_s=arm.t_s,
+        kv_bytes=KvSeries(arm.kv_sliding, arm.kv_full),
+        kv_bytes_predicted=kv_predicted,
+        memory_bytes=arm.memory_bytes,
+        memory_label=run.memory_label,
+        memory_samples=MemorySamples(arm.sample_t_s, arm.sample_bytes),
+        memory_predicted_bytes=planned.predicted_bytes,
+        memory_check=_memory_checks(memory_checks_of(run, name, summary)),
+        roofline=Roofline(
+            [point.length for point in arm.roofline], [point.seconds for point in arm.roofline],
+            arm.roofline_note, arm.roofline_work,
+        ),
+        weight_bytes=loaded.weight_bytes if loaded else None,
+        parameters=loaded.parameters if loaded else None,
+        load=Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
+        text=arm.text,
+        token_ids=arm.ids if decodes else [],
+        phases_s={phase.name: phase.seconds for phase in arm.phases.values()},
+        stopped_by=finished.reason if finished else None,
+        wall_s=finished.wall_s if finished else None,
+        clock=finished.clock if finished else None,
+        extra=finished.extra if finished else RunCounts(),
+        repeats=_repeats(arm),
+        interference=interference_of(run, name, summary),
+        launch_bound=summary.launch_bound,
+        annotations=[Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
+        compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
+        summary=summary,
+    )  # fmt: skip
+
+
+def _repeats(arm: ArmSeries) -> list[Repeat]:
+    return [
+        Repeat(latency_s, arm.finishes[n].extra if n in arm.finishes else RunCounts())
+        for n, latency_s in sorted(arm.repeats_s.items())
+    ]
+
+
+def _memory_checks(checks: list[MemoryCheck]) -> MemoryChecks:
+    return MemoryChecks(**{c.part: Check(c.predicted, c.measured, c.error_percent) for c in checks})
+
+
+def _compile_report(found: Compiled) -> CompileReport:
+    return CompileReport(
+        cold_s=found.cold_s,
+        graphs=len(found.graphs),
+        graph_s=[graph.seconds for graph in found.graphs],
+        graph_breaks=found.breaks,
+        recompiles=[Recompile(graph.guard, graph.seconds) for graph in found.graphs if graph.guard],
+        cudagraph_skips=found.skips,
+        cudagraph_records=found.records,
+        cache_hits=found.hits,
+        cache_misses=found.misses,
+        artefacts_loaded_bytes=found.loaded_bytes,
+        artefacts_saved_bytes=found.saved_bytes,
+        cold_before_s=found.cold_before_s or None,
+        saved_s=found.cold_before_s - found.cold_s if found.cold_before_s else None,
+    )
+
+
+def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Checked]) -> dict[str, KvSeries]:
+    """Predicted KV bytes of every arm, one entry per step, from the model's config alone.
+
+    Tokens of one speculative step share the bytes after it, as in the measurement.
+    """
+    facts, now = resolve(run.request.model, models_dir), run.snapshot()
+    series: dict[str, KvSeries] = {}
+    for name, arm in now.arms.items():
+        if arm.started is None or not arm.t_s:
+            series[name] = KvSeries([], [])
+            continue
+        plan, itemsize = checked[name].plan, checked[name].itemsize
+        sizes = kv_series(
+            facts, plan.generate.cache, arm.started.prompt_tokens, len(arm.t_s), arm.started.batch_size, itemsize,
+            arm.started.places,
+        )  # fmt: skip
+        after = [sizes[bisect.bisect_right(arm.t_s, t_s) - 1] for t_s in arm.t_s] if sizes else []
+        series[name] = KvSeries([size.sliding for size in after], [size.full for size in after])
+    return series

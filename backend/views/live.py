@@ -1,0 +1,170 @@
+"""What a browser gets of a run: the columns past its cursor, and everything else in words when it changed.
+
+Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps them where a Python name is better.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from backend.evidence import Verdict
+from backend.messages import PhaseName
+from backend.runs.arm_series import ArmSeries, Phase
+from backend.runs.records import Status, Unit
+from backend.runs.run import Columns, Run
+from backend.runs.snapshot import Snapshot
+from backend.views.arm_details import detail_rows
+from backend.views.ledger import LedgerRow, ledger_rows
+from backend.views.sentences import AnnotationText, annotations, comparison_sentence, diagnoses, interference_of
+from backend.views.tiles import PHASE_TITLES, Tile, tiles
+
+
+class PhaseStep(msgspec.Struct, frozen=True):
+    """One phase of an arm, with its title. `begin_s`: seconds since the run was created."""
+
+    name: PhaseName
+    title: str
+    state: str
+    begin_s: float
+    seconds: float
+    fraction: float | None = None
+    note: str = ""
+
+
+class KvCurve(msgspec.Struct, frozen=True):
+    """Predicted KV bytes over sequence length, as corner points."""
+
+    x: list[int]
+    sliding: list[int]
+    full: list[int]
+
+
+class RooflineCurve(msgspec.Struct, frozen=True):
+    """Roofline bound in seconds over the token's index, as corner points."""
+
+    x: list[int]
+    s: list[float]
+
+
+class ArmHead(
+    msgspec.Struct, frozen=True, rename={"interference": "spoilers", "roofline": "floor", "annotations": "marks"}
+):
+    """Everything about an arm but its series.
+
+    state         waiting, working, done, failed or cancelled
+    label         the choices that the user made
+    details       detail rows behind the tiles
+    interference  sentences: what may have disturbed the measurement
+    annotations   events on the latency chart
+    """
+
+    name: str
+    label: str
+    state: str
+    phases: list[PhaseStep]
+    verdicts: list[Verdict]
+    predicted: KvCurve | None
+    tiles: list[Tile]
+    ledger: list[LedgerRow]
+    prompt_tokens: int
+    notes: list[str]
+    details: list[Tile]
+    interference: list[str]
+    roofline: RooflineCurve | None = None
+    annotations: list[AnnotationText] = []
+
+
+class Head(msgspec.Struct, frozen=True, rename={"comparison": "verdict"}):
+    """Everything about a run but its series.
+
+    now_s       seconds since the run was created
+    quiet       the browser shares the CPU with the measurement and should poll less often
+    comparison  A against B in a sentence, once the run has ended
+    """
+
+    title: str
+    note: str
+    created: float
+    now_s: float
+    message: str
+    memory_label: str
+    quiet: bool
+    max_new_tokens: int
+    unit: Unit
+    comparison: str
+    arms: list[ArmHead]
+
+
+class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
+    """The answer to one pull. `head` is null while the viewer's version is current; `columns`: one entry per arm."""
+
+    run: str
+    status: Status
+    ended: bool
+    version: int
+    head: Head | None
+    columns: list[Columns]
+
+
+def delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> Delta:
+    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order)."""
+    past = run.past(version, cursors)
+    head = head_of(past.snapshot, now_s) if past.snapshot is not None else None
+    return Delta(run.id, past.status, past.ended, past.version, head, past.columns)
+
+
+def head_of(run: Snapshot, now_s: float) -> Head:
+    """A run at one moment. `now_s`: seconds since it was created."""
+    work, created = run.request.workload, run.created
+    message = run.message
+    if not run.ended and run.repeat:
+        message = f"repeat {run.repeat + 1} of {work.repeats}"
+    return Head(
+        created.model_label, created.model_note, created.created, now_s, message, run.memory_label,
+        created.device == "cpu", work.max_new_tokens, run.unit,
+        comparison_sentence(run.comparison() if run.ended else None, run.unit), [_arm_head(run, n) for n in run.arms],
+    )  # fmt: skip
+
+
+def _arm_head(run: Snapshot, name: str) -> ArmHead:
+    arm, planned, summary, work = run.arms[name], run.planned(name), run.summary(name), run.request.workload
+    asked = next(a for a in run.request.arms if a.name == name).choices
+    label = ", ".join(f"{axis}={choice}" for axis, choice in planned.requested.items() if axis in asked)
+    return ArmHead(
+        name=name,
+        label=label or "defaults",
+        state=arm.state,
+        phases=[_phase(phase) for phase in arm.phases.values()],
+        verdicts=planned.verdicts,
+        predicted=_kv_curve(arm),
+        tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note),
+        ledger=ledger_rows(run.ledger(name)),
+        prompt_tokens=arm.started.prompt_tokens if arm.started else 0,
+        notes=(arm.started.notes if arm.started else []) + diagnoses(summary, run.unit),
+        details=detail_rows(run, name, summary) if arm.finishes else [],
+        interference=interference_of(run, name, summary),
+        roofline=_roofline_curve(arm, run.unit, work.max_new_tokens),
+        annotations=annotations(arm.annotations),
+    )
+
+
+def _phase(phase: Phase) -> PhaseStep:
+    title = PHASE_TITLES[phase.name]
+    return PhaseStep(phase.name, title, phase.state, phase.begin_s, phase.seconds, phase.fraction, phase.note)
+
+
+def _kv_curve(arm: ArmSeries) -> KvCurve | None:
+    if not arm.predicted_kv:
+        return None
+    points = arm.predicted_kv
+    return KvCurve([p.length for p in points], [p.sliding for p in points], [p.full for p in points])
+
+
+def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve | None:
+    """Over the token's index: token i attends to the prompt and i tokens. All passes of an encoder are alike."""
+    if not arm.roofline or arm.started is None:
+        return None
+    if unit == "forward":
+        return RooflineCurve([0, max(1, max_steps - 1)], [arm.roofline[0].seconds] * 2)
+    prompt = arm.started.prompt_tokens
+    return RooflineCurve([p.length - prompt for p in arm.roofline], [p.seconds for p in arm.roofline])

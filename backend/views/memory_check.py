@@ -1,0 +1,64 @@
+"""Predicted against measured bytes of one arm, with the error in percent."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from backend.counts import RunCounts
+from backend.runs.snapshot import Snapshot
+from backend.runs.summary import Summary
+from backend.units import bytes_text
+from backend.views.tiles import Tile
+
+OF_PROCESS = "of the worker"
+"""Part of the label of a memory series that counts only the worker's process: no other can be compared."""
+
+
+class MemoryCheck(NamedTuple):
+    """One part of the memory; None is what was not predicted or not measured."""
+
+    part: str
+    label: str
+    predicted: int | None
+    measured: int | None
+
+    @property
+    def error_percent(self) -> float | None:
+        """(measured - predicted) / predicted, in percent."""
+        if not self.predicted or self.measured is None:
+            return None
+        return 100 * (self.measured - self.predicted) / self.predicted
+
+    def tile(self) -> Tile:
+        """The measured bytes, with the prediction and its error as the note."""
+        value, unit = bytes_text(self.measured) if self.measured is not None else ("n/a", "")
+        note, error = "", self.error_percent
+        if self.predicted is not None:
+            note = f"predicted {' '.join(bytes_text(self.predicted))}"
+            note += f", {error:+.2f}%" if error is not None else ""
+        return Tile(f"check_{self.part}", self.label, value, unit, note)
+
+
+def memory_checks_of(run: Snapshot, name: str, summary: Summary) -> list[MemoryCheck]:
+    """Every part of one arm's memory."""
+    arm = run.arms[name]
+    counts = arm.finished.extra if arm.finished else RunCounts()
+    weights = arm.loaded.weight_bytes if arm.loaded else None
+    kv = (summary.kv_predicted_bytes, summary.kv_bytes)
+    return memory_checks(arm.predicted_memory, weights, kv, summary.peak_memory_bytes or 0, run.memory_label, counts)
+
+
+def memory_checks(
+    predicted: Mapping[str, int], weights: int | None, kv: tuple[int | None, int | None], peak: int, label: str,
+    counts: RunCounts,
+) -> list[MemoryCheck]:  # fmt: skip
+    """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts."""
+    found = [
+        MemoryCheck("weights", "Weights", predicted.get("weights"), weights),
+        MemoryCheck("kv", "KV cache at the end", *kv),
+        MemoryCheck("peak", "Peak process memory", predicted.get("total"),
+                    peak if peak and OF_PROCESS in label else None),
+    ]  # fmt: skip
+    if counts.allocator_peak_bytes is not None:
+        allocator = int(counts.allocator_peak_bytes)
+        found.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))
+    return found

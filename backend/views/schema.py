@@ -1,0 +1,179 @@
+"""The JSON document of a run, schema 1, as structs: field names on the wire are a public interface."""
+
+from typing import Literal
+
+import msgspec
+
+from backend.config import Workload
+from backend.counts import RunCounts
+from backend.evidence import Level
+from backend.messages import AnnotationKind, PhaseName
+from backend.runs.records import Status, Unit
+from backend.runs.summary import Comparison, Summary
+from backend.views.ledger import LedgerRow
+
+
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of every part of a document: an unknown key is an error."""
+
+
+class VerdictRow(Part, frozen=True):
+    """What a rule said of one axis before the run."""
+
+    level: Level
+    axis: str
+    reason: str
+    source: str
+
+
+class KvSeries(Part, frozen=True):
+    """KV bytes by layer kind, one entry per step."""
+
+    sliding: list[int]
+    full: list[int]
+
+
+class MemorySamples(Part, frozen=True):
+    """Memory over time, from the beginning of the run."""
+
+    t_s: list[float]
+    bytes: list[int]
+
+
+class Check(Part, frozen=True):
+    """Predicted and measured bytes; `error` is in percent of the prediction."""
+
+    predicted: int | None
+    measured: int | None
+    error: float | None
+
+
+class MemoryChecks(Part, frozen=True):
+    """Predicted against measured memory; `allocator` (tensors) exists on a GPU only."""
+
+    weights: Check
+    kv: Check
+    peak: Check
+    allocator: Check | msgspec.UnsetType = msgspec.UNSET
+
+
+class Roofline(Part, frozen=True):
+    """Corners of the roofline curve: least seconds of the token that attends to `length` tokens."""
+
+    length: list[int]
+    seconds: list[float]
+    note: str
+    work: str
+
+
+class Load(Part, frozen=True):
+    """Stages of the load, and its peak memory on "host" and "device"."""
+
+    stages_s: dict[str, float]
+    peak_bytes: dict[str, int]
+
+
+class Repeat(Part, frozen=True):
+    """One repeat: the latency of each step, and what the worker counted."""
+
+    latency_s: list[float]
+    extra: RunCounts
+
+
+class Annotated(Part, frozen=True):
+    """An event that may explain the latency of a token."""
+
+    kind: AnnotationKind
+    token: int
+    t_s: float
+    seconds: float
+    text: str
+
+
+class Recompile(Part, frozen=True):
+    """A graph that was compiled again because `guard` failed."""
+
+    guard: str
+    seconds: float
+
+
+class CompileReport(Part, frozen=True):
+    """What torch.compile did; `saved_s`: seconds that stored artefacts saved."""
+
+    cold_s: float
+    graphs: int
+    graph_s: list[float]
+    graph_breaks: dict[str, int]
+    recompiles: list[Recompile]
+    cudagraph_skips: dict[str, int]
+    cudagraph_records: int
+    cache_hits: int
+    cache_misses: int
+    artefacts_loaded_bytes: int
+    artefacts_saved_bytes: int
+    cold_before_s: float | None
+    saved_s: float | None
+
+
+class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interference": "spoilers", "roofline": "floor"}):
+    """One arm. Every series has one entry per step of repeat 0.
+
+    latency_s[0] is the time to first token and the rest are decode steps. With `unit` "forward" (an encoder) all
+    entries are forward passes, and there is no first token.
+    """
+
+    name: str
+    state: str
+    requested: dict[str, str]
+    planned: dict[str, str]
+    effective: dict[str, str]
+    evidence: list[LedgerRow]
+    verdicts: list[VerdictRow]
+    prompt_tokens: int | None
+    notes: list[str]
+    ttft_s: float | None
+    latency_s: list[float]
+    time_s: list[float]
+    kv_bytes: KvSeries
+    kv_bytes_predicted: KvSeries
+    memory_bytes: list[int]
+    memory_label: str
+    memory_samples: MemorySamples
+    memory_predicted_bytes: dict[str, int]
+    memory_check: MemoryChecks
+    roofline: Roofline
+    weight_bytes: int | None
+    parameters: int | None
+    load: Load
+    text: str
+    token_ids: list[int]
+    phases_s: dict[PhaseName, float]
+    stopped_by: str | None
+    wall_s: float | None
+    clock: str | None
+    extra: RunCounts
+    repeats: list[Repeat]
+    interference: list[str]
+    launch_bound: bool | None
+    annotations: list[Annotated]
+    compile: CompileReport | None
+    summary: Summary
+
+
+class Document(Part, frozen=True):
+    """A run. Seconds and bytes throughout; `created`: seconds since the epoch, UTC."""
+
+    schema: Literal[1]
+    run: str
+    created: float
+    status: Status
+    message: str
+    model: str
+    model_label: str
+    model_note: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    workload: Workload
+    unit: Unit
+    comparison: Comparison | None
+    arms: list[ArmDocument]

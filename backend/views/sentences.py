@@ -1,0 +1,101 @@
+"""Sentences about a run: A against B, what the figures of an arm show, and what may have disturbed it."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from backend.config import MEASURE_REPEATS
+from backend.messages import Annotation, AnnotationKind
+from backend.runs.records import Unit
+from backend.runs.snapshot import Snapshot
+from backend.runs.summary import NOISY_CV, Comparison, Summary
+from backend.units import seconds_text, three
+
+
+class AnnotationText(msgspec.Struct, frozen=True):
+    """An event that may explain the latency of a token, in words."""
+
+    kind: AnnotationKind
+    token: int
+    text: str
+
+
+def comparison_sentence(found: Comparison | None, unit: Unit = "token") -> str:
+    """A against B in a sentence; "" without a pair of runs."""
+    if found is None:
+        return ""
+    what = "time per token" if unit == "token" else "time per forward pass"
+    if found.low is None or found.high is None:
+        faster, other, ratio = ("B", "A", found.ratio) if found.ratio >= 1 else ("A", "B", 1 / found.ratio)
+        return (
+            f"{faster} was {_ratio(ratio)} times as fast as {other}, by {what}, in one run of each. "
+            f"Use Measure (--repeats {MEASURE_REPEATS}) to tell this from noise."
+        )
+    ratio, low, high, faster, other = found.ratio, found.low, found.high, "B", "A"
+    if found.outcome == "a_faster":
+        ratio, low, high, faster, other = 1 / ratio, 1 / high, 1 / low, "A", "B"
+    bounds = f"95% CI {_ratio(low)} to {_ratio(high)}, {found.pairs} pairs of runs"
+    if found.outcome == "no_difference":
+        return f"No significant difference: {what} A/B is {_ratio(ratio)} ({bounds})."
+    return f"{faster} is {_ratio(ratio)} times as fast as {other}, by {what} ({bounds})."
+
+
+def _ratio(value: float) -> str:
+    """Three decimals below 10: differences of a few percent matter."""
+    return f"{value:.3f}" if value < 10 else three(value)
+
+
+def diagnoses(s: Summary, unit: Unit = "token") -> list[str]:
+    """What the figures of an arm reveal, by its usual name."""
+    if not s.launch_bound or s.gpu_busy_share is None:
+        return []
+    step = "token" if unit == "token" else "pass"
+    return [
+        f"Launch-bound: the GPU was busy for {three(100 * s.gpu_busy_share)}% of the time per {step} and otherwise "
+        "waited for the next kernel launch. CUDA graphs, compilation or a larger batch reduce these gaps."
+    ]
+
+
+def interference_of(run: Snapshot, name: str, summary: Summary) -> list[str]:
+    """Sentences on what may have disturbed the measurement of one arm, over all its repeats."""
+    arm = run.arms[name]
+    return interference(arm.interference, summary, sum(end.wall_s for end in arm.finishes.values()), run.unit)
+
+
+def interference(
+    found: Iterable[tuple[int, Annotation]], s: Summary, measured_s: float, unit: Unit = "token"
+) -> list[str]:
+    """One sentence per cause, and one if the runs vary too much.
+
+    found       (repeat, annotation) of the kinds throttle and foreign
+    measured_s  length of all runs of the arm
+    """
+    by_cause: dict[str, list[tuple[int, Annotation]]] = {}
+    for repeat, mark in found:
+        by_cause.setdefault(mark.text, []).append((repeat, mark))
+    sentences = [_interference(text, marks, measured_s, unit) for text, marks in by_cause.items()]
+    if s.run_cv is not None and s.run_cv > NOISY_CV:
+        sentences.append(
+            f"Noisy: the runs of this arm vary by {three(100 * s.run_cv)}% (coefficient of variation of their mean "
+            f"step times). Above {100 * NOISY_CV:.0f}%, do not rely on the figures: close other programs and measure "
+            "again."
+        )
+    return sentences
+
+
+def _interference(text: str, marks: Sequence[tuple[int, Annotation]], measured_s: float, unit: Unit) -> str:
+    seconds = sum(mark.seconds for _, mark in marks)
+    step = "token" if unit == "token" else "pass"
+    runs = len({repeat for repeat, _ in marks})
+    where = f"in {runs} runs" if runs > 1 else f"from {step} {marks[0][1].token:,} on"
+    length = f"{three(min(seconds, measured_s))} of {three(measured_s)} s" if measured_s else f"{three(seconds)} s"
+    return f"Possible interference: {text} for {length}, {where}."
+
+
+def annotations(marks: Sequence[Annotation]) -> list[AnnotationText]:
+    """The annotations of one arm in token order, each with its duration where that is known."""
+    return [AnnotationText(m.kind, m.token, _words(m)) for m in sorted(marks, key=lambda m: (m.token, m.t_s))]
+
+
+def _words(mark: Annotation) -> str:
+    return f"{mark.text} ({' '.join(seconds_text(mark.seconds))})" if mark.seconds else mark.text

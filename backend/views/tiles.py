@@ -1,0 +1,223 @@
+"""The figures of an arm in words: its tiles, and the detail rows behind them.
+
+Numbers become text here: three significant digits, a unit beside each, "n/a" for what is not known.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from backend.counts import RunCounts
+from backend.messages import Loaded, PhaseName
+from backend.runs.records import Unit
+from backend.runs.statistics import MIN_SAMPLES
+from backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
+from backend.units import bytes_text, seconds_text, three
+
+
+class Tile(msgspec.Struct, frozen=True):
+    """A figure with its unit, and a note in small print."""
+
+    key: str
+    label: str
+    value: str
+    unit: str
+    note: str = ""
+
+
+Pair = tuple[str, str]
+"""A value and its unit."""
+
+PhaseSeconds = Mapping[PhaseName, float]
+
+PHASE_TITLES: dict[PhaseName, str] = {
+    "start": "start",
+    "download": "download",
+    "load": "load",
+    "quantize": "quantize",
+    "compile": "compile",
+    "warmup": "warm-up",
+    "run": "run",
+    "prove": "verify",
+}
+_SETUP: tuple[PhaseName, ...] = ("start", "download", "load", "quantize", "compile", "warmup")
+_WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
+
+
+def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", roofline_note: str = "") -> list[Tile]:
+    """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache."""
+    step = "Token" if unit == "token" else "Forward pass"
+    over = f"over {s.runs} runs" if s.runs > 1 else ""
+    p90 = "" if s.latency_p90_s is None else f"p90 {_joined(s.latency_p90_s)}"
+    spread = "" if s.latency_stdev_s is None else f"std {_joined(s.latency_stdev_s)}"
+    half = _half(s.latency_interval_s, s.latency_mean_s)
+    latencies = [
+        _tile("latency_median", f"{step} latency, median", _s(s.latency_median_s), p90),
+        _tile("latency_mean", f"{step} latency, mean", _s(s.latency_mean_s), half or spread),
+    ]
+    share = _tile("share", "% of roofline", _percent(s.roofline_share), roofline_note)
+    memory = _tile("memory", "Peak memory", _bytes(s.peak_memory_bytes), memory_label)
+    if unit == "forward":
+        rate = _of(s.batch_tokens_per_s, "sequences/s")
+        batch = f"batch of {batch_size}" if batch_size > 1 else ""
+        return [*latencies, _tile("rate", "Throughput", rate, batch), share, memory]
+    batch = ""
+    if batch_size > 1 and s.batch_tokens_per_s is not None:
+        batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
+    return [
+        _tile("ttft", "Time to first token", _s(s.ttft_s), over and f"median {over}"),
+        *latencies,
+        _tile("rate", "Decode speed", _of(s.tokens_per_s, "tok/s"), batch),
+        share,
+        memory,
+        _tile("kv", "KV cache", _bytes(s.kv_bytes), _against_prediction(s)),
+    ]
+
+
+def _against_prediction(s: Summary) -> str:
+    if s.kv_bytes is None or not s.kv_predicted_bytes:
+        return ""
+    error = 100 * (s.kv_bytes - s.kv_predicted_bytes) / s.kv_predicted_bytes
+    return "as predicted" if abs(error) < 0.05 else f"{error:+.1f}% vs predicted"
+
+
+def details(
+    s: Summary, counts: RunCounts, phases_s: PhaseSeconds, device: str, unit: Unit = "token",
+    memory_label: str = "",
+) -> list[Tile]:  # fmt: skip
+    """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
+    what = "token" if unit == "token" else "sequence"
+    energy = _of(s.energy_per_token_j, "J")
+    need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
+    rows = [
+        _percentile(0.90, s.latency_p90_s),
+        _percentile(0.99, s.latency_p99_s),
+        _tile("stdev", "Standard deviation of step latency", _s(s.latency_stdev_s), _scatter(s.latency_cv)),
+        _interval(s),
+        _tile("run_cv", "Variation between runs", _percent(s.run_cv), _noisy(s.run_cv)),
+        _setup(phases_s),
+        _warm_up(counts, phases_s, unit),
+        _tile("memory_now", "Memory after the run", _bytes(counts.process_now_bytes), memory_label),
+        _tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
+    ]
+    if device == "cuda":
+        rows += _gpu_rows(s, counts)
+    contention = _of(counts.cpu_others_cores, "cores")
+    return [*rows, _tile("others", "CPU used by other programs", contention, "mean over the run")]
+
+
+def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
+    lowest = f"lowest {three(counts.sm_clock_low_mhz)} MHz" if counts.sm_clock_low_mhz is not None else ""
+    counted = "tensors, counted by PyTorch's allocator"
+    return [
+        _tile("busy", "GPU busy", _percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
+        _tile("allocator", "Peak allocated memory", _bytes(counts.allocator_peak_bytes), counted),
+        _tile("allocator_now", "Allocated memory after the run", _bytes(counts.allocator_now_bytes), counted),
+        _tile("clock", "GPU clock", _of(counts.sm_clock_mhz, "MHz"), lowest),
+        _tile("temperature", "GPU temperature", _of(counts.temperature_c, "°C"), "highest"),
+        _tile("slowed", "GPU throttled", *_sampled(counts.gpu_slowed_share)),
+        _tile("gpu_others", "GPU used by other programs", *_sampled(counts.gpu_others_share)),
+    ]
+
+
+def load_rows(loaded: Loaded | None) -> list[Tile]:
+    """Peak memory of the load, with the seconds of its stages; no rows if the model was already loaded."""
+    if loaded is None or not loaded.peak_bytes:
+        return []
+    stages = ", ".join(f"{name.replace('_', ' ')} {_joined(took_s)}" for name, took_s in loaded.stages_s.items())
+    where = {"host": "Peak host memory while loading", "device": "Peak GPU memory while loading"}
+    return [
+        _tile(f"load_{place}", label, _bytes(loaded.peak_bytes[place]), stages if place == "host" else "reserved")
+        for place, label in where.items()
+        if place in loaded.peak_bytes
+    ]
+
+
+def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile:
+    """The least time of the middle step of a run, and what it consists of."""
+    what = "token" if unit == "token" else "forward pass"
+    work = f"{work} at {note}" if work else note
+    return _tile("floor", f"Roofline bound per {what}, mid-run", _s(s.roofline_s), work)
+
+
+def _percentile(share: float, value_s: float | None) -> Tile:
+    note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} steps"
+    return _tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", _s(value_s), note)
+
+
+def _interval(s: Summary) -> Tile:
+    """Both bounds in one unit. No step takes less than no time, so a lower bound below 0 is shown as 0."""
+    if s.latency_interval_s is None:
+        return _tile("interval", "Mean latency, 95% CI", None, "needs 2 runs (Measure)")
+    scale, unit = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
+    bounds = " to ".join(three(scale * max(0.0, bound)) for bound in s.latency_interval_s)
+    return _tile("interval", "Mean latency, 95% CI", (bounds, unit), f"Student's t over {s.runs} runs")
+
+
+def _setup(phases_s: PhaseSeconds) -> Tile:
+    """The phases before the first run, in sum and one by one."""
+    known = [phases_s[name] for name in _SETUP if name in phases_s]
+    parts = ", ".join(f"{_cold(name)} {_joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
+    return _tile("cold", "Setup time before the run", _s(sum(known) if known else None), parts)
+
+
+def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
+    """Steps executed before the first measured one, and where their time went."""
+    steps, past = counts.warmup_steps, counts.warmup_window_steps
+    what = "tokens" if unit == "token" else "passes"
+    note = f"{past:.0f} of them past the sliding window, after a prompt of its length" if past else ""
+    took = [f"{_cold(name)} {_joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
+    pair = (f"{steps:.0f}", what) if steps else None
+    return _tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
+
+
+def _cold(phase: PhaseName) -> str:
+    return "compile (cold)" if phase == "compile" else PHASE_TITLES[phase]
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def _tile(key: str, label: str, pair: Pair | None, note: str = "") -> Tile:
+    value, unit = pair or ("n/a", "")
+    return Tile(key, label, value, unit, note)
+
+
+def _of(value: float | None, unit: str) -> Pair | None:
+    return None if value is None else (three(value), unit)
+
+
+def _s(value: float | None) -> Pair | None:
+    return None if value is None else seconds_text(value)
+
+
+def _joined(seconds: float) -> str:
+    return " ".join(seconds_text(seconds))
+
+
+def _bytes(value: float | None) -> Pair | None:
+    return None if value is None else bytes_text(value)
+
+
+def _percent(share: float | None) -> Pair | None:
+    return None if share is None else (three(100 * share), "%")
+
+
+def _sampled(share: float | None) -> tuple[Pair | None, str]:
+    return _percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
+
+
+def _half(interval: tuple[float, float] | None, middle: float | None) -> str:
+    """Half the width of an interval, in the unit of its middle."""
+    if interval is None or middle is None:
+        return ""
+    scale = 1.0 if seconds_text(middle)[1] == "s" else 1e3
+    return f"± {three(scale * (interval[1] - interval[0]) / 2)} (95%)"
+
+
+def _noisy(cv: float | None) -> str:
+    return f"noisy: above {100 * NOISY_CV:.0f}%" if cv is not None and cv > NOISY_CV else ""
+
+
+def _scatter(cv: float | None) -> str:
+    return "" if cv is None else ", ".join(filter(None, [f"{three(100 * cv)}% of the mean", _noisy(cv)]))

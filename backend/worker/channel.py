@@ -1,0 +1,87 @@
+"""How a worker reports: a channel takes its events, and times its phases."""
+
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from backend.messages import Event, PhaseName, Progress, encode
+
+
+class Channel(Protocol):
+    """Takes a worker's events, from any thread, in order. `phase`: the latest phase, for errors."""
+
+    phase: PhaseName
+
+    def send(self, event: Event) -> None: ...
+
+    def phasing(self, phase: PhaseName, note: str = "") -> AbstractContextManager["Steps"]: ...
+
+
+class Steps:
+    """Progress within one phase."""
+
+    def __init__(self, channel: Channel, phase: PhaseName) -> None:
+        self._channel, self._phase, self._begin_s = channel, phase, time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Since the phase began."""
+        return time.perf_counter() - self._begin_s
+
+    def step(self, fraction: float | None, note: str = "") -> None:
+        """Report progress: 0..1, or None where it is unknown."""
+        self._channel.send(Progress(self._phase, "step", self.seconds, fraction, note))
+
+
+class _Phases(ABC):
+    """What all channels share: the phase."""
+
+    def __init__(self) -> None:
+        self.phase: PhaseName = "start"
+
+    @abstractmethod
+    def send(self, event: Event) -> None: ...
+
+    @contextmanager
+    def phasing(self, phase: PhaseName, note: str = "") -> Iterator[Steps]:
+        """Report the begin and the end of a phase; yields what reports its steps."""
+        self.phase = phase
+        steps = Steps(self, phase)
+        self.send(Progress(phase, "begin", 0.0, None, note))
+        yield steps
+        self.send(Progress(phase, "end", steps.seconds, 1.0))
+
+
+class PipeChannel(_Phases):
+    """Writes each event to a file descriptor as one JSON line. `broken` is called when nobody reads any more."""
+
+    def __init__(self, fd: int, broken: Callable[[], object]) -> None:
+        super().__init__()
+        self._fd, self._broken = fd, broken
+        self._lock = threading.Lock()
+
+    def send(self, event: Event) -> None:
+        """Write one whole line; lines of several threads do not mix."""
+        data = memoryview(encode(event) + b"\n")
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(self._fd, data) :]
+            except OSError:
+                self._broken()
+
+
+class QueueChannel(_Phases):
+    """Hands each event to `put` as it is, for a receiver in the same process."""
+
+    def __init__(self, put: Callable[[Event], object]) -> None:
+        super().__init__()
+        self._put = put
+
+    def send(self, event: Event) -> None:
+        """Hand the event over; `put` must be safe to call from any thread."""
+        self._put(event)

@@ -1,0 +1,134 @@
+"""Where compiled code is cached: torch's own cache, an empty one, or one filled from saved compile artefacts.
+
+A file of artefacts contains generated code and pickles, so loading one runs code. Therefore the folder is private to
+this user, and a file that anybody else could have written is ignored. torch uses an artefact only for the same graph,
+settings and versions: a wrong one costs time, but never gives a wrong result.
+"""
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+
+from backend import hardware, paths
+from backend.plan import CompileCacheKind, Plan
+
+_VARIABLES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+_USERS_OWN = {name: os.environ.get(name) for name in _VARIABLES}
+_MOST_BYTES = 4 << 30
+
+
+class Saved(msgspec.Struct, frozen=True):
+    """Stored beside a file of artefacts. `cold_s`: the compile phase of the run that saved it, without artefacts."""
+
+    cold_s: float
+    bytes: int
+    sha256: str
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was loaded from a file of artefacts; a `note` says why where that is nothing."""
+
+    loaded_bytes: int = 0
+    cold_before_s: float = 0.0
+    note: str = ""
+
+
+def use_cache(kind: CompileCacheKind) -> None:
+    """Cache compiled code there from the next compilation on. Inductor forgets what was compiled before."""
+    if kind == "torch":
+        for name, value in _USERS_OWN.items():
+            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        paths.remove_scratch(os.getpid())
+    else:
+        folder = paths.make_scratch()
+        os.environ.update({name: str(folder / part) for name, part in _VARIABLES.items()})
+    from torch._inductor.utils import clear_caches
+
+    clear_caches()
+
+
+def key_of(plan: Plan, batch_size: int, length: int) -> str:
+    """Key of these settings, shapes, versions and this device. `length`: slots of a static cache."""
+    found = hardware.versions()
+    device = torch.cuda.get_device_name() if plan.load.device == "cuda" else hardware.detect().cpu
+    versions = [str(torch.__version__), found.get("transformers", ""), found.get("triton", "")]
+    told = msgspec.json.encode([plan.load, plan.generate, batch_size, length, device, versions])
+    return hashlib.sha256(told).hexdigest()[:24]
+
+
+def take(key: str) -> Taken:
+    """Load the artefacts of that key into the current cache. A file that cannot be used is ignored, with a note."""
+    path = paths.private_folder("artefacts") / f"{key}.bin"
+    if not path.exists():
+        return Taken(note="no compile artefacts yet for these settings: they are saved after this warm-up")
+    try:
+        saved, data = _read(path)
+    except OSError as error:
+        return _ignored(path, f"{error.strerror} (with its .json beside it)")
+    except (ValueError, msgspec.MsgspecError) as error:
+        return _ignored(path, str(error))
+    try:
+        info = torch.compiler.load_cache_artifacts(data)
+    except Exception as error:  # whatever unpickling and writing into a cache may raise
+        return _ignored(path, f"torch says {type(error).__name__}: {error}"[:200])
+    return Taken(len(data), saved.cold_s) if info is not None else _ignored(path, "torch cannot read it")
+
+
+def save(key: str, cold_s: float) -> int:
+    """Save what was compiled since the last `forget`; returns the bytes, 0 if torch has nothing to save."""
+    found = torch.compiler.save_cache_artifacts()
+    if found is None:
+        return 0
+    data = found[0]
+    folder = paths.private_folder("artefacts")
+    beside = msgspec.json.encode(Saved(cold_s, len(data), hashlib.sha256(data).hexdigest()))
+    for name, content in ((f"{key}.bin", data), (f"{key}.json", beside)):
+        draft = folder / f"{name}.{os.getpid()}.part"
+        with _private_file(draft) as file:
+            file.write(content)
+        os.replace(draft, folder / name)
+    return len(data)
+
+
+def forget() -> None:
+    """Do not save artefacts of what was compiled so far."""
+    with contextlib.suppress(ImportError):
+        from torch.compiler._cache import CacheArtifactManager
+
+        CacheArtifactManager.clear()
+
+
+def _read(path: Path) -> tuple[Saved, bytes]:
+    beside = path.with_suffix(".json")
+    for one in (path, beside):
+        if one.is_symlink() or not paths.is_private(one):
+            raise ValueError("other users can write to it")
+    saved = msgspec.json.decode(beside.read_bytes(), type=Saved)
+    if not saved.bytes == path.stat().st_size <= _MOST_BYTES:
+        raise ValueError("its size differs from the recorded one")
+    data = path.read_bytes()
+    if hashlib.sha256(data).hexdigest() != saved.sha256:
+        raise ValueError("its content differs from what was saved")
+    return saved, data
+
+
+def _ignored(path: Path, why: str) -> Taken:
+    return Taken(note=f"compile artefacts ignored: {path.name}: {why}; they are saved anew after this warm-up")
+
+
+@contextlib.contextmanager
+def _private_file(path: Path) -> Iterator[Any]:
+    with contextlib.suppress(FileNotFoundError):
+        path.unlink()
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())

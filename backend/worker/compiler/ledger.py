@@ -1,0 +1,216 @@
+"""torch.compile as a plan asks for it, and the ledger of what it did: graphs, breaks, recompiles, skips, seconds.
+
+The figures come from Dynamo's records of each compilation and from its counters, which are global to the process. So
+whenever the settings change, everything compiled before is reset and counting starts again.
+"""
+
+import contextlib
+import os
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch._dynamo
+from msgspec.structs import replace
+from torch._dynamo.callback import CallbackTrigger
+from torch._dynamo.callback import callback_handler as _callbacks
+from torch._dynamo.utils import (
+    clear_compilation_metrics,
+    counters,
+    get_compilation_metrics,
+    set_compilation_metrics_limit,
+)
+from transformers import CompileConfig
+
+from backend import paths
+from backend.counts import RunCounts
+from backend.messages import Compiled, CompiledGraph
+from backend.plan import GeneratePlan, Plan
+from backend.worker.channel import Steps
+from backend.worker.compiler import artefacts
+
+_UNKNOWN_SKIP = "torch gave no reason"
+_MOST_RECORDS = 4096
+
+
+def compile_config(plan: GeneratePlan) -> CompileConfig | None:
+    """How `generate` compiles its decode step; None: not at all."""
+    if plan.compile_mode is None:
+        return None
+    config = CompileConfig(mode=plan.compile_mode, dynamic=True if plan.shapes == "dynamic" else None)
+    config._compile_all_devices = True  # otherwise CPUs are silently skipped
+    return config
+
+
+class Compiling:
+    """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
+
+    tuned_kernels   Triton kernels whose generated source says max-autotune
+    own_code_files  files of generated code loaded from the scratch folder of this process
+    """
+
+    def __init__(self, model: Any, counts: RunCounts) -> None:
+        self._model, self._counts = model, counts
+        self.settings: Any = None  # changes when everything compiled and warmed up before is reset
+        self._key = ""
+        self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
+        self._start: _Start = _Start()
+
+    def begin(self, plan: Plan, batch_size: int, length: int) -> list[str]:
+        """Before the warm-up of a run. Returns remarks for the user. `length`: slots of a static cache."""
+        made = plan.generate
+        if made.compile_mode is None:
+            self._start, self._key = _Start.now(), ""  # some code compiles itself, such as flex_attention
+            return []
+        self._start = _Start()
+        self._key = artefacts.key_of(plan, batch_size, length) if made.compile_cache == "artefacts" else ""
+        settings = (made.compile_mode, made.shapes, made.loop, made.cuda_graphs, made.compile_cache, self._key)
+        if settings == self.settings:
+            return []
+        self._forget()
+        self.settings = settings
+        artefacts.use_cache(made.compile_cache)
+        taken = artefacts.take(self._key) if self._key else artefacts.Taken()
+        self._new = replace(self._new, loaded_bytes=taken.loaded_bytes, cold_before_s=taken.cold_before_s)
+        return [taken.note] if taken.note else []
+
+    def _forget(self) -> None:
+        torch._dynamo.reset()
+        self._model.__dict__.pop("_compiled_call", None)
+        counters.clear()
+        set_compilation_metrics_limit(_MOST_RECORDS)
+        clear_compilation_metrics()
+        artefacts.forget()
+        self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
+
+    @contextlib.contextmanager
+    def watched(self, steps: Steps, cold: bool) -> Iterator[None]:
+        """Around a phase of the warm-up: each new graph is progress. `cold`: its seconds count as cold_s."""
+        begun: Counter[str] = Counter()
+
+        def tell(args: Any) -> None:
+            what = "CUDA graph" if is_recording(args) else "graph"
+            begun[what] += 1
+            steps.step(None, f"{what} {begun[what]}")
+
+        begin_s = time.perf_counter()
+        with watching(tell, lambda args: None):
+            yield
+        took_s = time.perf_counter() - begin_s if cold else 0.0
+        self._new = replace(
+            self._new, cold_s=self._new.cold_s + took_s, records=self._new.records + begun["CUDA graph"]
+        )
+
+    def warmed_up(self) -> None:
+        """After the warm-up: save artefacts, if the plan says so and something was compiled."""
+        if self._key and not self._new.saved_bytes and _Start.now().cache["miss"]:
+            cold_s = self._new.cold_before_s or self._new.cold_s
+            self._new = replace(self._new, saved_bytes=artefacts.save(self._key, cold_s))
+
+    def ledger(self) -> Compiled | None:
+        """What was compiled so far, also added to `counts`; None if nothing was."""
+        now = _Start.now()
+        records = get_compilation_metrics()[self._start.records :]
+        failed = Counter(f"not compiled: {first_line(r.fail_reason or '')}" for r in records if r.fail_type)
+        records = [r for r in records if not r.is_runtime and not r.fail_type]
+        skips = Counter(first_line(r.cudagraph_skip_reason) for r in records if r.cudagraph_skip_reason)
+        skips[_UNKNOWN_SKIP] += now.skips - self._start.skips - skips.total()
+        cache = now.cache - self._start.cache
+        found = replace(
+            self._new if self._start == _Start() else Compiled(0.0, [], {}, {}, 0, 0, 0),
+            graphs=[CompiledGraph(r.entire_frame_compile_time_s or 0.0, guard(r.recompile_reason)) for r in records],
+            breaks=dict(now.breaks - self._start.breaks + failed),
+            skips=dict(+skips),
+            hits=cache["hit"],
+            misses=cache["miss"],
+        )
+        self._count(found)
+        return found if found.graphs else None
+
+    def _count(self, found: Compiled) -> None:
+        tuned, own = _generated()
+        self._counts.update(
+            RunCounts(
+                compile_cold_s=found.cold_s,
+                graphs=float(len(found.graphs)),
+                graph_breaks=float(sum(found.breaks.values())),
+                recompiles=float(sum(1 for graph in found.graphs if graph.guard)),
+                graph_records=float(found.records),
+                cudagraph_skips=float(sum(found.skips.values())),
+                fx_cache_hits=float(found.hits),
+                fx_cache_misses=float(found.misses),
+                artefacts_loaded_bytes=float(found.loaded_bytes),
+                artefacts_saved_bytes=float(found.saved_bytes),
+                artefacts_cold_s=found.cold_before_s,
+                tuned_kernels=float(tuned),
+                own_code_files=float(own),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """State of the process's counters."""
+
+    records: int = 0
+    skips: int = 0
+    breaks: Counter[str] = field(default_factory=Counter)
+    cache: Counter[str] = field(default_factory=Counter)
+
+    @staticmethod
+    def now() -> "_Start":
+        inductor = counters["inductor"]
+        breaks: Counter[str] = Counter()
+        for reason, count in counters["graph_break"].items():
+            breaks[first_line(reason)] += count
+        cache = Counter(hit=inductor["fxgraph_cache_hit"], miss=inductor["fxgraph_cache_miss"])
+        return _Start(len(get_compilation_metrics()), inductor["cudagraph_skips"], breaks, cache)
+
+
+def _generated() -> tuple[int, int]:
+    """(tuned Triton kernels, files in the scratch folder) of the generated code that this process holds."""
+    codecache = sys.modules.get("torch._inductor.codecache")  # not loaded where nothing was compiled
+    if codecache is None:
+        return 0, 0
+    scratch_folder = str(paths.scratch_folder(os.getpid()))
+    tuned = own = 0
+    for module in codecache.PyCodeCache.modules:
+        path = str(module.__file__)
+        own += path.startswith(scratch_folder)
+        with contextlib.suppress(OSError):
+            tuned += Path(path).read_text(encoding="utf-8").count("'max_autotune': True")
+    return tuned, own
+
+
+def is_recording(args: Any) -> bool:
+    """Whether this callback is about recording a CUDA graph, not about compiling a graph."""
+    return bool(args.callback_trigger == CallbackTrigger.CUDAGRAPH_RECORDING)
+
+
+@contextlib.contextmanager
+def watching(begin: Callable[[Any], None], end: Callable[[Any], None]) -> Iterator[None]:
+    """Call these when Dynamo starts and ends a compilation, and when Inductor records a CUDA graph."""
+    _callbacks.register_start_callback(begin)
+    _callbacks.register_end_callback(end)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):  # removed by `torch._dynamo.reset`
+            _callbacks.remove_start_callback(begin)
+            _callbacks.remove_end_callback(end)
+
+
+def guard(reason: str | None) -> str:
+    """The guard that failed, without its source location: Dynamo's full text is pages long."""
+    return re.sub(r"^\d+/\d+: ", "", first_line(reason or "")).partition("  # ")[0][:300]
+
+
+def first_line(text: str) -> str:
+    """The first line that is not blank."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")[:300]

@@ -1,0 +1,51 @@
+"""Turns an exception in the worker into a sentence and advice for the user."""
+
+import torch
+
+from backend.errors import InputError
+from backend.worker.load.download import DownloadFailed
+
+_UNUSABLE = {
+    "driver on your system is too old": "the driver is older than the CUDA version that the installed torch was built "
+    "for; update the driver, or install a torch build for it",
+    "no kernel image is available": "the installed torch has no kernels for this GPU's compute capability; install a "
+    "build that has them",
+    "Torch not compiled with CUDA enabled": "the installed torch is a CPU build; install a CUDA build",
+    "Found no NVIDIA driver": "torch finds no driver; install one, or make it available in this container",
+    "CUDA unknown error": "the driver does not answer; restart the machine, or reload its kernel module",
+    "system has unsupported display driver / cuda driver combination": "driver and CUDA library do not match; "
+    "restart the machine after a driver update",
+}
+"""Messages of torch 2.11 to 2.13 for a GPU that it cannot use at all (torch/csrc/cuda/Module.cpp, c10/cuda), and what
+they mean. NVML is asked before a worker starts, so these appear where NVML and torch disagree."""
+
+
+def explain(error: Exception) -> tuple[str, str, bool]:
+    """(what happened, what to do, whether the process must not be used again).
+
+    After a CUDA error the device context is unusable, and after running out of memory the freed parts stay fragmented:
+    in both cases only a new process has a clean state.
+    """
+    text = " ".join(str(error).split())
+    first = text[:400] or type(error).__name__
+    if isinstance(error, InputError):
+        return first, "", False
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
+        return f"Out of memory: {first}", "Use a smaller model, batch or length, or a 2-byte dtype.", True
+    unusable = next((why for sign, why in _UNUSABLE.items() if sign in text), "")
+    if unusable:
+        return f"The GPU cannot be used: {unusable}.", "Or start tokendyno with TOKENDYNO_DEVICE=cpu.", True
+    if "CUDA" in text and isinstance(error, RuntimeError):
+        advice = "Run again with a new worker, or undo the last change."
+        return f"The GPU reported an error: {first}", advice, True
+    if isinstance(error, DownloadFailed):
+        advice = "Check the connection, or use a local folder or random:NAME, which needs no download."
+        return f"The model could not be downloaded ({first}).", advice, False
+    if isinstance(error, FileNotFoundError | OSError):
+        return f"The model's files cannot be read: {first}", "Check the folder, or choose another model.", False
+    if isinstance(error, ImportError):
+        return f"A package is missing: {first}", "Install it, or switch this optimization off.", False
+    name = type(error).__name__
+    if "torch._dynamo" in type(error).__module__ or "torch._inductor" in type(error).__module__:
+        return f"torch.compile failed ({name}): {first}", "Set compile=off for this arm.", False
+    return f"{name}: {first}", "Run again; if it fails again, undo this arm's choices one by one.", False

@@ -1,0 +1,97 @@
+"""How weights reach the device: through a device map or through host memory, with or without warming the allocator up.
+
+What happened is measured: seconds of each stage, peak memory, bytes that the warm-up reserved and bytes that were
+moved.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from transformers import modeling_utils
+
+from backend.plan import LoadPlan
+
+
+@dataclass(slots=True)
+class Observed:
+    """Measurements of one load.
+
+    stages_s    seconds of each stage: context (CUDA), tokenizer, read (with a device map also the copies to the
+                device), warm_up (of the allocator), quantize, move, fill (random weights)
+    peak_bytes  peak memory: host (resident) and, on a GPU, device (reserved by the allocator; without what generating
+                random weights took, where they are quantized afterwards)
+    counts      load_warmup_bytes, load_moved_bytes
+    note        for the user where the load took an unusual path, else ""
+    """
+
+    stages_s: dict[str, float] = field(default_factory=dict)
+    peak_bytes: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, float] = field(default_factory=dict)
+    note: str = ""
+
+    @contextlib.contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time the body as that stage; its seconds do not count for an enclosing stage."""
+        begin_s, others_s = time.perf_counter(), sum(self.stages_s.values())
+        try:
+            yield
+        finally:
+            inner_s = sum(self.stages_s.values()) - others_s
+            took_s = time.perf_counter() - begin_s - inner_s
+            self.stages_s[name] = self.stages_s.get(name, 0.0) + took_s
+
+
+def make_context(plan: LoadPlan, observed: Observed) -> None:
+    """Create the CUDA context before anything is loaded, so that its seconds are a stage of their own."""
+    if plan.device != "cpu":
+        with observed.stage("context"):
+            torch.zeros(1, device=plan.device)
+            torch.cuda.synchronize()
+
+
+def device_keywords(plan: LoadPlan) -> dict[str, Any]:
+    """Keywords of `from_pretrained` that place the weights."""
+    return {} if plan.device == "cpu" or plan.loading == "plain" else {"device_map": plan.device}
+
+
+@contextlib.contextmanager
+def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
+    """Around `from_pretrained`: skip the allocator's warm-up where the plan says so, else measure it. The counts are
+    zero on a CPU, which has no such allocator."""
+    observed.counts |= {"load_warmup_bytes": 0.0, "load_moved_bytes": 0.0}
+    if plan.device == "cpu":
+        with observed.stage("read"):
+            yield
+        return
+    plain = modeling_utils.caching_allocator_warmup
+
+    def watched(*args: Any, **kwargs: Any) -> None:
+        if plan.loading == "no-warmup":
+            return
+        before = torch.cuda.memory_reserved()
+        with observed.stage("warm_up"):
+            plain(*args, **kwargs)
+        observed.counts["load_warmup_bytes"] += torch.cuda.memory_reserved() - before
+
+    modeling_utils.caching_allocator_warmup = watched
+    try:
+        with observed.stage("read"):
+            yield
+    finally:
+        modeling_utils.caching_allocator_warmup = plain
+
+
+def moved(model: Any, plan: LoadPlan, observed: Observed) -> Any:
+    """The model on the plan's device; tensors still in host memory are counted and moved."""
+    on_host = [t for t in (*model.parameters(), *model.buffers()) if t.device.type == "cpu"]
+    if plan.device == "cpu" or plan.loading != "plain" or not on_host:
+        return model
+    observed.counts["load_moved_bytes"] += sum(t.nbytes for t in on_host)
+    with observed.stage("move"):
+        model = model.to(plan.device)
+        torch.cuda.synchronize()
+    return model

@@ -1,0 +1,130 @@
+"""Loads a model and its tokenizer as a `LoadPlan` says, and reports each phase."""
+
+import contextlib
+import functools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoTokenizer, GenerationConfig
+
+from backend.messages import PhaseName
+from backend.models.families import is_encoder
+from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
+from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
+from backend.worker.channel import Channel
+from backend.worker.load import quantization
+from backend.worker.load.auto_class import auto_class
+from backend.worker.load.device import Observed, device_keywords, make_context, moved, observing
+from backend.worker.load.download import download
+from backend.worker.load.progress import LoadProgress
+from backend.worker.load.random_checkpoint import load_quantized
+from backend.worker.load.random_model import byte_tokenizer, random_model
+from backend.worker.patch import attention
+from backend.worker.patch.apply import put_in
+from backend.worker.patch.projections import fuse
+
+_THREADS = torch.get_num_threads()
+
+
+def choose_threads(weight_bytes: int) -> str:
+    """Set torch's CPU threads for a model of this size; returns a remark, "" where torch's own count stays.
+
+    The operators of a tiny model finish before a second thread wakes up: with 10 MB of weights, a token took 15.5 ms
+    with two threads waiting and 6 ms with one (MEASUREMENTS.md). OMP_NUM_THREADS, if set, is respected.
+    """
+    one = weight_bytes < ONE_THREAD_BELOW_BYTES and _THREADS > 1 and not os.environ.get("OMP_NUM_THREADS")
+    torch.set_num_threads(1 if one else _THREADS)
+    return f"1 CPU thread: a model of {weight_bytes:,} bytes is too small to gain from more" if one else ""
+
+
+class LoadedModel:
+    """A loaded model with its tokenizer.
+
+    encoder   it generates no tokens
+    eos, pad  ids that end a text, possibly none; the id of padding
+    remark    for the user: what was decided for its size or while it was loaded
+    observed  what was measured while it was loaded; `counts` are the counters of that
+    """
+
+    def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed | None = None) -> None:
+        self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
+        self.observed = observed or Observed()
+        self.counts = self.observed.counts
+        if plan.projections == "fused":
+            fuse(model)
+        put_in(model, plan)
+        self.encoder = is_encoder(model.config.model_type)
+        settings = model.generation_config if not self.encoder else GenerationConfig()
+        self.eos, self.pad = eos_and_pad(settings, tokenizer)
+        # A checkpoint's own sampling defaults would change what is measured: only the run's settings count.
+        model.generation_config = GenerationConfig(pad_token_id=self.pad)
+        threads = choose_threads(self.weight_bytes) if plan.device == "cpu" else ""
+        self.remark = "; ".join(note for note in (self.observed.note, threads) if note)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of all parameters and buffers, scales included, shared storage counted once, from the tensors."""
+        return total_bytes(weight_tensors(self.model))
+
+
+def eos_and_pad(settings: Any, tokenizer: Any) -> tuple[list[int], int]:
+    """The ids that end a text, and the id of padding: from a checkpoint's generation config, else its tokenizer."""
+    eos = settings.eos_token_id if settings.eos_token_id is not None else tokenizer.eos_token_id
+    ids = [] if eos is None else [eos] if isinstance(eos, int) else list(eos)
+    pad = settings.pad_token_id if settings.pad_token_id is not None else tokenizer.pad_token_id
+    return ids, pad if pad is not None else (ids[0] if ids else 0)
+
+
+def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedModel:
+    """Load as planned. Raises InputError, DownloadFailed, and whatever transformers raises."""
+    source = plan.source
+    path = Path(source.path)
+    if source.kind == "hub":
+        path = download(source.repo, source.revision, channel)
+    if plan.attention == "sdpa-gqa":
+        attention.register_grouped_attention()
+    observed = Observed()
+    make_context(plan, observed)
+    phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
+    with channel.phasing(phase, source.kind) as steps, LoadProgress(plan.device, steps, expected_bytes, observed):
+        if source.kind == "random" and plan.quantization != "none":
+            model = load_quantized(plan, observed)
+            return LoadedModel(plan, model, byte_tokenizer(model.config.get_text_config().vocab_size), observed)
+        if source.kind == "random":
+            with observed.stage("fill"):
+                model = random_model(source.config_json, plan.dtype, plan.attention, plan.device)
+            return LoadedModel(plan, model, byte_tokenizer(model.config.get_text_config().vocab_size), observed)
+        safe: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+        more: dict[str, Any] = {"use_safetensors": True}
+        if source.kind == "gguf":
+            path, safe["gguf_file"], more = path.parent, path.name, {}
+        if plan.attention is not None:
+            more["attn_implementation"] = plan.attention
+        more |= device_keywords(plan)
+        with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
+            with observed.stage("tokenizer"):
+                tokenizer = AutoTokenizer.from_pretrained(path, **safe)
+            config = AutoConfig.from_pretrained(path, **safe)
+            more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
+            with observing(plan, observed), quantization.observing(plan, observed):
+                model = auto_class(config.model_type).from_pretrained(path, dtype=plan.dtype, **safe, **more)
+            quantization.finish(model, plan)
+            model = moved(model, plan, observed)
+        return LoadedModel(plan, model, tokenizer, observed)
+
+
+@contextlib.contextmanager
+def _gguf_read_once() -> Iterator[None]:
+    """Cache what transformers 5.22 reads from a GGUF file during a load: it parses the file three times (2 s each for
+    49,152 words) and builds the same table of tensor names for each module. SmolLM2 takes 10 s instead of 16."""
+    import gguf
+
+    plain = gguf.GGUFReader, gguf.get_tensor_name_map
+    gguf.GGUFReader, gguf.get_tensor_name_map = (functools.cache(make) for make in plain)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader, gguf.get_tensor_name_map = plain

@@ -1,0 +1,54 @@
+"""Progress and peak memory of a load, sampled by a thread beside it."""
+
+import threading
+
+import torch
+
+from backend.worker.channel import Steps
+from backend.worker.load.device import Observed
+from backend.worker.measure.memory import MemoryMeter
+
+HOST_SAMPLE_S = 0.02
+"""Host memory is sampled: a peak shorter than this may be missed."""
+_REPORT_S = 0.5
+
+
+class LoadProgress:
+    """Reports a load's progress as the memory that has arrived of `expected_bytes`, every half second while it grows,
+    and records the peaks of host and device memory in `observed`."""
+
+    def __init__(self, device: str, steps: Steps, expected_bytes: int, observed: Observed) -> None:
+        self._steps, self._expected_bytes, self._peak_bytes = steps, expected_bytes, observed.peak_bytes
+        self._cuda, self._host_bytes = device == "cuda", MemoryMeter("cpu").read
+        self._read = torch.cuda.memory_allocated if device == "cuda" else MemoryMeter("cpu").read
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
+
+    def __enter__(self) -> "LoadProgress":
+        if self._cuda:
+            torch.cuda.reset_peak_memory_stats()
+        self._base_bytes = self._read()
+        self._peak_bytes["host"] = self._host_bytes()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
+        if self._cuda:
+            self._peak_bytes["device"] = torch.cuda.max_memory_reserved()
+
+    def _work(self) -> None:
+        last, due_s = 0.0, _REPORT_S
+        while not self._stop.wait(HOST_SAMPLE_S):
+            self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
+            due_s -= HOST_SAMPLE_S
+            if due_s > 0:
+                continue
+            due_s = _REPORT_S
+            loaded_bytes = max(0, self._read() - self._base_bytes)
+            fraction = min(0.99, loaded_bytes / self._expected_bytes) if self._expected_bytes else None
+            if (fraction or loaded_bytes) > last:
+                last = fraction or loaded_bytes
+                self._steps.step(fraction, f"{loaded_bytes:,} bytes")

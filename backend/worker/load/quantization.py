@@ -1,0 +1,92 @@
+"""What `from_pretrained` is given to quantize a model, how long that takes, and what is left to do afterwards."""
+
+import contextlib
+import importlib
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from backend.optimizations.axes.quantization.settings import (
+    COMPUTE_DTYPE,
+    casts_experts,
+    needs_cpu_device_map,
+    quantization_config,
+    unpacks_with_torch,
+)
+from backend.plan import LoadPlan
+from backend.worker.load.device import Observed
+from backend.worker.patch.quanto import unpack_with_torch
+
+_INTEGRATIONS = "transformers.integrations"
+_OPERATIONS = {  # what quantizes or dequantizes one tensor while a checkpoint is read
+    "bnb-int8": (f"{_INTEGRATIONS}.bitsandbytes", "Bnb8bitQuantize"),
+    "bnb": (f"{_INTEGRATIONS}.bitsandbytes", "Bnb4bitQuantize"),
+    "torchao": (f"{_INTEGRATIONS}.torchao", "TorchAoQuantize"),
+    "quanto": (f"{_INTEGRATIONS}.quanto", "QuantoQuantize"),
+    "mxfp4-dequantized": (f"{_INTEGRATIONS}.mxfp4", "Mxfp4Dequantize"),
+    "mxfp4": (f"{_INTEGRATIONS}.mxfp4", "Mxfp4Deserialize"),
+}
+
+
+def quantizes(plan: LoadPlan) -> bool:
+    """Whether dense weights are quantized while they are loaded."""
+    return plan.quantization != "none" and not plan.quantization.startswith("mxfp4")
+
+
+def keywords(plan: LoadPlan, dtype: torch.dtype | None) -> dict[str, Any]:
+    """Keywords of `from_pretrained`. `dtype`: that of the activations; None: float32."""
+    found: dict[str, Any] = {}
+    config = quantization_config(plan)
+    if config is not None:
+        found["quantization_config"] = config.build(**{COMPUTE_DTYPE: dtype or torch.float32})
+    if unpacks_with_torch(plan):
+        unpack_with_torch()
+    if needs_cpu_device_map(plan):
+        found["device_map"] = "cpu"
+    return found
+
+
+@contextlib.contextmanager
+def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
+    """Around `from_pretrained`: time the quantization of tensors as a stage of its own.
+
+    quanto's 4-bit tensors can be used in inference mode, which runs use, only if they were created in it ("Cannot set
+    version_counter for inference tensor").
+    """
+    name = plan.quantization
+    found = _OPERATIONS.get(name) or _OPERATIONS.get(name.split("-")[0])
+    if found is None:
+        yield
+        return
+    operation = getattr(importlib.import_module(found[0]), found[1])
+    plain = operation.convert
+
+    def convert(self: Any, *args: Any, **more: Any) -> Any:
+        with observed.stage("quantize"):
+            converted = plain(self, *args, **more)
+            if plan.device != "cpu":
+                torch.cuda.synchronize()
+            return converted
+
+    operation.convert = convert
+    try:
+        with torch.inference_mode(name.startswith("quanto")):
+            yield
+    finally:
+        operation.convert = plain
+
+
+def finish(model: Any, plan: LoadPlan) -> None:
+    """After the load: cast dequantized experts, and free what was dense for a moment: it is no memory of the model."""
+    if casts_experts(plan):
+        cast_experts(model)
+    if plan.device != "cpu" and plan.quantization != "none":
+        torch.cuda.empty_cache()
+
+
+def cast_experts(model: Any) -> None:
+    """Cast experts that were dequantized from MXFP4 to the dtype of the rest: transformers leaves them in bfloat16."""
+    for name, weight in model.named_parameters():
+        if ".experts." in name:
+            weight.data = weight.data.to(model.dtype)

@@ -1,0 +1,60 @@
+"""Models with random weights at their real shape, and a tokenizer for them: no download."""
+
+import json
+from typing import Any
+
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+from transformers import AutoConfig, PreTrainedTokenizerFast
+
+from backend.plan import RANDOM_SEED
+from backend.worker.load.auto_class import auto_class
+
+
+def random_model(config_json: str, dtype: str, attention: str | None, device: str) -> Any:
+    """A model of the architecture in `config_json` (the text of a config.json), with random weights on `device`."""
+    return initialize(empty_model(config_json, dtype, attention), device)
+
+
+def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
+    """The architecture on the meta device: no memory yet."""
+    values = json.loads(config_json)
+    config = AutoConfig.for_model(values.pop("model_type"), **values)
+    torch_dtype = getattr(torch, dtype if dtype != "auto" else _config_dtype(config))
+    with torch.device("meta"):
+        return auto_class(config.model_type).from_config(config, dtype=torch_dtype, attn_implementation=attention)
+
+
+def initialize(model: Any, device: str) -> Any:
+    """Allocate a model of the meta device on `device` and fill it by the model's own initialization.
+
+    The weights are the same for the same seed, device and version of torch.
+    """
+    model.to_empty(device=device)
+    torch.manual_seed(RANDOM_SEED)
+    model.tie_weights()
+    model.initialize_weights()
+    model.tie_weights()
+    return model
+
+
+def _config_dtype(config: Any) -> str:
+    return str(config.dtype or "bfloat16").removeprefix("torch.")
+
+
+def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
+    """One token per byte; every further id of the vocabulary decodes to its own number in hex.
+
+    A random model predicts any id: this way equal ids give equal text, and different ids different text.
+    """
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    if vocab_size < len(letters) + 1:
+        raise ValueError(f"A byte-level tokenizer needs {len(letters) + 1} ids, the model has {vocab_size}.")
+    vocab = {letter: i for i, letter in enumerate(letters)}
+    for i in range(len(vocab), vocab_size - 1):
+        vocab[f"Ġ{i:x}"] = i
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken("<|end|>", special=True)])
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>", pad_token="<|end|>")

@@ -1,0 +1,154 @@
+"""A static KV cache whose decode step is the same for every token: no branch, no shape and no address changes.
+
+transformers' static sliding-window layer asks the host whether the window is full, and once it is, rolls every key and
+value by one each step. A captured graph can do neither. Here the window is a ring buffer: a new token overwrites the
+token that just left the window, and a mask on the device says which slots are filled. Attention does not depend on
+the order of the keys.
+"""
+
+from typing import Any
+
+import torch
+from transformers import StaticCache
+from transformers.cache_utils import StaticLayer, StaticSlidingWindowLayer
+
+from backend.errors import InputError
+
+
+class LayerSlots:
+    """The slots of all layers that hold `size` tokens: which are filled, and which one the next token is written to.
+
+    filled    (B, size) bool, on the device: slots that hold a token; padding does not count
+    turns     int32 zeros, on the device, in which an attention kernel counts its finished programs
+    decoding  whether the layers write one token at `current`, or a prompt as in transformers
+    """
+
+    def __init__(self, cache: "StaticSlotCache", number: int, size: int) -> None:
+        self._cache, self._number, self.size = cache, number, size
+        self.decoding = False
+        self.filled: Any = None
+        self.turns: Any = None
+
+    @property
+    def current(self) -> Any:
+        """(1,) int64 on the device: the slot of this step's token. A fresh view each time, for torch.compile."""
+        return self._cache.counters[self._number : self._number + 1]
+
+    def begin(self, mask: Any) -> None:
+        """Start after a prompt with `mask` (B, P), 0 at padding. Its last `size` tokens are in order."""
+        tokens = mask.shape[1]
+        if self.filled is None:
+            self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
+            self.turns = torch.zeros(256, dtype=torch.int32, device=mask.device)
+            for tensor in (self.filled, self.turns):
+                torch._dynamo.mark_static_address(tensor)
+        self.current.fill_(tokens if tokens < self.size else 0)
+        self.filled.zero_()
+        last = mask[:, -self.size :].bool()
+        self.filled[:, : last.shape[1]] = last
+
+    def fill(self) -> None:
+        """Count the current slot as filled: before the step that writes it."""
+        self.filled.index_fill_(1, self.current, True)
+
+
+def _write_token(layer: Any, keys: Any, values: Any) -> tuple[Any, Any]:
+    layer.keys.index_copy_(2, layer.slots.current, keys)
+    layer.values.index_copy_(2, layer.slots.current, values)
+    return layer.keys, layer.values
+
+
+class StaticSlotLayer(StaticLayer):  # type: ignore[misc]
+    """Full attention: tokens in order, one per slot."""
+
+    def __init__(self, slots: LayerSlots) -> None:
+        super().__init__(max_cache_len=slots.size)
+        self.slots = slots
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
+        if self.slots.decoding:
+            return _write_token(self, key_states, value_states)
+        pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)
+        return pair
+
+
+class RingSlotLayer(StaticSlidingWindowLayer):  # type: ignore[misc]
+    """A sliding window as a ring buffer."""
+
+    def __init__(self, slots: LayerSlots) -> None:
+        super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
+        self.slots = slots
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
+        if self.slots.decoding:
+            return _write_token(self, key_states, value_states)
+        pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)
+        return pair
+
+
+class StaticSlotCache(StaticCache):  # type: ignore[misc]
+    """A `StaticCache` of such layers for texts of up to `length` tokens.
+
+    full, sliding   the slots shared by the layers of that kind, None where there are none
+    counters        int64, on the device, incremented after every step: the current slot of both, and `step`
+    sizes           where each counter wraps around
+    """
+
+    def __init__(self, config: Any, max_cache_len: int) -> None:
+        super().__init__(config=config, max_cache_len=max_cache_len)
+        self.length = max_cache_len
+        self.counters: Any = None
+        self.sizes: Any = None
+        self.full: LayerSlots | None = None
+        self.sliding: LayerSlots | None = None
+        for i, layer in enumerate(self.layers):
+            if isinstance(layer, StaticSlidingWindowLayer):
+                self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
+                if self.sliding.size != layer.max_cache_len:
+                    raise InputError(
+                        "The custom decode loop supports one sliding-window size; this model has two. Use "
+                        "loop=generate."
+                    )
+                self.layers[i] = RingSlotLayer(self.sliding)
+            elif type(layer) is StaticLayer:
+                self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
+                self.layers[i] = StaticSlotLayer(self.full)
+            else:
+                raise InputError(
+                    f"The custom decode loop does not support cache layers of class {type(layer).__name__}. Use "
+                    "loop=generate."
+                )
+
+    @property
+    def slots(self) -> list[LayerSlots]:
+        """Those of full attention and of the sliding window, as far as the model has them."""
+        return [slots for slots in (self.full, self.sliding) if slots is not None]
+
+    def begin(self, mask: Any) -> None:
+        """The prompt, with `mask` (B, P), is in the cache: the next update is a decode step."""
+        if self.counters is None:
+            sizes = [slots.size if slots is not None else 1 for slots in (self.full, self.sliding)]
+            self.counters = torch.zeros(3, dtype=torch.long, device=mask.device)
+            self.sizes = torch.tensor([*sizes, 1 << 62], device=mask.device)
+            for tensor in (self.counters, self.sizes):
+                torch._dynamo.mark_static_address(tensor)
+        self.counters.zero_()
+        for slots in self.slots:
+            slots.begin(mask)
+            slots.decoding = True
+
+    @property
+    def step(self) -> Any:
+        """(1,) int64, on the device: decode steps since the prompt."""
+        return self.counters[2:]
+
+    def advance(self) -> None:
+        """After a decode step."""
+        self.counters.add_(1).remainder_(self.sizes)
+
+    def reset(self) -> None:
+        super().reset()
+        for slots in self.slots:
+            slots.decoding = False

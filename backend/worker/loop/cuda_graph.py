@@ -1,0 +1,65 @@
+"""A decode step captured as one CUDA graph, and its tokens copied to the host without holding up the next step."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+WARMUP_STEPS = 3
+
+
+def capture(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[], None]:
+    """The replay of `step`, which must work on tensors whose addresses never change.
+
+    The step runs a few times first, on a side stream as capture requires: libraries initialize, compilers compile.
+    `rewind` takes it back to the start before each; undoing what the step wrote is up to the caller. Raises
+    RuntimeError where a step synchronizes with the host or allocates outside the graph's pool.
+    """
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(WARMUP_STEPS):
+            rewind()
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    rewind()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    replay: Callable[[], None] = graph.replay
+    return replay
+
+
+class HostCopy:
+    """Token ids (steps, B) on the host. On CUDA each row is copied on a side stream while the next one is computed."""
+
+    def __init__(self, device_ids: Any) -> None:
+        self._device_ids = device_ids
+        self._side: Any = None
+        if device_ids.is_cuda:
+            self._side = torch.cuda.Stream()
+            self._host_ids = torch.empty(device_ids.shape, dtype=device_ids.dtype, pin_memory=True)
+            self._copied: list[Any] = []
+
+    def send(self, row: int, after: Any = None) -> None:
+        """Copy that row, whose computation is already in the stream. `after`: an event recorded behind it, if there is
+        one; it saves recording another."""
+        if self._side is None:
+            return
+        if isinstance(after, torch.cuda.Event):
+            self._side.wait_event(after)
+        else:
+            self._side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._side):
+            self._host_ids[row].copy_(self._device_ids[row], non_blocking=True)
+            copied = torch.cuda.Event()
+            copied.record()
+        self._copied.append(copied)
+
+    def read(self, row: int) -> list[int]:
+        """The ids of that row; waits for its copy and for nothing later."""
+        ids = self._device_ids
+        if self._side is not None:
+            self._copied[row].synchronize()
+            ids = self._host_ids
+        return [int(i) for i in ids[row].tolist()]

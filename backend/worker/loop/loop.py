@@ -1,0 +1,110 @@
+"""The custom decode loop: one step on tensors that never move, run eagerly, compiled, or as a captured CUDA graph.
+
+The host runs a few steps ahead of what it has read: token n is copied to the host and checked while later steps are
+running. So an EOS is noticed a few tokens late, and what was generated after it is dropped.
+"""
+
+from collections import deque
+from collections.abc import MutableMapping
+from typing import Any, Protocol
+
+import torch
+from torch.profiler import record_function
+
+from backend.errors import InputError
+from backend.optimizations.axes.loop.axis import LOOP_NAME
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.cuda_graph import HostCopy, capture
+from backend.worker.loop.sampling import Sampling
+from backend.worker.loop.step import MAX_EOS, Step
+
+STEPS_AHEAD = 3  # at most: what a cancel or an EOS may cost
+GREEDY = Sampling()
+
+
+class TokenMeter(Protocol):
+    """Watches the tokens of one generation."""
+
+    def event(self) -> Any:
+        """A timestamp, or a CUDA event, behind the step that was just launched."""
+
+    def tell(self, event: Any, token: int) -> None:
+        """The token of the first row that existed at `event`, once it is known to count."""
+
+    def stopping(self) -> bool:
+        """Whether to stop after the last token told."""
+
+
+class DecodeLoop:
+    """The loop of one model. Keeps its last step, compiled and captured, for the next run of the same kind.
+
+    pad, eos      the id of padding; the ids that end a text
+    compile_mode  mode of torch.compile for the step, None: eager
+    cuda_graph    capture the step as a CUDA graph
+    counts        where own_steps and graph_captures are counted
+    """
+
+    def __init__(
+        self, model: Any, pad: int, eos: list[int], compile_mode: str | None = None, cuda_graph: bool = False,
+        counts: MutableMapping[str, float] | None = None,
+    ) -> None:  # fmt: skip
+        self._model, self._pad, self._eos = model, pad, eos
+        self._compile_mode, self._cuda_graph = compile_mode, cuda_graph
+        self._counts: MutableMapping[str, float] = {} if counts is None else counts
+        self._key: Any = None
+        self._step: Step | None = None
+
+    def generate(
+        self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, max_new_tokens: int, meter: TokenMeter,
+        sampling: Sampling = GREEDY, seed: int = 0, ignore_eos: bool = False,
+    ) -> Any:  # fmt: skip
+        """Ids of prompt (B, P) and new tokens: (B, P + generated)."""
+        eos = [] if ignore_eos else self._eos
+        if len(eos) > MAX_EOS:
+            raise InputError(
+                f"The custom decode loop supports at most {MAX_EOS} EOS ids; this model has {len(eos)}. Use "
+                "loop=generate."
+            )
+        step = self._step_for(input_ids, attention_mask, cache, sampling)
+        copy = HostCopy(step.out)
+        with record_function(LOOP_NAME):
+            step.begin(input_ids, attention_mask, seed, eos)
+            new_ids = self._run(step, copy, max_new_tokens, eos, meter)
+        return torch.cat([input_ids, new_ids], 1)
+
+    def _step_for(self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling) -> Step:
+        key = (id(cache), len(input_ids), sampling)
+        if self._step is None or key != self._key:
+            self._step = None
+            self._step = Step(self._model, cache, len(input_ids), sampling, self._pad)
+            self._key = key
+            if self._compile_mode is not None:
+                self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)
+            if self._cuda_graph:
+                self._step.begin(input_ids, attention_mask, 0, [])
+                with self._step.decoding():
+                    self._step.advance = capture(self._step.advance, self._step.rewind)
+                self._counts["graph_captures"] = self._counts.get("graph_captures", 0) + 1
+        return self._step
+
+    def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:
+        ahead = STEPS_AHEAD if step.out.is_cuda else 1
+        waiting: deque[Any] = deque([meter.event()])
+        copy.send(0, waiting[-1])
+        running = set(range(step.out.shape[1]))
+        launched, read = 1, 0  # tokens
+        with step.decoding():
+            while running and read < max_new_tokens:
+                while launched < max_new_tokens and len(waiting) < ahead:
+                    step()
+                    waiting.append(meter.event())
+                    copy.send(launched, waiting[-1])
+                    launched += 1
+                ids = copy.read(read)
+                meter.tell(waiting.popleft(), ids[0])
+                read += 1
+                running = {row for row in running if ids[row] not in eos}
+                if meter.stopping():
+                    break
+        self._counts["own_steps"] = self._counts.get("own_steps", 0) + launched - 1
+        return step.out[:read].T.clone()

@@ -1,0 +1,150 @@
+"""One decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.profiler import record_function
+from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
+
+from backend.errors import InputError
+from backend.optimizations.axes.loop.axis import STEP_NAME
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.sampling import Sampling, sample
+
+MAX_EOS = 8
+STEP_END = "tokendyno_step_end"
+"""Attribute of a model that holds its `StepEnd`, where a kernel replaces it."""
+
+
+class StepEnd(nn.Module):  # type: ignore[misc]
+    """Ends a greedy step: a module, so that a kernel can replace it like a layer of the model. It has no weights and
+    returns nothing: it writes into the tensors of the step."""
+
+    def forward(self, logits: Any, step: "Step") -> None:
+        """Take the most likely tokens of logits (B, V), and advance to the next slot."""
+        step.advance_slots()
+        step.append(logits.argmax(-1))  # no float32 needed: rounding has made its ties already
+
+
+def step_end_of(model: Any) -> StepEnd:
+    """The model's own, possibly with a kernel in it, else a plain one."""
+    found: StepEnd | None = getattr(model, STEP_END, None)
+    return StepEnd() if found is None else found
+
+
+class Step:
+    """Everything that one decode step reads and writes, in place.
+
+    token      (B, 1) the newest ids
+    positions  (B, 1) the position of the newest token in each row's text
+    out        (L, B) all new ids so far, one row per step
+    done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
+               sees the EOS, and does not use this
+    turns      (1,) int32 zero, in which a kernel counts its finished programs
+    """
+
+    def __init__(self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int) -> None:
+        self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
+        self._config = model.config.get_text_config(decoder=True)
+        self._additive = _additive_mask(self._config)
+        self._end = step_end_of(model)
+        device = model.device
+
+        def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Any:
+            tensor = torch.zeros(*shape, dtype=dtype, device=device)
+            torch._dynamo.mark_static_address(tensor)
+            return tensor
+
+        self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
+        self.out = zeros(cache.length, batch_size)
+        self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
+        self.turns = zeros(1, dtype=torch.int32)
+        self.advance: Callable[[], None] = self._advance
+
+    def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int]) -> None:
+        """Read the prompt (B, P) and choose the first token."""
+        self.cache.reset()
+        positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
+        logits = self._model(
+            input_ids=input_ids, attention_mask=attention_mask, position_ids=positions, past_key_values=self.cache,
+            use_cache=True, logits_to_keep=1,
+        ).logits[:, -1]  # fmt: skip
+        self.cache.begin(attention_mask)
+        self.positions.copy_(positions[:, -1:] + 1)
+        self.seed.fill_(seed)
+        self.eos.fill_(-1)
+        if eos:
+            self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
+        self.done.zero_()
+        self.append(sample(logits, self._sampling, self.seed, self.cache.step))
+
+    def rewind(self) -> None:
+        """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
+        self.cache.counters.zero_()
+
+    def decoding(self) -> Any:
+        """Around the steps: experts in the implementation that `generate` uses while it decodes."""
+        return self._model._optimize_model_for_decode()
+
+    def __call__(self) -> None:
+        with record_function(STEP_NAME):
+            self.advance()
+
+    def _advance(self) -> None:
+        logits = self._model(
+            input_ids=self.token, attention_mask=self._masks(), position_ids=self.positions,
+            past_key_values=self.cache, use_cache=True,
+        ).logits[:, -1]  # fmt: skip
+        if self._sampling.temperature == 0:
+            self._end(logits, self)
+        else:
+            self.advance_slots()
+            self.append(sample(logits, self._sampling, self.seed, self.cache.step))
+
+    def advance_slots(self) -> None:
+        """Advance to the next slot and position."""
+        self.cache.advance()
+        self.positions.add_(1)
+
+    def append(self, ids: Any) -> None:
+        """Ids (B,) become the newest tokens, or padding in rows that are done; their slots count as filled."""
+        if len(ids) > 1:
+            ids = torch.where(self.done, self.pad, ids)
+            self.done.logical_or_((ids[:, None] == self.eos).any(-1))
+        self.out.index_copy_(0, self.cache.step, ids[None])
+        self.token.copy_(ids[:, None])
+        for slots in self.cache.slots:
+            slots.fill()
+
+    def _masks(self) -> Any:
+        """What attention may look at, (B, 1, 1, slots): a dict by kind of layer where the model takes several."""
+        full, sliding = (self._mask(slots) for slots in (self.cache.full, self.cache.sliding))
+        if hasattr(self._config, "layer_types"):
+            return {"full_attention": full, "sliding_attention": sliding}
+        return full if sliding is None else sliding
+
+    def _mask(self, slots: Any) -> Any:
+        if slots is None:
+            return None
+        mask = slots.filled[:, None, None, :]
+        if not self._additive:
+            return mask
+        dtype = self._model.dtype
+        return torch.zeros((), dtype=dtype, device=mask.device).masked_fill(~mask, torch.finfo(dtype).min)
+
+
+def _additive_mask(config: Any) -> bool:
+    """Whether this attention adds its mask (eager) or takes a boolean one (sdpa), as its own mask function makes it."""
+    name = config._attn_implementation
+    make = ALL_MASK_ATTENTION_FUNCTIONS._global_mapping.get(name)
+    mask = None
+    if make is not None and "flex" not in name:
+        mask = make(batch_size=1, q_length=1, kv_length=2, q_offset=1, dtype=torch.float32, allow_is_causal_skip=False)
+    if mask is None:
+        raise InputError(
+            f"The custom decode loop needs an attention that takes a 4D mask, and {name} does not. Use attention=sdpa "
+            "or attention=eager."
+        )
+    return bool(mask.dtype != torch.bool)

@@ -1,0 +1,190 @@
+"""Watches for interference with a measurement: lowered clocks, other programs on the GPU or on the CPU cores.
+
+A thread checks twice a second. What it finds becomes an `Annotation` once it is over, with its begin and its length,
+and figures of the whole run at the end.
+"""
+
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Literal, Protocol
+
+import msgspec
+import psutil
+
+from backend.counts import RunCounts
+from backend.messages import Annotation, AnnotationKind
+from backend.worker.measure.nvml import Nvml, of_this_bench, process_name
+
+CHECK_EVERY_S = 0.5
+FULL_SHARE, OTHERS_SHARE = 0.95, 0.10
+"""CPU cores are contended when less than 1 - FULL_SHARE of their time is idle and other programs take OTHERS_SHARE. A
+browser that shows the live page takes 6% to 13% of two cores (MEASUREMENTS.md), so on its own it does not count."""
+
+Cause = tuple[AnnotationKind, str]
+
+
+class Probe(Protocol):
+    """One source of interference."""
+
+    def begin(self) -> None:
+        """The run begins."""
+
+    def check(self) -> list[Cause]:
+        """Causes of interference since the last check."""
+
+    def figures(self) -> dict[str, float]:
+        """Figures of the run by the names of `RunCounts`; unknown ones are left out."""
+
+
+class GpuProbe:
+    """Clocks, temperature, power, energy and other programs, from NVML.
+
+    figures  `sm_clock_mhz`, `memory_clock_mhz`, `power_w`: means of the samples; `sm_clock_low_mhz`, `temperature_c`:
+             lowest and highest; `energy_j`: of the whole GPU from begin to end; `gpu_slowed_share`, `gpu_others_share`:
+             share of the answered samples with lowered clocks, and with other programs
+    """
+
+    def __init__(self, gpu: Nvml) -> None:
+        self._gpu = gpu
+        self._read: dict[str, list[float]] = {}
+        self._energy_j: float | None = None
+        self._spent_j: float | None = None
+        self._answers: dict[str, list[bool]] = {}
+
+    def begin(self) -> None:
+        self._gpu.other_processes(of_this_bench)  # activity before the run does not count
+        self._energy_j = self._gpu.energy_j()
+
+    def check(self) -> list[Cause]:
+        for name, value in self._gpu.figures().items():
+            self._read.setdefault(name, []).append(value)
+        now_j = self._gpu.energy_j()
+        if now_j is not None and self._energy_j is not None:
+            self._spent_j = now_j - self._energy_j
+        slowed, others = self._gpu.slowed(), self._gpu.other_processes(of_this_bench)
+        for name, answer in (("gpu_slowed_share", slowed), ("gpu_others_share", others)):
+            if answer is not None:
+                self._answers.setdefault(name, []).append(bool(answer))
+        causes: list[Cause] = [("throttle", f"the GPU lowered its clocks ({why})") for why in slowed or []]
+        return causes + [("foreign", f"another program used the GPU ({process_name(pid)})") for pid in others or []]
+
+    def figures(self) -> dict[str, float]:
+        found = {name: sum(values) / len(values) for name, values in self._read.items()}
+        if "temperature_c" in self._read:
+            found["temperature_c"] = max(self._read["temperature_c"])
+        if "sm_clock_mhz" in self._read:
+            found["sm_clock_low_mhz"] = min(self._read["sm_clock_mhz"])
+        if self._spent_j is not None:
+            found["energy_j"] = self._spent_j
+        return found | {name: sum(answers) / len(answers) for name, answers in self._answers.items()}
+
+
+class CpuProbe:
+    """The CPU cores that this process may use, and who else used them.
+
+    figures  `cpu_own_cores`, `cpu_others_cores`: mean number of cores kept busy by this worker, and by other programs
+    """
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        self._samples: list[tuple[float, float, float]] = []  # seconds, own and others' core-seconds
+        self._before = self._now()
+
+    @property
+    def cores(self) -> int:
+        return len(self._cores) if self._cores else psutil.cpu_count() or 1
+
+    def _now(self) -> tuple[float, float, float]:
+        """(clock, busy core-seconds of all programs, core-seconds of this process)."""
+        every = psutil.cpu_times(percpu=True)
+        chosen = [every[i] for i in self._cores if i < len(every)] if self._cores else every
+        busy_s = sum(sum(t) - t.idle - getattr(t, "iowait", 0.0) - getattr(t, "guest", 0.0) for t in chosen)
+        own = self._process.cpu_times()
+        return time.perf_counter(), busy_s, own.user + own.system
+
+    def begin(self) -> None:
+        self._before, self._samples = self._now(), []
+
+    def check(self) -> list[Cause]:
+        before, self._before = self._before, self._now()
+        seconds, busy_s, own_s = (now - then for now, then in zip(self._before, before, strict=True))
+        if seconds < CHECK_EVERY_S / 5:  # the kernel counts in hundredths of a second
+            self._before = before
+            return []
+        self._samples.append((seconds, own_s, max(0.0, busy_s - own_s)))
+        room_s = seconds * self.cores
+        if busy_s >= FULL_SHARE * room_s and busy_s - own_s >= OTHERS_SHARE * room_s:
+            return [("foreign", f"other programs took part of the {self.cores} busy CPU cores")]
+        return []
+
+    def figures(self) -> dict[str, float]:
+        total_s = sum(seconds for seconds, _, _ in self._samples)
+        if not total_s:
+            return {}
+        own, others = (sum(sample[i] for sample in self._samples) / total_s for i in (1, 2))
+        return {"cpu_own_cores": own, "cpu_others_cores": others}
+
+
+class Watch:
+    """The thread. `take` returns annotations whose end was seen; their token is unknown here and 0."""
+
+    def __init__(self, probes: Sequence[Probe], every_s: float = CHECK_EVERY_S) -> None:
+        self._probes, self._every_s = list(probes), every_s
+        self._open: dict[Cause, float] = {}
+        self._found: deque[Annotation] = deque()
+        self._stop = threading.Event()
+        self._begin_s = 0.0
+        self._thread = threading.Thread(target=self._work, name="watch", daemon=True)
+
+    def start(self, begin_s: float) -> None:
+        """Begin; `begin_s`: what `time.perf_counter` said at time 0 of the run."""
+        self._begin_s = begin_s
+        self._each("begin")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Check once more and end; every annotation is complete now."""
+        self._stop.set()
+        self._thread.join()
+        self._check()
+        self._close(set())
+
+    def take(self) -> list[Annotation]:
+        """Annotations that were not taken yet."""
+        return [self._found.popleft() for _ in range(len(self._found))]
+
+    def figures(self) -> RunCounts:
+        """All probes' figures of the run."""
+        found = {name: value for probe in self._probes for name, value in probe.figures().items()}
+        return msgspec.convert(found, RunCounts)
+
+    def _work(self) -> None:
+        while not self._stop.wait(self._every_s):
+            self._check()
+
+    def _check(self) -> None:
+        since_s = time.perf_counter() - self._begin_s - self._every_s
+        causes = {cause for found in self._each("check") for cause in found}
+        self._close(causes)
+        for cause in causes:
+            self._open.setdefault(cause, max(0.0, since_s))
+
+    def _each(self, what: Literal["begin", "check"]) -> list[Any]:
+        """Ask every probe; one that the system refuses (/proc is closed) is left out from then on."""
+        found = []
+        for probe in list(self._probes):
+            try:
+                found.append(getattr(probe, what)())
+            except (OSError, psutil.Error):
+                self._probes.remove(probe)
+        return found
+
+    def _close(self, still: set[Cause]) -> None:
+        now_s = time.perf_counter() - self._begin_s
+        for cause in [cause for cause in self._open if cause not in still]:
+            begin_s = self._open.pop(cause)
+            self._found.append(Annotation(cause[0], 0, begin_s, max(0.0, now_s - begin_s), cause[1]))

@@ -1,0 +1,124 @@
+"""Samples the worker's memory beside the measured path: from NVML on a GPU, resident memory on a CPU."""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+import psutil
+
+from backend.counts import RunCounts
+from backend.messages import Annotation
+from backend.worker.measure.interference import CpuProbe, GpuProbe, Watch
+from backend.worker.measure.nvml import Nvml, open_nvml
+
+SAMPLE_EVERY_S = 0.1
+
+
+class MemoryMeter:
+    """Reads one number of bytes; `label` says what it is.
+
+    On a GPU: what NVML counts for this process; where NVML does not show processes (containers, WSL), what is in use
+    on the whole device.
+
+    shared_process  other work runs in this process too: the label says that the worker's part cannot be separated
+    """
+
+    def __init__(self, device: str, shared_process: bool = False) -> None:
+        self._process = psutil.Process()
+        self.device = device
+        self.gpu: Nvml | None = None
+        self.label = "resident memory of the worker (RSS)"
+        self._ask: Callable[[], int | None] = self._resident
+        self._last = 0
+        if device == "cuda":
+            self._use_nvml()
+        if shared_process:
+            self.label = self.label.replace("of the worker", "of this process") + ", not separable by arm"
+
+    def read(self) -> int:
+        """Bytes now. If a read is refused (a driver may be busy) the last answer is returned, because 0 would be a
+        value that was never read."""
+        self._last = self._ask() or self._last
+        return self._last
+
+    def _resident(self) -> int:
+        return int(self._process.memory_info().rss)
+
+    def _use_nvml(self) -> None:
+        import torch
+
+        def allocator() -> int:
+            return int(torch.cuda.memory_reserved())
+
+        self._ask, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
+        torch.zeros(1, device="cuda")  # a context, so that NVML shows this process
+        gpu = self.gpu = open_nvml()
+        if gpu is None:
+            return
+        if gpu.memory_bytes() is not None:
+            self._ask, self.label = gpu.memory_bytes, "GPU memory of the worker (NVML)"
+        elif gpu.used_bytes() is not None:
+            self._ask, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
+
+
+class Sampler:
+    """A thread that reads a meter every 0.1 s between `start` and `stop`.
+
+    `latest` is the newest reading; `take` returns the samples since the last take as (seconds since `start`, bytes).
+    A `Watch` beside it looks for interference.
+    """
+
+    def __init__(self, meter: MemoryMeter) -> None:
+        self._meter = meter
+        self._stop = threading.Event()
+        self._samples: deque[tuple[float, int]] = deque()
+        self.latest = meter.read()
+        self.peak = self.latest
+        self._begin_s = time.perf_counter()
+        self._watch = Watch([CpuProbe(), *([GpuProbe(meter.gpu)] if meter.gpu is not None else [])])
+        self._thread = threading.Thread(target=self._work, name="memory", daemon=True)
+
+    def start(self) -> None:
+        """Begin; time 0 is now."""
+        self._begin_s = time.perf_counter()
+        self._read()
+        self._watch.start(self._begin_s)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Take a last sample and end."""
+        self._stop.set()
+        self._thread.join()
+        self._read()
+        self._watch.stop()
+
+    def take(self) -> list[tuple[float, int]]:
+        """Samples that were not taken yet."""
+        return [self._samples.popleft() for _ in range(len(self._samples))]
+
+    def take_annotations(self) -> list[Annotation]:
+        """Interference that is over; the token of each follows from its time."""
+        return self._watch.take()
+
+    def figures(self) -> RunCounts:
+        """Memory of the run that ended, as the meter's label says and by torch's allocator (CUDA), and the figures of
+        the probes."""
+        found = RunCounts(process_now_bytes=float(self.latest), process_peak_bytes=float(self.peak))
+        if self._meter.device == "cuda":
+            import torch
+
+            found.allocator_now_bytes = float(torch.cuda.memory_allocated())
+            found.allocator_peak_bytes = float(torch.cuda.max_memory_allocated())
+            found.allocator_reserved_bytes = float(torch.cuda.max_memory_reserved())
+        found.update(self._watch.figures())
+        return found
+
+    def _work(self) -> None:
+        while not self._stop.wait(SAMPLE_EVERY_S):
+            self._read()
+
+    def _read(self) -> None:
+        self.latest = self._meter.read()
+        self.peak = max(self.peak, self.latest)
+        self._samples.append((time.perf_counter() - self._begin_s, self.latest))

@@ -1,0 +1,113 @@
+"""Takes the time of each token at the moment it exists, inside `generate`, and the bytes of the KV cache.
+
+`generate` calls its stopping criteria right after it has chosen a token. On a CPU the token exists then, and a clock
+is read. On CUDA it exists once the device gets there: see `clock.CudaMeter`.
+"""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import StoppingCriteria
+from transformers.cache_utils import DynamicCache, DynamicSlidingWindowLayer
+
+from backend.optimizations.tensor_bytes import layer_bytes
+
+COUNT_ALL_EVERY = 64
+
+
+@dataclass(slots=True)
+class TokenRow:
+    """One token as it was measured; `event` is a time in seconds or a CUDA event, depending on the meter's clock."""
+
+    event: Any
+    token: int
+    kv_sliding: int
+    kv_full: int
+    memory_bytes: int
+
+
+def sliding_layers(config: Any) -> list[bool]:
+    """For each layer with a KV cache, whether it has a sliding window, as transformers itself reads the config."""
+    fresh = DynamicCache(config=config.get_text_config(decoder=True))
+    return [isinstance(layer, DynamicSlidingWindowLayer) for layer in fresh.layers]
+
+
+class Meter(StoppingCriteria):  # type: ignore[misc]
+    """Measures one generation. The generating thread appends to `rows`; other threads read a prefix of it.
+
+    Tokens of one step (speculation) are rows with the same event and with the bytes that the cache held after it.
+
+    sampler        its `latest` is the newest memory sample
+    stop           asked at each token: True ends the generation with this token
+    prompt_tokens  length of the prompt, padding included; 0: every step generates one token
+    """
+
+    clock = "host clock after the step"
+
+    def __init__(
+        self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
+    ) -> None:
+        self.rows: list[TokenRow] = []
+        self.steps = 0
+        self._length = prompt_tokens
+        self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
+        self._go = torch.zeros(batch_size, dtype=torch.bool)
+        self._end = torch.ones(batch_size, dtype=torch.bool)
+        self._pairs: tuple[list[tuple[Any, int]], list[tuple[Any, int]]] | None = None
+        self._uneven, self._counted_at = False, 0
+        self.begin: Any = None
+
+    def start(self) -> None:
+        """Time 0 is now."""
+        self.begin = time.perf_counter()
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished."""
+        event = time.perf_counter()
+        new = self._new(input_ids)
+        sliding, full = self._cache_bytes()
+        held = sliding, full, self._sampler.latest
+        self.rows.extend([TokenRow(event, token, *held) for token in input_ids[0, -new:].tolist()])
+        return self._end if self._stop() else self._go
+
+    def _new(self, input_ids: torch.Tensor) -> int:
+        """How many tokens this step generated."""
+        new = input_ids.shape[1] - self._length if self._length else 1
+        self._length, self.steps = input_ids.shape[1], self.steps + 1
+        return new
+
+    def _cache_bytes(self) -> tuple[int, int]:
+        """(sliding, full) bytes in the cache's tensors now.
+
+        Layers of one kind are equally large, so one of each kind is read and multiplied. All layers are counted for
+        the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
+        """
+        n = len(self.rows)
+        if self._pairs is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
+            self._counted_at = n
+            return self._count_all()
+        sliding, full = (sum(layer_bytes(layer) * many for layer, many in pairs) for pairs in self._pairs)
+        return sliding, full
+
+    def _count_all(self) -> tuple[int, int]:
+        layers = list(zip(self._cache.layers, self._sliding, strict=False))
+        kinds = [[layer for layer, slides in layers if slides], [layer for layer, slides in layers if not slides]]
+        even = all(len({layer_bytes(layer) for layer in kind}) <= 1 for kind in kinds)
+        self._uneven = self._uneven or not even
+        sliding, full = ([(kind[0], len(kind))] if kind else [] for kind in kinds)
+        self._pairs = None if self._uneven else (sliding, full)
+        return sum(map(layer_bytes, kinds[0])), sum(map(layer_bytes, kinds[1]))
+
+    def ready(self) -> int:
+        """How many rows, from the first, can be read now. May wait for the device, never for the next token."""
+        return len(self.rows)
+
+    def seconds(self, row: TokenRow) -> float:
+        """When a row's token existed, since `start`."""
+        return float(row.event - self.begin)
+
+    def tokens(self, first: int, end: int) -> list[int]:
+        """Ids of tokens `first` to `end`, which must be within the latest `ready`."""
+        return [row.token for row in self.rows[first:end]]

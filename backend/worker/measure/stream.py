@@ -1,0 +1,113 @@
+"""Turns a meter's rows into `Tokens` events: times, bytes and text, off the measured path."""
+
+import bisect
+import itertools
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from tokenizers.decoders import DecodeStream
+
+from backend.messages import Samples, Tokens
+from backend.worker.channel import Channel
+from backend.worker.measure.annotations import Annotations
+from backend.worker.measure.memory import Sampler
+from backend.worker.measure.meter import Meter
+
+FLUSH_EVERY_S = 0.05
+
+
+class Streamer:
+    """A thread that sends what is ready, 20 times a second, until closed.
+
+    Without a tokenizer (an encoder's passes) the rows have no text.
+    """
+
+    def __init__(
+        self, meter: Meter, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations | None = None
+    ) -> None:
+        self._meter, self._sampler, self._channel, self._annotations = meter, sampler, channel, annotations
+        self._tokenizer = tokenizer._tokenizer if tokenizer is not None else None
+        self._decoder = DecodeStream(skip_special_tokens=True)
+        self._sent = 0
+        self._last_s = 0.0
+        self._times_s: list[float] = []
+        self.ids: list[int] = []
+        self.text = ""
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Send the rest (every row must be ready by now) and end."""
+        self._stop.set()
+        self._thread.join()
+        self._flush()
+
+    def _work(self) -> None:
+        while not self._stop.wait(FLUSH_EVERY_S):
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flush_rows()
+        for found in self._sampler.take_annotations():
+            token = max(0, bisect.bisect_left(self._times_s, found.t_s))
+            self._channel.send(msgspec.structs.replace(found, token=min(token, max(0, len(self._times_s) - 1))))
+        for found in self._annotations.take(self._times_s) if self._annotations is not None else []:
+            self._channel.send(found)
+
+    def _flush_rows(self) -> None:
+        first, end = self._sent, self._meter.ready()
+        samples = self._sampler.take()
+        if samples:
+            self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
+        if end == first:
+            return
+        rows = self._meter.rows[first:end]
+        ids = self._meter.tokens(first, end)
+        t_s = [self._meter.seconds(row) for row in rows]
+        pieces = [self._piece(token) for token in ids]
+        ends = list(itertools.accumulate(map(len, pieces), initial=len(self.text)))[1:]
+        self._channel.send(
+            Tokens(
+                first=first,
+                t_s=t_s,
+                latency_s=latencies_s(t_s, self._last_s, first == 0),
+                kv_sliding=[row.kv_sliding for row in rows],
+                kv_full=[row.kv_full for row in rows],
+                memory_bytes=[row.memory_bytes for row in rows],
+                ids=ids,
+                text="".join(pieces),
+                text_ends=ends,
+            )
+        )
+        self._times_s += t_s
+        self.ids += ids
+        self.text += "".join(pieces)
+        self._sent, self._last_s = end, t_s[-1]
+
+    def _piece(self, token: int) -> str:
+        """What a token adds to the text: "" until the character that it belongs to is complete."""
+        return self._decoder.step(self._tokenizer, token) or "" if self._tokenizer is not None else ""
+
+
+def latencies_s(t_s: Sequence[float], last_s: float, prefill: bool) -> list[float]:
+    """The latency of each token, from the times at which they existed and the time of the token before them.
+
+    Tokens of one step (speculation) have the same time and share the step's latency evenly, so that the median is per
+    token and the sum is the elapsed time. The first token of a run has the time to first token; tokens of the same
+    step have none.
+    """
+    found: list[float] = []
+    for now_s, group in itertools.groupby(t_s):
+        many = len(list(group))
+        if prefill and not found:
+            found += [now_s - last_s, *[0.0] * (many - 1)]
+        else:
+            found += [(now_s - last_s) / many] * many
+        last_s = now_s
+    return found

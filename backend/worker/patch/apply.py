@@ -1,0 +1,28 @@
+"""Applies a plan's patches to a loaded model: the experts implementation, and kernels that replace layers."""
+
+import sys
+from typing import Any
+
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+
+from backend.optimizations.axes.experts import GROUPED
+from backend.plan import LoadPlan
+
+
+def put_in(model: Any, plan: LoadPlan) -> None:
+    """Raises InputError, and what transformers and `kernels` raise where a choice or a kernel is refused."""
+    if plan.experts is not None:
+        set_experts(model, plan.experts)
+    if plan.kernels != "off" or "kernels" in sys.modules:  # to undo those of an earlier model
+        from backend.worker.patch import kernels
+
+        kernels.apply(model, plan)
+
+
+def set_experts(model: Any, name: str) -> None:
+    """`name`: eager, grouped_mm or batched_mm. grouped_mm is registered under a second name, which `generate` does not
+    replace while decoding."""
+    if name == "grouped_mm":
+        ALL_EXPERTS_FUNCTIONS.register(GROUPED, ALL_EXPERTS_FUNCTIONS["grouped_mm"])
+        name = GROUPED
+    model.set_experts_implementation(name)

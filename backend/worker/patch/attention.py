@@ -1,0 +1,58 @@
+"""`attention=sdpa-gqa`: SDPA for grouped-query attention without copying key and value heads, with a mask too."""
+
+from typing import Any
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.masking_utils import sdpa_mask
+
+
+def grouped_attention(
+    module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None, **more: Any
+) -> Any:
+    """Query (B, H, Q, D), key and value (B, K, S, D): each key head serves a group of H / K query heads.
+
+    With a mask, which a static cache always has, transformers' sdpa copies keys and values H / K times. The fused CPU
+    kernel takes groups and a mask together. No fused CUDA kernel does: a single query is computed by `one_query`, and
+    for more queries the copies cost little beside the rest.
+    """
+    groups = query.shape[1] // key.shape[1]
+    usual = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or more.get("softcap") is not None
+    if usual or more.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
+    if query.is_cuda:
+        out = one_query(query, key, value, attention_mask, query.shape[-1] ** -0.5 if scaling is None else scaling)
+    else:
+        out = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=attention_mask, scale=scaling, enable_gqa=True
+        )
+    return out.transpose(1, 2).contiguous(), None
+
+
+def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
+    """Attention of one query (B, H, 1, D) with a mask (B, 1, 1, S), boolean or additive; returns the query's shape.
+
+    Compiled, elementwise products and sums become reductions that read each key and value once. Eager, their
+    intermediate results would be written to memory, so two matrix products are used instead.
+    """
+    groups = query.shape[1] // key.shape[1]
+    rows = query.unflatten(1, (-1, groups)).squeeze(3)  # (B, K, G, D)
+    compiled = torch.compiler.is_compiling()
+    if compiled:
+        scores = (rows.unsqueeze(3).float() * key.unsqueeze(2).float()).sum(-1) * scale  # (B, K, G, S)
+    else:
+        scores = torch.matmul(rows, key.transpose(2, 3)).float() * scale
+    scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask.float()
+    weights = torch.nn.functional.softmax(scores, dim=-1)
+    if compiled:
+        out = (weights.unsqueeze(-1) * value.unsqueeze(2).float()).sum(3).to(query.dtype)
+    else:
+        out = torch.matmul(weights.to(value.dtype), value)
+    return out.flatten(1, 2).unsqueeze(2)
+
+
+def register_grouped_attention(name: str = "sdpa-gqa") -> None:
+    """Register it with transformers, with the boolean masks of sdpa."""
+    AttentionInterface.register(name, grouped_attention)
+    AttentionMaskInterface.register(name, sdpa_mask)

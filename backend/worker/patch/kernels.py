@@ -1,0 +1,128 @@
+"""Replaces a model's layers by kernels: from the Hub as transformers maps them, or from a local folder."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kernels import LocalLayerRepository, Mode, kernelize, replace_kernel_forward_from_hub, use_kernel_mapping
+from kernels.layer.layer import KernelizeFallback, LayerRepository
+from torch import nn
+from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
+
+from backend.errors import InputError
+from backend.hardware import hub_offline, kernel_packages
+from backend.plan import LoadPlan
+from backend.worker.loop.step import STEP_END, StepEnd
+
+
+def apply(model: Any, plan: LoadPlan) -> None:
+    """Replace what the plan asks for, after undoing what an earlier model of this process left behind.
+
+    Raises InputError where there are no kernels, and what `kernels` raises where one does not load.
+    """
+    reset(model)
+    if plan.kernels == "off":
+        return
+    if plan.kernels == "local":
+        packages = kernel_packages.layers(Path(plan.kernels_path), plan.device)
+        if not packages:
+            raise InputError(
+                f"The kernel folder {plan.kernels_path} has no layers for {plan.device}. Name another with "
+                "TOKENDYNO_KERNELS."
+            )
+        mapping = local_mapping(packages, plan.device)
+        if StepEnd.__name__ in mapping and model.can_generate():
+            add_step_end(model)
+    else:
+        mapping = hub_mapping(replaceable_layers(model), plan.device)
+    replace_layers(model, mapping, plan.device, plan.kernels_compiled)
+
+
+def replace_layers(model: Any, mapping: dict[str, Any], device: str, compiled: bool) -> None:
+    """Let kernels replace the layers of `mapping`. `compiled`: only kernels that torch.compile can trace."""
+    mode = Mode.INFERENCE | Mode.TORCH_COMPILE if compiled else Mode.INFERENCE
+    logging.getLogger("kernels.layer.layer").setLevel(logging.ERROR)  # it warns about each layer without a kernel
+    with use_kernel_mapping(mapping, inherit_mapping=False):
+        kernelize(model, mode=mode, device=device, use_fallback=KernelizeFallback.ALL)
+
+
+def reset(model: Any) -> None:
+    """Undo kernels in functions that act as layers, such as the rotary embedding's: all models of a process share
+    them."""
+    for module in model.modules():
+        for function in getattr(module, "_kernel_funcs", {}).values():
+            function.__dict__.pop("forward", None)
+
+
+def replaceable_layers(model: Any) -> set[str]:
+    """Names of the layers that a kernel may replace."""
+    modules = list(model.modules())
+    functions = [f for module in modules for f in getattr(module, "_kernel_funcs", {}).values()]
+    return {type(m).kernel_layer_name for m in (*modules, *functions) if hasattr(type(m), "kernel_layer_name")}
+
+
+def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, Any]:
+    """Layer -> local kernel. `packages`: kernel class -> folder of its package; a class is named after the layer that
+    it replaces, or as the Hub's kernel for that layer.
+
+    A class named after one of torch.nn (Linear) replaces exactly that class: its quantized subclasses compute
+    differently.
+    """
+    known = get_kernel_mapping_transformers()
+    aliases = {repo.layer_name: layer for layer, by_device in known.items() for _, _, repo in _repositories(by_device)}
+    found: dict[str, Any] = {}
+    for name, package in packages.items():
+        layer = name if name in known else aliases.get(name, name)
+        plain = getattr(nn, layer, None)
+        if isinstance(plain, type) and issubclass(plain, nn.Module) and not hasattr(plain, "kernel_layer_name"):
+            _make_replaceable(plain)
+        found[layer] = {device: LocalLayerRepository(repo_path=Path(package), layer_name=name)}
+    return found
+
+
+def _make_replaceable(plain: type) -> None:
+    replace_kernel_forward_from_hub(plain, plain.__name__, lambda module: type(module) is plain)
+
+
+def add_step_end(model: Any) -> None:
+    """Let a kernel replace the end of the custom decode loop's step, which no model has as a layer."""
+    replace_kernel_forward_from_hub(StepEnd, StepEnd.__name__)
+    model.add_module(STEP_END, StepEnd())
+
+
+def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:
+    """transformers' own mapping for these layers, restricted to the trusted publisher.
+
+    A repository that LOCAL_KERNELS names is read from its folder: by itself, `kernels` 0.17 asks the Hub for the
+    repository's revision first. Offline, what is not cached is left out.
+    """
+    known = get_kernel_mapping_transformers()
+    folders, near = kernel_packages.local_overrides(), kernel_packages.offline_repos()
+    found: dict[str, Any] = {}
+    missing: set[str] = set()
+    for layer in layers:
+        for kind, mode, repo in _repositories(known.get(layer, {})):
+            name = repo._repo_id
+            if kind != device or not name.startswith(f"{kernel_packages.PUBLISHER}/"):
+                continue
+            if hub_offline() and name not in near:
+                missing.add(name)
+                continue
+            if name in folders:
+                repo = LocalLayerRepository(repo_path=folders[name], layer_name=repo.layer_name)
+            found.setdefault(layer, {}).setdefault(device, {})[mode] = repo
+    if missing and not found:
+        raise InputError(
+            f"HF_HUB_OFFLINE is set, and {', '.join(sorted(missing))} are not in the Hub cache. Name folders for them "
+            "in LOCAL_KERNELS, or set kernels=off."
+        )
+    return found
+
+
+def _repositories(by_device: dict[Any, Any]) -> Iterable[tuple[str, Any, LayerRepository]]:
+    """(device type, mode, repository) of one layer's entry in a mapping."""
+    for device, options in by_device.items():
+        if isinstance(device, str):  # a Device with properties is for one chip
+            for mode, repo in options.items() if isinstance(options, dict) else [(Mode.FALLBACK, options)]:
+                yield device, mode, repo

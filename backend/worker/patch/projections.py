@@ -1,0 +1,127 @@
+"""Fused projections: one linear layer for q, k and v, and one for gate and up.
+
+The rows of the weights are concatenated, so each result is a slice of one product. The model's code is unchanged: it
+still calls q, then k, then v; the first call computes all of them and caches the other slices.
+"""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from backend.errors import InputError
+from backend.optimizations.axes.projections import LAYERS
+
+GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
+"""Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
+Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
+
+
+class Fused(nn.Module):  # type: ignore[misc]
+    """All linear layers of a group as one, `whole`. Returns the output of the first; those of the others wait in
+    `later`."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        super().__init__()
+        self.sizes = [part.out_features for part in parts]
+        self.whole = nn.Linear(parts[0].in_features, sum(self.sizes), bias=False, device="meta")
+        self.whole.weight = _joined([part.weight for part in parts])
+        if parts[0].bias is not None:
+            self.whole.bias = _joined([part.bias for part in parts])
+        self.later: list[Any] = []
+
+    def forward(self, x: Any) -> Any:
+        """(..., in_features) -> (..., the first size)."""
+        first, *others = self.whole(x).split(self.sizes, -1)
+        self.later[:] = [(x, part) for part in reversed(others)]
+        return first
+
+
+class Slice(nn.Module):  # type: ignore[misc]
+    """Takes the place of a linear layer that is now part of a fused one."""
+
+    def __init__(self, later: list[Any]) -> None:
+        super().__init__()
+        self.later = later
+
+    def forward(self, x: Any) -> Any:
+        """The slice that the fused layer cached for this projection; RuntimeError if its input was not `x`."""
+        source, part = self.later.pop()
+        if source is not x:
+            raise RuntimeError(
+                "This model's code does not apply the fused projections to one input, one after the other. Use "
+                "projections=separate."
+            )
+        return part
+
+
+def fuse(model: Any) -> int:
+    """Fuse every group in `model`, one at a time, so that at most one group is in memory twice.
+
+    Returns the number of groups. InputError where a weight is quantized in a way that cannot be concatenated.
+    """
+    count = 0
+    for name, module in list(model.named_modules()):
+        for group in GROUPS:
+            if not all(hasattr(module, part) for part in group):
+                continue
+            parts = [getattr(module, part) for part in group]
+            if not all(type(part) is nn.Linear and joinable(part.weight) for part in parts):
+                raise InputError(
+                    f"{name}.{group[0]} is quantized in a way that cannot be fused. Use projections=separate or "
+                    "quantization=none."
+                )
+            fused = Fused(parts)
+            setattr(module, group[0], fused)
+            for part in group[1:]:
+                setattr(module, part, Slice(fused.later))
+            count += 1
+    if any(type(module).__name__ in LAYERS for module in model.modules()):
+        _offer_layers(model)
+    return count
+
+
+def joinable(weight: Any) -> bool:
+    """Whether rows of several such weights can be concatenated: dense, or torchao's int8 and 4-bit tiles."""
+    return type(weight) is nn.Parameter or _by_rows(weight) or _by_tiles(weight)
+
+
+def _by_rows(weight: Any) -> bool:
+    if type(weight).__name__ != "Int8Tensor":
+        return False
+    return weight.act_quant_kwargs is None and weight.scale.numel() == weight.shape[0]
+
+
+def _by_tiles(weight: Any) -> bool:
+    """Whether it is 4-bit in tiles of 8 rows, none of them padded."""
+    if type(weight).__name__ != "Int4TilePackedTo4dTensor":
+        return False
+    return weight.act_pre_scale is None and weight.dim() == 2 and weight.shape[0] == 8 * weight.qdata.shape[0]
+
+
+def _joined(weights: list[Any]) -> Any:
+    first = weights[0]
+    if _by_tiles(first):
+        size = torch.Size([sum(weight.shape[0] for weight in weights), first.shape[1]])
+        tiles = torch.cat([weight.qdata for weight in weights])  # (rows / 8, columns / 128, 32, 4)
+        scales = torch.cat([weight.scale_and_zero for weight in weights], 1)  # (columns / 128, rows, 2)
+        return nn.Parameter(type(first)(tiles, scales, first.block_size, size), requires_grad=False)
+    if not _by_rows(first):
+        return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
+    zeros = [weight.zero_point for weight in weights]
+    whole = type(first)(
+        torch.cat([weight.qdata for weight in weights]), torch.cat([weight.scale for weight in weights]),
+        first.block_size, first.dtype, None if zeros[0] is None else torch.cat(zeros),
+    )  # fmt: skip
+    return nn.Parameter(whole, requires_grad=False)
+
+
+def _offer_layers(model: Any) -> None:
+    """Tell the package `kernels` which of its layers may replace these classes."""
+    try:
+        from kernels import replace_kernel_forward_from_hub
+    except ImportError:
+        return
+    for kind in {type(module) for module in model.modules()}:
+        if kind.__name__ in LAYERS:
+            replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__])

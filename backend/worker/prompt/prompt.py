@@ -1,0 +1,74 @@
+"""Tokenizes the prompt of a run."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from backend.config import STOCK_SENTENCE
+from backend.errors import InputError
+from backend.messages import Generate
+from backend.worker.load.loader import LoadedModel
+from backend.worker.prompt.chat import chat_ids
+
+
+@dataclass(slots=True)
+class Prompt:
+    """What the model receives.
+
+    ids, mask   shape (B, P); the mask is 0 where `ids` is padding (see `padding.pad`)
+    notes       remarks for the user
+    """
+
+    ids: torch.Tensor
+    mask: torch.Tensor
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def batch_size(self) -> int:
+        return int(self.ids.shape[0])
+
+    @property
+    def tokens(self) -> int:
+        """Length of a row, padding included."""
+        return int(self.ids.shape[1])
+
+
+def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
+    """Token ids on the model's device, and remarks. InputError if they do not fit."""
+    notes = [model.remark] if model.remark else []
+    text = job.prompt
+    if job.prompt_tokens and not text.strip():
+        text = STOCK_SENTENCE
+        notes.append(f"synthetic prompt: a stock sentence repeated to {job.prompt_tokens:,} tokens")
+    ids = chat_ids(model.tokenizer, text, job.reasoning_effort) if job.chat else model.tokenizer(text)["input_ids"]
+    if not ids:
+        raise InputError("The prompt has no tokens. Write some text to continue.")
+    if job.chat:
+        notes.append(f"as a chat of one message: {len(ids):,} tokens with the model's template")
+    if job.prompt_tokens:
+        ids = (ids * (job.prompt_tokens // len(ids) + 1))[: job.prompt_tokens]
+    most = max_positions(model.model.config)
+    total = len(ids) + job.max_new_tokens
+    if most and total > most:
+        if not job.max_new_tokens:  # an encoder
+            raise InputError(f"The prompt has {len(ids):,} tokens, but the model has {most:,} positions. Shorten it.")
+        fewer = f" or ask for at most {most - len(ids):,} new tokens" if len(ids) < most else ""
+        raise InputError(
+            f"The prompt has {len(ids):,} tokens; with {job.max_new_tokens:,} new ones that is {total:,}, but the "
+            f"model has {most:,} positions. Shorten the prompt{fewer}."
+        )
+    vocab = model.model.get_input_embeddings().weight.shape[0]
+    if max(ids) >= vocab:
+        raise InputError(
+            f"The tokenizer produced id {max(ids)}, but the model has only {vocab} embeddings. The tokenizer in this "
+            "folder belongs to another model: replace its files."
+        )
+    rows = torch.tensor([ids] * job.batch_size, device=model.model.device)
+    return Prompt(rows, torch.ones_like(rows), notes)
+
+
+def max_positions(config: Any) -> int:
+    """Positions that the model supports; 0 if its config does not say."""
+    text = config.get_text_config(decoder=True)
+    return int(getattr(text, "max_position_embeddings", None) or getattr(text, "n_positions", None) or 0)

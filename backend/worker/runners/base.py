@@ -1,0 +1,258 @@
+"""A runner carries out one Generate on a loaded model; `MeasuredRunner` is the course that all of them share.
+
+Warm up in the shapes of the run, run once while the clock, the memory and everything that may disturb them are
+watched, then verify what was in effect. What generates, and with which prompt, cache and clock, is a runner's own.
+"""
+
+import functools
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import msgspec
+import torch
+
+from backend.counts import RunCounts
+from backend.evidence import Finding
+from backend.messages import Compiled, Finished, Generate, Started
+from backend.optimizations import Observation
+from backend.worker.channel import Channel
+from backend.worker.compiler.ledger import Compiling
+from backend.worker.load.loader import LoadedModel
+from backend.worker.measure.annotations import Annotations, Window
+from backend.worker.measure.memory import MemoryMeter, Sampler
+from backend.worker.measure.meter import Meter
+from backend.worker.measure.stream import Streamer
+from backend.worker.prompt.padding import padding_counts
+from backend.worker.prompt.prompt import Prompt
+from backend.worker.prove.findings import find_all
+from backend.worker.prove.gpu_busy import step_busy_s
+from backend.worker.prove.profile import trace
+from backend.worker.prove.prompt_lookup import DraftCounter
+
+
+class Runner(Protocol):
+    """Carries out Generate commands on one model, one at a time.
+
+    cancelled  set by another thread: the run ends after the step in flight
+    """
+
+    cancelled: threading.Event
+
+    def run(self, job: Generate) -> None:
+        """Send everything up to `Finished`. InputError where the request cannot be run as written."""
+
+
+@dataclass(slots=True)
+class Task:
+    """One Generate, with its prompt as the model receives it. `length`: slots of a static cache; 0: no cache."""
+
+    job: Generate
+    prompt: Prompt
+    length: int
+
+
+@dataclass(slots=True)
+class Measured:
+    """A measured run that has ended. `counts`: what was counted so far; probes add to it."""
+
+    task: Task
+    cache: Any
+    meter: Meter
+    sampler: Sampler
+    streamer: Streamer
+    drafts: DraftCounter
+    wall_s: float = 0.0
+    counts: RunCounts = field(default_factory=RunCounts)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Why a run ended, and what it generated."""
+
+    reason: Literal["length", "eos", "cancelled"]
+    text: str = ""
+    ttft_s: float = 0.0
+
+
+class MeasuredRunner(ABC):
+    """The shared course. Keeps what may be used again by the next run: warmed-up shapes, compiled code.
+
+    cancelled       as in `Runner`; one of its own where none is given
+    shared_process  other work runs in this process too, so its memory is not this model's alone
+    """
+
+    def __init__(
+        self,
+        model: LoadedModel,
+        channel: Channel,
+        cancelled: threading.Event | None = None,
+        shared_process: bool = False,
+    ) -> None:
+        self.model, self.channel = model, channel
+        self.cancelled = cancelled or threading.Event()
+        self.counts = msgspec.convert(model.counts, RunCounts)
+        self._cuda = model.plan.device == "cuda"
+        self._compiling = Compiling(model.model, self.counts)
+        self._memory = MemoryMeter(model.plan.device, shared_process)
+        self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
+
+    # --- what a runner decides --------------------------------------------------------------------
+
+    @abstractmethod
+    def _prepare(self, job: Generate) -> Task:
+        """Read and pad the prompt. InputError if it does not fit."""
+
+    @abstractmethod
+    def _shape(self, task: Task) -> Any:
+        """Everything that makes another warm-up necessary; hashable."""
+
+    @abstractmethod
+    def _perform_warm_up(self, task: Task) -> RunCounts:
+        """Run in the shapes of the task, with phases of its own; returns how much was run."""
+
+    @abstractmethod
+    def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
+        """The clock of the measured run."""
+
+    @abstractmethod
+    def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
+        """The measured run itself; `meter` is told each step."""
+
+    @abstractmethod
+    def _repeat(self, task: Task, steps: int) -> int:
+        """Up to so many steps that nobody measures, in the same shapes with a fresh cache; returns how many."""
+
+    @abstractmethod
+    def _outcome(self, measured: Measured) -> Outcome:
+        """What came of the measured run."""
+
+    @abstractmethod
+    def _profiled_steps(self, task: Task) -> int:
+        """How many steps are profiled for the proofs."""
+
+    def _new_cache(self, task: Task) -> Any:
+        """An empty cache; None for a model without."""
+        return None
+
+    def _own_counts(self, measured: Measured) -> RunCounts:
+        """Counts that only this kind of runner has."""
+        return RunCounts()
+
+    def _window(self, task: Task) -> Window | None:
+        """When a sliding window fills up during the run."""
+        return None
+
+    @property
+    def _tokenizer(self) -> Any:
+        """For streaming text; None where nothing is generated."""
+        return None
+
+    # --- the course -------------------------------------------------------------------------------
+
+    def run(self, job: Generate) -> None:
+        """Warm up if asked and needed, run once, verify if asked, and send everything up to `Finished`."""
+        task = self._prepare(job)
+        settings = self._compiling.settings
+        notes = task.prompt.notes + self._compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
+        if self._compiling.settings != settings:
+            self._warm.clear()
+        if job.warmup:
+            self._warm_up(task)
+        cache = self._new_cache(task)
+        torch.manual_seed(job.seed)
+        sampler = Sampler(self._memory)
+        meter = self._new_meter(task, cache, sampler)
+        self.channel.send(Started(task.prompt.tokens, job.batch_size, job.max_new_tokens, notes, task.length))
+        annotations = Annotations(lambda: len(meter.rows), self._window(task), self._cuda)
+        streamer = Streamer(meter, sampler, self._tokenizer, self.channel, annotations)
+        with self.channel.phasing("run"), DraftCounter() as drafts:
+            measured = Measured(task, cache, meter, sampler, streamer, drafts)
+            with self._watched(measured, annotations):
+                self._measure(task, cache, meter)
+        self._conclude(measured)
+
+    def _warm_up(self, task: Task) -> None:
+        shape = self._shape(task)
+        if shape not in self._warm:
+            done = self._perform_warm_up(task)
+            if self.cancelled.is_set():
+                self.counts.update(done)
+                return
+            self._compiling.warmed_up()
+            self._warm[shape] = done
+        self.counts.update(self._warm[shape])
+
+    @contextmanager
+    def _watched(self, measured: Measured, annotations: Annotations) -> Iterator[None]:
+        """Around the measured run: the clock starts last and stops first."""
+        if self._cuda:
+            torch.cuda.synchronize()
+            torch.cuda.reset_peak_memory_stats()
+        measured.sampler.start()
+        measured.streamer.start()
+        begin_s = time.perf_counter()
+        measured.meter.start()
+        annotations.start(begin_s)
+        try:
+            yield
+        finally:
+            if self._cuda:
+                torch.cuda.synchronize()
+            measured.wall_s = time.perf_counter() - begin_s
+            annotations.stop()
+            measured.sampler.stop()
+            measured.streamer.close()
+
+    def _conclude(self, measured: Measured) -> None:
+        outcome, compiled = self._outcome(measured), self._compiling.ledger()
+        measured.counts.update(self.counts)
+        measured.counts.update(padding_counts(measured.task.prompt))
+        measured.counts.update(self._own_counts(measured))
+        extra = measured.sampler.figures()
+        extra.weight_bytes = float(self.model.weight_bytes)
+        findings: list[Finding] = []
+        if measured.task.job.prove and outcome.reason != "cancelled":
+            findings = self._prove(measured, extra)
+        extra.update(measured.counts)
+        self.channel.send(self._finished(measured, outcome, findings, extra, compiled))
+
+    def _prove(self, measured: Measured, extra: RunCounts) -> list[Finding]:
+        task = measured.task
+
+        def profiled() -> Any:
+            return trace(lambda: self._repeat(task, self._profiled_steps(task)), self._cuda)
+
+        observation = Observation(
+            self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts
+        )
+        with self.channel.phasing("prove") as steps:
+            findings = find_all(observation, steps.step)
+            if self._cuda:
+                extra.step_busy_s = step_busy_s(lambda n: self._repeat(task, n), task.job.max_new_tokens)
+        return findings
+
+    def _finished(
+        self,
+        measured: Measured,
+        outcome: Outcome,
+        findings: list[Finding],
+        extra: RunCounts,
+        compiled: Compiled | None,
+    ) -> Finished:
+        return Finished(
+            reason=outcome.reason,
+            text=outcome.text,
+            ttft_s=outcome.ttft_s,
+            wall_s=measured.wall_s,
+            peak_memory_bytes=measured.sampler.peak,
+            memory_label=self._memory.label,
+            clock=measured.meter.clock,
+            findings=findings,
+            extra=extra,
+            compiled=compiled,
+        )

@@ -1,0 +1,29 @@
+"""Chooses the runner that carries out a plan."""
+
+import threading
+
+from backend.plan import Plan
+from backend.worker.channel import Channel
+from backend.worker.load.loader import LoadedModel
+from backend.worker.runners.base import MeasuredRunner, Runner
+from backend.worker.runners.decode import GenerateRunner
+from backend.worker.runners.forward import ForwardRunner
+from backend.worker.runners.loop import LoopRunner
+
+
+def runner_for(
+    model: LoadedModel,
+    plan: Plan,
+    channel: Channel,
+    cancelled: threading.Event | None = None,
+    shared_process: bool = False,
+    last: Runner | None = None,
+) -> Runner:
+    """The runner of this model for this plan. `last`, the one used before on the same model, is kept if it fits: what
+    it warmed up and compiled is then used again."""
+    kind: type[MeasuredRunner] = GenerateRunner
+    if model.encoder:
+        kind = ForwardRunner
+    elif plan.generate.loop == "own":
+        kind = LoopRunner
+    return last if last is not None and type(last) is kind else kind(model, channel, cancelled, shared_process)

@@ -1,0 +1,173 @@
+"""Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
+
+from typing import Any
+
+import torch
+from transformers import GenerationConfig, StoppingCriteriaList
+
+from backend.counts import RunCounts
+from backend.messages import Generate
+from backend.optimizations.tensor_bytes import bytes_by_device
+from backend.predict.lengths import cache_places
+from backend.worker.channel import Channel
+from backend.worker.compiler.ledger import compile_config
+from backend.worker.load.loader import LoadedModel
+from backend.worker.measure.annotations import Window
+from backend.worker.measure.clock import CudaMeter
+from backend.worker.measure.memory import Sampler
+from backend.worker.measure.meter import Meter, sliding_layers
+from backend.worker.prompt.padding import pad, symbolic_sizes
+from backend.worker.prompt.prompt import Prompt, read_prompt
+from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
+from backend.worker.runners.cache import Caches
+from backend.worker.runners.warmup import WarmUp, past_window
+
+PROFILED_TOKENS = 4
+
+
+class GenerateRunner(MeasuredRunner):
+    """Runs on a decoder. Keeps the static cache too, whose addresses compiled and captured graphs hold."""
+
+    fixed_cache: Any = None  # what `Caches` builds for a static cache; None: what the plan says
+
+    def __init__(self, model: LoadedModel, channel: Channel, *more: Any) -> None:
+        super().__init__(model, channel, *more)
+        self._caches = Caches(model.model.config, self.fixed_cache)
+        self._sliding = sliding_layers(model.model.config)
+
+    # --- generating -------------------------------------------------------------------------------
+
+    def _generate(self, task: Task, cache: Any, tokens: int, ignore_eos: bool, meter: Any) -> None:
+        """Generate up to `tokens` tokens after the prompt; `meter` is told each of them."""
+        with torch.inference_mode(), symbolic_sizes(task.job.plan.generate.shapes):
+            self.model.model.generate(
+                task.prompt.ids,
+                attention_mask=task.prompt.mask,
+                past_key_values=cache,
+                generation_config=self._settings(task.job, tokens, ignore_eos),
+                stopping_criteria=StoppingCriteriaList([meter]),
+            )
+
+    def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
+        compiled = compile_config(job.plan.generate)
+        sampling: dict[str, Any] = {"do_sample": False}
+        if job.temperature > 0:
+            sampling = {
+                "do_sample": True, "temperature": job.temperature, "top_k": job.top_k, "top_p": job.top_p,
+            }  # fmt: skip
+        return GenerationConfig(
+            max_new_tokens=tokens,
+            min_new_tokens=None,
+            eos_token_id=None if ignore_eos else (self.model.eos or None),
+            pad_token_id=self.model.pad,
+            disable_compile=compiled is None,
+            compile_config=compiled,
+            prompt_lookup_num_tokens=job.plan.generate.prompt_lookup or None,
+            **sampling,
+        )
+
+    def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
+        self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
+
+    def _repeat(self, task: Task, steps: int) -> int:
+        return self._generate_unmeasured(task, task.prompt, steps)
+
+    def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
+        again = Task(task.job, prompt, task.length)
+        stop = Unmeasured(self.cancelled.is_set, prompt.ids)
+        self._generate(again, self._new_cache(again), tokens, True, stop)
+        return tokens
+
+    # --- before the run ---------------------------------------------------------------------------
+
+    def _prepare(self, job: Generate) -> Task:
+        plan = job.plan.generate
+        read = read_prompt(self.model, job)
+        prompt = pad(read, plan.shapes, self.model.pad)
+        self._caches.require_groups(plan, job.batch_size, prompt.tokens)
+        return Task(job, prompt, cache_places(plan.shapes, read.tokens, job.max_new_tokens))
+
+    def _new_cache(self, task: Task) -> Any:
+        return self._caches.make(task.job.plan.generate, task.prompt.batch_size, task.length)
+
+    def _shape(self, task: Task) -> Any:
+        plan = task.job.plan.generate
+        length = task.length if plan.cache.static else 0
+        return plan, task.prompt.ids.shape, length, self._past_window(task) is not None
+
+    def _past_window(self, task: Task) -> Prompt | None:
+        return past_window(task.prompt, self._window_tokens, task.length, task.job.plan.generate.cache)
+
+    def _perform_warm_up(self, task: Task) -> RunCounts:
+        """What compiles is a phase of its own."""
+        plan, done = task.job.plan.generate, RunCounts()
+        warm_up = WarmUp(
+            lambda prompt, tokens: self._generate_unmeasured(task, prompt, tokens),
+            task.prompt, self._past_window(task), self._window_tokens, task.length, done,
+        )  # fmt: skip
+        if plan.compile_mode:
+            with (
+                self.channel.phasing("compile", plan.compile_mode) as steps,
+                self._compiling.watched(steps, cold=True),
+            ):
+                warm_up.compile(steps.step, self.cancelled.is_set)
+        with self.channel.phasing("warmup") as steps, self._compiling.watched(steps, cold=False):
+            warm_up.perform(steps.step, self.cancelled.is_set)
+        return done
+
+    @property
+    def _window_tokens(self) -> int:
+        """Tokens that a sliding-window layer attends to; 0 without such layers."""
+        config = self.model.model.config.get_text_config(decoder=True)
+        return (getattr(config, "sliding_window", None) or 0) if any(self._sliding) else 0
+
+    # --- the run and what came of it --------------------------------------------------------------
+
+    def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
+        kind = CudaMeter if self._cuda else Meter
+        stop = self.cancelled.is_set
+        return kind(cache, self._sliding, task.job.batch_size, sampler, stop, task.prompt.tokens)
+
+    def _window(self, task: Task) -> Window | None:
+        """A growing cache keeps one token less than a layer attends to, a static one as many."""
+        window, cache = self._window_tokens, task.job.plan.generate.cache
+        if not window or not cache.windowed:
+            return None
+        return Window(task.prompt.tokens, window if cache.static else window - 1)
+
+    @property
+    def _tokenizer(self) -> Any:
+        return self.model.tokenizer
+
+    def _profiled_steps(self, task: Task) -> int:
+        return min(PROFILED_TOKENS, task.job.max_new_tokens)
+
+    def _outcome(self, measured: Measured) -> Outcome:
+        ids, meter, streamed = measured.streamer.ids, measured.meter, measured.streamer.text
+        text = self.model.tokenizer.decode(ids, skip_special_tokens=True)
+        ended = "eos" if len(ids) < measured.task.job.max_new_tokens else "length"
+        return Outcome(
+            "cancelled" if self.cancelled.is_set() else ended,  # type: ignore[arg-type]
+            text if text.startswith(streamed) else streamed,  # viewers already show what was streamed
+            meter.seconds(meter.rows[0]) if meter.rows else 0.0,
+        )
+
+    def _own_counts(self, measured: Measured) -> RunCounts:
+        counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
+        held = bytes_by_device(measured.cache)
+        counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
+        return counts
+
+
+class Unmeasured(Meter):
+    """Lets a generation be ended early; measures nothing."""
+
+    def __init__(self, stop: Any, ids: torch.Tensor) -> None:
+        self._stop = stop
+        self._answers = (
+            torch.zeros(ids.shape[0], dtype=torch.bool, device=ids.device),
+            torch.ones(ids.shape[0], dtype=torch.bool, device=ids.device),
+        )
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        return self._answers[int(self._stop())]

@@ -1,0 +1,120 @@
+"""Runs an encoder: the whole prompt through the model, again and again, and the time of each forward pass.
+
+An encoder generates no tokens and has no cache, so a "token" of the events is one forward pass here: its id is 0, it
+has no text, and the first pass is like every other (no prefill). Passes run one at a time, as if each were a request
+that somebody waits for.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import torch
+
+from backend.counts import RunCounts
+from backend.messages import Generate, PhaseName
+from backend.plan import GeneratePlan
+from backend.worker.compiler.ledger import compile_config
+from backend.worker.measure.memory import Sampler
+from backend.worker.measure.meter import Meter, TokenRow
+from backend.worker.prompt.padding import pad
+from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
+
+WARMUP_PASSES = 8
+COMPILE_PASSES = 3  # compile, record a CUDA graph, replay it
+PROFILED_PASSES = 4
+
+
+class ForwardRunner(MeasuredRunner):
+    """Runs on an encoder; `max_new_tokens` is the number of passes."""
+
+    def _prepare(self, job: Generate) -> Task:
+        read = read_prompt(self.model, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
+        most = max_positions(self.model.model.config)
+        return Task(job, pad(read, job.plan.generate.shapes, self.model.pad, "right", most), 0)
+
+    def _shape(self, task: Task) -> Any:
+        return task.job.plan.generate, task.prompt.ids.shape
+
+    def _perform_warm_up(self, task: Task) -> RunCounts:
+        """Passes that compile are a phase of their own."""
+        plan = task.job.plan.generate
+        phases: list[tuple[PhaseName, str, int]] = [("warmup", "", WARMUP_PASSES)]
+        if plan.compile_mode:
+            phases.insert(0, ("compile", plan.compile_mode, COMPILE_PASSES))
+        for phase, note, passes in phases:
+            with self.channel.phasing(phase, note) as steps, self._compiling.watched(steps, cold=phase == "compile"):
+                self._passes(plan, task.prompt, passes)
+                if self._cuda:
+                    torch.cuda.synchronize()
+        return RunCounts(warmup_steps=float(sum(passes for _, _, passes in phases)))
+
+    def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> "PassMeter":
+        return (CudaPassMeter if self._cuda else PassMeter)(sampler)
+
+    def _measure(self, task: Task, cache: Any, meter: Any) -> None:
+        self._passes(task.job.plan.generate, task.prompt, task.job.max_new_tokens, meter.tick)
+
+    def _repeat(self, task: Task, steps: int) -> int:
+        return self._passes(task.job.plan.generate, task.prompt, steps)
+
+    def _profiled_steps(self, task: Task) -> int:
+        return PROFILED_PASSES
+
+    def _outcome(self, measured: Measured) -> Outcome:
+        return Outcome("cancelled" if self.cancelled.is_set() else "length")
+
+    def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
+        """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
+        call = self._call(plan)
+        with torch.inference_mode():
+            for finished in range(most):
+                if self.cancelled.is_set():
+                    return finished
+                torch.compiler.cudagraph_mark_step_begin()
+                call(input_ids=prompt.ids, attention_mask=prompt.mask)  # (B, S); the output is dropped
+                done()
+        return most
+
+    def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
+        """The model, or its compiled call, which the model keeps while its settings stay, as `generate` does it."""
+        config, model = compile_config(plan), self.model.model
+        call: Callable[..., Any] = model if config is None else model.get_compiled_call(config)
+        return call
+
+
+class PassMeter(Meter):
+    """Takes the time after each forward pass; a `Streamer` reads it like tokens."""
+
+    clock = "host clock after the pass"
+
+    def __init__(self, sampler: Sampler) -> None:
+        super().__init__(None, [], 1, sampler, None)
+
+    def tick(self) -> None:
+        """A pass is done."""
+        self.rows.append(TokenRow(time.perf_counter(), 0, 0, 0, self._sampler.latest))
+
+    def tokens(self, first: int, end: int) -> list[int]:
+        return [0] * (end - first)
+
+
+class CudaPassMeter(PassMeter):
+    """The same with CUDA events, recorded in the stream after each pass and waited for."""
+
+    clock = "CUDA events"
+
+    def start(self) -> None:
+        self.begin = torch.cuda.Event(enable_timing=True)
+        self.begin.record()
+
+    def tick(self) -> None:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        event.synchronize()
+        self.rows.append(TokenRow(event, 0, 0, 0, self._sampler.latest))
+
+    def seconds(self, row: TokenRow) -> float:
+        return float(self.begin.elapsed_time(row.event)) / 1e3

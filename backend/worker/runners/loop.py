@@ -1,0 +1,87 @@
+"""Generates tokens with the custom decode loop, whose step can be captured as a CUDA graph."""
+
+from typing import Any
+
+import msgspec
+import torch
+
+from backend.counts import RunCounts
+from backend.plan import GeneratePlan
+from backend.worker.channel import Channel
+from backend.worker.load.loader import LoadedModel
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.loop import DecodeLoop
+from backend.worker.loop.sampling import Sampling
+from backend.worker.measure.clock import LateMeter
+from backend.worker.measure.memory import Sampler
+from backend.worker.measure.meter import Meter
+from backend.worker.prompt.prompt import Prompt
+from backend.worker.runners.base import Measured, Task
+from backend.worker.runners.decode import GenerateRunner, Unmeasured
+
+
+class LoopRunner(GenerateRunner):
+    """Differs from `GenerateRunner` in the loop, the static cache that it needs, and the clock."""
+
+    fixed_cache = StaticSlotCache
+
+    def __init__(self, model: LoadedModel, channel: Channel, *more: Any) -> None:
+        super().__init__(model, channel, *more)
+        self._loop_counts: dict[str, float] = {}
+        self._loop: DecodeLoop | None = None
+        self._loop_plan: GeneratePlan | None = None
+
+    def _generate(self, task: Task, cache: Any, tokens: int, ignore_eos: bool, meter: Any) -> None:
+        job = task.job
+        sampling = Sampling(job.temperature, job.top_k, job.top_p)
+        with torch.inference_mode():
+            self._loop_for(job.plan.generate).generate(
+                task.prompt.ids, task.prompt.mask, cache, tokens, meter, sampling, job.seed, ignore_eos
+            )
+
+    def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
+        """The loop for that plan, with the step that it compiled and captured before."""
+        if self._loop is None or plan != self._loop_plan:
+            self._loop = None  # frees the last step and its graph
+            self._loop = DecodeLoop(
+                self.model.model, self.model.pad, self.model.eos, plan.compile_mode, plan.cuda_graphs == "manual",
+                self._loop_counts,
+            )  # fmt: skip
+            self._loop_plan = plan
+        return self._loop
+
+    def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
+        again = Task(task.job, prompt, task.length)
+        stop = UnmeasuredLoop(self.cancelled.is_set, prompt.ids)
+        self._generate(again, self._new_cache(again), tokens, True, stop)
+        return tokens
+
+    def _shape(self, task: Task) -> Any:
+        job = task.job
+        return super()._shape(task), job.temperature, job.top_k, job.top_p
+
+    def _perform_warm_up(self, task: Task) -> RunCounts:
+        self._warm.clear()  # the loop keeps one step, for one shape and one way of sampling
+        return super()._perform_warm_up(task)
+
+    def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
+        return LateMeter(cache, self._sliding, task.job.batch_size, sampler, self.cancelled.is_set, cuda=self._cuda)
+
+    def _own_counts(self, measured: Measured) -> RunCounts:
+        counts = super()._own_counts(measured)
+        counts.update(msgspec.convert(self._loop_counts, RunCounts))
+        return counts
+
+
+class UnmeasuredLoop(Unmeasured):
+    """The same for the custom loop, which reports its steps itself."""
+
+    def event(self) -> None:
+        """No time is taken."""
+
+    def tell(self, event: Any, token: int) -> None:
+        """Nothing is kept."""
+
+    def stopping(self) -> bool:
+        """Whether to end with the token that was told last."""
+        return bool(self._stop())

@@ -1,0 +1,99 @@
+"""The warm-up of a run: what its shapes need is loaded, chosen, compiled and allocated before it is measured.
+
+At least three prompts and three decode steps, because the first ones load kernels, choose among them, compile and fill
+allocators. Where the run will pass a sliding window, some of these steps are past it: a full window needs other
+kernels, other masks and one more graph. A prompt almost as long as the window gets there; that costs less than the run
+itself, which has to get as far.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from backend.counts import RunCounts
+from backend.plan import CacheKind
+from backend.predict.kv import GROUP
+from backend.worker.prompt.prompt import Prompt
+
+TOKENS = 8
+LEAST = 3
+CHEAP_S = 1.0
+"""The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel
+thousands of times anyway, and somebody would wait for it."""
+
+
+def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> Prompt | None:
+    """A prompt that ends just before a window of that many tokens is full; None where the run never fills it, or its
+    own prompt does. `length`: tokens of the whole run. Some quantized caches need whole groups."""
+    if not prompt.tokens < window < length:
+        return None
+    tokens = max(1, min(window - 2, length - TOKENS))
+    if cache.quantized and tokens > GROUP:
+        tokens -= tokens % GROUP
+    ids = prompt.ids[:, :1].repeat(1, tokens)
+    return Prompt(ids, torch.ones_like(ids))
+
+
+class WarmUp:
+    """The warm-up of one run.
+
+    generate  generates that many tokens after a prompt
+    past      a prompt that reaches the end of the window, see `past_window`
+    counts    receives warmup_prompts and warmup_steps, and warmup_window_steps: those past the window; 0 where there
+              is none, or the run ends before it
+    """
+
+    def __init__(
+        self, generate: Callable[[Prompt, int], Any], prompt: Prompt, past: Prompt | None, window: int, length: int,
+        counts: RunCounts,
+    ) -> None:  # fmt: skip
+        self._generate, self._prompt, self._past = generate, prompt, past
+        self._window, self._length, self._counts = window, length, counts
+        self._prompts = self._steps = self._window_steps = 0
+        self._count()
+
+    def compile(self, told: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
+        """Once through every shape, the run's own first: what is compiled later is compared with the first."""
+        prompts = [one for one in (self._prompt, self._past) if one is not None]
+        for i, one in enumerate(prompts):
+            if not cancelled():
+                self._perform(one)
+                told((i + 1) / len(prompts))
+
+    def perform(self, told: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
+        """Past the window first, so that the run finds memory as its own prompt leaves it."""
+        if self._past is not None and not cancelled():
+            self._perform(self._past)
+            if self._prompt.ids.is_cuda:
+                torch.cuda.empty_cache()  # a longer prompt than the run's would count as the run's memory
+            told(0.5)
+        begin_s = time.perf_counter()
+        while not cancelled():
+            self._perform(self._prompt)
+            few = self._prompts < LEAST and time.perf_counter() - begin_s < CHEAP_S
+            if not few and self._steps >= LEAST:
+                return
+            told(0.5)
+
+    def _perform(self, prompt: Prompt) -> None:
+        past_steps = self._window + TOKENS - 2 - prompt.tokens if prompt is self._past else 0
+        tokens = max(2, min(max(TOKENS, past_steps), self._length - prompt.tokens))
+        try:
+            self._generate(prompt, tokens)
+        except torch.OutOfMemoryError:
+            if prompt is self._prompt:
+                raise
+            self._past = None  # a longer prompt than the run's did not fit: the run itself may
+            return
+        self._prompts += 1
+        self._steps += tokens - 1
+        if self._window:
+            self._window_steps += max(0, min(tokens - 1, prompt.tokens + tokens - self._window))
+        self._count()
+
+    def _count(self) -> None:
+        self._counts.warmup_prompts = float(self._prompts)
+        self._counts.warmup_steps = float(self._steps)
+        self._counts.warmup_window_steps = float(self._window_steps)

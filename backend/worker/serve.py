@@ -1,0 +1,105 @@
+"""The worker's loop: carries out commands one at a time and reports into a channel.
+
+It reads no file and ends no process: whoever calls `serve` owns both.
+"""
+
+import os
+import sys
+import threading
+import time
+import traceback
+
+_BEGIN_S = time.perf_counter()
+
+import torch
+import transformers
+
+from backend.worker.lazy_imports import light_imports
+
+with light_imports():
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GptOssForCausalLM  # noqa: F401
+
+from backend import hardware
+from backend.errors import InputError
+from backend.messages import Failed, Generate, Load, Loaded, Ready
+from backend.optimizations.tensor_bytes import parameter_count
+from backend.worker.channel import Channel
+from backend.worker.commands import Commands
+from backend.worker.errors import explain
+from backend.worker.load.loader import LoadedModel, load
+from backend.worker.runners.base import Runner
+from backend.worker.runners.choice import runner_for
+
+IMPORT_S = time.perf_counter() - _BEGIN_S
+"""Seconds of the imports above; almost nothing where another thread of this process had done them before."""
+
+
+class Worker:
+    """At most one loaded model, and the runner of its latest run."""
+
+    def __init__(self, channel: Channel, cancelled: threading.Event, shared_process: bool) -> None:
+        self._channel, self._cancelled, self._shared_process = channel, cancelled, shared_process
+        self._model: LoadedModel | None = None
+        self._runner: Runner | None = None
+        self._key = ""
+
+    def carry_out(self, command: Load | Generate) -> None:
+        """Answered by events; whatever it raises is for `failure` to explain."""
+        match command:
+            case Load():
+                self._load(command)
+            case Generate():
+                if self._model is None or command.plan.load_key != self._key:
+                    raise RuntimeError("Generate was sent before its Load")
+                self._runner = runner_for(
+                    self._model, command.plan, self._channel, self._cancelled, self._shared_process, self._runner
+                )
+                self._runner.run(command)
+
+    def _load(self, command: Load) -> None:
+        reused = self._model is not None and self._key == command.plan.load_key
+        if not reused:
+            self._model, self._runner, self._key = None, None, ""
+            self._model = load(command.plan.load, self._channel, command.expected_bytes)
+            self._key = command.plan.load_key
+            if command.plan.load.device == "cuda":
+                torch.cuda.empty_cache()  # memory that only the load needed would count as the run's
+        assert self._model is not None
+        observed = self._model.observed
+        stages = ({}, {}) if reused else (observed.stages_s, observed.peak_bytes)  # nothing was loaded this time
+        parameters = parameter_count(self._model.model)
+        self._channel.send(Loaded(self._model.weight_bytes, parameters, reused, *stages))
+
+
+def serve(commands: Commands, channel: Channel, shared_process: bool = False) -> None:
+    """Send Ready, then carry out commands until they end, or until one fails so that the process cannot be used again.
+
+    shared_process  other work runs in this process too, so its memory is not this worker's alone
+    """
+    transformers.utils.logging.disable_progress_bar()
+    worker = Worker(channel, commands.cancelled, shared_process)
+    channel.send(ready())
+    for command in commands:
+        try:
+            worker.carry_out(command)
+        except Exception as error:
+            failed = failure(error, channel)
+            channel.send(failed)
+            if failed.fatal:
+                return
+
+
+def ready() -> Ready:
+    """This process and the versions of what it imported."""
+    versions = {**hardware.versions(), "torch": str(torch.__version__)}
+    if torch.cuda.is_available():
+        versions["cuda"] = str(torch.version.cuda)
+    return Ready(os.getpid(), IMPORT_S, versions)
+
+
+def failure(error: Exception, channel: Channel) -> Failed:
+    """What the user is told of an exception; the traceback goes to standard error as well."""
+    sentence, advice, fatal = explain(error)
+    detail = "".join(traceback.format_exception(error))[-8000:]
+    print(detail, file=sys.stderr, flush=True)
+    return Failed(channel.phase, sentence, advice, detail, fatal, isinstance(error, InputError))

@@ -1,0 +1,254 @@
+"""The rules: what falls back, what is blocked and how that is settled, what is only remarked."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.arms.check import Checked, check, prompt_tokens
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.errors import InputError
+from backend.evidence import Verdict
+from backend.optimizations import all_axes
+from backend.plan import LoadPlan, Plan
+from tests.support.machines import CPU, GIB, H200, MACHINES, NAMES, facts
+
+SHORT = Workload(prompt="Once upon a time", max_new_tokens=32)
+
+
+def judge(model: str = "pocket", machine: Any = CPU, workload: Workload = SHORT, /, **choices: str) -> Checked:
+    return check(make_config(model, choices), facts(model), machine, workload)
+
+
+def of(checked: Checked, axis: str) -> list[Verdict]:
+    return [verdict for verdict in checked.verdicts if verdict.axis == axis]
+
+
+@pytest.mark.parametrize("model", NAMES)
+@pytest.mark.parametrize("machine", MACHINES)
+def test_an_arm_of_defaults_runs_as_transformers_does_it_without_a_remark(model: str, machine: str) -> None:
+    free = replace(MACHINES[machine], free_bytes=1 << 60)
+    checked = check(make_config(model, {}), facts(model), free, SHORT)
+    assert checked.verdicts == ()
+    assert checked.plan == Plan(LoadPlan(facts(model).source, device=free.device))
+    assert set(checked.requested) == set(checked.planned) == {axis.name for axis in all_axes()}
+
+
+@pytest.mark.parametrize("model", ["pocket", "random:gpt-oss-20b"])
+def test_sdpa_falls_back_to_eager_where_there_are_sinks_and_the_request_stays(model: str) -> None:
+    checked = judge(model, attention="sdpa")
+    (verdict,) = of(checked, "attention")
+    assert (verdict.level, verdict.becomes, verdict.fix) == ("fallback", "eager", {"attention": "eager"})
+    assert "sinks" in verdict.reason
+    assert (checked.requested["attention"], checked.planned["attention"]) == ("sdpa", "eager")
+    assert checked.plan.load.attention is None
+    checked.require_runnable()
+
+
+@pytest.mark.parametrize("model", ["random:gpt2", "random:Mistral-7B-v0.1", "random:Gemma-3-1b"])
+def test_sdpa_stays_where_there_are_none(model: str) -> None:
+    checked = judge(model, attention="sdpa")
+    assert of(checked, "attention") == []
+    assert checked.planned["attention"] == "sdpa"
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
+@pytest.mark.parametrize("cache", ["dynamic", "unwindowed"])
+def test_compile_is_blocked_without_a_static_cache_and_its_fix_settles_it(mode: str, cache: str) -> None:
+    checked = judge(compile=mode, cache=cache)
+    (blocked,) = checked.blocked
+    assert (blocked.axis, blocked.fix) == ("compile", {"cache": "static"})
+    with pytest.raises(InputError, match=r"Set cache=static\.$"):
+        checked.require_runnable()
+    assert judge(**{"compile": mode, "cache": cache, **blocked.fix}).blocked == ()
+
+
+def test_compile_off_is_never_blocked() -> None:
+    assert not any(judge(cache=cache).blocked for cache in ("dynamic", "unwindowed", "static"))
+
+
+@pytest.mark.parametrize(
+    ("choices", "model", "machine", "level"),
+    [
+        ({"dtype": "float16"}, "pocket", CPU, "note"),
+        ({"dtype": "float16"}, "random:gpt2", CPU, None),
+        ({"cache": "unwindowed"}, "random:gpt2", CPU, "note"),
+        ({"cache": "unwindowed"}, "pocket", CPU, None),
+        ({"cache": "static", "compile": "reduce-overhead"}, "pocket", CPU, "fallback"),
+        ({"cache": "static", "compile": "reduce-overhead"}, "pocket", H200, None),
+        ({"cache": "static", "compile": "max-autotune"}, "pocket", CPU, "fallback"),
+        ({"cache": "static", "compile": "default"}, "pocket", CPU, None),
+        ({"cache": "static", "compile": "max-autotune-no-cudagraphs"}, "pocket", CPU, "fallback"),
+        ({"attention": "eager"}, "pocket", CPU, None),
+    ],
+)
+def test_remarks_stand_beside_what_leaves_alone(
+    choices: dict[str, str], model: str, machine: Any, level: str | None
+) -> None:
+    checked = judge(model, machine, **choices)
+    assert [verdict.level for verdict in checked.verdicts] == ([level] if level else [])
+    become = {verdict.axis: verdict.becomes for verdict in checked.verdicts if verdict.level == "fallback"}
+    assert all(checked.planned[axis] == become.get(axis, choice) for axis, choice in choices.items())
+    checked.require_runnable()
+
+
+@pytest.mark.parametrize(
+    ("model", "has_chat_template", "blocked"),
+    [("pocket", False, True), ("pocket", True, False), ("random:gpt2", False, True),
+     ("random:bert-base-uncased", False, False)],
+)  # fmt: skip
+def test_chat_without_a_template_is_refused_beforehand(model: str, has_chat_template: bool, blocked: bool) -> None:
+    given = replace(facts(model), has_chat_template=has_chat_template)
+    assert facts(model).has_chat_template is False
+    work = Workload(prompt="Once", chat=True)
+    found = check(make_config(model, {}), given, CPU, work).blocked
+    assert [("chat template" in verdict.reason) for verdict in found] == [True] * blocked
+    assert check(make_config(model, {}), given, CPU, Workload(prompt="Once")).blocked == ()
+
+
+def test_a_model_that_cannot_fit_is_refused_with_both_figures() -> None:
+    checked = judge("random:gpt-oss-120b")
+    (verdict,) = checked.blocked
+    assert f"{checked.memory.total:,} bytes" in verdict.reason
+    assert f"{CPU.free_device_bytes:,} bytes" in verdict.reason
+    assert "smaller model" in verdict.reason
+    assert checked.memory.weights > 200 * GIB
+
+
+@pytest.mark.parametrize(("spare_bytes", "runs"), [(0, True), (-1, False)])
+def test_the_last_byte_counts(spare_bytes: int, runs: bool) -> None:
+    need = judge("random:gpt2").memory.total
+    machine = replace(CPU, free_bytes=need + spare_bytes)
+    assert (judge("random:gpt2", machine).blocked == ()) is runs
+    held = check(make_config("random:gpt2", {}), facts("random:gpt2"), machine, SHORT, held_bytes=1)
+    assert held.blocked == ()
+
+
+REMEDY = [
+    # (model, free GiB, choices, work, the least change that fits)
+    ("random:Llama-3-8B", 24, {"dtype": "float32"}, {}, {"dtype": "bfloat16"}),
+    ("random:Llama-3-8B", 22, {"attention": "eager"}, {"prompt_tokens": 6000}, {"attention": "sdpa"}),
+    ("random:Llama-3-8B", 12, {}, {}, {"quantization": "bnb-int8"}),
+    ("random:Llama-3-8B", 8, {}, {}, {"quantization": "bnb-nf4"}),
+    ("random:Olmo-3-7B", 24, {"cache": "unwindowed"}, {"max_new_tokens": 24000}, {"cache": "dynamic"}),
+]
+
+
+@pytest.mark.parametrize(("model", "gib", "choices", "work", "fix"), REMEDY)
+def test_what_does_not_fit_names_the_least_change_that_does(
+    model: str, gib: int, choices: dict[str, str], work: dict[str, Any], fix: dict[str, str]
+) -> None:
+    machine = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=gib * GIB),))
+    workload = Workload(**{"prompt": "Once", "max_new_tokens": 32, **work})
+    (verdict,) = of(judge(model, machine, workload, **choices), "model")
+    assert (verdict.level, verdict.fix) == ("blocked", fix)
+    assert all(f"{axis}={choice}" in verdict.reason for axis, choice in fix.items())
+    cured = judge(model, machine, workload, **(choices | fix))
+    assert cured.blocked == () and cured.memory.total <= gib * GIB
+
+
+def test_where_no_change_helps_none_is_offered() -> None:
+    tiny = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=2 * GIB),))
+    (verdict,) = of(judge("random:Llama-3-8B", tiny), "model")
+    assert verdict.fix == {} and "smaller model" in verdict.reason
+
+
+def test_a_remedy_is_never_one_that_is_refused() -> None:
+    bare = replace(
+        H200, gpus=(replace(H200.gpus[0], free_bytes=12 * GIB),),
+        packages=tuple(p for p in H200.packages if p[0] != "bitsandbytes"),
+    )  # fmt: skip
+    (verdict,) = of(judge("random:Llama-3-8B", bare), "model")
+    assert verdict.fix == {"quantization": "torchao-int8"}
+
+
+def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
+    full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=1 << 20),))
+    assert "GPU memory" in judge("pocket", full).blocked[0].reason
+    assert judge("pocket", replace(H200, free_bytes=0)).blocked == ()
+
+
+@pytest.mark.parametrize(
+    ("model", "work", "says"),
+    [
+        ("random:bert-base-uncased", {"prompt_tokens": 513}, "exceed the 512 positions"),
+        (
+            "random:gpt2",
+            {"prompt_tokens": 1000, "max_new_tokens": 25},
+            "are 1,025, but GPT-2, 124M (random weights) has",
+        ),
+        ("random:gpt2", {"prompt": "x", "max_new_tokens": 1024}, "1,024 new tokens leave no room for a prompt"),
+    ],
+)
+def test_what_no_choice_can_settle_is_blocked(model: str, work: dict[str, Any], says: str) -> None:
+    checked = judge(model, CPU, Workload(**{"prompt": "x", **work}))
+    assert [(v.axis, says in v.reason) for v in checked.blocked] == [("model", True)]
+
+
+@pytest.mark.parametrize(
+    ("model", "work"),
+    [
+        ("random:gpt2", {"prompt": "x", "max_new_tokens": 1023}),
+        ("random:gpt2", {"prompt_tokens": 1000, "max_new_tokens": 24}),
+    ],
+)
+def test_the_last_position_may_be_used(model: str, work: dict[str, Any]) -> None:
+    assert judge(model, CPU, Workload(**work)).blocked == ()
+
+
+def test_every_verdict_of_every_choice_has_a_sentence_a_source_and_a_fix_that_helps() -> None:
+    for model in NAMES:
+        for axis in all_axes():
+            for choice in axis.choices:
+                for verdict in judge(model, **{axis.name: choice.name}).verdicts:
+                    if verdict.axis == "model":
+                        continue
+                    assert verdict.reason.endswith("."), verdict
+                    assert verdict.source, verdict
+                    if verdict.level in ("blocked", "fallback"):
+                        settled = judge(model, **{axis.name: choice.name, **verdict.fix})
+                        assert verdict.reason not in [v.reason for v in settled.verdicts], verdict
+
+
+@pytest.mark.parametrize(
+    ("work", "tokens"),
+    [({"prompt_tokens": 7}, 7), ({"prompt": "x"}, 1), ({"prompt": "seven b" * 5}, 10), ({"prompt": "é" * 35}, 20)],
+)
+def test_the_estimated_length_of_a_prompt(work: dict[str, Any], tokens: int) -> None:
+    assert prompt_tokens(Workload(**work)) == tokens
+
+
+# --- encoders -------------------------------------------------------------------------------------
+
+BERT = "random:bert-base-uncased"
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_an_encoder_runs_and_says_what_is_timed(machine: str) -> None:
+    checked = judge(BERT, MACHINES[machine], replace(SHORT, prompt_tokens=512, max_new_tokens=1000))
+    assert checked.blocked == (), "passes take no positions"
+    (note,) = of(checked, "model")
+    assert note.level == "note" and "1,000 forward passes" in note.reason and "Sampling" not in note.reason
+    assert checked.memory.kv == 0
+    sampled = judge(BERT, CPU, replace(SHORT, temperature=1.0))
+    assert "Sampling and chat settings have no effect" in of(sampled, "model")[0].reason
+
+
+def test_what_is_about_decoding_is_refused_on_an_encoder_and_its_fix_settles_it() -> None:
+    concerned = [axis for axis in all_axes() if axis.decoders_only]
+    assert {"cache"} <= {axis.name for axis in concerned}
+    for axis in concerned:
+        assert not axis.matters(facts(BERT)) and axis.matters(facts("pocket"))
+        for choice in axis.choices:
+            found = [v for v in of(judge(BERT, **{axis.name: choice.name}), axis.name) if "is an encoder" in v.reason]
+            assert bool(found) == (choice.name != axis.default)
+            assert all(v.level == "blocked" and v.fix == {axis.name: axis.default} for v in found)
+            assert not any("is an encoder" in v.reason for v in judge(**{axis.name: choice.name}).verdicts)
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
+def test_an_encoder_needs_no_static_cache_to_be_compiled(mode: str) -> None:
+    checked = judge(BERT, H200, compile=mode)
+    assert checked.blocked == ()
+    assert checked.plan.generate.compile_mode == mode

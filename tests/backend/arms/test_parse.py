@@ -1,0 +1,79 @@
+"""An arm as text becomes a Config; whatever is wrong in it is named, with the nearest valid name."""
+
+import itertools
+
+import pytest
+
+from backend.arms.parse import make_config, parse_arm
+from backend.arms.presets import arm_presets
+from backend.config import Config
+from backend.errors import InputError
+from backend.optimizations import all_axes
+
+
+@pytest.mark.parametrize(
+    ("text", "choices"),
+    [
+        ("", ()),
+        ("   ", ()),
+        ("baseline", ()),
+        ("static", (("cache", "static"),)),
+        ("compiled", (("cache", "static"), ("compile", "default"))),
+        ("cache=dynamic", ()),
+        ("cache=dynamic,attention=auto", ()),
+        ("cache=static", (("cache", "static"),)),
+        (" cache = static , compile=default ", (("cache", "static"), ("compile", "default"))),
+        ("compile=default,cache=static", (("cache", "static"), ("compile", "default"))),
+    ],
+)
+def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
+    assert parse_arm("pocket", text) == Config("pocket", choices)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("atention=eager", "Unknown axis 'atention'. Did you mean 'attention'? Valid: attention, cache, compile"),
+        ("Cache=static", "Did you mean 'cache'?"),
+        ("attention=spda", "Unknown attention choice 'spda'. Did you mean 'sdpa'? Valid: auto, eager, "),
+        ("compile=on", "Unknown compile choice 'on'."),
+        ("dtype=bf16", "Did you mean 'bfloat16'?"),
+        ("unwindow", "Unknown preset 'unwindow'. Did you mean 'unwindowed'? Of "),
+        ("cache", "'cache' is an axis. Write cache=choice; choices: dynamic, "),
+        ("=static", "Cannot parse '=static'"),
+        ("cache=", "Cannot parse 'cache='"),
+        ("cache=static,", "Cannot parse ''"),
+        ("cache=static;attention=eager", "Unknown cache choice 'static;attention=eager'"),
+        ("cache=static,cache=static", "Axis 'cache' appears twice"),
+        (
+            "cache=static,baseline",
+            "'baseline' cannot be combined with choices. Write out its choices instead: none.",
+        ),
+        ("compiled,loop=own", "Write out its choices instead: cache=static,compile=default."),
+        ("cache=static,nothing", "Cannot parse 'nothing'"),
+    ],
+)
+def test_refuses(text: str, says: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse_arm("pocket", text)
+    assert says in str(refused.value)
+
+
+def test_neither_order_nor_defaults_change_an_id() -> None:
+    asked = {"cache": "static", "compile": "default", "dtype": "float32"}
+    for order in itertools.permutations(asked):
+        assert make_config("pocket", {name: asked[name] for name in order}) == make_config("pocket", asked)
+    assert make_config("pocket", {**asked, "attention": "auto"}).id == make_config("pocket", asked).id
+
+
+def test_every_choice_of_every_axis_can_be_written_and_only_the_default_is_left_out() -> None:
+    for axis in all_axes():
+        for choice in axis.choices:
+            config = parse_arm("pocket", f"{axis.name}={choice.name}")
+            assert config.choices == (() if choice.name == axis.default else ((axis.name, choice.name),))
+
+
+def test_a_preset_is_the_same_as_its_choices_written_out() -> None:
+    for preset in arm_presets():
+        written = ",".join(f"{axis}={choice}" for axis, choice in preset.choices.items())
+        assert parse_arm("pocket", preset.name) == parse_arm("pocket", written)

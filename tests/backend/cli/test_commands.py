@@ -1,0 +1,130 @@
+"""Commands that run nothing: check, fit, models, doctor."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backend import hardware
+from backend.cli.main import main
+from backend.models import catalogue
+from backend.optimizations import all_axes, axis_names
+from tests.support.command_line import POCKET, cli, sentence
+from tests.support.machines import CPU
+
+
+def test_a_model_that_cannot_fit_is_refused_before_loading_with_both_figures(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hardware, "detect", lambda: CPU)
+    line = sentence(main(["run", "--model", "random:gpt-oss-120b"]), *capsys.readouterr())
+    assert "weights 233,658,313,600" in line
+    assert f"({CPU.free_bytes:,} bytes) are free" in line
+    assert main(["check", "--model", "random:gpt-oss-120b", "--json", "-"]) == 2
+    found = json.loads(capsys.readouterr().out)
+    assert (found["runnable"], found["free_bytes"]) == (False, CPU.free_bytes)
+    assert f"({found['predicted_bytes']['total']:,} bytes" in line
+    assert found["predicted_bytes"]["weights"] == 233_658_313_600
+
+
+BAD_FIT = [
+    (["--gpu", "H100"], "Did you mean H100-SXM or H100-NVL or H100-PCIe?"),
+    (["--gpu", "MI300X"], "The catalogue has no GPU 'MI300X'."),
+    (["--vram", "16g"], "24GiB (2^30) or 24GB (10^9)"),
+    (["--vram", "24GiB", "--gpu", "T4"], "not allowed with argument"),
+    (["--context", "9000"], "Pocket, 5M has 4,096 positions"),
+    (["--context", "0"], "must be at least 1"),
+    (["--batch", "0"], "from 1 to 1,024"),
+    (["--gpus", "3", "--gpu", "T4"], "Pocket, 5M cannot be split over 3 GPUs"),
+    (["--gpus", "0"], "from 1 to 64"),
+    (["--gpus", "two"], "invalid int value"),
+    (["--model", "pocke"], "Did you mean 'pocket'?"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), BAD_FIT)
+def test_a_fit_that_cannot_be_worked_out_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    assert says in sentence(main(["fit", *arguments]), *capsys.readouterr())
+
+
+def test_models_as_a_table_and_as_a_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    table = capsys.readouterr()
+    assert main(["models", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [model["name"] for model in found["models"]] == [entry.name for entry in catalogue()]
+    assert [model["name"] for model in found["models"] if model["default"]] == ["pocket"]
+    assert all(entry.name in table.out for entry in catalogue())
+    assert table.err == ""
+
+
+def test_doctor_as_a_process() -> None:
+    ran = cli("doctor", "--json", "-")
+    found = json.loads(ran.stdout)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert {"machine", "versions", "problems", "choices"} <= set(found)
+    assert len(found["choices"]) == sum(len(axis.choices) for axis in all_axes())
+
+
+@pytest.mark.parametrize(
+    ("arm", "code", "levels"),
+    [
+        ("", 0, []),
+        ("unwindowed", 0, []),
+        ("attention=sdpa", 0, ["fallback"]),
+        ("dtype=float16", 0, ["note"]),
+        ("compile=default", 2, ["blocked"]),
+        ("attention=sdpa,compile=default", 2, ["fallback", "blocked"]),
+        ("compiled", 0, []),
+    ],
+)
+def test_check_gives_verdicts_with_reasons(
+    capsys: pytest.CaptureFixture[str], arm: str, code: int, levels: list[str]
+) -> None:
+    assert main(["check", "--arm", arm, "--json", "-"]) == code
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert err == ""
+    assert [verdict["level"] for verdict in found["verdicts"]] == levels
+    assert all(verdict["reason"] for verdict in found["verdicts"])
+    assert found["runnable"] is (code == 0)
+    assert set(found["requested"]) == set(found["planned"]) == set(axis_names())
+    assert main(["check", "--arm", arm]) == code
+    shown = capsys.readouterr().out
+    assert all(f"{level}: " in shown for level in levels)
+    assert all(f"Source: {verdict['source']}" in shown for verdict in found["verdicts"] if verdict["source"])
+    assert ("would run" in shown) is (code == 0)
+    assert "predicted" in shown
+
+
+@pytest.mark.parametrize(
+    ("model", "says"), [("./bare", "has no weights"), ("./cut", "again"), ("./pickle", "a pickle")]
+)
+def test_check_says_would_run_only_of_what_can_be_loaded(
+    room: Path, capsys: pytest.CaptureFixture[str], model: str, says: str
+) -> None:
+    assert says in sentence(main(["check", "--model", model]), *capsys.readouterr())
+    assert main(["check", "--model", f"random:{model}"]) == 0
+
+
+def test_fit_is_a_table_and_a_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "--model", "Llama-3-8B", "--gpu", "rtx 4090", "--context", "4096", "--batch", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "" and out.startswith("Llama 3 8B on RTX-4090 (24.0 GiB; 1,008 GB/s") and "Fits: quantization=" in out
+    assert main(["fit", "--model", "Llama-3-8B", "--vram", "24GB", "--json", "-"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["gpu"]["memory_bytes"] == 24 * 10**9 and document["context"] == 8192
+    assert {row["quantization"] for row in document["rows"]} >= {"none", "bnb-nf4"}
+    assert all(row["floor_s"] is None for row in document["rows"])
+
+
+def test_fit_needs_nothing_but_a_config(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = room / "only"
+    bare.mkdir()
+    shutil.copy(POCKET / "config.json", bare)
+    assert main(["fit", "--model", "only", "--gpu", "T4", "--json", "fit.json"]) == 0
+    assert json.loads((room / "fit.json").read_text())["rows"][0]["fits"] is True
+    assert "only on T4" in capsys.readouterr().out

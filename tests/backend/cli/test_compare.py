@@ -1,0 +1,181 @@
+"""`compare` and `run` with real workers: the document, the table, the notes."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.cli.main import main
+from backend.optimizations import axis_names
+from backend.views.schema import Document
+from tests.support.command_line import MODEL, SHORT, cli
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], str, Path]]:
+    """Dynamic against unwindowed across the window: document, standard error, folder with a corrupt history."""
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "history.sqlite").write_bytes(b"this is no database " * 100)
+    ran = cli(
+        "compare", "--a", "cache=dynamic,attention=sdpa", "--b", "cache=unwindowed", "--prompt-tokens", "100",
+        "--max-new-tokens", "60", "--ignore-eos", "--json", "-", "--history", "history.sqlite", cwd=folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    yield json.loads(ran.stdout), ran.stderr, folder
+
+
+def test_the_document_on_standard_output_has_every_key_of_the_promise(
+    compared: tuple[dict[str, Any], str, Path],
+) -> None:
+    found, err, _ = compared
+    assert {"schema", "model", "machine", "versions", "arms"} <= set(found)
+    assert (found["schema"], found["model"], found["status"]) == (1, "pocket", "done")
+    assert {"torch", "transformers", "python"} <= set(found["versions"])
+    assert [arm["name"] for arm in found["arms"]] == ["A", "B"]
+    for arm in found["arms"]:
+        assert {
+            "name", "requested", "planned", "effective", "evidence", "ttft_s", "latency_s", "kv_bytes",
+            "kv_bytes_predicted", "memory_bytes", "text", "token_ids", "phases_s", "load", "summary",
+        } <= set(arm)  # fmt: skip
+        assert arm["load"]["stages_s"]["read"] > 0 and arm["load"]["peak_bytes"]["host"] > arm["weight_bytes"]
+        for record in ("requested", "planned", "effective"):
+            assert set(arm[record]) == set(axis_names())
+        assert [row["axis"] for row in arm["evidence"]] == list(axis_names())
+        assert all({"axis", "requested", "planned", "effective", "proof"} <= set(row) for row in arm["evidence"])
+        assert all(row["proof"] for row in arm["evidence"])
+        assert {"load", "warmup", "run"} <= set(arm["phases_s"])
+    assert "Traceback" not in err
+
+
+def test_the_document_is_one_of_the_schema(compared: tuple[dict[str, Any], str, Path]) -> None:
+    again = msgspec.to_builtins(msgspec.convert(compared[0], Document))
+    assert json.loads(json.dumps(again)) == compared[0]
+
+
+def test_every_series_has_one_entry_for_each_generated_token(compared: tuple[dict[str, Any], str, Path]) -> None:
+    for arm in compared[0]["arms"]:
+        assert arm["prompt_tokens"] == 100
+        series = [
+            arm["latency_s"], arm["time_s"], arm["memory_bytes"], arm["token_ids"], *arm["kv_bytes"].values(),
+            *arm["kv_bytes_predicted"].values(),
+        ]  # fmt: skip
+        assert {len(values) for values in series} == {60}
+        assert all(latency > 0 for latency in arm["latency_s"])
+        assert arm["time_s"] == sorted(arm["time_s"])
+        assert arm["ttft_s"] == arm["latency_s"][0]
+        assert sum(arm["latency_s"]) == pytest.approx(arm["time_s"][-1])
+        assert min(arm["memory_bytes"]) > 50 << 20
+
+
+def test_kv_bytes_are_as_predicted_and_the_window_is_a_plateau_in_one_arm_alone(
+    compared: tuple[dict[str, Any], str, Path],
+) -> None:
+    dynamic, unwindowed = compared[0]["arms"]
+    for arm in (dynamic, unwindowed):
+        assert arm["kv_bytes"] == arm["kv_bytes_predicted"]
+    assert MODEL.window is not None
+    at = MODEL.window - 1 - 100
+    sliding = dynamic["kv_bytes"]["sliding"]
+    assert all(a < b for a, b in pairwise(sliding[: at + 1]))
+    assert set(sliding[at:]) == {sliding[at]}
+    for series in (unwindowed["kv_bytes"]["sliding"], unwindowed["kv_bytes"]["full"], dynamic["kv_bytes"]["full"]):
+        assert all(a < b for a, b in pairwise(series))
+    assert sliding[: at + 1] == unwindowed["kv_bytes"]["sliding"][: at + 1]
+
+
+def test_the_two_caches_write_the_same_and_a_fallback_is_told(compared: tuple[dict[str, Any], str, Path]) -> None:
+    found, err, _ = compared
+    dynamic, unwindowed = found["arms"]
+    assert dynamic["token_ids"] == unwindowed["token_ids"]
+    assert dynamic["text"] == unwindowed["text"] != ""
+    assert (dynamic["effective"]["cache"], unwindowed["effective"]["cache"]) == ("dynamic", "unwindowed")
+    assert dynamic["requested"]["attention"] == "sdpa"
+    assert dynamic["planned"]["attention"] == dynamic["effective"]["attention"] == "eager"
+    assert "fallback (arm A, attention): This architecture has attention sinks" in err
+    assert {row["status"] for row in unwindowed["evidence"]} == {"proved"}
+
+
+def test_progress_is_on_standard_error(compared: tuple[dict[str, Any], str, Path]) -> None:
+    err = compared[1]
+    assert "A: start | B: " in err
+    assert "A: done | B: done" in err
+    assert "60/60" in err or "45/60" in err
+
+
+def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dict[str, Any], str, Path]) -> None:
+    found, err, folder = compared
+    assert "The history file history.sqlite could not be read" in err
+    (aside,) = folder.glob("history.sqlite.unreadable-*")
+    assert aside.name in err
+    assert aside.read_bytes() == b"this is no database " * 100
+    with sqlite3.connect(folder / "history.sqlite") as db:
+        assert db.execute("SELECT id, status FROM runs").fetchall() == [(found["run"], "done")]
+    db.close()
+
+
+def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (room / "out.json").write_text("old")
+    code = main([
+        "compare", "--a", "dtype=float16", "--b", "float32", "--prompt-file", "p.txt", "--batch-size", "3",
+        "--repeats", "2", "--json", "out.json", *SHORT,
+    ])  # fmt: skip
+    out, err = capsys.readouterr()
+    assert code == 0, err
+    for part in (f"{MODEL.label} on ", "arm A", "arm B", "Time to first token", "median over 2 runs", "KV cache",
+                 "(95%)", "as predicted",
+                 "dtype      float16 -> float16 -> float16", "dtype      float32 -> float32 -> float32"):  # fmt: skip
+        assert part in out, out
+    assert "note (arm A, dtype): This checkpoint is in bfloat16" in err
+    found = json.loads((room / "out.json").read_text())
+    half, full = found["arms"]
+    assert (found["workload"]["batch_size"], found["workload"]["repeats"]) == (3, 2)
+    for arm in found["arms"]:
+        assert len(arm["token_ids"]) == 6
+        assert arm["kv_bytes"] == arm["kv_bytes_predicted"]
+        assert arm["summary"]["batch_tokens_per_s"] == pytest.approx(3 * arm["summary"]["tokens_per_s"])
+    assert [2 * size for size in half["kv_bytes"]["full"]] == full["kv_bytes"]["full"]
+    assert 1.9 < full["weight_bytes"] / half["weight_bytes"] <= 2
+    assert sorted(path.name for path in room.iterdir() if "out" in path.name) == ["out.json"]
+
+
+@pytest.mark.slow
+def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
+    room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sampled = ("--temperature", "1", "--prompt", "One day", "--max-new-tokens", "24", "--ignore-eos")
+    assert main(["compare", "--a", "static", "--b", "cache=static", "--seed", "7", *sampled, "--json", "7.json"]) == 0
+    out, err = capsys.readouterr()
+    assert "A and B are identical; any difference is noise." in err
+    assert "Both arms generated the same text" in out
+    assert main(["run", "--arm", "static", "--seed", "8", *sampled, "--json", "8.json"]) == 0
+    one, same = json.loads((room / "7.json").read_text())["arms"]
+    (other,) = json.loads((room / "8.json").read_text())["arms"]
+    assert one["token_ids"] == same["token_ids"] != other["token_ids"]
+    assert one["kv_bytes"] == one["kv_bytes_predicted"]
+    assert one["effective"]["cache"] == "static"
+    assert len(set(one["kv_bytes"]["sliding"])) == len(set(one["kv_bytes"]["full"])) == 1
+
+
+def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
+    note = "random weights: the text is noise; latency, memory and KV are real"
+    assert note in capsys.readouterr().out
+    found = json.loads((room / "out.json").read_text())
+    assert note in found["model_note"]
+    assert found["arms"][0]["kv_bytes"] == found["arms"][0]["kv_bytes_predicted"]
+    assert found["arms"][0]["weight_bytes"] == found["arms"][0]["memory_predicted_bytes"]["weights"]
+
+
+@pytest.mark.slow
+def test_random_gpt2_runs_at_its_real_shape(room: Path) -> None:
+    assert main(["run", "--model", "random:gpt2", "--json", "out.json", *SHORT]) == 0
+    (arm,) = json.loads((room / "out.json").read_text())["arms"]
+    assert arm["parameters"] == 124_439_808
+    assert arm["effective"]["attention"] == "sdpa"

@@ -1,0 +1,95 @@
+"""The doctor names every choice of every axis, with a reason wherever one does not run as asked."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backend import hardware
+from backend.cli import doctor
+from backend.cli.main import main
+from backend.errors import InputError
+from backend.hardware import bandwidth
+from backend.optimizations import all_axes
+from tests.support.machines import CPU, H200, MACHINES
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_choice_has_a_line(name: str) -> None:
+    report = doctor.doctor_report(MACHINES[name])
+    assert [(row.axis, row.choice) for row in report.choices] == [
+        (a.name, c.name) for a in all_axes() for c in a.choices
+    ]
+    assert all(row.why for row in report.choices if not row.usable)
+    assert report.problems == []
+    text = report.text()
+    assert all(f"{row.axis}={row.choice}" in text for row in report.choices)
+    assert "none found" in text
+
+
+@pytest.mark.parametrize(
+    ("axis", "choice", "usable", "why"),
+    [
+        ("dtype", "auto", True, ""),
+        ("attention", "sdpa", False, "sinks"),
+        ("cache", "unwindowed", True, ""),
+        ("compile", "default", True, "with cache=static"),
+        ("compile", "reduce-overhead", False, "the same code as default"),
+    ],
+)
+def test_verdicts_on_the_default_model(axis: str, choice: str, usable: bool, why: str) -> None:
+    rows = {(row.axis, row.choice): row for row in doctor.doctor_report(CPU).choices}
+    row = rows[axis, choice]
+    assert row.usable is usable
+    assert why in row.why
+    assert bool(row.why) == bool(why)
+
+
+def test_a_gpu_needs_no_remark_on_cuda_graphs() -> None:
+    rows = {(row.axis, row.choice): row for row in doctor.doctor_report(H200).choices}
+    assert rows["compile", "reduce-overhead"].why == "with cache=static"
+
+
+def test_the_document_is_json_and_holds_the_same() -> None:
+    report = doctor.doctor_report(CPU)
+    found = json.loads(json.dumps(msgspec.to_builtins(report.document())))
+    assert found["schema"] == 1
+    assert found["machine"] == CPU.describe()
+    assert len(found["choices"]) == len(report.choices)
+    assert {"axis", "choice", "usable", "why"} == set(found["choices"][0])
+
+
+def test_problems_are_shown_and_the_rest_still_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> None:
+        raise InputError("The embedded model is gone. Install tokendyno again.")
+
+    monkeypatch.setattr(doctor, "startup_messages", lambda: ["a broken pair"])
+    monkeypatch.setattr(doctor, "resolve", missing)
+    report = doctor.doctor_report(CPU)
+    assert report.problems == ["a broken pair", "The embedded model is gone. Install tokendyno again."]
+    assert report.choices == []
+    assert "a broken pair" in report.text()
+
+
+def test_the_doctor_shows_a_kept_bandwidth_and_says_when_it_cannot_measure_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr(hardware, "detect", lambda: CPU)
+    assert main(["doctor", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["bandwidth"] is None
+    found = bandwidth.Bandwidth(4e10, 3e10, bandwidth.device_name(CPU), "sum", 1.0)
+    monkeypatch.setattr(doctor, "measure", lambda machine: found)
+    assert main(["doctor", "--bandwidth"]) == 0
+    assert "40 GB/s" in capsys.readouterr().out
+
+    def fail(machine: hardware.Machine) -> bandwidth.Bandwidth:
+        raise bandwidth.MeasureFailed("no result within 180 s")
+
+    assert main(["doctor", "--json", "-"]) == 0
+    kept = json.loads(capsys.readouterr().out)["bandwidth"]
+    assert (kept["read_bytes_per_s"], kept["copy_bytes_per_s"], kept["method"]) == (4e10, 3e10, "sum")
+    monkeypatch.setattr(doctor, "measure", fail)
+    assert main(["doctor", "--bandwidth"]) == 3
+    assert "n/a: the measurement failed: no result within 180 s." in capsys.readouterr().out

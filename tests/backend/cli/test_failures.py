@@ -1,0 +1,130 @@
+"""Runs that fail or are stopped: exit code, one sentence, the partial result, no worker left behind."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.cli.main import main
+from backend.paths import ROOT
+from tests.support.command_line import MODEL, POCKET, SHORT, cli
+from tests.support.processes import gone, wait_for
+
+
+def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["run", "--prompt", "word " * 9000, *SHORT])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    last = err.splitlines()[-1]
+    assert last.startswith("tokendyno: The prompt has ")
+    assert last.endswith(f"has {MODEL.max_positions:,} positions. Shorten the prompt.")
+
+
+@pytest.mark.slow
+def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--chat", *SHORT]) == 2
+    assert "has no chat template" in capsys.readouterr().err.splitlines()[-1]
+    shutil.copytree(POCKET, room / "chatty")
+    template = room / "chatty" / "chat_template.jinja"
+    template.write_text("{% for message in messages %}User: {{ message.content }}\n{% endfor %}Pip:")
+    words = ("run", "--model", str(room / "chatty"), "--chat", "--prompt", "Who are you?", "--json", "out.json", *SHORT)
+    assert main(list(words)) == 0
+    (arm,) = json.loads((room / "out.json").read_text())["arms"]
+    assert any("as a chat of one message" in note for note in arm["notes"])
+    loop = "{% for x in range(99999) %}{% for y in range(99999) %}{% endfor %}{% endfor %}"
+    template.write_text(loop)
+    assert main(list(words)) == 2
+    assert "was not rendered within 10 s" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.slow
+def test_weights_that_belong_to_another_config_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(POCKET, room / "mixed")
+    config = json.loads((POCKET / "config.json").read_text())
+    config["intermediate_size"] *= 2
+    (room / "mixed" / "config.json").write_text(json.dumps(config))
+    code = main(["run", "--model", "./mixed", *SHORT])
+    out, err = capsys.readouterr()
+    assert (code, out) == (3, "")
+    assert err.splitlines()[-1].startswith("tokendyno: Arm A failed during load. ")
+    assert "Traceback" not in err
+
+
+@pytest.mark.slow
+def test_a_download_that_fails_is_a_failed_run_in_one_sentence(tmp_path: Path) -> None:
+    ran = cli("run", "--model", "gpt2", env={"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HOME": str(tmp_path)})
+    assert (ran.returncode, ran.stdout) == (3, "")
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith("tokendyno: Arm A failed during download. ")
+    assert "random:NAME" in last
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[tuple["subprocess.Popen[str]", list[str]]]:
+    """A long run in the middle of its tokens, and what it has said so far."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "backend", "run", "--max-new-tokens", str(MODEL.max_positions - 100), "--ignore-eos",
+         "--json", str(tmp_path / "out.json")],
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    said: list[str] = []
+    while not any("A: run" in line for line in said):
+        said.append(process.stderr.readline())
+        assert said[-1], "it ended too early"
+    yield process, said
+    process.kill()
+    process.communicate()
+
+
+def worker_of(process: "subprocess.Popen[str]") -> psutil.Process:
+    (worker,) = psutil.Process(process.pid).children()
+    assert "backend.worker" in worker.cmdline()
+    return worker
+
+
+def test_a_worker_that_is_killed_is_a_failed_run_with_its_partial_result(
+    running: tuple["subprocess.Popen[str]", list[str]], tmp_path: Path
+) -> None:
+    process, _ = running
+    worker = worker_of(process)
+    wait_for(lambda: worker.cpu_times().user, 5)
+    worker.kill()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "Arm A stopped during the measured run: The worker process was killed by SIGKILL" in err.splitlines()[-1]
+    assert "Traceback" not in err
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert (found["status"], found["arms"][0]["state"]) == ("failed", "failed")
+    assert "SIGKILL" in found["message"]
+    assert out == "" or "arm A" in out
+
+
+def test_ctrl_c_writes_what_was_measured_and_leaves_no_worker(
+    running: tuple["subprocess.Popen[str]", list[str]], tmp_path: Path
+) -> None:
+    process, _ = running
+    pid = worker_of(process).pid
+    wait_for(lambda: psutil.Process(pid).cpu_times().user > 0, 5)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    (arm,) = json.loads((tmp_path / "out.json").read_text())["arms"]
+    assert arm["state"] == "cancelled"
+    assert (
+        len(arm["latency_s"])
+        == len(arm["token_ids"])
+        == len(arm["kv_bytes_predicted"]["full"])
+        < MODEL.max_positions - 100
+    )
+    assert arm["kv_bytes"] == arm["kv_bytes_predicted"]
+    wait_for(lambda: gone(pid), 5)

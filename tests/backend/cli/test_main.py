@@ -1,0 +1,189 @@
+"""The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
+
+import io
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend import hardware
+from backend.cli.main import main
+from backend.paths import ROOT
+from tests.support.command_line import MODEL, cli, sentence
+from tests.support.machines import CPU
+
+BAD = [
+    (["--model", "pocke"], "Unknown model 'pocke'. Did you mean 'pocket'?"),
+    (["--model", "MISTRAL-7B"], "Did you mean 'Mistral-7B-v0.1'?"),
+    (["--model", "empty"], "The folder empty has no config.json"),
+    (["--model", "./empty"], "has no config.json"),
+    (["--model", "pickle"], "The weights in pickle are a pickle (pytorch_model.bin)"),
+    (["--model", "cut"], "Download or copy"),
+    (["--model", "bare"], "has no weights (no model.safetensors)"),
+    (["--model", "missing.gguf"], "There is no folder or GGUF file 'missing.gguf'"),
+    (["--model", "not.gguf"], "is not a GGUF file"),
+    (["--model", "/"], "has no config.json"),
+    (["--model", "/dev/zero"], "There is no folder or GGUF file"),
+    (["--model", "../../etc"], "'../../etc'"),
+    (["--model", "a/b/c"], "Unknown model 'a/b/c'"),
+    (["--model", ""], "No model is given"),
+    (["--model", "a\0b"], "it contains control characters"),
+    (["--model", "a\nb"], "it contains control characters"),
+    (["--model", "\x1b[2J"], "it contains control characters"),
+    (["--model", "\udcff"], "it contains control characters"),
+    (["--model", "a" * 5000], "it is too long"),
+    (["--model", "random:"], "No model is given"),
+    (["--model", "random:nothing"], "Unknown architecture for random weights 'nothing'"),
+    (["--model", "random:org/name"], "Unknown architecture for random weights 'org/name'"),
+    (["--model", "https://huggingface.co/gpt2"], "Unknown model"),
+    (["--model", "random:bert-base-uncased", "--arm", "cache=static"], "is an encoder"),
+    (["--model", "random:bert-base-uncased", "--prompt-tokens", "513"], "exceed the 512 positions"),
+    (["--arm", "atention=eager"], "Unknown axis 'atention'. Did you mean 'attention'?"),
+    (["--arm", "attention=spda"], "Unknown attention choice 'spda'. Did you mean 'sdpa'?"),
+    (["--arm", "unwindow"], "Unknown preset 'unwindow'. Did you mean 'unwindowed'?"),
+    (["--arm", "cache=static,cache=dynamic"], "appears twice"),
+    (["--arm", "compile=default"], "Set cache=static."),
+    (["--prompt", ""], "The prompt is empty"),
+    (["--prompt", "  \n "], "The prompt is empty"),
+    (["--prompt", "\udcff"], "not valid UTF-8"),
+    (["--prompt", "x" * (1 << 20) + "x"], "The prompt has 1,048,577 bytes"),
+    (["--prompt", "x", "--prompt-file", "p.txt"], "not both"),
+    (["--prompt-file", "missing.txt"], "cannot be read (No such file or directory)"),
+    (["--prompt-file", "empty"], "Is a directory"),
+    (["--prompt-file", "latin.txt"], "is not UTF-8 text"),
+    (["--prompt-file", "/dev/zero"], "more than 1,048,576 bytes"),
+    (["--prompt-file", "blank.txt"], "The prompt is empty"),
+    (["--prompt-tokens", str(MODEL.max_positions - 1)], "positions"),
+    (["--prompt-tokens", "-3"], "prompt_tokens is -3"),
+    (["--max-new-tokens", "0"], "max_new_tokens is 0; it must be a whole number from 1 to 32,768."),
+    (["--max-new-tokens", "-5"], "max_new_tokens is -5"),
+    (["--max-new-tokens", "32769"], "max_new_tokens is 32769"),
+    (["--max-new-tokens", "9" * 30], "max_new_tokens is 9"),
+    (["--max-new-tokens", str(MODEL.max_positions)], "leave no room for a prompt"),
+    (["--max-new-tokens", "ten"], "invalid int value: 'ten'"),
+    (["--max-new-tokens", "1.5"], "invalid int value"),
+    (["--batch-size", "0"], "batch_size is 0"),
+    (["--batch-size", "-1"], "batch_size is -1"),
+    (["--seed", "-1"], "seed is -1"),
+    (["--repeats", "0"], "repeats is 0"),
+    (["--temperature", "nan"], "temperature is nan"),
+    (["--temperature", "inf"], "temperature is inf"),
+    (["--temperature", "-1"], "temperature is -1.0"),
+    (["--top-k", "-1"], "top_k is -1"),
+    (["--top-k", "5"], "no effect at temperature 0"),
+    (["--top-p", "0.5"], "no effect at temperature 0"),
+    (["--top-p", "0", "--temperature", "1"], "top_p is 0.0; it must be above 0"),
+    (["--top-p", "nan", "--temperature", "1"], "top_p is nan"),
+    (["--chat", "--prompt-tokens", "9"], "cannot have a fixed number of prompt tokens"),
+    (["--reasoning-effort", "high"], "Turn chat on as well"),
+    (["--chat", "--reasoning-effort", "hgih"], "Did you mean 'high'?"),
+    (["--arm", "speculation=prompt-lookup", "--batch-size", "2"], "Set speculation=off."),
+    (["--json", "missing/out.json"], "cannot be written (No such file or directory)"),
+    (["--json", "empty"], "cannot be written (Is a directory)"),
+    (["--json", ""], "cannot be written"),
+    (["--models-dir", "missing"], "There is no models folder missing"),
+    (["--history", "empty"], "cannot be written (Is a directory)"),
+    (["--history", "/proc/none/history.sqlite"], "cannot be written"),
+    (["--nonsense"], "unrecognized arguments: --nonsense"),
+    (["--a", "static"], "unrecognized arguments: --a static"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "says"), BAD, ids=[ascii(" ".join(a)[:50]) for a, _ in BAD])
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    room: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], says: str
+) -> None:
+    before = sorted(room.rglob("*"))
+    code = main(["run", *arguments])
+    line = sentence(code, *capsys.readouterr())
+    assert says in line
+    assert sorted(room.rglob("*")) == before, "nothing was written"
+    assert len(line) < 700
+    assert not any(ord(letter) < 32 for letter in line)
+
+
+@pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compare", "--a"], ["models", "--model", "x"]])
+def test_a_wrong_command_is_one_sentence(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
+    assert "--help" in sentence(main(arguments), *capsys.readouterr())
+
+
+@pytest.mark.parametrize("command", ["models", "doctor", "check", "fit"])
+def test_every_command_finds_out_first_that_its_document_cannot_be_written(
+    room: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert "missing/out.json" in sentence(main([command, "--json", "missing/out.json"]), *capsys.readouterr())
+
+
+def test_bad_input_as_a_process() -> None:
+    ran = cli("compare", "--model", "pocke")
+    assert "Did you mean 'pocket'?" in sentence(ran.returncode, ran.stdout, ran.stderr)
+
+
+@pytest.mark.parametrize(
+    "env", [{"HF_ENDPOINT": "http://127.0.0.1:9"}, {"HF_HUB_OFFLINE": "1"}], ids=["dead", "offline"]
+)
+def test_a_hub_that_is_not_reached_is_one_sentence(tmp_path: Path, env: dict[str, str]) -> None:
+    ran = cli("run", "--model", "org/name", env={"HF_HOME": str(tmp_path), **env})
+    line = sentence(ran.returncode, ran.stdout, ran.stderr)
+    assert "The Hub could not be reached for org/name" in line
+    assert "random:NAME" in line
+
+
+def test_stopped_before_it_began(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(hardware, "detect", interrupt)
+    assert sentence(main(["doctor"]), *capsys.readouterr(), want=130) == "tokendyno: stopped."
+
+
+def test_an_ascii_terminal_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="ascii"))
+    monkeypatch.setattr(hardware, "detect", lambda: replace(CPU, cpu="Prozessor für Bären"))
+    assert main(["doctor"]) == 0
+    assert b"Prozessor f\\xfcr B\\xe4ren" in raw.getvalue()
+
+
+def test_without_a_standard_output_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["models"]) == 0
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "backend", "models"], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+def test_version_names_the_installed_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out == f"tokendyno {hardware.versions()['tokendyno']}\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "default"),
+    [
+        ("run", "--max-new-tokens N", "256"), ("run", "--model MODEL", "pocket"), ("run", "--temperature T", "0.0"),
+        ("compare", "--repeats N", "1"), ("fit", "--context N", "8,192"), ("fit", "--gpus N", "1"),
+        ("export", "--output FILE", "-"),
+    ],
+)  # fmt: skip
+def test_help_names_defaults(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str, option: str, default: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    with pytest.raises(SystemExit):
+        main([command, "--help"])
+    (text,) = [part for part in re.split(r"\n  (?=-)", capsys.readouterr().out)[1:] if option in part]
+    assert f"(default: {default})" in text

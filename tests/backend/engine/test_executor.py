@@ -1,0 +1,109 @@
+"""The engine runs on any executor: here a throw-away one that is in no list, with faults on request."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from backend.engine.bench import Bench
+from backend.engine.executor import ExecutorKind, Inbox, StartError
+from backend.messages import Cancel, Generate, Load
+from tests.support.processes import wait_for
+from tests.support.scripted_executor import PROMPT_TOKENS, SCRIPTED, Fault, ScriptedExecutor
+from tests.support.worker import request
+
+BenchOf = Callable[..., Bench]
+
+
+@pytest.fixture
+def bench_of() -> Iterator[BenchOf]:
+    """Makes a bench with one kind of executor."""
+    benches: list[Bench] = []
+
+    def make(kind: ExecutorKind, prewarm: int = 0) -> Bench:
+        bench = Bench(lambda plan: kind)
+        bench.start(prewarm)
+        benches.append(bench)
+        return bench
+
+    yield make
+    for bench in benches:
+        bench.close()
+
+
+def faulty(fault: Fault) -> ExecutorKind:
+    return ExecutorKind(lambda inbox: ScriptedExecutor(inbox, fault))
+
+
+def test_a_run_of_two_arms_on_a_new_executor_needs_no_edit_of_the_engine(bench_of: BenchOf) -> None:
+    bench = bench_of(SCRIPTED)
+    run = bench.wait(bench.submit(request({}, {"cache": "unwindowed"}, repeats=2)), 10)
+    assert run.status == "done", run.message
+    for name in "AB":
+        assert run.arms[name].ids == list(range(8))
+        assert run.summary(name).peak_memory_bytes == 1 << 20
+        assert run.arms[name].predicted_kv, "the prediction follows Started"
+    assert run.arms["A"].predicted_kv[0].length == PROMPT_TOKENS
+    executors = [bench.pool.slots[slot].executor for slot in "AB"]
+    for executor in executors:
+        assert isinstance(executor, ScriptedExecutor)
+        assert [type(command) for command in executor.commands] == [Load, Generate, Generate]
+    again = bench.wait(bench.submit(request({}, {"cache": "unwindowed"})), 10)
+    assert again.status == "done" and [bench.pool.slots[slot].executor for slot in "AB"] == executors
+
+
+def test_the_run_fails_with_the_cause_when_its_executor_dies(bench_of: BenchOf) -> None:
+    bench = bench_of(faulty("dies"))
+    run = bench.wait(bench.submit(request({})), 10)
+    assert run.status == "failed"
+    assert run.message == (
+        "Arm A stopped during the measured run: The script says so. Run again; a new worker will be started."
+    )
+    assert bench.pool.slots == {}
+
+
+def test_a_silent_executor_is_ended_at_its_deadline(bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "0.3")
+    bench = bench_of(faulty("silent"))
+    run = bench.wait(bench.submit(request({})), 10)
+    assert run.status == "failed" and "Arm A made no progress for 0.3 s during the measured run" in run.message
+    assert bench.pool.slots == {}
+
+
+def test_a_cancel_reaches_the_executor_and_keeps_it(bench_of: BenchOf) -> None:
+    bench = bench_of(faulty("silent"))
+    run_id = bench.submit(request({}))
+    run = bench.runs.get(run_id)
+    assert run is not None
+    wait_for(lambda: "run" in run.arms["A"].phases)
+    assert bench.cancel(run_id)
+    assert bench.wait(run_id, 10).status == "cancelled"
+    executor = bench.pool.slots["A"].executor
+    assert isinstance(executor, ScriptedExecutor) and isinstance(executor.commands[-1], Cancel) and executor.alive
+
+
+def test_a_kind_that_cannot_start_fails_the_run_in_one_sentence(bench_of: BenchOf) -> None:
+    def refuse(inbox: Inbox) -> ScriptedExecutor:
+        raise StartError("No executor is free.")
+
+    bench = bench_of(ExecutorKind(refuse))
+    run = bench.wait(bench.submit(request({})), 10)
+    assert (run.status, run.message) == ("failed", "Arm A failed during startup. No executor is free.")
+
+
+def test_arms_on_a_kind_without_memory_of_its_own_take_turns_and_the_run_says_so(bench_of: BenchOf) -> None:
+    started: list[ScriptedExecutor] = []
+    alive: list[int] = []
+
+    def start(inbox: Inbox) -> ScriptedExecutor:
+        alive.append(sum(executor.alive for executor in started))
+        return ScriptedExecutor(inbox, "", started)
+
+    bench = bench_of(ExecutorKind(start, isolated=False, remark="All arms share this process."), prewarm=2)
+    time.sleep(0.1)
+    assert started == [], "none is started ahead of a run"
+    run = bench.wait(bench.submit(request({}, {"cache": "unwindowed"}, repeats=2)), 10)
+    assert run.status == "done", run.message
+    assert alive == [0, 0, 0, 0] and len(started) == 4
+    for arm in run.created.arms:
+        assert [verdict.reason for verdict in arm.verdicts] == ["All arms share this process."]

@@ -1,0 +1,100 @@
+"""The pool: which worker a slot gets, spares and their back-off, and memory by device."""
+
+import pytest
+
+from backend.engine import pool as pool_module
+from backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter, StartError
+from backend.engine.pool import WorkerPool
+from backend.messages import Ready
+from backend.plan import Plan
+from tests.support.scripted_executor import SCRIPTED, ScriptedExecutor
+from tests.support.worker import plan_of
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of()
+
+
+def of(kind: ExecutorKind) -> WorkerPool:
+    return WorkerPool(lambda plan: kind)
+
+
+def test_a_slot_keeps_a_worker_that_holds_its_model_or_none(plan: Plan) -> None:
+    pool = of(SCRIPTED)
+    worker = pool.take("A", plan)
+    assert pool.take("A", plan) is worker
+    worker.executor.load_key = plan.load_key
+    assert pool.take("A", plan) is worker
+
+
+def test_a_slot_gets_another_worker_for_another_model_and_the_old_one_is_ended(plan: Plan) -> None:
+    pool = of(SCRIPTED)
+    worker = pool.take("A", plan)
+    worker.executor.load_key = "another"
+    assert pool.take("A", plan) is not worker and not worker.executor.alive
+
+
+def test_a_spare_is_taken_before_a_new_worker_is_started_and_only_if_it_is_alive(plan: Plan) -> None:
+    pool = of(SCRIPTED)
+    pool.wanted_spares = 2
+    for _ in range(3):
+        pool.prewarm()
+    dead, spare = pool.spares
+    dead.executor.end()
+    assert pool.take("A", plan) is spare and pool.spares == []
+
+
+def test_a_plan_that_needs_another_kind_gets_no_spare(plan: Plan) -> None:
+    ranks = ExecutorKind(lambda inbox: ScriptedExecutor(inbox))
+    pool = WorkerPool(lambda plan: SCRIPTED if plan is None else ranks)
+    pool.wanted_spares = 1
+    pool.prewarm()
+    (spare,) = pool.spares
+    worker = pool.take("A", plan)
+    assert worker.kind is ranks and pool.spares == [spare] and spare.executor.alive
+
+
+def test_ready_and_death_are_recorded_and_others_letters_are_ignored(plan: Plan) -> None:
+    pool = of(SCRIPTED)
+    worker = pool.take("A", plan)
+    stranger = ScriptedExecutor(Inbox())
+    assert pool.record(Letter(stranger, Died("x"))) == [] and pool.slots == {"A": worker} and not worker.ready
+    assert pool.record(Letter(worker.executor, Ready(0, 0.0, {}))) == [] and worker.ready
+    assert pool.record(Letter(worker.executor, Died("x"))) == ["A"] and pool.slots == {}
+
+
+def test_memory_is_counted_by_device_over_all_slots(plan: Plan) -> None:
+    pool = of(SCRIPTED)
+    pool.take("A", plan).held_bytes = {HOST: 3, 0: 5}
+    pool.take("B", plan).held_bytes = {0: 7}
+    assert [pool.held_bytes(device) for device in (HOST, 0, 1)] == [3, 12, 0]
+
+
+def test_spares_are_given_up_after_repeated_failures_until_one_starts(
+    plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "MAX_START_FAILURES", 3)
+    waits: list[float] = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    broken, tries = [True], []
+
+    def start(inbox: Inbox) -> ScriptedExecutor:
+        tries.append(1)
+        if broken[0]:
+            raise StartError("no memory")
+        return ScriptedExecutor(inbox)
+
+    pool = of(ExecutorKind(start))
+    pool.wanted_spares = 1
+    for _ in range(6):
+        pool.prewarm()
+    assert len(tries) == 3 and waits == [0.4, 0.8]
+    with pytest.raises(StartError):
+        pool.take("A", plan)
+    assert "A" not in pool.slots
+    broken[0] = False
+    pool.record(Letter(pool.take("A", plan).executor, Ready(0, 0.0, {})))
+    pool.wanted_spares = 2
+    pool.prewarm()
+    assert len(pool.spares) == 1

@@ -1,0 +1,52 @@
+"""What is predicted from the length of a prompt, without a worker."""
+
+import pytest
+
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.engine.prediction import predict
+from backend.hardware import Machine
+from backend.messages import Started
+from backend.models import resolve
+from backend.runs.records import Predicted
+from tests.support.machines import CPU, H200
+
+STARTED = Started(prompt_tokens=100, batch_size=2, max_new_tokens=50, notes=[])
+
+
+def predicted(model: str, machine: Machine = H200, started: Started = STARTED, **choices: str) -> Predicted:
+    facts = resolve(model)
+    checked = check(make_config(model, choices), facts, machine, Workload(prompt="x"))
+    return predict("B", checked, facts, machine, started)
+
+
+def test_a_decoder_has_a_kv_curve_from_the_prompt_to_the_last_token_that_is_fed_back() -> None:
+    found = predicted("Llama-3-8B")
+    assert found.arm == "B"
+    assert (found.kv[0].length, found.kv[-1].length) == (100, 149)
+    assert found.kv[-1].full == 2 * 149 * 32 * 8 * 128 * 2 * 2  # sequences, tokens, layers, KV heads, head, k+v, bf16
+    assert (found.roofline[0].length, found.roofline[-1].length) == (101, 149), "token 0 is the prefill"
+    assert found.roofline[0].seconds < found.roofline[-1].seconds
+    assert found.memory["total"] > found.memory["tensors"] > 0
+
+
+def test_a_static_cache_has_its_whole_size_from_the_first_token() -> None:
+    found = predicted("Llama-3-8B", started=Started(100, 2, 50, [], 256), cache="static")
+    assert {point.full for point in found.kv} == {2 * 256 * 32 * 8 * 128 * 2 * 2}
+
+
+def test_an_encoder_has_no_kv_curve_and_one_length() -> None:
+    found = predicted("random:bert-base-uncased")
+    assert found.kv == [] and {point.length for point in found.roofline} == {100}
+
+
+def test_without_a_bandwidth_there_is_no_bound_and_the_note_says_so() -> None:
+    found = predicted("pocket", CPU)
+    assert found.roofline == [] and found.roofline_note and found.roofline_work == ""
+    assert found.kv and found.memory["total"] > 0
+
+
+@pytest.mark.parametrize(("speculation", "remark"), [("off", False), ("prompt-lookup", True)])
+def test_the_bound_of_speculation_says_that_it_can_be_beaten(speculation: str, remark: bool) -> None:
+    assert ("speculation can beat it" in predicted("Llama-3-8B", speculation=speculation).roofline_work) is remark

@@ -1,0 +1,174 @@
+"""Worker processes seen from outside: how they end, and that they leave nothing behind."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from backend.engine.executor import Died, Inbox
+from backend.executors.subprocess import WorkerProcess
+from backend.paths import ROOT
+from tests.support.processes import gone, group, sitecustomize, wait_for, with_path
+from tests.support.worker import Talk, plan_of
+
+pytestmark = pytest.mark.serial
+
+WEB = """
+import sys, time
+from backend.executors import open_bench
+from tests.support.worker import request
+bench = open_bench()
+bench.start()
+{submit}
+while True:
+    print(*bench.pool.pids, *(next(iter(run.arms.values())).state for run in bench.runs._runs.values()),
+          *(p for run in bench.runs._runs.values() for p in next(iter(run.arms.values())).phases), flush=True)
+    time.sleep(0.05)
+"""
+"""A process with an engine, like the web process; prints its workers' pids and the phases of arm A."""
+
+HOLD_THE_LOCK = """
+import ctypes, os, sys, threading, time
+def hold():
+    while not os.path.exists({trigger!r}): time.sleep(0.01)
+    open({trigger!r} + "-held", "w").close()
+    ctypes.PyDLL(None).sleep(600)  # PyDLL keeps the interpreter lock
+if {name!r} in sys.orig_argv: threading.Thread(target=hold, daemon=True).start()
+"""
+
+
+def web(submit: str) -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
+    command = [sys.executable, "-c", WEB.format(submit=submit)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+
+
+def until(process: subprocess.Popen[str], *words: str) -> list[str]:
+    """Read the web process's output up to a line with all these words; "" stands for any one word."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        if line.split() and set(words) <= {*line.split(), ""}:
+            return line.split()
+    raise AssertionError("the web process ended")
+
+
+def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]:
+    """SIGKILL the web process; returns the members of its workers' groups that live two seconds later."""
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+    time.sleep(2)
+    return [member for pid in pids for member in group(pid)]
+
+
+@pytest.mark.slow
+def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_starts() -> None:
+    process = web("bench.pool.wanted_spares = 1; bench.wake()")
+    pids = [int(until(process, "")[0])]
+    time.sleep(0.3)
+    assert kill_and_count(process, pids) == []
+
+
+def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_generates() -> None:
+    process = web("bench.submit(request({}, max_new_tokens=3000))")
+    pids = [int(until(process, "run")[0])]
+    assert len(group(pids[0])) >= 1
+    assert kill_and_count(process, pids) == []
+
+
+@pytest.mark.slow
+def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_native_code_holds_its_workers_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trigger = tmp_path / "now"
+    sitecustomize(tmp_path, HOLD_THE_LOCK.format(trigger=str(trigger), name="backend.worker"))
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    process = web("bench.submit(request({}, max_new_tokens=3000))")
+    pids = [int(until(process, "run")[0])]
+    trigger.touch()
+    wait_for(Path(f"{trigger}-held").exists, what="the lock to be held")
+    assert kill_and_count(process, pids) == []
+
+
+@pytest.mark.full
+def test_no_orphan_two_seconds_after_the_web_process_is_killed_while_its_worker_compiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither the compiler nor a compile worker may keep running: the compiler here takes a minute."""
+    compiler = tmp_path / "slow-g++"
+    compiler.write_text('#!/bin/sh\ncase "$*" in *-shared*) sleep 60 & wait;; esac\nexec g++ "$@"\n')
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "cache"))
+    process = web("bench.submit(request({'cache': 'static', 'compile': 'default'}))")
+    pids = [int(until(process, "compile")[0])]
+    wait_for(lambda: any("sleep" in command_of(pid) for pid in group(pids[0])), 120, "the compiler to be at work")
+    assert len(group(pids[0])) >= 3
+    descendants = group(pids[0])
+    assert kill_and_count(process, pids) == []
+    assert all(gone(pid) for pid in descendants)
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
+
+
+def test_a_killed_worker_is_told_once_takes_its_children_with_it_and_may_still_be_sent_to() -> None:
+    talk = Talk()
+    wait_for(lambda: len(group(talk.worker.pid)) >= 2, what="the guard")
+    os.kill(talk.worker.pid, signal.SIGKILL)
+    died = talk.until(Died, limit_s=2)[-1]
+    assert "SIGKILL" in died.cause
+    wait_for(lambda: not group(talk.worker.pid), 2, "the group to be gone")
+    talk.begin(plan_of())
+    with pytest.raises(queue.Empty):
+        talk.inbox.get(timeout=0.5)
+
+
+@pytest.mark.slow
+def test_ending_a_worker_that_ignores_term_takes_no_longer_than_its_grace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sitecustomize(tmp_path, "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    talk = Talk()
+    os.kill(talk.worker.pid, signal.SIGTERM)
+    time.sleep(0.2)
+    assert talk.worker.alive, "the test's worker does not ignore TERM"
+    begin_s = time.monotonic()
+    talk.worker.end(grace_s=0.3)
+    assert 0.3 <= time.monotonic() - begin_s < 1.3 and gone(talk.worker.pid)
+
+
+@pytest.mark.slow
+def test_ending_a_stopped_worker_works_and_what_it_said_reaches_nobody() -> None:
+    talk = Talk()
+    os.kill(talk.worker.pid, signal.SIGSTOP)
+    talk.worker.end()
+    assert gone(talk.worker.pid) and not talk.worker.alive
+    time.sleep(0.6)
+    with pytest.raises(queue.Empty):
+        talk.inbox.get_nowait()
+
+
+def test_a_worker_that_cannot_start_is_told_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch for you hf_AbCdEf1234567890')\n")
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    inbox: Inbox = Inbox()
+    worker = WorkerProcess(inbox)
+    monkeypatch.undo()
+    body = inbox.get(timeout=20).body
+    assert isinstance(body, Died) and "code 1" in body.cause and "no torch for you" in body.cause
+    assert "hf_AbCdEf" not in body.cause
+    worker.end()

@@ -1,0 +1,243 @@
+"""What fits: the table against the predictions it is made of, sorted, from a config alone; bad input in words."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import InputError
+from backend.fit import text as fit_text
+from backend.fit.device import THIS, device_of, parse_size
+from backend.fit.table import DEFAULT_CONTEXT, Fit, FitRow, fit
+from backend.hardware import bandwidth
+from backend.hardware.gpu_specs import gpus
+from backend.models import resolve
+from backend.plan import DYNAMIC
+from backend.predict.kv import kv_bytes
+from backend.predict.memory import peak_bytes
+from backend.predict.parallel import shard
+from backend.predict.roofline import bound
+from backend.predict.setup import Setup
+from backend.predict.weights import weight_bytes
+from tests.support.machines import CPU, GIB, H200
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+
+def find(model: str, gpu: str | None = None, vram: str | None = None, machine: Any = CPU, **more: Any) -> Fit:
+    return fit(model, device_of(machine, gpu, vram), **more)
+
+
+def row(found: Fit, quantization: str = "none", cache: str = "dynamic") -> FitRow:
+    (one,) = [r for r in found.rows if (r.choices["quantization"], r.choices["cache"]) == (quantization, cache)]
+    return one
+
+
+def test_a_row_is_what_the_predictions_say() -> None:
+    found = find("Llama-3-8B", "RTX-4090", context=4_096, batch=2)
+    facts, one = resolve("Llama-3-8B"), row(found)
+    setup = Setup(device="cuda", capability=(8, 9))
+    assert one.weights_bytes == weight_bytes(facts)
+    assert one.kv_bytes == kv_bytes(facts, DYNAMIC, 4_095, 2, 2).total
+    assert one.peak_bytes == peak_bytes(facts, setup, 4_095, 1, 2).total
+    assert found.limits is not None
+    assert one.floor_s == bound(facts, setup, 4_096, 2, found.limits).seconds
+    assert one.fits == (one.peak_bytes <= found.device.memory_bytes)
+
+
+@pytest.mark.parametrize(("model", "gpu"), [("Llama-3-8B", "T4"), ("Mistral-7B-v0.1", "A10"), ("gpt-oss-20b", "L4")])
+def test_the_longest_context_fits_and_one_more_token_does_not(model: str, gpu: str) -> None:
+    found = find(model, gpu, context=512)
+    room = found.device.memory_bytes
+    assert any(r.fits for r in found.rows)
+    for r in found.rows[::5]:
+        assert r.fits == (r.max_context >= 512)
+        if 0 < r.max_context < found.facts.max_positions:
+            at, over = (
+                row(find(model, gpu, context=r.max_context + more), r.choices["quantization"], r.choices["cache"])
+                for more in (0, 1)
+            )
+            assert at.peak_bytes <= room < over.peak_bytes
+
+
+def test_what_fits_stands_first_and_loses_least() -> None:
+    found = find("Llama-3-8B", "T4")
+    order = [r.fits for r in found.rows]
+    assert order == sorted(order, reverse=True) and order[0] and not order[-1]
+    assert found.best is not None and found.best == found.rows[0]
+    assert found.best.choices["quantization"] not in ("none", "bnb-fp4")
+    plain = find("Llama-3-8B", "H200").best
+    assert plain is not None and (plain.choices["quantization"], plain.choices["cache"]) == ("none", "dynamic")
+
+
+def test_choices_that_a_model_refuses_are_left_out() -> None:
+    assert not [r for r in find("Mistral-7B-v0.1", "H200").rows if r.choices["cache"].startswith("quantized")]
+    assert [r for r in find("Llama-3-8B", "H200").rows if r.choices["cache"].startswith("quantized")]
+    assert not [r for r in find("Llama-3-8B", "H200").rows if r.choices["quantization"].startswith("mxfp4")]
+
+
+def test_what_is_missing_here_is_said_here_and_does_not_matter_elsewhere() -> None:
+    bare = replace(CPU, packages=tuple(p for p in CPU.packages if p[0] != "bitsandbytes"))
+    here = row(find("Llama-3-8B", machine=bare), "bnb-nf4")
+    assert here.fits and "bitsandbytes" in here.note
+    assert row(find("Llama-3-8B", "H200", machine=bare), "bnb-nf4").note == ""
+    assert find("Llama-3-8B", machine=bare).best != here
+
+
+def test_this_machine_is_measured_by_what_is_free() -> None:
+    found = find("pocket")
+    assert found.device.here and found.device.memory_bytes == CPU.free_bytes
+    assert row(found).floor_s is None and "doctor --bandwidth" in found.device.note
+    bandwidth.remember(bandwidth.Bandwidth(4e10, 3e10, bandwidth.device_name(CPU), "sum"))
+    measured = find("pocket")
+    assert row(measured).floor_s is not None and measured.device.note == ""
+    gpu = find("pocket", machine=H200)
+    assert gpu.device.name == "NVIDIA H200" and gpu.device.memory_bytes == 139 * GIB
+    assert find("pocket", THIS, machine=H200).device == gpu.device
+    assert device_of(H200, held_bytes=GIB).memory_bytes == 140 * GIB
+
+
+def test_a_size_alone_has_no_floor() -> None:
+    found = find("Llama-3-8B", vram="24GiB")
+    assert found.device.memory_bytes == 24 * GIB and all(r.floor_s is None for r in found.rows)
+    assert found.limits is None and "--gpu" in found.device.note
+
+
+def test_a_folder_with_nothing_but_a_config_is_enough(tmp_path: Path) -> None:
+    config = {
+        "model_type": "llama", "hidden_size": 512, "intermediate_size": 1024, "num_hidden_layers": 4,
+        "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 1000, "max_position_embeddings": 2048,
+        "dtype": "bfloat16",
+    }  # fmt: skip
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    found = find(str(folder), "A100-40GB")
+    assert found.context == 2_048 and row(found).fits
+    assert row(found).kv_bytes == 2 * 4 * 64 * 2 * 4 * 2_047
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"context": 9_000}, "has 8,192 positions"),
+        ({"context": 0}, "at least 1"),
+        ({"context": -5}, "at least 1"),
+        ({"batch": 0}, "from 1 to 1,024"),
+        ({"batch": 5_000}, "from 1 to 1,024"),
+        ({"gpu": "RTX 4099"}, "Did you mean"),
+        ({"vram": "16g"}, "24GiB"),
+        ({"vram": "24GiB", "gpu": "H200"}, "not both"),
+        ({"gpus": 3, "gpu": "H200"}, "Take one of 1, 2, 4, 8"),
+        ({"gpus": 0, "gpu": "H200"}, "from 1 to 64"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        find("Llama-3-8B", **more)
+
+
+def test_the_usual_context_is_no_longer_than_the_model() -> None:
+    assert find("gpt2", "H200").context == 1_024
+    assert find("gpt-oss-20b", "H200").context == DEFAULT_CONTEXT
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("24GiB", 24 << 30), ("24 gib", 24 << 30), ("24GB", 24 * 10**9), ("0.5TiB", 1 << 39), ("80000MiB", 80_000 << 20)],
+)
+def test_sizes_are_read_with_their_unit(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "text", ["24", "24g", "24G", "GiB", "", "-1GiB", "1e3GiB", "nan GiB", "0GiB", "99999999TiB", "1KiB"]
+)
+def test_sizes_without_a_unit_or_beyond_reason_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=r"24GiB \(2\^30\) or 24GB \(10\^9\)"):
+        parse_size(text)
+
+
+def test_a_card_of_the_catalogue_has_a_table_and_its_document() -> None:
+    for spec in gpus()[::4]:
+        found = find("Qwen3-0.6B", spec.name, context=256)
+        document = json.loads(json.dumps(found.as_json(), allow_nan=False))
+        assert document["gpu"]["name"] == spec.name and document["schema"] == 1
+        keys = {"quantization", "cache", "weights_bytes", "kv_bytes", "peak_bytes", "max_context", "floor_s", "fits"}
+        assert all(keys <= set(one) for one in document["rows"])
+        assert document["best"] == {"quantization": "none", "cache": "dynamic"}
+
+
+def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
+    found, alone = (find("Llama-3-8B", "RTX-4090", gpus=count, context=4_096) for count in (2, 1))
+    facts, one = resolve("Llama-3-8B"), row(found)
+    assert one.weights_bytes == weight_bytes(shard(facts, 2)) < 0.51 * row(alone).weights_bytes
+    assert one.kv_bytes == row(alone).kv_bytes // 2
+    setup = Setup(device="cuda", capability=(8, 9), tensor_parallel=2)
+    assert one.peak_bytes == peak_bytes(facts, setup, 4_095, 1, 1).total
+    assert found.limits is not None and one.floor_s == bound(facts, setup, 4_096, 1, found.limits).seconds
+    assert (found.as_json()["gpus"], alone.as_json()["gpus"]) == (2, 1)
+    left = {r.choices["quantization"] for r in alone.rows} - {r.choices["quantization"] for r in found.rows}
+    assert left and all(name.startswith("bnb") for name in left)
+
+
+def test_several_gpus_are_said_in_words_and_one_is_not() -> None:
+    text = fit_text.text(find("Llama-3-8B", "RTX-4090", gpus=2))
+    assert "on 2 x RTX-4090 (24.0 GiB each; " in text and "sizes are per GPU" in text
+    assert "DistributedConfig(tp_size=2)" in text and "bitsandbytes fail" in text
+    assert "Untested on several GPUs: torchao-int4, offloaded" in text
+    alone = fit_text.text(find("Llama-3-8B", "RTX-4090"))
+    assert not any(word in alone for word in ("DistributedConfig", "each;", "one GPU", "Untested"))
+    oss = fit_text.text(find("gpt-oss-20b", "H200", gpus=2))
+    assert "DistributedConfig(tp_size=2, ep_size=2)" in oss and "whole KV cache are replicated on every GPU" in oss
+    assert "MXFP4 experts fail" in oss and "mxfp4-dequantized" in oss
+    assert "ep_size=2, tp_plan={})" in fit_text.text(find("pocket", "H200", gpus=2))
+    assert "attention outputs are gathered" in fit_text.text(find("Olmo-3-7B", "H200", gpus=2))
+
+
+def test_this_machine_is_asked_for_no_more_gpus_than_it_has() -> None:
+    with pytest.raises(InputError, match="has no GPUs, not 2"):
+        find("Llama-3-8B", gpus=2)
+    with pytest.raises(InputError, match="has 1 GPU, not 2"):
+        find("Llama-3-8B", gpus=2, machine=H200)
+    second = replace(H200.gpus[0], index=1, free_bytes=50 * GIB)
+    pair = replace(H200, gpus=(*H200.gpus, second))
+    assert find("Llama-3-8B", gpus=2, machine=pair).device.memory_bytes == 50 * GIB
+    assert find("Llama-3-8B", machine=pair).device.memory_bytes == H200.gpus[0].free_bytes
+
+
+def test_a_checkpoint_that_is_packed_in_an_unknown_way_is_not_split(tmp_path: Path) -> None:
+    config = {
+        "model_type": "llama", "hidden_size": 512, "num_hidden_layers": 4, "num_attention_heads": 8, "vocab_size": 1000,
+        "dtype": "bfloat16", "quantization_config": {"quant_method": "gptq", "bits": 4},
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert find(str(tmp_path), "H200").rows
+    with pytest.raises(InputError, match=r"a checkpoint in gptq is split is not known here\. Use one GPU"):
+        find(str(tmp_path), "H200", gpus=2)
+
+
+def test_the_words_say_what_the_numbers_say() -> None:
+    found = find("Llama-3-8B", "T4", context=2_000, batch=3)
+    text = fit_text.text(found)
+    assert "Llama 3 8B on T4 (15.0 GiB; 320 GB/s, data sheet of T4), context 2,000 tokens, batch 3" in text
+    table = fit_text.cells(found)
+    assert [cell[0].startswith("yes") for cell in table] == [r.fits for r in found.rows]
+    assert all(len(cell) == len(fit_text.columns(found)) for cell in table)
+    best = found.best
+    assert best is not None
+    assert f"quantization={best.choices['quantization']}, cache={best.choices['cache']}" in fit_text.best(found)
+
+
+def test_where_nothing_fits_the_longest_context_is_named() -> None:
+    some = find("gpt-oss-20b", "RTX-4090", context=60_000)
+    assert some.best is None and "The longest context is" in fit_text.best(some)
+    assert any("eager attention" in remark for remark in fit_text.remarks(some))
+    none = find("gpt-oss-120b", "T4")
+    assert fit_text.best(none).startswith("Nothing fits at any context length")
+    assert {cell[6] for cell in fit_text.cells(none)} == {"none"}

@@ -1,0 +1,59 @@
+"""Packages that do not work together give one line; good ones give none."""
+
+import importlib.metadata
+
+import pytest
+
+from backend.hardware import compatibility
+
+
+def with_versions(monkeypatch: pytest.MonkeyPatch, **installed: str | None) -> list[str]:
+    given = {"transformers": "5.22.2", "kernels": "0.17.2", "torch": "2.13.0", **installed}
+
+    def version(name: str) -> str:
+        found = given[name]
+        if found is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    return compatibility.startup_messages()
+
+
+def test_what_is_installed_here_works_together() -> None:
+    assert compatibility.startup_messages() == []
+
+
+@pytest.mark.parametrize(
+    ("transformers", "kernels", "broken"),
+    [
+        ("5.20.0", "0.17.2", False),
+        ("5.22.2", "0.17.2", False),
+        ("5.22.2", None, False),
+        ("5.22.2", "0.18.2", True),
+        ("5.23.0", "0.17.2", True),
+        ("5.23.0", "0.18.2", False),
+    ],
+)
+def test_a_broken_pair_is_said_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, transformers: str, kernels: str | None, broken: bool
+) -> None:
+    messages = with_versions(monkeypatch, transformers=transformers, kernels=kernels)
+    said = [message for message in messages if "do not work together" in message]
+    assert len(said) == broken
+    for message in said:
+        assert f"transformers {transformers} and kernels {kernels}" in message
+        assert "pip install" in message
+        assert "\n" not in message
+
+
+@pytest.mark.parametrize("version", ["5.19.0", "5.23.0", "6.0.0"])
+def test_an_untested_version_is_reported(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    messages = with_versions(monkeypatch, transformers=version, kernels=None)
+    assert any(f"transformers {version} is untested" in message for message in messages)
+
+
+def test_a_missing_torch_is_said_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    (message,) = with_versions(monkeypatch, torch=None)
+    assert message.startswith("torch is not installed")
+    assert "pip install" in message

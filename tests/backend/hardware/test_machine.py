@@ -1,0 +1,253 @@
+"""The machine by NVML, psutil and the control group; what cannot be read is reported, never 0."""
+
+import contextlib
+import importlib.metadata
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from backend import hardware
+from backend.hardware import cuda_driver, nvidia
+from backend.hardware import machine as machine_module
+from backend.hardware.cuda_driver import CudaDevice, DriverInfo
+from tests.support.machines import CPU, GIB, H200
+
+
+class Memory(NamedTuple):
+    total: int
+    free: int
+
+
+class FakeNvml:
+    """A fake NVML: two GPUs, or the given error."""
+
+    def __init__(
+        self, count: int = 2, as_bytes: bool = False, error: Exception | None = None, cuda: int | None = 13_000
+    ) -> None:
+        self.count, self.as_bytes, self.error, self.cuda = count, as_bytes, error, cuda
+
+    def nvmlDeviceGetCount(self) -> int:
+        if self.error is not None:
+            raise self.error
+        return self.count
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Memory:
+        return Memory(140 * GIB, (139 - handle) * GIB)
+
+    def nvmlDeviceGetName(self, handle: int) -> str | bytes:
+        name = f"NVIDIA H200 no. {handle}"
+        return name.encode() if self.as_bytes else name
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> list[int]:
+        return [9, 0]
+
+    def nvmlSystemGetDriverVersion(self) -> str:
+        return "575.1"
+
+    def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
+        if self.cuda is None:
+            raise RuntimeError("Not Supported")
+        return self.cuda
+
+
+@pytest.fixture
+def with_nvml(monkeypatch: pytest.MonkeyPatch) -> Callable[..., hardware.Machine]:
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("TOKENDYNO_DEVICE", raising=False)
+
+    def look(
+        torch: str = "2.13.0+cu130",
+        built_for: tuple[int, int] | None = (13, 0),
+        driver: DriverInfo | None = None,
+        **more: Any,
+    ) -> hardware.Machine:
+        @contextlib.contextmanager
+        def nvml() -> Iterator[object]:
+            yield FakeNvml(**more)
+
+        monkeypatch.setattr(nvidia, "nvml", nvml)
+        monkeypatch.setattr(cuda_driver, "driver_info", lambda: driver or DriverInfo(problem="there is no CUDA driver"))
+        monkeypatch.setattr(nvidia, "_torch_local", lambda: torch.partition("+")[2])
+        monkeypatch.setattr(nvidia, "torch_cuda", lambda: built_for)
+        return hardware.detect()
+
+    return look
+
+
+@pytest.mark.parametrize("as_bytes", [False, True])
+def test_gpus_are_read_whole(with_nvml: Callable[..., hardware.Machine], as_bytes: bool) -> None:
+    machine = with_nvml(as_bytes=as_bytes)
+    assert [gpu.name for gpu in machine.gpus] == ["NVIDIA H200 no. 0", "NVIDIA H200 no. 1"]
+    assert (machine.device, machine.driver, machine.gpu_problem) == ("cuda", "575.1", "")
+    assert machine.gpus[0].capability == (9, 0)
+    assert machine.free_device_bytes == 139 * GIB
+
+
+@pytest.mark.parametrize(
+    ("visible", "indexes"),
+    [("1", [1]), ("1,0", [1, 0]), ("0", [0]), ("GPU-123", [0, 1]), ("7", [0, 1])],
+)
+def test_the_first_gpu_is_the_one_that_torch_will_take(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, visible: str, indexes: list[int]
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert [gpu.index for gpu in with_nvml().gpus] == indexes
+
+
+@pytest.mark.parametrize("value", ["", "-1"])
+def test_hidden_gpus_are_not_used(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    machine = with_nvml()
+    assert (machine.device, machine.gpu_problem) == ("cpu", "hidden by CUDA_VISIBLE_DEVICES")
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [
+        ({"error": RuntimeError("Driver/library version mismatch")}, "NVML says RuntimeError: Driver/library version"),
+        ({"error": ImportError("no pynvml")}, "NVML says ImportError"),
+        ({"count": 0}, "NVML finds no GPU"),
+        ({"torch": "2.13.0+cpu"}, "the installed torch is a CPU build"),
+    ],
+)
+def test_without_a_usable_gpu_it_says_why(
+    with_nvml: Callable[..., hardware.Machine], more: dict[str, Any], problem: str
+) -> None:
+    machine = with_nvml(**more)
+    assert machine.device == "cpu"
+    assert problem in machine.gpu_problem
+    assert machine.describe()["gpu"] == machine.gpu_problem
+    assert len(machine.remarks) == ("torch" in more), "only a GPU that is there and not used is told at the start"
+
+
+def test_switched_off_by_the_user(with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKENDYNO_DEVICE", "cpu")
+    assert with_nvml().device == "cpu"
+
+
+def test_this_machine_has_what_every_machine_has() -> None:
+    machine = hardware.detect()
+    assert machine.cpu
+    assert machine.cores >= 1
+    assert 0 < machine.free_bytes <= machine.memory_bytes
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "stat", "free"),
+    [
+        ("max", 5 * GIB, f"inactive_file {GIB}\n", None),
+        (str(4 * GIB), GIB, "anon 5\n", 3 * GIB),
+        (str(4 * GIB), 3 * GIB, f"anon 5\ninactive_file {2 * GIB}\nactive_file 7\n", 3 * GIB),
+        (str(4 * GIB), 5 * GIB, "", 0),
+        ("nonsense", 0, "", None),
+    ],
+)
+def test_a_control_groups_limit_counts_and_its_file_cache_does_not(
+    monkeypatch: pytest.MonkeyPatch, limit: str, used: int, stat: str, free: int | None
+) -> None:
+    class Info(NamedTuple):
+        total: int = 64 * GIB
+        available: int = 60 * GIB
+
+    files = {"max": limit, "current": str(used), "stat": stat}
+    monkeypatch.setattr("psutil.virtual_memory", Info)
+    monkeypatch.setattr(
+        machine_module, "open", lambda path, *rest: io.StringIO(files[path.rpartition(".")[2]]), raising=False
+    )
+    total, found = hardware.host_memory()
+    assert found == (60 * GIB if free is None else free)
+    assert total == (64 * GIB if free is None else 4 * GIB)
+
+
+@pytest.mark.parametrize(("machine", "gpu"), [(CPU, "none here"), (H200, None)])
+def test_a_description_is_text_alone(machine: hardware.Machine, gpu: str | None) -> None:
+    facts = machine.describe()
+    assert all(isinstance(value, str) and value for value in facts.values())
+    assert facts.get("gpu") == gpu
+    assert ("gpu0" in facts) is (gpu is None)
+
+
+def test_versions_name_what_is_installed_and_leave_out_what_is_not() -> None:
+    found = hardware.versions()
+    assert {"python", "torch", "transformers"} <= set(found)
+    assert all(found.values())
+
+
+def test_a_driver_older_than_torch_is_said_in_a_sentence_and_the_cpu_is_used(
+    with_nvml: Callable[..., hardware.Machine],
+) -> None:
+    machine = with_nvml(cuda=12_020, built_for=(13, 0))
+    assert (machine.device, machine.gpus, machine.driver) == ("cpu", (), "575.1")
+    said = machine.gpu_problem
+    assert "supports CUDA 12.2" in said and "built for CUDA 13.0" in said and "update the driver" in said
+    assert "the CPU is used" in said and ". " not in said.replace("no. ", "")
+    assert machine.remarks == [f"{said}."], "said at the start, on the page and by the command line"
+
+
+CUDA_ALONE = DriverInfo((CudaDevice("NVIDIA H200", 140 * GIB, (9, 0)),), 13_000)
+
+
+def test_a_gpu_is_used_without_nvml_and_what_nvml_would_tell_is_said_to_be_missing(
+    with_nvml: Callable[..., hardware.Machine],
+) -> None:
+    machine = with_nvml(error=RuntimeError("Not Supported"), driver=CUDA_ALONE)
+    assert machine.gpus == (hardware.Gpu(0, "NVIDIA H200", 140 * GIB, 140 * GIB, (9, 0)),)
+    assert (machine.device, machine.gpu_problem) == ("cuda", "")
+    (said,) = machine.remarks
+    assert said.startswith("NVML says RuntimeError: Not Supported") and "n/a" in said and "counts as free" in said
+    assert machine.describe()["nvml"] in said
+    assert with_nvml().remarks == []
+
+
+def test_the_cuda_driver_alone_can_be_too_old_as_well(with_nvml: Callable[..., hardware.Machine]) -> None:
+    machine = with_nvml(error=RuntimeError("no"), driver=CUDA_ALONE._replace(cuda=12_020))
+    assert machine.device == "cpu"
+    assert "its driver supports CUDA 12.2" in machine.remarks[0]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cuda": 12_020, "built_for": (12, 8)},  # minor versions are compatible
+        {"cuda": 13_000, "built_for": (12, 8)},
+        {"cuda": None, "built_for": (13, 0)},  # unknown: torch will find out
+        {"cuda": 12_020, "built_for": None},
+    ],
+)
+def test_a_driver_that_may_do_is_left_alone(with_nvml: Callable[..., hardware.Machine], more: dict[str, Any]) -> None:
+    assert with_nvml(**more).device == "cuda"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [("cuda: Optional[str] = '13.0'\n", (13, 0)), ("cuda = '12.8'\n", (12, 8)), ("cuda: Optional[str] = None\n", None),
+     ("", None)],
+)  # fmt: skip
+def test_what_torch_was_built_for_is_read_from_its_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, found: tuple[int, int] | None
+) -> None:
+    file = tmp_path / "version.py"
+    file.write_text(f"__all__ = ['cuda']\n__version__ = '2.13.0'\n{text}hip: Optional[str] = None\n")
+
+    class Installed:
+        def locate_file(self, name: str) -> Path:
+            assert name == "torch/version.py"
+            return file
+
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: Installed())
+    assert nvidia.torch_cuda() == found
+
+
+def test_what_the_installed_torch_says_is_what_is_read() -> None:
+    import torch
+
+    said = torch.version.cuda
+    assert nvidia.torch_cuda() == (None if said is None else tuple(int(n) for n in said.split(".")[:2]))

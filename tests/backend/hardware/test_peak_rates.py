@@ -1,0 +1,129 @@
+"""Peak rates: a measurement wins over the data sheet, and None over a guess."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backend.hardware import Gpu, Machine, bandwidth, peak_rates
+from backend.hardware.gpu_specs import find_gpu
+from backend.hardware.peak_rates import PeakRates
+from backend.models import resolve
+from backend.predict import roofline
+from backend.predict.roofline import bound
+from backend.predict.setup import Setup
+from tests.support.machines import CPU, GIB, H200
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+
+
+def test_a_card_of_the_catalogue_has_its_data_sheet() -> None:
+    found = peak_rates.of_machine(H200, "bfloat16")
+    assert (
+        found
+        == peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
+        == PeakRates(4.8e12, 989.4e12, "data sheet of H200-SXM")
+    )
+
+
+def test_what_was_measured_here_goes_before_it() -> None:
+    bandwidth.remember(bandwidth.Bandwidth(4.6e12, 4.3e12, "NVIDIA H200", "sum"))
+    found = peak_rates.of_machine(H200, "bfloat16")
+    assert found == PeakRates(4.6e12, 989.4e12, "measured on this machine")
+
+
+def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
+    unknown = replace(H200, gpus=(Gpu(0, "NVIDIA X9000", 80 * GIB, 79 * GIB, (9, 0)),))
+    for machine, name in ((CPU, "the CPU"), (unknown, "NVIDIA X9000")):
+        assert peak_rates.of_machine(machine, "bfloat16") is None
+        assert name in peak_rates.remark(machine) and "doctor --bandwidth" in peak_rates.remark(machine)
+    bandwidth.remember(bandwidth.Bandwidth(3e12, 2e12, "NVIDIA X9000", "sum"))
+    assert peak_rates.of_machine(unknown, "bfloat16") == PeakRates(
+        3e12, None, "measured on this machine, not in the catalogue"
+    )
+    assert "not in the catalogue" in peak_rates.remark(unknown)
+    assert peak_rates.remark(H200) == ""
+
+
+def test_an_unknown_rate_stays_unknown() -> None:
+    assert peak_rates.of_gpu(find_gpu("T4"), "bfloat16").flops_per_s is None
+    assert peak_rates.of_gpu(find_gpu("T4"), "float16").flops_per_s == 65e12
+
+
+def test_a_bound_names_its_rate_and_its_work() -> None:
+    facts, found = resolve("Llama-3-8B"), peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
+    light, busy = (bound(facts, Setup(), 64, batch, found) for batch in (1, 1_024))
+    assert (roofline.work(light), roofline.basis(light, found)) == (
+        "15 GB to read",
+        "4,800 GB/s, data sheet of H200-SXM",
+    )
+    assert (roofline.work(busy), roofline.basis(busy, found)) == (
+        "15.4 Tflop",
+        "989.4 Tflop/s, data sheet of H200-SXM",
+    )
+
+
+# --- a GPU that is not in the catalogue -----------------------------------------------------------
+
+STRANGE = replace(H200, gpus=(Gpu(0, "NVIDIA X9000", 80 * GIB, 79 * GIB, (9, 0)),))
+
+
+@pytest.fixture
+def untried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peak_rates, "_TRIED", set())
+
+
+@pytest.mark.parametrize("machine", [CPU, H200])
+def test_a_cpu_and_a_known_card_are_not_measured(machine: Machine, untried: None) -> None:
+    said: list[str] = []
+    peak_rates.measure_unknown_gpu(machine, said.append, lambda: False)
+    assert said == []
+
+
+def test_an_unknown_card_is_measured_once_and_its_floors_know_it(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By a process, as always, with a fake module, since there is no such GPU."""
+    said: list[str] = []
+    answer = '{"read_bytes_per_s": 3e12, "copy_bytes_per_s": 2e12, "method": "sum"}'
+    stand_in(tmp_path, monkeypatch, f"print({answer!r})")
+    peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: False)
+    assert said == ["measuring the memory bandwidth: NVIDIA X9000 is not in the catalogue"]
+    found = peak_rates.of_machine(STRANGE, "bfloat16")
+    assert found is not None and (found.bandwidth_bytes_per_s, found.flops_per_s) == (3e12, None)
+    assert "not in the catalogue" in found.source
+    peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: False)
+    assert len(said) == 1
+
+
+def test_a_card_that_cannot_be_measured_is_said_and_not_tried_again(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    stand_in(tmp_path, monkeypatch, "raise SystemExit('CUDA error: all is lost')")
+    for _ in range(2):
+        peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: False)
+    assert len(said) == 2 and "could not be measured: CUDA error: all is lost" in said[1]
+    assert peak_rates.of_machine(STRANGE, "bfloat16") is None
+
+
+def test_a_stop_ends_the_measurement_and_it_is_tried_again_with_the_next_run(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    stand_in(tmp_path, monkeypatch, "import time; time.sleep(60)")
+    for _ in range(2):
+        peak_rates.measure_unknown_gpu(STRANGE, said.append, lambda: True)
+    assert len(said) == 2 and not any("could not" in sentence for sentence in said)
+
+
+def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Replaces the module that the measuring process runs."""
+    fake = folder / "python"
+    fake.write_text(f"#!{sys.executable}\n{code}\n")
+    fake.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(fake))

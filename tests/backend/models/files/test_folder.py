@@ -1,0 +1,177 @@
+"""Model folders: complete, truncated, incomplete, pickled."""
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import InputError
+from backend.models import check_loadable, resolve
+
+CONFIG: dict[str, Any] = {
+    "model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
+    "intermediate_size": 16, "vocab_size": 10,
+}  # fmt: skip
+
+
+def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> bytes:
+    """A complete file with one tensor."""
+    end = elements * itemsize
+    header = json.dumps(
+        {
+            "__metadata__": {"format": "pt"},
+            "w": {"dtype": dtype, "shape": [elements], "data_offsets": [0, end]},
+        }
+    )
+    return struct.pack("<Q", len(header)) + header.encode() + bytes(end)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    return tmp_path
+
+
+def shard(folder: Path, names: list[str]) -> None:
+    """An index of these files."""
+    index = {"weight_map": {f"w{i}": name for i, name in enumerate(names)}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def test_a_whole_folder_can_be_loaded_and_its_dtype_is_read_from_the_header(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(safetensors())
+    facts = resolve(str(folder))
+    assert facts.dtype == "bfloat16" and facts.packed_bytes == 128
+    assert facts.weight_file_bytes == (folder / "model.safetensors").stat().st_size
+    check_loadable(facts)
+
+
+@pytest.mark.parametrize(
+    ("files", "has_chat_template"),
+    [
+        ({}, True),  # nothing is known
+        ({"tokenizer_config.json": "{}"}, False),
+        ({"tokenizer_config.json": '{"chat_template": ""}'}, False),
+        ({"tokenizer_config.json": '{"chat_template": "{{ messages }}"}'}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.jinja": "{{ messages }}"}, True),
+        ({"tokenizer_config.json": "{}", "chat_template.json": "{}"}, True),
+        ({"tokenizer_config.json": "not JSON"}, True),
+    ],
+)
+def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
+    folder: Path, files: dict[str, str], has_chat_template: bool
+) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    assert resolve(str(folder)).has_chat_template is has_chat_template
+    assert resolve(f"random:{folder}").has_chat_template is False
+
+
+def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": "float16"}))
+    (folder / "model.safetensors").write_bytes(safetensors())
+    assert resolve(str(folder)).dtype == "float16"
+
+
+def test_whole_shards_can_be_loaded(folder: Path) -> None:
+    shard(folder, ["a.safetensors", "b.safetensors"])
+    (folder / "a.safetensors").write_bytes(safetensors())
+    (folder / "b.safetensors").write_bytes(safetensors())
+    facts = resolve(str(folder))
+    assert facts.packed_bytes == 256
+    check_loadable(facts)
+
+
+def test_an_unknown_architecture_is_counted_from_its_headers(folder: Path) -> None:
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"model_type": "newllama"}))
+    (folder / "model.safetensors").write_bytes(safetensors(1000, "F32", 4))
+    facts = resolve(str(folder))
+    assert facts.parameters == 1000 and not facts.parameters_exact and "estimate" in facts.note
+    with pytest.raises(InputError, match="random weights"):
+        resolve(f"random:{folder}")
+
+
+Break = Callable[[Path], object]
+BROKEN: list[tuple[str, Break, str]] = [
+    ("truncated", lambda p: (p / "model.safetensors").write_bytes(safetensors()[:-1]), "complete safetensors"),
+    ("no header", lambda p: (p / "model.safetensors").write_bytes(b"1234"), "truncated"),
+    ("empty", lambda p: (p / "model.safetensors").write_bytes(b""), "truncated"),
+    ("a huge header", lambda p: (p / "model.safetensors").write_bytes(b"\xff" * 64), "truncated"),
+    ("no JSON", lambda p: (p / "model.safetensors").write_bytes(struct.pack("<Q", 4) + b"{{{{"), "invalid"),
+    (
+        "not tensors",
+        lambda p: (p / "model.safetensors").write_bytes(struct.pack("<Q", 7) + b'{"a":3}'),
+        "invalid",
+    ),
+    (
+        "an LFS pointer",
+        lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."),
+        "truncated",
+    ),
+    ("a missing shard", lambda p: shard(p, ["gone.safetensors"]), "1 of 1 weight files are missing"),
+    ("a shard outside", lambda p: shard(p, ["../../etc/passwd.safetensors"]), "not in that folder"),
+    ("a pickle shard", lambda p: shard(p, ["a.bin"]), "not in that folder"),
+    (
+        "an empty index",
+        lambda p: (p / "model.safetensors.index.json").write_text("{}"),
+        "names no weight files",
+    ),
+    ("a broken index", lambda p: (p / "model.safetensors.index.json").write_text("{"), "not valid JSON"),
+]
+
+
+@pytest.mark.parametrize(("name", "damage", "said"), BROKEN, ids=[name for name, _, _ in BROKEN])
+def test_broken_weights_still_give_facts_but_cannot_be_loaded(
+    folder: Path, name: str, damage: Break, said: str
+) -> None:
+    damage(folder)
+    facts = resolve(str(folder))
+    assert facts.layers == 1 and facts.packed_bytes is None
+    with pytest.raises(InputError, match=said):
+        check_loadable(facts)
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.ckpt", "pytorch_model-00001-of-00002.bin"])
+def test_a_pickle_only_checkpoint_is_refused_with_the_way_out(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\x80\x04")
+    with pytest.raises(InputError, match=r"pickle.*save_pretrained"):
+        resolve(str(folder))
+
+
+def test_a_pickle_beside_safetensors_is_left_alone(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(safetensors())
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04")
+    check_loadable(resolve(str(folder)))
+
+
+def test_training_leftovers_are_no_checkpoint(folder: Path) -> None:
+    (folder / "training_args.bin").write_bytes(b"\x80\x04")
+    assert resolve(str(folder)).layers == 1
+
+
+def test_a_folder_without_config_names_what_lies_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no config\.json"):
+        resolve(str(tmp_path))
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    with pytest.raises(InputError, match=r"Give the GGUF file itself: .*m\.gguf"):
+        resolve(str(tmp_path))
+
+
+def test_a_folder_that_went_away_is_reported(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(safetensors())
+    facts = resolve(str(folder))
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    with pytest.raises(InputError, match="no longer exists"):
+        check_loadable(facts)
+
+
+def test_a_huge_config_is_refused_quickly(folder: Path) -> None:
+    with (folder / "config.json").open("r+b") as file:
+        file.truncate(100 << 20)
+    with pytest.raises(InputError, match="more than 4,194,304 bytes"):
+        resolve(str(folder))

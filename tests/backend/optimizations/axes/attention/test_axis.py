@@ -1,0 +1,85 @@
+"""The attention axis: its rules held against transformers, its proof against every implementation that runs here."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.models.auto.configuration_auto import model_type_to_module_name
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+from backend.models.source import ModelSource
+from backend.optimizations import subject_of
+from backend.optimizations.axes.attention.axis import AXIS
+from backend.optimizations.axes.attention.support import NO_FLASH, NO_FLEX, NO_SDPA
+from backend.plan import LoadPlan, Plan
+from backend.script.parts import Script
+from backend.worker.patch import attention
+from tests.support.machines import CPU, facts
+from tests.support.scripts import preamble
+from tests.support.tiny_models import CONFIGS, tiny
+
+PLAN = Plan(LoadPlan(ModelSource("random")))
+
+
+# --- what transformers supports -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flag", "names"),
+    [("_supports_sdpa", NO_SDPA), ("_supports_flash_attn", NO_FLASH), ("_supports_flex_attn", NO_FLEX)],
+)
+def test_the_tables_are_what_the_classes_of_transformers_say(flag: str, names: frozenset[str]) -> None:
+    folder = Path(transformers.__file__).parent / "models"
+    without = set()
+    for architecture in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+        module = model_type_to_module_name(architecture)
+        source = folder / module / f"modeling_{module}.py"
+        if source.is_file() and "True" not in re.findall(rf"^    {flag}\s*=\s*(\w+)", source.read_text(), re.MULTILINE):
+            without.add(architecture)
+    assert names == without
+
+
+@pytest.mark.parametrize("architecture", [*CONFIGS, "gemma2"])
+def test_auto_is_what_transformers_takes_by_itself(architecture: str) -> None:
+    if architecture == "gemma2":
+        config = AutoConfig.for_model("gemma2", **CONFIGS["llama"])
+        with torch.device("meta"):
+            model = AutoModelForCausalLM.from_config(config)
+    else:
+        model = tiny(architecture)
+    known = replace(facts("random:Qwen3-0.6B"), architecture=architecture, sinks=architecture == "gpt_oss")
+    assert AXIS.resolve("auto", subject_of(known, CPU, {})) == model.config._attn_implementation
+
+
+# --- the script -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def script() -> Iterator[Script]:
+    yield Script()
+
+
+def planned(name: str | None) -> Plan:
+    return Plan(LoadPlan(ModelSource("random"), attention=name))
+
+
+def test_a_script_names_the_implementation(script: Script) -> None:
+    AXIS.write(script, planned("eager"))
+    assert (script.load, script.definitions) == ({"attn_implementation": "'eager'"}, [])
+
+
+def test_a_script_carries_the_workers_own_function_with_it(script: Script) -> None:
+    AXIS.write(script, planned("sdpa-gqa"))
+    assert script.definitions == [("worker/patch/attention.py", "register_grouped_attention")]
+    from transformers import AttentionInterface
+
+    names: dict[str, Any] = {}
+    exec("\n".join([preamble(script), *script.prepare]), names)
+    assert AttentionInterface()["sdpa-gqa"] is names["grouped_attention"]
+    attention.register_grouped_attention()

@@ -1,0 +1,243 @@
+"""The caches: what the rules say of them is what transformers does, and each is known by its tensors."""
+
+import contextlib
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache, QuantizedCache, StaticCache
+
+from backend.hardware import Machine
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.cache.axis import AXIS
+from backend.optimizations.tensor_bytes import bytes_by_device, inner_tensors, layer_bytes
+from backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
+from backend.script.parts import Script
+from tests.support.machines import CPU, H200, facts
+from tests.support.proof import verify
+from tests.support.tiny_models import tiny
+
+FULL, MIXED, SLIDING = "random:Qwen3-0.6B", "random:gpt-oss-20b", "random:Mistral-7B-v0.1"
+BARE = replace(CPU, packages=())
+ANY_GPU = "CUDA|cuda|NVIDIA|accelerator"
+
+
+def blocked(
+    choice: str, model: str = FULL, machine: Machine = H200, **choices: str
+) -> list[tuple[str, dict[str, str]]]:
+    subject = subject_of(facts(model), machine, {"cache": choice, "compile": "off", **choices})
+    return [(v.reason, v.fix) for v in AXIS.verdicts(choice, subject) if v.level == "blocked"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "model", "machine", "choices", "fix"),
+    [
+        ("offloaded", FULL, CPU, {}, {"cache": "dynamic"}),
+        ("offloaded_static", FULL, CPU, {}, {"cache": "static"}),
+        ("offloaded_static", SLIDING, H200, {}, {"cache": "offloaded"}),
+        ("offloaded_static", FULL, H200, {"compile": "default"}, {"cache": "static"}),
+        ("quantized-fp8", MIXED, H200, {}, {"cache": "dynamic"}),
+        ("quantized-fp8", SLIDING, H200, {}, {"cache": "dynamic"}),
+        ("quantized-hqq4", "random:Gemma-3-1b", CPU, {}, {"cache": "dynamic"}),
+        ("quantized-hqq4", FULL, BARE, {}, {"cache": "quantized-fp8"}),
+        ("quantized-quanto4", FULL, BARE, {}, {"cache": "quantized-fp8"}),
+    ],
+)
+def test_what_cannot_work_is_refused_with_a_way_out(
+    choice: str, model: str, machine: Machine, choices: dict[str, str], fix: dict[str, str]
+) -> None:
+    assert [found for _, found in blocked(choice, model, machine, **choices)] == [fix]
+
+
+@pytest.mark.parametrize(
+    ("choice", "model", "machine"),
+    [
+        ("offloaded", SLIDING, H200),
+        ("offloaded", FULL, H200),
+        ("offloaded_static", MIXED, H200),
+        ("quantized-fp8", FULL, BARE),
+        ("quantized-hqq4", FULL, CPU),
+        ("quantized-quanto4", "random:gpt2", CPU),
+        ("unwindowed", SLIDING, CPU),
+        ("static", SLIDING, CPU),
+    ],
+)
+def test_what_works_is_allowed(choice: str, model: str, machine: Machine) -> None:
+    assert blocked(choice, model, machine) == []
+
+
+# --- the same rules, tried out ----------------------------------------------------------------------------------------
+
+
+def states(tokens: int, heads: int = 2, size: int = 32) -> tuple[Any, Any]:
+    return torch.randn(1, heads, tokens, size), torch.randn(1, heads, tokens, size)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+@pytest.mark.parametrize("static", [False, True])
+def test_offloading_without_a_gpu_fails(static: bool) -> None:
+    config = tiny("llama").config
+    with pytest.raises((AssertionError, RuntimeError), match=ANY_GPU):
+        made = StaticCache(config, 8, offloading=True) if static else DynamicCache(config=config, offloading=True)
+        made.update(*states(3), 0)
+
+
+def next_layer(architecture: str) -> None:
+    """What an offloaded static cache does at each layer but for the copies: find the next one that is moved."""
+    cache = StaticCache(tiny(architecture).config, 32)
+    cache.prefetch_stream = contextlib.nullcontext()
+    cache.prefetch(1, True)
+
+
+def test_the_offloaded_static_cache_needs_a_layer_with_full_attention() -> None:
+    next_layer("gpt_oss")
+    next_layer("llama")
+    with pytest.raises(ValueError, match="True is not in list"):
+        next_layer("mistral")
+
+
+@pytest.mark.parametrize("architecture", ["mistral", "gpt_oss", "gemma3_text", "olmo3"])
+def test_a_quantized_cache_refuses_windows(architecture: str) -> None:
+    with pytest.raises(ValueError, match="only full attention layers"):
+        QuantizedCache("fp8", tiny(architecture).config)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2", "qwen3"])
+def test_a_quantized_cache_takes_what_has_none_but_cannot_be_compiled(architecture: str) -> None:
+    cache = QuantizedCache("fp8", tiny(architecture).config)
+    ids = torch.randint(3, 90, (2, 9))
+    kept = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 12, "do_sample": False}
+    assert tiny(architecture).generate(ids, past_key_values=cache, **kept).shape == (2, 21)
+    assert not cache.is_compileable
+
+
+@pytest.mark.parametrize(("tokens", "divides"), [(3, False), (4, True), (64, True)])
+def test_groups_must_divide_the_prompt(tokens: int, divides: bool) -> None:
+    """16 numbers a token: 4 tokens are a group of 64. What comes later, 128 tokens at a time, always divides."""
+    from backend.errors import InputError
+    from backend.worker.runners.cache import Caches
+
+    caches, plan = Caches(tiny("llama").config), GeneratePlan(QUANTIZED_HQQ4)
+    cache = caches.make(plan, 1, 0)
+    if divides:
+        caches.require_groups(plan, 1, tokens)
+        for more in (tokens, *[1] * 130):
+            cache.update(*states(more, 2, 8), 0)
+    else:
+        with pytest.raises(InputError, match="multiple of 64 tokens"):
+            caches.require_groups(plan, 1, tokens)
+        with pytest.raises(AssertionError, match="group_size should be divis"):
+            cache.update(*states(tokens, 2, 8), 0)
+    caches.require_groups(GeneratePlan(QUANTIZED_FP8), 1, tokens)
+
+
+# --- the proof --------------------------------------------------------------------------------------------------------
+
+
+def seen(cache: Any, model: Any, planned: str = "dynamic") -> Observation:
+    return Observation(model, cache, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[planned])))
+
+
+def claims(found: Observation) -> set[str]:
+    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, found)}
+
+
+def filled(cache: Any, layers: int = 2, tokens: int = 12, size: int = 32) -> Any:
+    for layer in range(layers):
+        cache.update(*states(tokens, 2, size), layer)
+        cache.update(*states(1, 2, size), layer)
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("quantized-fp8", ("fp8", None)), ("quantized-hqq4", ("hqq", 4)), ("", ("hqq", 8))]
+)
+def test_a_quantized_cache_is_known_by_its_codes_whatever_was_planned(name: str, arguments: tuple[str, Any]) -> None:
+    backend, bits = arguments
+    model = tiny("llama")
+    cache = filled(QuantizedCache(backend, model.config, nbits=bits))
+    for planned in ("dynamic", "quantized-fp8", "quantized-hqq4"):
+        assert claims(seen(cache, model, planned)) == ({name} if name else set())
+    proof = AXIS.find(seen(cache, model)).proof
+    held = sum(map(layer_bytes, cache.layers))
+    assert f"{held:,} bytes" in proof and f"{bits or 8} bits per element" in proof
+
+
+@pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
+def test_quantos_codes_are_found_inside_its_tensors() -> None:
+    from backend.worker.patch.quanto import unpack_with_torch
+
+    unpack_with_torch()
+    model = tiny("llama")
+    cache = filled(QuantizedCache("quanto", model.config, nbits=4))
+    assert claims(seen(cache, model, "quantized-fp8")) == {"quantized-quanto4"}
+    codes = [tensor for tensor in inner_tensors(cache.layers[0]._quantized_keys) if tensor.dtype == torch.uint8]
+    assert [tensor.nbytes for tensor in codes] == [12 * 2 * 32 // 2]
+
+
+@pytest.mark.full  # optimum-quanto builds its helper in C++ when it is first used
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("bits", [2, 4])
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_codes_are_unpacked_as_optimum_quanto_does(bits: int, rows: int) -> None:
+    from optimum.quanto.tensor.packed import PackedTensor
+
+    from backend.worker.patch.quanto import unpack_with_torch
+
+    codes = torch.randint(0, 1 << bits, (rows, 64), dtype=torch.uint8)
+    packed = PackedTensor.pack(codes, bits)
+    own = torch.ops.quanto.unpack(packed._data, bits)[:rows]
+    unpack_with_torch()
+    assert torch.equal(packed.unpack(), codes) and torch.equal(own, codes)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])
+@pytest.mark.parametrize(
+    ("name", "make"),
+    [
+        ("offloaded", lambda config: DynamicCache(config=config)),
+        ("offloaded_static", lambda config: StaticCache(config, 32)),
+    ],
+)
+def test_a_cache_is_offloaded_if_its_tensors_are_not_where_the_model_is(
+    name: str, make: Any, architecture: str
+) -> None:
+    """The meta device stands in for a GPU here: only where tensors lie is looked at."""
+    there = SimpleNamespace(config=tiny(architecture).config, device=torch.device("cuda", 0))
+    cache = filled(make(there.config), len(DynamicCache(config=there.config).layers))
+    held = bytes_by_device(cache)["cpu"]
+    assert claims(seen(cache, there)) == {name}
+    assert f"{held:,} bytes, {held:,} of them in host memory" in AXIS.find(seen(cache, there)).proof
+    moved = cache.layers[0]
+    moved.keys, moved.values = moved.keys.to("meta"), moved.values.to("meta")
+    assert claims(seen(cache, there)) == {name}
+    for layer in cache.layers:
+        layer.keys, layer.values = layer.keys.to("meta"), layer.values.to("meta")
+    assert name not in claims(seen(cache, there))
+
+
+def test_windows_are_still_told_from_none() -> None:
+    model = tiny("gpt_oss")
+    assert claims(seen(filled(DynamicCache(config=model.config), 4), model)) == {"dynamic"}
+    assert claims(seen(filled(DynamicCache(), 4), model, "offloaded")) == {"unwindowed"}
+    assert claims(seen(filled(StaticCache(model.config, 32), 4), model)) == {"static"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("dynamic", ""),
+        ("unwindowed", "DynamicCache()"),
+        ("static", "StaticCache(config=model.config, max_cache_len=MAX_LENGTH)"),
+        ("offloaded", "DynamicCache(config=model.config, offloading=True)"),
+        ("quantized-hqq4", 'QuantizedCache("hqq", model.config, nbits=4)'),
+    ],
+)
+def test_the_script_makes_the_same_cache(kind: str, written: str) -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
+    assert script.cache == written
+    assert len(script.imports) == bool(written)

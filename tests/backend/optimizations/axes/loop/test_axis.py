@@ -1,0 +1,184 @@
+"""loop: whose steps they were is seen in a profile; what it refuses does fail when it is done all the same."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.errors import InputError
+from backend.hardware import detect
+from backend.messages import Finished, Tokens
+from backend.models import resolve
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, all_axes
+from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from backend.script.parts import Script
+from tests.backend.worker.loop.test_loop import NEW, Told, greedy, own, prompt
+from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
+from tests.support.machines import CPU, H200, facts, settled
+from tests.support.proof import verify
+from tests.support.scripts import preamble
+from tests.support.tiny_models import tiny
+
+AXIS = next(axis for axis in all_axes() if axis.name == "loop")
+OWN: dict[str, Any] = {"loop": "own", "cache": "static"}
+
+
+def text(worker: Any) -> str:
+    return next(e.text for e in worker.events if isinstance(e, Finished))
+
+
+def test_own_is_found_own_and_generate_generate_in_one_process(workers: dict[str, Any]) -> None:  # noqa: F811
+    """The worker keeps the loop between such runs. The text and the bytes of the cache are the same."""
+    texts, kv = [], []
+    arms: tuple[dict[str, Any], ...] = (OWN, {"cache": "static"}, OWN, {})
+    for choices in arms:
+        _, worker = run(workers, "pocket", length=40, **choices)
+        assert found(worker)["loop"].effective == choices.get("loop", "generate")
+        assert found(worker)["cache"].effective == choices.get("cache", "dynamic")
+        texts.append(text(worker))
+        kv.append([b for e in worker.events if isinstance(e, Tokens) for b in e.kv_sliding])
+    assert len(set(texts)) == 1
+    assert kv[0] == kv[1] == kv[2]
+    assert len(kv[0]) == 40
+
+
+PACKED = [
+    pytest.param(c.name, marks=pytest.mark.full) if c.name in ("quanto-int4", "quanto-int2") else c.name  # build C++
+    for c in next(axis for axis in all_axes() if axis.name == "quantization").choices
+]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # those of the libraries that pack
+@pytest.mark.parametrize("quantization", PACKED)
+def test_it_takes_every_quantization_that_generate_takes_here(
+    quantization: str,
+    workers: dict[str, Any],  # noqa: F811
+) -> None:
+    """The same greedy tokens from the same packed weights; what is refused is refused for both."""
+    blocked, texts = [], []
+    for choices in (OWN, {"cache": "static"}):
+        config = make_config("pocket", {**choices, "quantization": quantization})
+        blocked.append(bool(check(config, resolve("pocket"), detect(), Workload(prompt="x")).blocked))
+        if not blocked[-1]:
+            _, worker = run(workers, "pocket", length=40, quantization=quantization, **choices)
+            assert found(worker)["loop"].effective == choices.get("loop", "generate")
+            texts.append(text(worker))
+    assert blocked[0] == blocked[1] and len(set(texts)) == (not blocked[0])
+
+
+def test_one_token_is_told_apart_too(workers: dict[str, Any]) -> None:  # noqa: F811
+    _, worker = run(workers, "pocket", length=1, **OWN)
+    assert found(worker)["loop"].effective == "own"
+
+
+def test_a_model_without_a_run_shows_no_step_of_ours() -> None:
+    from backend.optimizations.proof import NO_TRACE
+
+    seen = Observation(object(), None, check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan)
+    seen.trace = lambda: NO_TRACE
+    assert not verify(AXIS, "own", seen)
+    assert verify(AXIS, "generate", seen)
+
+
+def test_a_temperature_is_the_same_text_for_the_same_seed(workers: dict[str, Any]) -> None:  # noqa: F811
+    from backend.messages import Generate
+    from tests.support.worker import SENTENCE
+
+    plan, worker = run(workers, "pocket", **OWN)
+    texts = []
+    for seed in (1, 1, 2):
+        worker.run(Generate(plan, SENTENCE, 8, 20, 2, 1.0, seed, True, True, 40, 0.95))
+        texts.append(text(worker))
+    assert texts[0] == texts[1] != texts[2]
+
+
+@pytest.mark.parametrize(
+    ("more", "axis", "fix"),
+    [
+        ({"cache": "dynamic"}, "cache", "static"),
+        ({"cache": "static", "attention": "flex_attention"}, "attention", "eager"),
+        ({"cache": "static", "speculation": "prompt-lookup"}, "speculation", "off"),
+    ],
+)
+def test_what_it_cannot_do_is_refused_with_a_fix(more: dict[str, str], axis: str, fix: str) -> None:
+    verdicts = check(make_config("pocket", {"loop": "own"} | more), facts(), H200, Workload(prompt="x")).verdicts
+    ours = [v for v in verdicts if v.axis == "loop" and v.level == "blocked"]
+    assert [v.fix for v in ours if axis in v.fix] == [{axis: fix}]
+
+
+def test_after_the_fixes_it_runs_and_a_note_remains() -> None:
+    for model in ("pocket", "random:Gemma-3-1b", "random:gpt2"):
+        checked = settled(facts(model), {"loop": "own"}, H200)
+        assert not checked.blocked
+        assert checked.plan.generate.loop == "own"
+
+
+# --- the script -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("compile_mode", "graphs", "loop"),
+    [
+        (None, "auto", "DecodeLoop(model, pad, eos)"),
+        ("default", "auto", 'DecodeLoop(model, pad, eos, compile_mode="default")'),
+        (None, "manual", "DecodeLoop(model, pad, eos, cuda_graph=True)"),
+    ],
+)
+def test_a_script_runs_the_workers_own_loop(compile_mode: str | None, graphs: Any, loop: str) -> None:
+    script = Script()
+    AXIS.write(
+        script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, compile_mode, "torch", graphs, "own"))
+    )
+    assert script.loop == loop
+    model, asked = tiny("olmo3"), prompt(5)
+    names: dict[str, Any] = {"model": model, "pad": 0, "eos": [], "MAX_LENGTH": 5 + NEW}
+    exec(preamble(script), names)
+    if compile_mode or graphs == "manual":
+        return
+    made, cache = eval(script.loop, names), eval(script.cache, names)
+    with torch.no_grad():
+        for _ in range(2):
+            assert torch.equal(made.generate(asked.ids, asked.mask, cache, NEW, Told()), greedy(model, asked))
+
+
+# --- what really happens --------------------------------------------------------------------------
+
+
+def test_a_growing_cache_cannot_take_the_place_of_the_static_one() -> None:
+    from transformers import DynamicCache
+
+    with pytest.raises(AttributeError):
+        own(tiny("llama"), prompt(5), 2, cache=DynamicCache())
+
+
+@pytest.mark.parametrize("attention", ["flex_attention"])
+def test_attention_without_a_4d_mask_is_refused_by_the_worker_as_well(attention: str) -> None:
+    with pytest.raises(InputError, match="4D mask"):
+        own(tiny("llama", attention), prompt(5), 2)
+
+
+def test_the_stock_sliding_layer_asks_the_host_and_rolls(folder: Path) -> None:  # noqa: F811
+    """Why the loop has layers of its own: past the window the stock layer changes its way, and what it looks at."""
+    from transformers import MistralConfig, StaticCache
+
+    config = MistralConfig(
+        num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1, head_dim=2, sliding_window=4
+    )
+    cache = StaticCache(config=config, max_cache_len=16)
+    for step in range(6):
+        key = torch.full((1, 1, 1, 2), float(step))
+        keys, _ = cache.update(key, key, 0)
+    assert keys[0, 0, :, 0].tolist() == [2, 3, 4, 5]
+    assert int(cache.layers[0].cumulative_length) == 4
+    assert cache.layers[0].cumulative_length_int == 6
+
+
+def test_this_machine_can_run_it() -> None:
+    assert not settled(facts(), {"loop": "own"}, detect()).blocked
+    assert GeneratePlan(cache=STATIC, loop="own").cuda_graphs == "auto"

@@ -1,0 +1,148 @@
+"""What packing asks for: every rule as a table, and held against what transformers really does on this machine."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    BitsAndBytesConfig,
+    LlamaConfig,
+    QuantoConfig,
+    TorchAoConfig,
+)
+
+from backend import hardware
+from backend.models import resolve
+from backend.optimizations import Observation
+from backend.optimizations.axes.quantization.axis import AXIS
+from tests.support.machines import CPU, facts
+from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_the_checkpoint_had_packed_is_nones(tmp_path: Path) -> None:
+    """Beside the same weights packed while they are loaded."""
+    model, again = llama()
+    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
+    packed.save_pretrained(tmp_path)
+    plan = judge(replace(facts("random:Qwen3-0.6B"), random=False, quantization="bitsandbytes")).plan
+    kept = AXIS.find(Observation(AutoModelForCausalLM.from_pretrained(tmp_path), None, plan))
+    made = AXIS.find(Observation(packed, None, plan))
+    assert (kept.effective, made.effective) == ("none", "bnb-nf4")
+    assert "as the checkpoint holds them" in kept.proof and "matrices in bnb-nf4" in kept.proof
+
+
+# --- the same, asked of transformers --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        lambda: BitsAndBytesConfig(**NF4),
+        lambda: QuantoConfig(weights="int8"),
+        lambda: TorchAoConfig(_int8()),
+    ],
+    ids=["bitsandbytes", "quanto", "torchao"],
+)
+def test_transformers_refuses_to_pack_a_packed_checkpoint_or_a_gguf_file(settings: Callable[[], Any]) -> None:
+    from transformers.quantizers.auto import get_hf_quantizer
+
+    with pytest.raises(ValueError, match="quantized with Mxfp4Config"):
+        AutoModelForCausalLM.from_pretrained(PACKED, quantization_config=settings())
+    with pytest.raises(ValueError, match="cannot combine Quantization"):
+        get_hf_quantizer(LlamaConfig(), settings(), None, True, {}, gguf_file="a.gguf")
+
+
+def _int8() -> Any:
+    from torchao.quantization import Int8WeightOnlyConfig
+
+    return Int8WeightOnlyConfig(set_inductor_config=False)
+
+
+def test_quanto_and_torchao_find_nothing_in_gpt2_and_bitsandbytes_does() -> None:
+    config = AutoConfig.for_model("gpt2", n_embd=64, n_layer=1, n_head=2, vocab_size=64, n_positions=32)
+    model = AutoModelForCausalLM.from_config(config)
+    again = {"config": config, "state_dict": model.state_dict()}
+    for settings, count in (
+        (QuantoConfig(weights="int8"), 0),
+        (TorchAoConfig(_int8()), 0),
+        (BitsAndBytesConfig(**NF4), 4),
+    ):
+        assert len(packed_kinds(type(model).from_pretrained(None, quantization_config=settings, **again))) == count
+
+
+def test_experts_are_left_alone_and_attention_is_not() -> None:
+    model = AutoModelForCausalLM.from_pretrained(
+        resolve("pocket").source.path, quantization_config=BitsAndBytesConfig(**NF4)
+    )
+    assert packed_kinds(model) == ["bnb-nf4"] * 4 * 8
+    assert model.model.layers[0].mlp.experts.down_proj.dtype is torch.bfloat16
+
+
+def test_torchao_int4_does_not_load_on_a_cpu() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this asks a CPU")
+    from torchao.quantization import Int4WeightOnlyConfig
+
+    model, again = llama(hidden_size=128)
+    settings = TorchAoConfig(Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d"))
+    with pytest.raises(RuntimeError, match="conversion"):
+        type(model).from_pretrained(None, quantization_config=settings, **again)
+
+
+def test_int8_of_bitsandbytes_says_that_it_casts_to_float16(caplog: pytest.LogCaptureFixture) -> None:
+    model, again = llama()
+    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(load_in_8bit=True), **again)
+    with caplog.at_level(logging.WARNING), torch.inference_mode():
+        packed(torch.tensor([[1, 2, 3]]))
+    assert "inputs will be cast from torch.bfloat16 to float16" in caplog.text
+
+
+needs_avx512_bf16 = pytest.mark.skipif(
+    not hardware.detect().avx512_bf16,
+    reason="this CPU has no AVX512-BF16: bitsandbytes leaves its weights as they are",
+)
+
+
+@pytest.fixture(scope="module")
+def knows_bf16() -> Iterator[bool]:
+    from bitsandbytes.functional import has_avx512bf16
+
+    yield bool(has_avx512bf16())
+
+
+def test_the_cpu_is_read_as_bitsandbytes_reads_it(knows_bf16: bool) -> None:
+    assert hardware.detect().avx512_bf16 == knows_bf16
+
+
+@needs_avx512_bf16
+def test_the_second_level_of_scales_is_gone_after_one_step() -> None:
+    model, again = llama()
+    settings = BitsAndBytesConfig(**NF4, bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.bfloat16)
+    packed = type(model).from_pretrained(None, quantization_config=settings, **again)
+    assert set(packed_kinds(packed)) == {"bnb-nf4-double"}
+    with torch.inference_mode():
+        packed(torch.tensor([[1, 2, 3]]))
+    assert set(packed_kinds(packed)) == {"bnb-nf4"}
+
+
+@needs_avx512_bf16
+@pytest.mark.parametrize(("width", "fits"), [(64, True), (48, False)])
+def test_four_bits_on_this_cpu_need_even_sizes(width: int, fits: bool) -> None:
+    model, again = llama(intermediate_size=width)
+    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
+    matrices = replace(facts("random:Qwen3-0.6B").matrices[1], rows=width, columns=64)
+    given = replace(facts("random:Qwen3-0.6B"), matrices=(matrices,))
+    assert (judge(given, replace(CPU, avx512_bf16=True), quantization="bnb-nf4").blocked == ()) is fits
+    with torch.inference_mode():
+        if fits:
+            packed(torch.tensor([[1, 2, 3]]))
+            return
+        with pytest.raises((AssertionError, RuntimeError)):
+            packed(torch.tensor([[1, 2, 3]]))

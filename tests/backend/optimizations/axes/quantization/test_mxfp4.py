@@ -1,0 +1,104 @@
+"""Where MXFP4 weights run as they are, and where they are dequantized, against transformers."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    Mxfp4Config,
+)
+
+from backend.hardware import Machine
+from backend.models import resolve
+from backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
+from tests.support.machines import CPU, H200
+from tests.support.quantization import DENSE_ONLY, PACKED, gpu, judge, of, packed_kinds, without
+
+# --- MXFP4 ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", ["none", "mxfp4"])
+@pytest.mark.parametrize(
+    ("machine", "choices", "says"),
+    [
+        (H200, {}, ""),
+        (gpu(7, 5), {}, ""),
+        (replace(H200, hub_offline=True, hub_kernels=(MXFP4_KERNELS,)), {}, ""),
+        (CPU, {}, "NVIDIA GPUs only"),
+        (gpu(7, 0), {}, "capability 7.5"),
+        (without("triton"), {}, "triton 3.4"),
+        (replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.3.1"}).items())), {}, "triton 3.4"),
+        (without("kernels"), {}, "package kernels"),
+        (replace(H200, hub_offline=True), {}, "LOCAL_KERNELS"),
+    ],
+)
+def test_a_packed_checkpoint_stays_packed_where_its_kernels_run(
+    choice: str, machine: Machine, choices: dict[str, str], says: str
+) -> None:
+    checked = judge(PACKED, machine, quantization=choice, **choices)
+    found = of(checked, "fallback")
+    assert [says in verdict.reason for verdict in found] == ([True] if says else [])
+    assert checked.requested["quantization"] == choice
+    assert checked.planned["quantization"] == ("mxfp4-dequantized" if says else "mxfp4")
+    assert checked.plan.load.quantization == ("mxfp4-dequantized" if says else "none")
+    assert all(verdict.fix == {"quantization": "mxfp4-dequantized"} for verdict in found)
+    settled = judge(PACKED, machine, quantization="mxfp4-dequantized", **choices)
+    assert (of(settled) == [] and settled.memory.weights == checked.memory.weights) or not says
+
+
+@pytest.mark.parametrize("choice", DENSE_ONLY)
+def test_a_packed_checkpoint_is_not_packed_again(choice: str) -> None:
+    assert {"quantization": "none"} in [v.fix for v in of(judge(PACKED, H200, quantization=choice), "blocked")]
+
+
+@pytest.mark.parametrize(
+    ("model", "choice", "says"),
+    [
+        ("pocket", "mxfp4", "dense"),
+        ("pocket", "mxfp4-dequantized", "nothing to dequantize"),
+        ("random:Llama-3-8B", "mxfp4", "gpt-oss only"),
+        ("random:Llama-3-8B", "mxfp4-dequantized", "nothing to dequantize"),
+        ("random:gpt-oss-20b", "mxfp4", ""),
+        ("random:gpt-oss-20b", "mxfp4-dequantized", ""),
+        (PACKED, "mxfp4-dequantized", ""),
+    ],
+)
+def test_mxfp4_is_for_what_holds_it_or_is_drawn_in_it(model: str, choice: str, says: str) -> None:
+    found = of(judge(model, H200, quantization=choice))
+    assert [says in verdict.reason for verdict in found] == ([True] if says else [])
+    assert all(verdict.fix == {"quantization": "none"} for verdict in found)
+
+
+def test_random_gpt_oss_is_dense_unless_mxfp4_is_asked_for() -> None:
+    dense, packed = (judge("random:gpt-oss-20b", H200, quantization=choice) for choice in ("none", "mxfp4"))
+    assert of(dense) == of(packed) == []
+    assert (dense.planned["quantization"], packed.plan.load.quantization) == ("none", "mxfp4")
+    assert dense.memory.weights > 3 * packed.memory.weights
+    assert judge("random:gpt-oss-20b", quantization="mxfp4").planned["quantization"] == "mxfp4-dequantized"
+
+
+def test_another_dtype_beside_packed_experts_is_said_to_be_untried() -> None:
+    (note,) = of(judge(PACKED, H200, dtype="float16"))
+    assert (note.level, note.fix) == ("note", {"dtype": "bfloat16"})
+    assert of(judge(PACKED, H200, dtype="float16", quantization="mxfp4-dequantized")) == []
+
+
+def test_transformers_unpacks_mxfp4_on_a_cpu_and_takes_no_dense_model_for_it() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("this asks a CPU")
+    model = AutoModelForCausalLM.from_pretrained(PACKED)
+    assert packed_kinds(model) == []
+    assert model.model.layers[0].mlp.experts.down_proj.dtype is torch.bfloat16
+    with pytest.raises(ValueError, match="MXFP4"):
+        AutoModelForCausalLM.from_pretrained(resolve("pocket").source.path, quantization_config=Mxfp4Config())
+
+
+def test_unpacked_experts_are_bfloat16_whatever_the_dtype() -> None:
+    """What the worker mends after loading."""
+    model = AutoModelForCausalLM.from_pretrained(
+        PACKED, dtype=torch.float32, quantization_config=Mxfp4Config(dequantize=True)
+    )
+    dtypes = {weight.dtype for name, weight in model.named_parameters() if ".experts." in name and "bias" not in name}
+    assert dtypes == {torch.bfloat16}
+    assert model.lm_head.weight.dtype is torch.float32

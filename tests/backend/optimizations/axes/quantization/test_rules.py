@@ -1,0 +1,100 @@
+"""When dense weights can be quantized, and how a checkpoint that is already quantized is treated."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.hardware import Machine
+from backend.models.source import ModelSource
+from tests.support.machines import CPU, H200, facts
+from tests.support.quantization import DENSE_ONLY, EVERY, gpu, judge, of, without
+
+# --- dense weights --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", DENSE_ONLY)
+def test_a_plain_model_on_a_current_gpu_is_packed_as_asked(choice: str) -> None:
+    checked = judge("random:Llama-3-8B", H200, quantization=choice)
+    assert checked.blocked == () and of(checked, "fallback") == []
+    assert checked.planned["quantization"] == checked.plan.load.quantization == choice
+
+
+@pytest.mark.parametrize("choice", [name for name in EVERY if not name.startswith(("torchao-int4", "mxfp4"))])
+def test_a_cpu_does_all_but_what_needs_a_gpu(choice: str) -> None:
+    assert judge("random:Qwen3-0.6B", quantization=choice).blocked == ()
+
+
+@pytest.mark.parametrize(
+    ("package", "prefix"), [("bitsandbytes", "bnb"), ("torchao", "torchao"), ("optimum-quanto", "quanto")]
+)
+def test_a_missing_package_is_named_with_its_install_line_and_stops_only_its_own(package: str, prefix: str) -> None:
+    for choice in DENSE_ONLY:
+        reasons = [v.reason for v in judge("random:Qwen3-0.6B", without(package), quantization=choice).blocked]
+        assert any(package in reason and "pip install" in reason for reason in reasons) == choice.startswith(prefix)
+
+
+@pytest.mark.parametrize(
+    ("machine", "choices", "model", "level", "fix"),
+    [
+        (gpu(8, 6), {"quantization": "torchao-fp8"}, "random:Qwen3-0.6B", "note", {"quantization": "torchao-int8"}),
+        (gpu(8, 9), {"quantization": "torchao-fp8"}, "random:Qwen3-0.6B", "", {}),
+        (
+            gpu(8, 6), {"quantization": "torchao-fp8", "compile": "default", "cache": "static"}, "random:Qwen3-0.6B",
+            "blocked", {"quantization": "torchao-int8"},
+        ),
+        (
+            gpu(7, 0), {"quantization": "bnb-int8", "dtype": "float16"}, "random:gpt2", "blocked",
+            {"quantization": "bnb-nf4"},
+        ),
+        (gpu(7, 5), {"quantization": "bnb-int8", "dtype": "float16"}, "random:gpt2", "", {}),
+        (gpu(7, 0), {"quantization": "bnb-nf4"}, "random:gpt2", "", {}),
+        (gpu(5, 2), {"quantization": "bnb-nf4"}, "random:gpt2", "blocked", {"quantization": "none"}),
+        (gpu(7, 5), {"quantization": "torchao-int4"}, "random:Qwen3-0.6B", "blocked", {"quantization": "torchao-int8"}),
+        (CPU, {"quantization": "torchao-int4"}, "random:Qwen3-0.6B", "blocked", {"quantization": "torchao-int8"}),
+        (
+            H200, {"quantization": "torchao-int4", "dtype": "float16"}, "random:Llama-3-8B", "blocked",
+            {"dtype": "bfloat16"},
+        ),
+        (H200, {"quantization": "torchao-int4"}, "random:gpt-oss-20b", "note", {}),
+        (H200, {"quantization": "torchao-int8"}, "random:gpt2", "blocked", {"quantization": "bnb-int8"}),
+        (H200, {"quantization": "quanto-int4"}, "random:gpt2", "blocked", {"quantization": "bnb-int8"}),
+        (H200, {"quantization": "bnb-nf4"}, "random:Llama-3-8B", "", {}),
+        (H200, {"quantization": "bnb-nf4"}, "random:gpt-oss-20b", "note", {}),
+        (H200, {"quantization": "quanto-int8"}, "random:bert-base-uncased", "", {}),
+    ],
+)  # fmt: skip
+def test_what_each_needs(
+    machine: Machine, choices: dict[str, str], model: str, level: str, fix: dict[str, str]
+) -> None:
+    found = of(judge(model, machine, **choices))
+    assert {v.level for v in found} == ({level} if level else set()), found
+    assert not level or found[0].fix == fix
+
+
+@pytest.mark.parametrize("avx512_bf16", [True, False])
+def test_double_quantization_is_single_on_a_cpu_that_lays_weights_out_anew(avx512_bf16: bool) -> None:
+    machine = replace(CPU, avx512_bf16=avx512_bf16)
+    for table in ("nf4", "fp4"):
+        checked = judge("random:Qwen3-0.6B", machine, quantization=f"bnb-{table}-double")
+        assert checked.planned["quantization"] == (f"bnb-{table}" if avx512_bf16 else f"bnb-{table}-double")
+        assert len(of(checked, "fallback")) == avx512_bf16
+    on_gpu = judge("random:Qwen3-0.6B", replace(H200, avx512_bf16=True), quantization="bnb-nf4-double")
+    assert of(on_gpu) == []
+
+
+def test_packing_of_a_gguf_file_is_refused_and_its_unpacking_is_amber() -> None:
+    given = replace(facts("random:gpt2"), random=False, source=ModelSource("gguf", path="/models/a.gguf"))
+    (verdict,) = of(judge(given))
+    assert (verdict.level, verdict.becomes) == ("fallback", "none")
+    assert "dequantized" in verdict.reason
+    for choice in DENSE_ONLY:
+        assert {"quantization": "none"} in [v.fix for v in of(judge(given, H200, quantization=choice), "blocked")]
+
+
+@pytest.mark.parametrize("method", ["bitsandbytes", "torchao", "quanto"])
+def test_a_checkpoint_that_was_packed_needs_the_package_that_packed_it(method: str) -> None:
+    given = replace(facts("random:Qwen3-0.6B"), random=False, quantization=method)
+    assert [v.level for v in of(judge(given))] == ["note"]
+    (verdict,) = of(judge(given, replace(CPU, packages=())), "blocked")
+    assert "pip install" in verdict.reason
+    assert of(judge("random:Qwen3-0.6B", replace(CPU, packages=()))) == []

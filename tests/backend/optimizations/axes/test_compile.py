@@ -1,0 +1,249 @@
+"""compile, cuda_graphs and compile_cache: what goes together, and proofs that take effects for what they are."""
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backend.arms.check import Checked
+from backend.config import Workload
+from backend.counts import RunCounts
+from backend.export.script import script
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, all_axes, subject_of
+from backend.optimizations.conditions import skips_compilation
+from backend.optimizations.proof import Trace
+from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from tests.support.machines import CPU, H200, facts, settled
+from tests.support.proof import verify
+
+AXIS = {axis.name: axis for axis in all_axes()}
+PLAN = Plan(LoadPlan(ModelSource("random"), device="cuda"), GeneratePlan(STATIC, "default"))
+MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+LLAMA = "random:Qwen3-0.6B"
+
+
+def checked(machine: Any = H200, model: str = LLAMA, **choices: str) -> Checked:
+    from backend.arms.check import check
+    from backend.arms.parse import make_config
+
+    return check(make_config(model, choices), facts(model), machine, Workload(prompt="Once"))
+
+
+def verdicts(found: Checked, axis: str) -> list[tuple[str, dict[str, str]]]:
+    return [(v.level, v.fix) for v in found.verdicts if v.axis == axis and v.level in ("blocked", "fallback")]
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("loop", ["generate", "own"])
+def test_compiling_needs_the_static_cache_in_both_loops(mode: str, loop: str) -> None:
+    assert ("blocked", {"cache": "static"}) in verdicts(checked(compile=mode, loop=loop), "compile")
+    assert verdicts(checked(compile=mode, loop=loop, cache="static"), "compile") == []
+
+
+def test_how_a_checkpoint_is_packed_decides_whether_generate_compiles_it() -> None:
+    """Against transformers' own classes, for every way that it can read."""
+    from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
+    from transformers.quantizers.base import HfQuantizer
+
+    plain = HfQuantizer.is_compileable
+    known = {name.removesuffix("_4bit").removesuffix("_8bit"): kind for name, kind in AUTO_QUANTIZER_MAPPING.items()}
+    for name, kind in known.items():
+        if name == "mxfp4":  # asks the machine, see `mxfp4_rules`
+            continue
+        model = replace(facts(LLAMA), quantization=name)
+        asked = {"compile": "default", "cache": "static", "quantization": "none"}
+        assert skips_compilation(subject_of(model, H200, asked)) is (kind.is_compileable is plain), name
+        assert not skips_compilation(subject_of(model, H200, asked | {"loop": "own"}))
+
+
+def test_an_encoder_is_compiled_without_a_cache() -> None:
+    found = checked(model="bert-base-uncased", compile="reduce-overhead")
+    assert verdicts(found, "compile") == [] and found.planned["cuda_graphs"] == "compile"
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_on_a_cpu_the_other_modes_fall_back_to_default(mode: str) -> None:
+    found = checked(CPU, compile=mode, cache="static")
+    assert found.requested["compile"] == mode and found.planned["compile"] == "default"
+    assert found.plan.generate.compile_mode == "default"
+    assert found.planned["cuda_graphs"] == "off"
+    assert checked(CPU, compile="default", cache="static").planned["compile"] == "default"
+
+
+@pytest.mark.parametrize("quantization", ["bnb-int8", "bnb-nf4", "quanto-int8"])
+@pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])
+def test_what_generate_would_silently_leave_uncompiled_is_planned_off(quantization: str, machine: Any) -> None:
+    found = checked(machine, compile="reduce-overhead", cache="static", quantization=quantization)
+    assert found.planned["compile"] == "off" and found.plan.generate.compile_mode is None
+    assert found.planned["cuda_graphs"] == "off"
+    assert "blocked" in [level for level, _ in verdicts(
+        checked(machine, compile="default", cache="static", quantization=quantization, compile_cache="fresh"),
+        "compile_cache")]  # fmt: skip
+    own = checked(machine, compile="default", cache="static", quantization=quantization, loop="own")
+    assert own.planned["compile"] == "default", "the custom loop asks nobody"
+    packed = checked(machine, compile="default", cache="static", quantization="torchao-int8")
+    assert packed.planned["compile"] == "default"
+
+
+def test_a_packed_mxfp4_checkpoint_is_not_compiled_on_a_gpu_and_is_where_it_is_unpacked() -> None:
+    from dataclasses import replace
+
+    from backend.optimizations import subject_of
+    from backend.optimizations.conditions import skips_compilation
+
+    model = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
+    choices = {axis.name: axis.default for axis in all_axes()}
+    assert not skips_compilation(subject_of(model, CPU, choices))
+    gpu = replace(H200, hub_kernels=("kernels-community/gpt-oss-triton-kernels",))
+    assert skips_compilation(subject_of(model, gpu, choices))
+    assert not skips_compilation(subject_of(model, gpu, choices | {"quantization": "mxfp4-dequantized"}))
+    assert not skips_compilation(subject_of(facts(LLAMA), gpu, choices))
+
+
+@pytest.mark.parametrize(
+    ("machine", "choices", "planned"),
+    [
+        (H200, {"compile": "reduce-overhead", "cache": "static"}, "compile"),
+        (H200, {"compile": "max-autotune", "cache": "static"}, "compile"),
+        (H200, {"compile": "default", "cache": "static"}, "off"),
+        (H200, {"compile": "max-autotune-no-cudagraphs", "cache": "static"}, "off"),
+        (H200, {}, "off"),
+        (CPU, {"compile": "reduce-overhead", "cache": "static"}, "off"),
+    ],
+)
+def test_auto_is_what_the_compile_mode_does_on_this_machine(
+    machine: Any, choices: dict[str, str], planned: str
+) -> None:
+    found = checked(machine, **choices)
+    assert found.planned["cuda_graphs"] == planned and verdicts(found, "cuda_graphs") == []
+
+
+@pytest.mark.parametrize(
+    ("choices", "fix"),
+    [
+        ({"cuda_graphs": "off", "compile": "reduce-overhead"}, {"compile": "default"}),
+        ({"cuda_graphs": "off", "compile": "max-autotune"}, {"compile": "max-autotune-no-cudagraphs"}),
+        ({"cuda_graphs": "compile"}, {"compile": "reduce-overhead", "cache": "static"}),
+        ({"cuda_graphs": "compile", "compile": "default"}, {"compile": "reduce-overhead", "cache": "static"}),
+        ({"cuda_graphs": "manual"}, {"cache": "static", "loop": "own"}),
+        (
+            {"cuda_graphs": "manual", "loop": "own", "cache": "static", "compile": "max-autotune"},
+            {"compile": "default"},
+        ),
+    ],
+)
+def test_contradictions_are_refused_with_the_choice_that_settles_them(
+    choices: dict[str, str], fix: dict[str, str]
+) -> None:
+    assert ("blocked", fix) in verdicts(checked(**{"cache": "static"} | choices), "cuda_graphs")
+    assert verdicts(checked(**{"cache": "static"} | choices | fix), "cuda_graphs") == []
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"cuda_graphs": "manual", "loop": "own"},
+        {"cuda_graphs": "manual", "loop": "own", "compile": "default"},
+        {"cuda_graphs": "manual", "loop": "own", "compile": "max-autotune-no-cudagraphs"},
+        {"cuda_graphs": "compile", "compile": "max-autotune"},
+        {"cuda_graphs": "off", "compile": "default"},
+    ],
+)
+def test_what_goes_together_is_allowed_on_a_gpu_and_graphs_are_refused_on_a_cpu(choices: dict[str, str]) -> None:
+    assert verdicts(checked(cache="static", **choices), "cuda_graphs") == []
+    on_cpu = verdicts(checked(CPU, cache="static", **choices), "cuda_graphs")
+    assert bool(on_cpu) is (choices["cuda_graphs"] != "off")
+
+
+@pytest.mark.parametrize("kind", ["fresh", "artefacts"])
+def test_a_compile_cache_needs_something_that_is_compiled(kind: str) -> None:
+    fix = {"compile": "default", "cache": "static"}
+    assert verdicts(checked(compile_cache=kind), "compile_cache") == [("blocked", fix)]
+    assert verdicts(checked(compile_cache=kind, **fix), "compile_cache") == []
+    encoder = checked(model="bert-base-uncased", compile_cache=kind)
+    assert verdicts(encoder, "compile_cache") == [("blocked", {"compile": "default"})]
+
+
+# --- proofs ---------------------------------------------------------------------------------------
+
+
+def seen(calls: int = 0, kernels: tuple[str, ...] = (), launches: int = 0, **counts: float) -> Observation:
+    ops = Counter({"Torch-Compiled Region: 7/1": calls}) if calls else Counter()
+    trace = Trace(ops, Counter(kernels), Counter({"cudaGraphLaunch": launches} if launches else {}), 4)
+    return Observation(None, None, PLAN, lambda: trace, RunCounts(**counts))
+
+
+KERNELS = ("triton_poi_fused_add_0", "triton_red_fused_mm_1", "nvjet_tst_64x8")
+
+
+@pytest.mark.parametrize(
+    ("look", "compile_", "graphs"),
+    [
+        (seen(), "off", "off"),
+        (seen(kernels=("nvjet_tst_64x8", "_rms_norm_kernel")), "off", "off"),
+        (seen(kernels=("triton_tem_fused_flex_attention_0",)), "off", "off"),
+        (seen(3), "default", "off"),
+        (seen(3, KERNELS), "default", "off"),
+        (seen(3, KERNELS, 3), "reduce-overhead", "compile"),
+        (seen(3, KERNELS, 3, tuned_kernels=12), "max-autotune", "compile"),
+        (seen(3, KERNELS, tuned_kernels=12), "max-autotune-no-cudagraphs", "off"),
+        (seen(0, ("nvjet_tst_64x8",), 3, graph_captures=1), "off", "manual"),
+        (seen(0, KERNELS, 3, graph_captures=1), "default", "manual"),
+        (seen(0, KERNELS, 3, graph_captures=1, tuned_kernels=12), "max-autotune-no-cudagraphs", "manual"),
+    ],
+)
+def test_modes_and_graphs_are_told_apart_by_what_the_trace_shows(look: Observation, compile_: str, graphs: str) -> None:
+    """Always with a plan that says compile=default: it is not believed."""
+    for name, expected in (("compile", compile_), ("cuda_graphs", graphs)):
+        claims = {choice.name for choice in AXIS[name].choices if verify(AXIS[name], choice.name, look)}
+        assert claims == {expected}, AXIS[name].find(look)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected", "words"),
+    [
+        ({}, "torch", "0 graphs came from a cache"),
+        ({"fx_cache_hits": 2, "fx_cache_misses": 1}, "torch", "2 graphs came from a cache, 1 were compiled"),
+        ({"fx_cache_misses": 3, "own_code_files": 9, "compile_cold_s": 12.0}, "fresh", "in 12.0 s"),
+        ({"fx_cache_misses": 3}, "torch", "3 were compiled"),
+        ({"fx_cache_misses": 3, "own_code_files": 9, "artefacts_saved_bytes": 5000}, "artefacts", "5,000 bytes"),
+        ({"fx_cache_hits": 3, "own_code_files": 9, "artefacts_loaded_bytes": 5000, "compile_cold_s": 4.0,
+          "artefacts_cold_s": 31.0}, "artefacts", "4.0 s instead of 31.0 s"),
+        ({"fx_cache_misses": 3, "own_code_files": 9, "artefacts_loaded_bytes": 5000}, "fresh", "3 were compiled"),
+    ],
+)  # fmt: skip
+def test_where_compiled_code_came_from_is_told_by_counts(counts: dict[str, Any], expected: str, words: str) -> None:
+    found = AXIS["compile_cache"].find(seen(3, **counts))
+    assert found.effective == expected and words in found.proof
+
+
+# --- the script -----------------------------------------------------------------------------------
+
+
+def written(machine: Any, **choices: str) -> str:
+    found = settled(facts(LLAMA), choices, machine)
+    found.require_runnable()
+    return script(found, facts(LLAMA), Workload(prompt="Once"))
+
+
+def test_the_script_compiles_in_the_planned_mode_and_makes_a_cpu_do_it_too() -> None:
+    gpu = written(H200, compile="max-autotune")
+    assert 'CompileConfig(mode="max-autotune")' in gpu and "_compile_all_devices" not in gpu
+    assert "compile_config._compile_all_devices = True" in written(CPU, compile="default")
+    assert "dynamic=True" in written(H200, compile="default", shapes="dynamic")
+    assert "CompileConfig" not in written(H200, cache="static")
+    assert "CompileConfig" not in written(H200, compile="default", loop="own"), "that loop compiles its own step"
+
+
+def test_the_script_keeps_compiled_code_where_the_plan_says() -> None:
+    assert "TORCHINDUCTOR_CACHE_DIR" not in written(H200, compile="default")
+    fresh = written(H200, compile="default", compile_cache="fresh")
+    assert 'os.environ["TORCHINDUCTOR_CACHE_DIR"]' in fresh and "artefacts" not in fresh
+    kept = written(H200, compile="default", compile_cache="artefacts")
+    assert "load_cache_artifacts(artefacts" in kept and "save_cache_artifacts()" in kept
+    assert kept.index("load_cache_artifacts") < kept.index("from_config") < kept.index("save_cache_artifacts")

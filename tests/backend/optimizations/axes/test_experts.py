@@ -1,0 +1,248 @@
+"""The experts axis: each way found by the operators it leaves, each rule held against transformers."""
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from transformers import CompileConfig
+
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.experts import AXIS, GROUPED
+from backend.optimizations.proof import Trace
+from backend.plan import LoadPlan, Plan
+from backend.script.parts import Script
+from backend.worker.patch.apply import set_experts
+from backend.worker.prove.profile import trace
+from tests.support.machines import CPU, H200, MACHINES, facts
+from tests.support.proof import verify
+from tests.support.scripts import preamble
+from tests.support.tiny_models import build, tiny
+
+WAYS = ("eager", "grouped_mm", "batched_mm")
+TOKENS = 4
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def generate(model: Any, tokens: int = TOKENS, **more: Any) -> torch.Tensor:
+    ids = torch.tensor([[5, 6, 7, 8, 9]])
+    with torch.inference_mode():
+        out: torch.Tensor = model.generate(
+            ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False, **more
+        )
+    return out
+
+
+def seen(model: Any, asked: str | None = None, **more: Any) -> Observation:
+    def make() -> int:
+        generate(model, **more)
+        return TOKENS
+
+    once = functools.cache(lambda: trace(make, False))
+    return Observation(model, None, Plan(LoadPlan(ModelSource("random"), experts=asked)), trace=once)
+
+
+def claims(one: Observation) -> set[str]:
+    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, one)}
+
+
+def said(name: str, model: Any, machine: Any = CPU, **choices: str) -> dict[str, str]:
+    every = {"compile": "off", "experts": name, "dtype": "auto"} | choices
+    return {v.level: v.reason for v in AXIS.verdicts(name, subject_of(model, machine, every))}
+
+
+@pytest.mark.parametrize(("way", "cache"), [("eager", "static"), ("grouped_mm", "dynamic"), ("batched_mm", "static")])
+def test_each_way_is_found_by_its_operators(way: str, cache: str) -> None:
+    model = build("gpt_oss")
+    set_experts(model, way)
+    assert claims(seen(model, cache_implementation=cache)) == {way}
+
+
+def test_a_switch_behind_the_plans_back_is_found_out() -> None:
+    model = build("gpt_oss")
+    set_experts(model, "eager")
+    assert claims(seen(model, "grouped_mm")) == {"eager"}
+
+
+def test_the_text_is_the_same_in_every_way() -> None:
+    texts = []
+    for way in WAYS:
+        model = build("gpt_oss")
+        set_experts(model, way)
+        texts.append(generate(model, 24)[0].tolist())
+    assert texts[0] == texts[1] == texts[2]
+    assert len(set(texts[0])) > 5, "a text that says nothing"
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt2"])
+def test_without_experts_there_is_nothing_to_find(architecture: str) -> None:
+    finding = AXIS.find(seen(tiny(architecture)))
+    assert (finding.effective, finding.proof) == ("auto", "no module holds experts")
+
+
+def test_on_a_cpu_auto_is_grouped_mm_throughout() -> None:
+    assert AXIS.resolve("auto", subject_of(facts(), CPU, {})) == "grouped_mm"
+    assert claims(seen(build("gpt_oss"))) == {"grouped_mm"}
+
+
+LAYERS = 4
+
+
+@pytest.mark.parametrize(
+    ("ops", "kernels", "name"),
+    [
+        ({"aten::_grouped_mm": 2 * LAYERS * TOKENS}, {}, "grouped_mm"),
+        ({"aten::_grouped_mm": 2 * LAYERS, "aten::repeat_interleave": LAYERS * (TOKENS - 1)}, {}, "auto"),
+        ({"aten::_grouped_mm": 2 * LAYERS}, {"bmm_kernel": 99}, "auto"),
+        ({"aten::_grouped_mm": 2 * LAYERS}, {"Gemm<GroupProblemShape<X>>": 2 * LAYERS * TOKENS}, "grouped_mm"),
+        ({"aten::_grouped_mm": 2 * LAYERS, "transformers::grouped_mm_fallback": 24}, {}, "grouped_mm"),
+        ({"aten::repeat_interleave": LAYERS * TOKENS}, {}, "batched_mm"),
+        ({"aten::repeat_interleave": LAYERS}, {}, "batched_mm"),
+        ({"aten::one_hot": LAYERS}, {}, "eager"),
+        ({"aten::mm": 99}, {}, "auto"),
+    ],
+)
+def test_prompt_and_decoding_are_told_apart(ops: dict[str, int], kernels: dict[str, int], name: str) -> None:
+    """As profiles on a GPU look, where `generate` swaps and graphs hide operators."""
+    made = Trace(Counter(ops), Counter(kernels), Counter(), TOKENS)
+    one = Observation(tiny("gpt_oss"), None, Plan(LoadPlan(ModelSource("random"))), trace=lambda: made)
+    assert AXIS.find(one).effective == name
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize("way", WAYS)
+def test_a_compiled_step_does_not_hide_it(way: str) -> None:
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    model = build("gpt_oss", dtype="bfloat16")
+    set_experts(model, way)
+    settings = CompileConfig(mode="default")
+    settings._compile_all_devices = True
+    more: dict[str, Any] = {"cache_implementation": "static", "compile_config": settings}
+    generate(model, 12, **more)
+    broken = bool(torch._dynamo.utils.counters["graph_break"])
+    assert claims(seen(model, **more)) == {way}
+    assert broken == ("note" in said(way, facts(), compile="default"))
+
+
+@pytest.mark.full
+@pytest.mark.timeout(600)
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_compiled_in_float32_the_grouped_product_is_a_loop_of_plain_ones() -> None:
+    torch._dynamo.reset()
+    model = build("gpt_oss")
+    settings = CompileConfig(mode="default")
+    settings._compile_all_devices = True
+    more: dict[str, Any] = {"cache_implementation": "static", "compile_config": settings}
+    generate(model, 12, **more)
+    one = seen(model, **more)
+    assert one.trace().ops["transformers::grouped_mm_fallback"] > 0
+    assert "loop of plain ones" in said("grouped_mm", facts(), compile="default", dtype="float32")["note"]
+    assert "note" not in said("grouped_mm", facts(), compile="default")
+
+
+# --- rules ----------------------------------------------------------------------------------------
+
+
+def test_a_dense_model_has_nothing_to_choose_and_transformers_says_so_for_one_of_three() -> None:
+    dense = facts("random:Qwen3-0.6B")
+    assert not AXIS.matters(dense) and AXIS.matters(facts())
+    model = build("llama")
+    with pytest.raises(ValueError, match="does not support setting experts"):
+        model.set_experts_implementation("grouped_mm")
+    model.set_experts_implementation("batched_mm")  # taken without a word, and nothing comes of it
+    for way in WAYS:
+        assert "no experts" in said(way, dense)["fallback"]
+        assert AXIS.resolve(way, subject_of(dense, CPU, {})) == "auto"
+
+
+def test_packed_experts_compute_by_themselves() -> None:
+    packed = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
+    for way in WAYS:
+        assert "MXFP4" in said(way, packed, H200)["fallback"]
+        assert "fallback" not in said(way, packed, CPU), "on a CPU they are unpacked"
+        assert "fallback" not in said(way, packed, H200, quantization="mxfp4-dequantized")
+
+
+UNPACKED = [
+    replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.3.1"}).items())),
+    replace(H200, hub_offline=True),
+    replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 0)),)),
+]
+
+
+@pytest.mark.parametrize("machine", UNPACKED, ids=["old triton", "offline", "old GPU"])
+@pytest.mark.parametrize("quantization", ["none", "mxfp4"])
+def test_experts_that_could_not_stay_packed_are_chosen_as_ever(machine: Any, quantization: str) -> None:
+    packed = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
+    for way in WAYS:
+        assert "fallback" not in said(way, packed, machine, quantization=quantization)
+        assert AXIS.resolve(way, subject_of(packed, machine, {"quantization": quantization})) == way
+
+
+def test_a_kernel_of_the_hub_may_stand_in_for_the_mixture_where_it_has_one() -> None:
+    assert "kernels=hub" in said("eager", facts(), H200, kernels="hub")["fallback"]
+    assert "fallback" not in said("eager", facts(), H200, kernels="local")
+    mixtral = replace(facts(), architecture="mixtral")
+    assert "kernels=hub" in said("eager", mixtral, H200, kernels="hub")["fallback"]
+    assert "fallback" not in said("eager", mixtral, CPU, kernels="hub"), "on a CPU the Hub has nothing for it"
+    assert AXIS.resolve("auto", subject_of(mixtral, CPU, {"kernels": "hub"})) == "grouped_mm"
+
+
+def test_an_old_gpu_has_no_grouped_product() -> None:
+    old = replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 5)),))
+    assert "capability 8.0" in said("grouped_mm", facts(), old)["note"]
+    assert "note" not in said("grouped_mm", facts(), H200)
+
+
+def test_generate_swaps_grouped_mm_on_a_gpu_and_the_second_name_is_left_alone() -> None:
+    """`_optimize_model_for_decode` looks at the device, so the swap itself needs one that is not a CPU."""
+    model = build("gpt_oss").to("meta")
+    before = model.get_experts_implementation()
+    with model._optimize_model_for_decode():
+        assert (before[""], model.get_experts_implementation()[""]) == ("grouped_mm", "batched_mm")
+    set_experts(model, "grouped_mm")
+    with model._optimize_model_for_decode():
+        assert model.get_experts_implementation()[""] == GROUPED
+    assert AXIS.resolve("auto", subject_of(facts(), H200, {})) == "auto"
+    assert AXIS.resolve("auto", subject_of(facts(), H200, {"speculation": "off"})) == "auto"
+
+
+def test_with_guesses_auto_is_grouped_mm_on_a_gpu_too() -> None:
+    """`generate` leaves the experts alone there; seen on an H200, where the ledger's row was red before."""
+    import inspect
+
+    from transformers import GenerationMixin
+
+    assert AXIS.resolve("auto", subject_of(facts(), H200, {"speculation": "prompt-lookup"})) == "grouped_mm"
+    assert "_optimize_model_for_decode" in inspect.getsource(GenerationMixin._sample)
+    assert "_optimize_model_for_decode" not in inspect.getsource(GenerationMixin._assisted_decoding)
+
+
+@pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_script_sets_what_the_plan_sets(way: str, machine: Any) -> None:
+    bare = Plan(LoadPlan(ModelSource("random")))
+    plan = AXIS.edit(bare, way, subject_of(facts(), machine, {}))
+    script = Script()
+    AXIS.write(script, plan)
+    if plan == bare:
+        assert script == Script()
+        return
+    made, wanted = build("gpt_oss"), build("gpt_oss")
+    exec("\n".join([preamble(script), *script.patch]), {"model": made})
+    set_experts(wanted, way)
+    assert made.get_experts_implementation() == wanted.get_experts_implementation()

@@ -1,0 +1,152 @@
+"""The kernels axis: what is said before a run. Its proof is tested together with `backend/worker/patch/kernels.py`."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from backend.hardware import Machine, kernel_packages
+from backend.models import ModelFacts
+from backend.models.source import ModelSource
+from backend.optimizations import subject_of
+from backend.optimizations.axes.kernels import _NO_NORMS, AXIS
+from backend.optimizations.conditions import hub_kernel_repositories
+from backend.plan import LoadPlan, Plan
+from backend.script.parts import Script
+from tests.support.machines import CPU, H200, facts
+from tests.support.scripts import preamble
+from tests.support.tiny_models import build
+
+OFFLINE = replace(H200, hub_offline=True)
+LLAMA, OSS = "random:Llama-3-8B", "random:gpt-oss-20b"
+
+
+def said(name: str, model: str | ModelFacts, machine: Machine, **choices: str) -> dict[str, str]:
+    """Level -> reasons."""
+    known = facts(model) if isinstance(model, str) else model
+    every = {"cache": "dynamic", "compile": "off", "kernels": name} | choices
+    found: dict[str, str] = {}
+    for verdict in AXIS.verdicts(name, subject_of(known, machine, every)):
+        found[verdict.level] = " ".join([found.get(verdict.level, ""), verdict.reason])
+    return found
+
+
+HUB = [
+    (LLAMA, H200, {}, set()),
+    (LLAMA, CPU, {}, {"fallback"}),
+    ("bert-base-uncased", CPU, {}, {"fallback"}),
+    (OSS, CPU, {}, set()),
+    (OSS, replace(CPU, hub_offline=True), {}, {"blocked"}),
+    (OSS, H200, {}, set()),
+    (LLAMA, OFFLINE, {}, {"blocked"}),
+    (LLAMA, replace(OFFLINE, hub_kernels=("kernels-community/megablocks",)), {}, {"blocked"}),
+    (LLAMA, replace(OFFLINE, hub_kernels=("kernels-community/liger-kernels",)), {}, {"note"}),
+    (LLAMA, replace(OFFLINE, hub_kernels=hub_kernel_repositories(subject_of(facts(LLAMA), H200, {}))), {}, set()),
+    (LLAMA, H200, {"compile": "default", "cache": "static"}, {"note"}),
+    (LLAMA, replace(H200, packages=()), {}, {"blocked"}),
+]
+
+
+@pytest.mark.parametrize(("model", "machine", "choices", "levels"), HUB)
+def test_what_is_said_of_the_hubs_kernels(
+    model: str, machine: Machine, choices: dict[str, str], levels: set[str]
+) -> None:
+    assert set(said("hub", model, machine, **choices)) == levels
+
+
+@pytest.mark.parametrize(
+    ("packed", "quantization", "machine", "refused"),
+    [
+        (True, "none", H200, True),
+        (True, "mxfp4-dequantized", H200, False),
+        (False, "mxfp4", H200, True),
+        (False, "none", H200, False),
+        (True, "none", CPU, False),
+        (True, "none", replace(H200, packages=(("kernels", "0.17.2"), ("triton", "3.3.1"))), False),  # unpacked anyway
+        (True, "mxfp4", replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 0)),)), False),
+    ],
+)
+def test_mxfp4_and_the_hubs_kernels_do_not_go_together(
+    packed: bool, quantization: str, machine: Machine, refused: bool
+) -> None:
+    model = replace(facts(OSS), quantization="mxfp4" if packed else None)
+    assert ("MXFP4" in said("hub", model, machine, quantization=quantization).get("blocked", "")) is refused
+
+
+def test_transformers_really_unpacks_mxfp4_when_it_is_asked_for_kernels() -> None:
+    """Read from its quantizer, since the case needs a GPU: `use_kernels` on CUDA sets `dequantize`."""
+    import inspect
+
+    from transformers.quantizers.quantizer_mxfp4 import Mxfp4HfQuantizer
+
+    source = inspect.getsource(Mxfp4HfQuantizer._process_model_before_weight_loading)
+    before, _, after = source.partition('use_kernels and device.type not in ["cpu", "xpu"]')
+    assert before and "self.quantization_config.dequantize = True" in after.split("if not use_kernels")[0]
+
+
+LOCAL = [
+    (LLAMA, CPU, set()),
+    (LLAMA, H200, set()),
+    (LLAMA, replace(CPU, kernels="", kernel_layers=()), {"blocked"}),
+    (LLAMA, replace(CPU, packages=()), {"blocked"}),
+    ("random:gpt2", CPU, {"fallback"}),
+    ("random:gpt2", replace(CPU, kernel_layers=("Linear", "RMSNorm")), set()),
+]
+
+
+@pytest.mark.parametrize("architecture", sorted(_NO_NORMS))
+def test_where_no_rmsnorm_can_be_replaced_there_is_none_in_the_source(architecture: str) -> None:
+    import inspect
+    import sys
+
+    from transformers import MODEL_MAPPING, AutoConfig
+
+    source = inspect.getsource(sys.modules[MODEL_MAPPING[type(AutoConfig.for_model(architecture))].__module__])
+    assert 'use_kernel_forward_from_hub("RMSNorm")' not in source
+
+
+@pytest.mark.parametrize(("model", "machine", "levels"), LOCAL)
+def test_what_is_said_of_a_local_folder(model: str, machine: Machine, levels: set[str]) -> None:
+    assert set(said("local", model, machine)) == levels
+
+
+def test_the_plan_names_the_folder_and_the_mode() -> None:
+    bare = Plan(LoadPlan(ModelSource("random")))
+    subject = subject_of(facts(LLAMA), H200, {"compile": "off"})
+    compiled = subject_of(facts(LLAMA), H200, {"compile": "default"})
+    local = AXIS.edit(bare, "local", subject).load
+    assert (local.kernels, local.kernels_path, local.kernels_compiled) == ("local", H200.kernels, False)
+    hub = AXIS.edit(bare, "hub", compiled).load
+    assert (hub.kernels, hub.kernels_path, hub.kernels_compiled) == ("hub", "", True)
+    assert AXIS.edit(bare, "off", compiled) == bare
+
+
+def planned(**load: Any) -> Plan:
+    return Plan(LoadPlan(ModelSource("random"), **load))
+
+
+def test_a_script_asks_transformers_for_the_hubs_kernels() -> None:
+    script = Script()
+    AXIS.write(script, planned(kernels="hub", kernels_compiled=True))
+    assert script.patch == ["model.set_use_kernels(True, mode=Mode.INFERENCE | Mode.TORCH_COMPILE)"]
+
+
+def test_a_script_puts_the_layers_of_a_folder_in() -> None:
+    script = Script()
+    AXIS.write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED)))
+    model = build("llama")
+    exec("\n".join([preamble(script), *script.patch]), {"model": model, "DEVICE": "cpu"})
+    assert model.model.norm.forward.__func__ is not type(model.model.norm).forward
+    assert torch.isfinite(model(torch.tensor([[5, 6]])).logits).all()
+
+
+def test_our_kernels_carry_a_licence_and_a_name() -> None:
+    import json
+
+    for file in kernel_packages.BUNDLED.glob("*/build/*/metadata.json"):
+        metadata = json.loads(file.read_text())
+        assert metadata["license"] == "Apache-2.0" and metadata["name"].startswith("tokendyno-")
+        assert f"torch-{metadata['backend']['type']}" == file.parent.name
+    assert len(list(Path(kernel_packages.BUNDLED).glob("*/build/*/metadata.json"))) >= 2

@@ -1,0 +1,116 @@
+"""projections: told apart by the matrices that one vector meets; what is refused has nothing to fuse or cannot be."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.messages import Finished
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, all_axes
+from backend.plan import LoadPlan, Plan
+from backend.script.parts import Script
+from backend.worker.patch.projections import fuse
+from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
+from tests.support.machines import H200, facts, settled
+from tests.support.proof import verify
+from tests.support.scripts import preamble
+from tests.support.tiny_models import CONFIGS, build
+
+AXIS = next(axis for axis in all_axes() if axis.name == "projections")
+PLAN = Plan(LoadPlan(ModelSource("random")))
+
+
+def claims(model: Any) -> set[str]:
+    return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, Observation(model, None, PLAN))}
+
+
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_it_is_seen_which_vectors_meet_several_matrices(architecture: str) -> None:
+    model = build(architecture)
+    assert claims(model) == {"separate"}
+    assert claims(model) == {"separate"}, "the watching left something behind"
+    fuse(model)
+    assert claims(model) == {"separate" if architecture == "gpt2" else "fused"}
+
+
+def test_a_half_fused_model_is_not_fused() -> None:
+    model = build("llama")
+    kept = model.model.layers[0].self_attn
+    model.model.layers[0].self_attn = None
+    fuse(model)
+    model.model.layers[0].self_attn = kept
+    assert claims(model) == {"separate"}
+
+
+def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(workers: dict[str, Any]) -> None:  # noqa: F811
+    told = []
+    for choice in ("separate", "fused"):
+        _, worker = run(workers, "pocket", length=40, projections=choice)
+        assert found(worker)["projections"].effective == choice
+        finished = next(e for e in worker.events if isinstance(e, Finished))
+        told.append((finished.text, finished.extra.weight_bytes))
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("quantization", ["bnb-nf4", "bnb-int8", "torchao-fp8", "quanto-int4"])
+def test_packed_matrices_are_refused(quantization: str) -> None:
+    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
+    assert any(v.axis == "projections" and v.fix == {"projections": "separate"} for v in checked.blocked)
+
+
+@pytest.mark.parametrize(("packed", "refused"), [("bitsandbytes", True), ("gptq", True), ("torchao", False)])
+def test_what_a_checkpoint_has_packed_is_refused_too(packed: str, refused: bool) -> None:
+    given = replace(facts("random:Llama-3-8B"), quantization=packed, random=False)
+    checked = settled(given, {"projections": "fused"}, H200)
+    assert any(v.axis == "projections" for v in checked.blocked) is refused
+
+
+@pytest.mark.parametrize("quantization", ["none", "torchao-int8", "torchao-int4"])
+def test_rows_are_not(quantization: str) -> None:
+    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
+    assert not any(v.axis == "projections" for v in checked.blocked)
+
+
+def test_a_script_fuses_with_the_workers_own_function() -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random"), projections="fused")))
+    assert script.definitions == [("worker/patch/projections.py", "fuse")]
+    model = build("llama")
+    exec("\n".join([preamble(script), *script.patch]), {"model": model})
+    assert claims(model) == {"fused"}
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "phi3", "gpt_neox", "bloom"])
+def test_these_have_nothing_to_fuse(architecture: str) -> None:
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    given = replace(facts("random:gpt2"), architecture=architecture)
+    assert not AXIS.matters(given)
+    assert settled(given, {"projections": "fused"}, H200).blocked
+    shape = {"vocab_size": 97, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "pad_token_id": 0}
+    config = AutoConfig.for_model(architecture, **shape, num_attention_heads=4)
+    assert fuse(AutoModelForCausalLM.from_config(config)) == 0
+
+
+@pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])
+def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: str, tmp_path: Path) -> None:
+    """The rule against what happens: these classes are not joinable."""
+    import torch
+    from torch import nn
+
+    from backend.errors import InputError
+
+    model = build("llama")
+    if quantization == "bnb-nf4":
+        from bitsandbytes.nn import Linear4bit
+
+        packed: nn.Module = Linear4bit(32, 32, bias=False)
+    else:
+        from optimum.quanto import QLinear, qint8
+
+        packed = QLinear.from_module(nn.Linear(32, 32, bias=False), weights=qint8)
+    model.model.layers[0].self_attn.q_proj = packed
+    with pytest.raises(InputError), torch.no_grad():
+        fuse(model)

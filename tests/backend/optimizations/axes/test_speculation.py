@@ -1,0 +1,108 @@
+"""Prompt lookup: refused where transformers fails, the same greedy text where not, proved by what it looked up."""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache, GenerationConfig, QuantizedCache, StaticCache
+
+from backend.counts import RunCounts
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.speculation import AXIS, LOOKUP_TOKENS
+from backend.plan import GeneratePlan, LoadPlan, Plan
+from backend.script.parts import Script
+from backend.worker.prove.prompt_lookup import DraftCounter
+from tests.support.machines import CPU, facts
+from tests.support.proof import verify
+from tests.support.tiny_models import tiny
+
+CACHES: dict[str, Any] = {
+    "dynamic": lambda config: DynamicCache(config=config),
+    "unwindowed": lambda config: DynamicCache(),
+    "static": lambda config: StaticCache(config, 64),
+    "quantized-fp8": lambda config: QuantizedCache("fp8", config),
+}
+PLAN = Plan(LoadPlan(ModelSource("random")), GeneratePlan(prompt_lookup=LOOKUP_TOKENS))
+
+
+def generate(architecture: str, kind: str = "dynamic", tokens: int | None = LOOKUP_TOKENS, batch: int = 1) -> Any:
+    """Ids after a prompt that repeats itself."""
+    torch.manual_seed(1)
+    ids = torch.randint(3, 90, (1, 5)).repeat(batch, 4)
+    settings = GenerationConfig(
+        max_new_tokens=24, do_sample=False, eos_token_id=None, pad_token_id=0, prompt_lookup_num_tokens=tokens
+    )
+    model = tiny(architecture)
+    return model.generate(
+        ids, attention_mask=torch.ones_like(ids), past_key_values=CACHES[kind](model.config), generation_config=settings
+    )
+
+
+def levels(batch: int = 1, **choices: str) -> list[tuple[str, dict[str, str]]]:
+    subject = subject_of(facts("random:Qwen3-0.6B"), CPU, {"cache": "dynamic", **choices}, batch)
+    return [(v.level, v.fix) for v in AXIS.verdicts("prompt-lookup", subject) if v.level != "note"]
+
+
+@pytest.mark.parametrize("kind", CACHES)
+def test_it_is_refused_with_the_caches_that_cannot_forget(kind: str) -> None:
+    if kind in ("dynamic", "unwindowed"):
+        assert levels(cache=kind) == []
+        generate("llama", kind)
+        return
+    assert levels(cache=kind) == [("blocked", {"cache": "dynamic"})]
+    with pytest.raises((ValueError, IndexError), match=r"Static cache|too many indices"):
+        generate("llama", kind)
+
+
+def test_it_is_refused_for_a_batch() -> None:
+    assert levels(1) == []
+    assert levels(2) == [("blocked", {"speculation": "off"})]
+    with pytest.raises(ValueError, match="only supported for batch_size = 1"):
+        generate("llama", batch=2)
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "unwindowed"])
+@pytest.mark.parametrize("architecture", ["llama", "mistral", "gpt_oss"])
+def test_greedy_text_is_that_of_one_token_a_step(architecture: str, kind: str) -> None:
+    with DraftCounter() as drafts:
+        guessed = generate(architecture, kind)
+    assert torch.equal(guessed, generate(architecture, kind, None))
+    assert drafts.lookups > 0 and drafts.draft_tokens > 0
+
+
+def seen(counts: RunCounts) -> Observation:
+    return Observation(None, None, PLAN, counts=counts)
+
+
+def test_it_is_proved_by_what_was_looked_up_and_not_by_the_plan() -> None:
+    with DraftCounter() as on:
+        generate("llama")
+    with DraftCounter() as off:
+        generate("llama", tokens=None)
+    finding = AXIS.find(seen(on.counts(24, 20)))
+    assert finding.effective == "prompt-lookup"
+    assert (
+        finding.proof
+        == f"24 tokens in 20 steps: {on.lookups} lookups proposed {on.draft_tokens} draft tokens, 4 accepted"
+    )
+    assert off.counts(24, 24) == RunCounts(lookups=0.0)
+    assert AXIS.find(seen(off.counts(24, 24))).effective == "off"
+    assert [verify(AXIS, name, seen(RunCounts())) for name in ("off", "prompt-lookup")] == [True, False]
+
+
+def test_counting_ends_with_the_run() -> None:
+    from transformers.generation.candidate_generator import PromptLookupCandidateGenerator as Generator
+
+    plain = Generator.get_candidates
+    with DraftCounter() as drafts:
+        pass
+    generate("llama")
+    assert drafts.lookups == 0 and Generator.get_candidates is plain
+
+
+def test_the_script_asks_for_as_many_tokens() -> None:
+    on, off = Script(), Script()
+    AXIS.write(on, PLAN)
+    AXIS.write(off, Plan(PLAN.load))
+    assert (on.generate, off.generate) == ({"prompt_lookup_num_tokens": "5"}, {})

@@ -1,0 +1,98 @@
+"""Each axis tells by effects what is in effect: right on the real thing, wrong claims are found out."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausalLM, StaticCache
+
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, Optimization, all_axes
+from backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
+from tests.support.proof import verify
+
+AXIS: dict[str, Optimization] = {axis.name: axis for axis in all_axes()}
+PLAN = Plan(LoadPlan(ModelSource("random")))
+SIZES: dict[str, Any] = {
+    "vocab_size": 16, "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "num_key_value_heads": 1, "head_dim": 8, "max_position_embeddings": 64,
+}  # fmt: skip
+
+
+def llama(attention: str = "sdpa", dtype: torch.dtype = torch.float32) -> Any:
+    config = LlamaConfig(**SIZES)
+    return LlamaForCausalLM._from_config(config, attn_implementation=attention, dtype=dtype).eval()
+
+
+def claims(axis: str, seen: Observation) -> set[str]:
+    """Every choice that the axis would call in effect."""
+    return {choice.name for choice in AXIS[axis].choices if verify(AXIS[axis], choice.name, seen)}
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+def test_dtype_is_counted_from_the_weights(name: str) -> None:
+    assert claims("dtype", Observation(llama(dtype=getattr(torch, name)), None, PLAN)) == {name}
+
+
+def test_dtype_goes_by_the_larger_part_and_names_the_rest() -> None:
+    model = llama(dtype=torch.bfloat16)
+    model.model.norm.float()
+    finding = AXIS["dtype"].find(Observation(model, None, PLAN))
+    assert finding.effective == "bfloat16"
+    assert "64 bytes in float32" in finding.proof
+
+
+@pytest.mark.parametrize("name", ["eager", "sdpa"])
+def test_attention_is_read_from_dispatched_operators_and_not_from_the_setting(name: str) -> None:
+    model = llama(name)
+    assert claims("attention", Observation(model, None, PLAN)) == {name}
+    model.config.name_or_path = "sdpa eager"
+    assert claims("attention", Observation(model, None, PLAN)) == {name}
+
+
+def test_attention_switched_behind_the_plans_back_is_found_out() -> None:
+    model = llama("sdpa")
+    model.set_attn_implementation("eager")
+    assert claims("attention", Observation(model, None, PLAN)) == {"eager"}
+
+
+def filled(cache: Any, layers: int = 4, length: int = 6) -> Any:
+    for layer in range(layers):
+        cache.update(torch.zeros(1, 1, length, 8), torch.zeros(1, 1, length, 8), layer)
+    return cache
+
+
+@pytest.mark.parametrize(
+    ("make", "name"),
+    [
+        (lambda config: DynamicCache(config=config), "dynamic"),
+        (lambda config: DynamicCache(), "unwindowed"),
+        (lambda config: StaticCache(config=config, max_cache_len=16), "static"),
+    ],
+)
+def test_the_cache_is_known_by_its_layers_whatever_was_planned(make: Any, name: str) -> None:
+    config = GptOssConfig(**{**SIZES, "num_hidden_layers": 4}, sliding_window=4)
+    for planned in (DYNAMIC, UNWINDOWED, STATIC):
+        plan = Plan(PLAN.load, GeneratePlan(planned))
+        seen = Observation(SimpleNamespace(config=config), filled(make(config)), plan)
+        assert claims("cache", seen) == {name}
+
+
+def test_without_sliding_layers_the_two_growing_caches_are_called_the_same() -> None:
+    config = LlamaConfig(**SIZES)
+    seen = Observation(
+        SimpleNamespace(config=config), filled(DynamicCache(), 2), Plan(PLAN.load, GeneratePlan(UNWINDOWED))
+    )
+    finding = AXIS["cache"].find(seen)
+    assert finding.effective == "unwindowed"
+    assert "dynamic and unwindowed are the same" in finding.proof
+    static = filled(StaticCache(config=config, max_cache_len=16), 2)
+    assert claims("cache", Observation(seen.model, static, seen.plan)) == {"static"}
+
+
+def test_a_model_that_was_never_compiled_is_off() -> None:
+    model = llama()
+    assert claims("compile", Observation(model, None, PLAN)) == {"off"}
+    asked = Plan(PLAN.load, GeneratePlan(STATIC, "reduce-overhead"))
+    assert claims("compile", Observation(model, None, asked)) == {"off"}

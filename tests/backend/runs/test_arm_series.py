@@ -1,0 +1,60 @@
+"""One arm's events folded into columns."""
+
+import pytest
+
+from backend.messages import Progress
+from backend.predict.kv import KvPoint
+from backend.runs.arm_series import ArmSeries, kv_at
+from backend.runs.records import ArmEvent, Ended
+from backend.runs.run import Run
+from tests.support.runs import created, finished, tokens
+
+
+def test_tokens_out_of_order_are_refused() -> None:
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3)))
+    with pytest.raises(ValueError, match="out of order"):
+        run.append(ArmEvent("A", 0, 1.0, tokens(4, 1)))
+
+
+@pytest.mark.parametrize(
+    ("status", "state"), [("failed", "failed"), ("interrupted", "failed"), ("cancelled", "cancelled")]
+)
+def test_an_end_in_mid_phase_breaks_that_phase_and_leaves_finished_and_waiting_arms_alone(
+    status: str, state: str
+) -> None:
+    for at_work, done, waiting in (("A", "", "B"), ("B", "A", "")):
+        run = Run(created())
+        if done:
+            run.append(ArmEvent(done, 0, 1.0, Progress("run", "begin", 0.0)))
+            run.append(ArmEvent(done, 0, 2.0, Progress("run", "end", 1.0)))
+            run.append(ArmEvent(done, 0, 2.0, finished("x")))
+        run.append(ArmEvent(at_work, 0, 3.0, Progress("load", "begin", 0.0)))
+        run.append(Ended(5.0, status))  # type: ignore[arg-type]
+        phase = run.arms[at_work].phases["load"]
+        assert (run.arms[at_work].state, phase.state, phase.seconds) == (state, "broken", 2.0)
+        if done:
+            assert run.arms[done].state == "done" and run.arms[done].phases["run"].state == "end"
+        if waiting:
+            assert run.arms[waiting].state == "waiting"
+
+
+def test_the_predicted_curve_is_linear_between_its_corners_and_flat_outside() -> None:
+    points = [KvPoint(10, 100, 0), KvPoint(20, 200, 50), KvPoint(30, 200, 150)]
+    assert [kv_at(points, n) for n in (10, 15, 20, 25, 30)] == [
+        (100, 0), (150, 25), (200, 50), (200, 100), (200, 150),
+    ]  # fmt: skip
+    assert kv_at(points, 5) == (100, 0) and kv_at(points, 99) == (200, 150)
+
+
+def test_later_events_leave_a_copy_alone() -> None:
+    series = ArmSeries("A")
+    series.take(ArmEvent("A", 0, 1.0, Progress("run", "begin", 0.0)))
+    series.take(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    copied = series.copy()
+    assert copied == series
+    series.take(ArmEvent("A", 0, 2.0, Progress("run", "step", 1.0, 0.5)))
+    series.take(ArmEvent("A", 0, 2.0, tokens(3, 1, "d")))
+    series.take(ArmEvent("A", 1, 3.0, tokens(0, 2)))
+    assert (copied.ids, copied.text, copied.repeats_s) == ([0, 1, 2], "abc", {0: [0.1] * 3})
+    assert (copied.phases["run"].state, series.phases["run"].state) == ("begin", "step")

@@ -1,0 +1,73 @@
+"""All runs: what stays in memory, what is read back, and which is the newest."""
+
+import pytest
+
+from backend.runs import log as run_log
+from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent, Ended
+from backend.runs.store import Store
+from tests.support.runs import created, tokens
+
+
+def fill(log: RunLog, run_id: str, at_s: float, end: bool = True) -> None:
+    log.create(created(run_id, "A", at_s=at_s))
+    log.append(run_id, ArmEvent("A", 0, 1.0, tokens(0, 3, run_id)))
+    if end:
+        log.append(run_id, Ended(2.0, "done"))
+
+
+def test_eviction_never_drops_a_live_run_and_an_evicted_one_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, "KEPT_IN_MEMORY", 3)
+    log = RunLog(Store(None))
+    fill(log, "live", 0.0, end=False)
+    live, first = log.get("live"), None
+    for n in range(10):
+        fill(log, f"r{n}", 1.0 + n)
+        first = first or log.get("r0")
+        assert len(log._runs) <= 4
+    assert log.get("live") is live and log.newest() == "live"
+    again = log.get("r0")
+    assert again is not None and again is not first and again.arms["A"].text == "r0" and again.status == "done"
+    log.append("live", ArmEvent("A", 0, 1.0, tokens(3, 2)))
+    assert live is not None and len(live.arms["A"].ids) == 5
+
+
+def test_the_run_viewed_last_is_the_last_to_be_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, "KEPT_IN_MEMORY", 3)
+    log = RunLog(Store(None))
+    for n in range(3):
+        fill(log, f"r{n}", float(n))
+    watched = log.get("r0")
+    for n in range(3, 10):
+        fill(log, f"r{n}", float(n))
+        assert log.get("r0") is watched
+
+
+def test_a_live_run_of_another_process_is_read_again_each_time() -> None:
+    store = Store(None)
+    mine, theirs = RunLog(store), RunLog(store)
+    fill(theirs, "a", 1.0, end=False)
+    first = mine.get("a")
+    theirs.append("a", ArmEvent("A", 0, 1.0, tokens(3, 2)))
+    second = mine.get("a")
+    assert first is not None and second is not None
+    assert len(first.arms["A"].ids) == 3 and len(second.arms["A"].ids) == 5
+
+
+def test_newest_prefers_the_run_in_progress_then_the_one_created_last() -> None:
+    log = RunLog(Store(None))
+    assert log.newest() is None
+    fill(log, "a", 1.0)
+    fill(log, "b", 2.0)
+    assert log.newest() == "b"
+    fill(log, "c", 3.0, end=False)
+    fill(log, "d", 4.0, end=False)
+    log.get("c")
+    assert log.newest() == "c"
+
+
+def test_an_unknown_run_is_none_and_cannot_be_appended_to() -> None:
+    log = RunLog(Store(None))
+    assert log.get("nothing") is None
+    with pytest.raises(KeyError):
+        log.append("nothing", Ended(1.0, "done"))

@@ -1,0 +1,171 @@
+"""A run folded from its records: figures, evidence, and what lies past a cursor."""
+
+import threading
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.counts import RunCounts
+from backend.messages import Annotation, Started, Tokens
+from backend.predict.kv import KvPoint
+from backend.runs.records import ArmEvent, Ended, Predicted, RooflinePoint, decode_record
+from backend.runs.run import Run
+from tests.support.runs import created, finished, tokens
+
+
+def test_repeats_add_to_the_statistics_and_leave_the_series_alone() -> None:
+    run = Run(created(arms="A", repeats=2))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    run.append(ArmEvent("A", 0, 1.1, finished("abc")))
+    before = run.past(0, [[0, 0, 0]]).columns
+    once = run.summary("A")
+    run.append(ArmEvent("A", 1, 2.0, Tokens(0, [0.3, 0.6], [0.3, 0.3], [1, 1], [1, 1], [1, 1], [4, 5], "xy")))
+    run.append(ArmEvent("A", 1, 2.1, finished("xy")))
+    assert run.past(0, [[0, 0, 0]]).columns == before and run.arms["A"].text == "abc"
+    twice = run.summary("A")
+    assert [once.ttft_s, once.latency_mean_s] == pytest.approx([0.1, 0.1])
+    assert [twice.ttft_s, twice.latency_mean_s] == pytest.approx([0.2, 0.5 / 3])
+    assert twice.tokens == 3
+
+
+def test_the_proof_is_that_of_the_last_repeat() -> None:
+    run = Run(created(arms="A", repeats=2))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    run.append(
+        ArmEvent("A", 0, 1.1, msgspec.structs.replace(finished("abc"), findings=[], extra=RunCounts(energy_j=1.0)))
+    )
+    assert run.ledger("A") == []
+    later = msgspec.structs.replace(finished("abc"), extra=RunCounts(energy_j=2.0, step_busy_s=0.5))
+    run.append(ArmEvent("A", 1, 2.1, later))
+    assert [(row.axis, row.proof) for row in run.ledger("A")] == [("dtype", "checked")]
+    ended = run.arms["A"].finished
+    assert ended is not None and ended.extra == RunCounts(energy_j=1.0, step_busy_s=0.5)
+
+
+def repeat(run: Run, arm: str, number: int, step_s: float, reason: Any = "length") -> None:
+    times = [1.0, 1.0 + step_s, 1.0 + 2 * step_s]
+    run.append(
+        ArmEvent(arm, number, 1.0, Tokens(0, times, [1.0, step_s, step_s], [1] * 3, [1] * 3, [1] * 3, [1] * 3, "x"))
+    )
+    run.append(ArmEvent(arm, number, 1.1, finished("x", reason)))
+
+
+def test_arms_are_compared_over_the_repeats_that_both_completed() -> None:
+    run = Run(created(repeats=4))
+    assert run.comparison() is None
+    for number in range(3):
+        repeat(run, "A", number, 0.2 + 0.001 * number)
+        if number < 2:
+            repeat(run, "B", number, 0.1)
+    found = run.comparison()
+    assert found is not None and (found.pairs, found.outcome) == (2, "b_faster")
+    assert found.ratio == pytest.approx(2.005, abs=1e-3)
+    repeat(run, "B", 2, 0.1, "cancelled")
+    assert run.comparison() == found, "a cancelled repeat is not compared"
+
+
+def test_a_single_arm_is_compared_with_nothing() -> None:
+    run = Run(created(arms="A"))
+    repeat(run, "A", 0, 0.2)
+    assert run.comparison() is None
+
+
+def test_interference_of_any_repeat_is_kept_and_only_the_first_is_annotated() -> None:
+    run = Run(created(repeats=2))
+    for number in range(2):
+        repeat(run, "A", number, 0.2)
+        run.append(
+            ArmEvent("A", number, 2.0, Annotation("throttle", 1, 0.1, 0.5, "the GPU lowered its clocks (power cap)"))
+        )
+    run.append(ArmEvent("A", 1, 2.0, Annotation("gc", 1, 0.1, 0.5, "Python collected garbage")))
+    assert [(number, mark.kind) for number, mark in run.arms["A"].interference] == [(0, "throttle"), (1, "throttle")]
+    assert len(run.arms["A"].annotations) == 1 and run.arms["B"].interference == []
+
+
+def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
+    run = Run(created(arms="A"))
+    assert run.ledger("A") == []
+    run.append(ArmEvent("A", 0, 1.0, finished("x")))
+    (row,) = run.ledger("A")
+    assert (row.axis, row.requested, row.planned, row.effective, row.status) == (
+        "dtype", "auto", "bfloat16", "bfloat16", "proved",
+    )  # fmt: skip
+
+
+# --- read by cursor -------------------------------------------------------------------------------
+
+
+def test_columns_begin_at_the_cursor_and_keep_their_names() -> None:
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 5, "abcde")))
+    (columns,) = run.past(0, [[2, 0, 4]]).columns
+    assert (columns.first, columns.end, columns.first_character, columns.end_character) == (2, 5, 4, 5)
+    assert columns.t_s == pytest.approx([0.3, 0.4, 0.5]) and columns.latency_s == [0.1] * 3
+    assert (columns.kv_sliding, columns.kv_full, columns.text) == ([4, 6, 8], [6, 9, 12], "e")
+
+
+def test_a_snapshot_comes_only_with_a_new_version_and_later_records_leave_it_alone() -> None:
+    run = Run(created(arms="A"))
+    past = run.past(0, [[0, 0, 0]])
+    assert past.snapshot is not None and run.past(past.version, [[0, 0, 0]]).snapshot is None
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3)))
+    run.append(Ended(1.0, "done"))
+    assert not past.snapshot.ended and past.snapshot.arms["A"].ids == []
+    assert run.snapshot().ended and run.snapshot().summary("A").tokens == 3
+
+
+def test_readers_never_see_half_a_record() -> None:
+    """Columns of one length, and figures that match them, while another thread appends."""
+    run, stop = Run(created(arms="A")), threading.Event()
+    torn: list[str] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            past = run.past(0, [[0, 0, 0]])
+            (columns,), now = past.columns, past.snapshot
+            series: list[list[Any]] = [columns.t_s, columns.latency_s, columns.kv_sliding, columns.kv_full]
+            if {len(column) for column in series} != {columns.end} or now is None:
+                torn.append("columns")
+            elif not columns.end == len(now.arms["A"].ids) == len(now.arms["A"].text) == now.summary("A").tokens:
+                torn.append("snapshot")
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for first in range(0, 900, 3):
+        run.append(ArmEvent("A", 0, first / 10, tokens(first, 3, "abc")))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert torn == [] and run.summary("A").tokens == 900
+
+
+# --- predictions ----------------------------------------------------------------------------------
+
+
+def test_the_roofline_bound_is_that_of_the_middle_token_and_an_arm_has_a_share_of_it() -> None:
+    run = Run(created(arms="A"))
+    run.append(Predicted("A", [], [RooflinePoint(6, 0.002), RooflinePoint(105, 0.004)], "500 GB/s, a test", "1 GB"))
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 100, "x" * 100)))
+    summary = run.summary("A")
+    assert summary.roofline_s == pytest.approx(0.002 + (55 - 6) / 99 * 0.002)
+    assert summary.roofline_s and summary.latency_median_s
+    assert summary.roofline_share == pytest.approx(summary.roofline_s / summary.latency_median_s)
+
+
+def test_without_a_roofline_bound_there_is_no_share() -> None:
+    run = Run(created(arms="A"))
+    run.append(Predicted("A", [], [], "The bandwidth is not known: measure it."))
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
+    assert run.summary("A").roofline_s is None and run.summary("A").roofline_share is None
+
+
+def test_a_prediction_stored_by_an_older_version_still_opens() -> None:
+    old = b'{"record":"foretold","arm":"A","points":[{"length":5,"sliding":1,"full":2}]}'
+    run = Run(created(arms="A"))
+    run.append(decode_record(old))
+    assert run.arms["A"].predicted_kv == [KvPoint(5, 1, 2)]
+    assert run.arms["A"].roofline == [] and run.arms["A"].predicted_memory == {}

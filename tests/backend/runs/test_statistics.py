@@ -1,0 +1,111 @@
+"""Each statistic by its definition, on hand-made series."""
+
+import random
+import statistics as reference
+
+import pytest
+
+from backend.runs.statistics import (
+    interval,
+    mean,
+    median,
+    percentile,
+    rate_per_s,
+    stdev,
+    t_probability,
+    t_quantile,
+    variation,
+)
+
+
+@pytest.mark.parametrize(
+    ("values", "middle", "average", "spread", "rate"),
+    [
+        ([], None, None, None, None),
+        ([0.5], 0.5, 0.5, None, 2.0),
+        ([0.1, 0.3], 0.2, 0.2, 0.1414213562, 5.0),
+        ([0.3, 0.1, 0.2], 0.2, 0.2, 0.1, 5.0),
+        ([0.1, 0.1, 0.1, 10.0], 0.1, 2.575, 4.95, 0.3883495146),
+    ],
+)
+def test_definitions(
+    values: list[float], middle: float | None, average: float | None, spread: float | None, rate: float | None
+) -> None:
+    found = [median(values), mean(values), stdev(values), rate_per_s(values)]
+    for got, want in zip(found, [middle, average, spread, rate], strict=True):
+        assert got == (None if want is None else pytest.approx(want))
+
+
+def test_no_time_gives_no_rate() -> None:
+    assert rate_per_s([0.0, 0.0]) is None
+
+
+def test_the_spread_is_of_a_sample() -> None:
+    values = [0.02, 0.03, 0.025, 0.021]
+    assert stdev(values) == pytest.approx(reference.stdev(values))
+    assert stdev(values) != pytest.approx(reference.pstdev(values))
+
+
+def test_a_sum_of_many_small_times_loses_nothing() -> None:
+    assert mean([0.1] * 10_000) == 0.1
+
+
+# --- percentiles and variation --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.90, 64), (0.99, 662)])
+def test_a_percentile_is_needs_its_minimum_of_samples(share: float, least: int) -> None:
+    values = [float(i) for i in range(1, least + 1)]
+    random.Random(0).shuffle(values)
+    assert percentile(values[:-1], share) is None
+    found = percentile(values, share)
+    assert found is not None
+    assert sum(value <= found for value in values) >= share * least > sum(value < found for value in values)
+
+
+@pytest.mark.parametrize(("share", "count", "rank"), [(0.90, 100, 90), (0.90, 101, 91), (0.99, 1000, 990)])
+def test_a_percentile_is_a_latency_that_occurred(share: float, count: int, rank: int) -> None:
+    assert percentile([float(i) for i in range(1, count + 1)], share) == rank
+
+
+def test_variation_is_relative_and_needs_two_values() -> None:
+    assert variation([0.1, 0.3]) == pytest.approx(0.1414213562 / 0.2)
+    assert variation([1.0, 1.0, 1.0]) == 0
+    assert variation([0.1]) is None and variation([]) is None
+
+
+# --- intervals ------------------------------------------------------------------------------------
+
+TABLE = {
+    0.90: {1: 6.314, 2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 10: 1.812, 30: 1.697, 60: 1.671, 120: 1.658},
+    0.95: {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 30: 2.042, 60: 2.000, 120: 1.980},
+    0.99: {1: 63.657, 2: 9.925, 3: 5.841, 4: 4.604, 5: 4.032, 10: 3.169, 30: 2.750, 60: 2.660, 120: 2.617},
+}
+"""Two-sided points of Student's t: Abramowitz and Stegun, table 26.10."""
+
+
+@pytest.mark.parametrize(("confidence", "df", "t"), [(c, df, t) for c, row in TABLE.items() for df, t in row.items()])
+def test_students_t_is_that_of_the_tables(confidence: float, df: int, t: float) -> None:
+    assert t_quantile(confidence, df) == pytest.approx(t, abs=0.00051)
+    assert t_probability(t_quantile(confidence, df), df) == pytest.approx(confidence, abs=1e-12)
+
+
+def test_students_t_tends_to_the_normal_distribution() -> None:
+    normal = reference.NormalDist().inv_cdf(0.975)
+    assert t_quantile(0.95, 20_000) == pytest.approx(normal, abs=2e-4)
+
+
+def test_an_interval_by_hand_and_none_of_a_single_value() -> None:
+    # mean 2, deviation 1, n 3: 2 +- 4.303 / sqrt 3
+    assert interval([1.0, 2.0, 3.0]) == pytest.approx((2 - 2.48414, 2 + 2.48414), abs=1e-4)
+    assert interval([5.0]) is None and interval([]) is None
+    assert interval([5.0, 5.0]) == (5.0, 5.0)
+
+
+def test_an_interval_covers_the_true_mean_as_often_as_it_says() -> None:
+    draw = random.Random(1)
+    hits = 0
+    for _ in range(4000):
+        low, high = interval([draw.gauss(10, 3) for _ in range(5)]) or (0, 0)
+        hits += low <= 10 <= high
+    assert hits / 4000 == pytest.approx(0.95, abs=0.012)

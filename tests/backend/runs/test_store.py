@@ -1,0 +1,333 @@
+"""The history file: nothing lost, nothing torn, nothing thrown away."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.config import ArmRequest, Request, Workload
+from backend.errors import InputError
+from backend.messages import Samples, Tokens
+from backend.paths import ROOT
+from backend.runs import history_file
+from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Record
+from backend.runs.store import Store
+from tests.support.processes import with_path
+
+
+def created(run_id: str, at: float = 1.0) -> Created:
+    request = Request("pocket", [ArmRequest("A")], Workload(prompt="Once"))
+    return Created(run_id, at, request, [ArmPlanned("A", {}, {}, [])], "Pocket", "", {}, "cpu")
+
+
+def tokens(first: int, count: int = 3) -> ArmEvent:
+    each = list(range(first, first + count))
+    times = [float(i) for i in each]
+    return ArmEvent("A", 0, float(first), Tokens(first, times, times, each, each, each, each, f"<{first}>"))
+
+
+def test_records_come_back_as_they_were_and_in_order(tmp_path: Path) -> None:
+    records: list[Record] = [created("a"), *(tokens(i) for i in range(0, 300, 3)), Ended(9.0, "done")]
+    store = Store(tmp_path / "h.sqlite")
+    for record in records:
+        store.add("a", record)
+    assert store.read("a") == records and store.read("b") == []
+    store.close()
+    again = Store(tmp_path / "h.sqlite")
+    assert again.read("a") == records and again.messages == []
+    again.close()
+
+
+def test_without_a_path_records_are_kept_in_memory_only() -> None:
+    store = Store(None)
+    store.add("a", created("a"))
+    store.add("b", created("b"))
+    assert store.read("a") == [created("a")] and store.newest() == "b" and store.path is None
+
+
+def test_newest_is_the_run_created_last_not_the_one_written_last(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    assert store.newest() is None
+    for run_id, at in (("a", 1.0), ("c", 3.0), ("b", 2.0)):
+        store.add(run_id, created(run_id, at))
+    assert store.newest() == "c"
+    store.close()
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from backend.runs.store import Store
+from tests.backend.runs.test_store import created, tokens
+store = Store(Path(sys.argv[1]))
+assert not store.messages, store.messages
+run_id = sys.argv[2]
+store.add(run_id, created(run_id))
+for i in range(0, 10**9, 3):
+    store.add(run_id, tokens(i))
+    if i % 30 == 0:
+        store.flush()
+        print(i, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_writer_killed_many_times_leaves_nothing_corrupt_or_partial_and_keeps_the_order(tmp_path: Path) -> None:
+    """What was flushed before the kill is there; each run is a prefix of what was added, then "interrupted"."""
+    path, flushed, rng = tmp_path / "h.sqlite", {}, random.Random(0)
+    env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
+    for number in range(12):
+        command = [sys.executable, "-c", WRITER, str(path), f"run{number}"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "the writer ended on its own"
+        time.sleep(rng.random() / 5)
+        process.kill()
+        told = [line, *process.stdout.read().splitlines(keepends=True)]
+        flushed[f"run{number}"] = max(int(text) for text in told if text.endswith("\n"))
+        process.wait()
+        process.stdout.close()
+    store = Store(path)
+    assert store.messages == []
+    for run_id, last in flushed.items():
+        first, *middle, end = store.read(run_id)
+        assert first == created(run_id) and isinstance(end, Ended) and end.status == "interrupted"
+        assert middle == [tokens(i) for i in range(0, 3 * len(middle), 3)]
+        assert 3 * (len(middle) - 1) >= last
+        run = RunLog(store).get(run_id)
+        assert run is not None and run.status == "interrupted" and len(run.arms["A"].ids) == 3 * len(middle)
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda path: path.write_bytes(b"this is no database, but a text that is long enough to look at" * 20),
+        lambda path: path.write_bytes(path.read_bytes()[:4096] + os.urandom(path.stat().st_size - 4096)),
+        lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    ],
+    ids=["no database", "overwritten", "cut off"],
+)
+def test_a_corrupt_file_is_kept_aside_and_reported_and_a_new_one_is_begun(damage: object, tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("a", created("a"))
+    for i in range(0, 3000, 3):
+        store.add("a", tokens(i))
+    store.close()
+    damage(path)  # type: ignore[operator]
+    spoiled = path.read_bytes()
+    store = Store(path)
+    (aside,) = (p for p in tmp_path.glob("h.sqlite.unreadable-*") if not p.name.endswith(("-wal", "-shm")))
+    assert aside.read_bytes() == spoiled
+    assert len(store.messages) == 1 and aside.name in store.messages[0] and "new one was begun" in store.messages[0]
+    store.add("b", created("b"))
+    assert store.read("b") == [created("b")] and store.read("a") == []
+    store.close()
+
+
+def test_a_file_of_a_newer_version_is_kept_aside_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 99")
+        db.execute("CREATE TABLE future (x)")
+        db.commit()
+    store = Store(path)
+    (aside,) = (p for p in tmp_path.glob("h.sqlite.unreadable-*") if not p.name.endswith(("-wal", "-shm")))
+    assert "newer version" in store.messages[0]
+    with closing(sqlite3.connect(aside)) as db:
+        assert db.execute("SELECT count(*) FROM future").fetchone() == (0,)
+    store.close()
+
+
+@pytest.mark.parametrize("where", ["file/h.sqlite", "folder"])
+def test_a_path_that_cannot_be_written_is_bad_input(where: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=r"cannot be written .* --history"):
+        Store(tmp_path / where)
+
+
+def test_an_intact_file_that_another_process_locks_is_not_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    Store(path).close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        monkeypatch.setattr(history_file, "WAIT_S", 0.2)
+        with pytest.raises(InputError, match="locked"):
+            Store(path)
+    assert [p.name for p in tmp_path.iterdir() if "unreadable" in p.name] == []
+    Store(path).close()
+
+
+def test_only_runs_of_dead_processes_become_interrupted(tmp_path: Path) -> None:
+    """The file is open twice: the second opening must leave the live runs of the first alone."""
+    path = tmp_path / "h.sqlite"
+    first = Store(path)
+    for run_id in ("live", "over", "dead"):
+        first.add(run_id, created(run_id))
+        first.add(run_id, tokens(0))
+    first.add("over", Ended(5.0, "done"))
+    first.flush()
+    process = subprocess.Popen(["sleep", "60"])
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE runs SET pid = ? WHERE id = 'dead'", (process.pid,))
+        db.commit()
+    second = Store(path)
+    ends = {run_id: second.read(run_id)[-1] for run_id in ("live", "over", "dead")}
+    assert ends["live"] == tokens(0) and ends["over"] == Ended(5.0, "done")
+    dead = ends["dead"]
+    assert isinstance(dead, Ended) and dead.status == "interrupted" and dead.at_s == 0.0 and "kept" in dead.message
+    first.close()
+    second.close()
+
+
+def test_a_pid_that_was_given_to_another_process_does_not_keep_a_run_alive(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("a", created("a"))
+    store.close()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE runs SET pid_started = pid_started - 100")
+        db.commit()
+    store = Store(path)
+    assert isinstance(store.read("a")[-1], Ended)
+    store.close()
+
+
+def test_an_older_file_is_migrated_with_a_backup_and_keeps_its_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("a", created("a"))
+    store.add("a", Ended(1.0, "done"))
+    store.close()
+
+    def add_note(db: sqlite3.Connection) -> None:
+        db.execute("ALTER TABLE records ADD COLUMN note TEXT")
+
+    def rename(db: sqlite3.Connection) -> None:
+        db.execute("ALTER TABLE records DROP COLUMN note")
+
+    monkeypatch.setattr(history_file, "MIGRATIONS", [*history_file.MIGRATIONS, add_note, rename])
+    store = Store(path)
+    assert store.read("a") == [created("a"), Ended(1.0, "done")] and store.messages == []
+    store.close()
+    with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(f"{path}.backup-v1")) as backup:
+        assert db.execute("PRAGMA user_version").fetchone() == (3,)
+        assert backup.execute("PRAGMA user_version").fetchone() == (1,)
+        assert backup.execute("SELECT count(*) FROM records").fetchone() == (2,)
+    Store(path).close()
+    assert len(list(tmp_path.glob("*.backup-*"))) == 1
+
+
+def test_a_migration_that_fails_leaves_the_old_file_whole_beside_a_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("a", created("a"))
+    store.close()
+
+    def broken(db: sqlite3.Connection) -> None:
+        if db.execute("SELECT count(*) FROM runs").fetchone() != (0,):
+            db.execute("DROP TABLE records")
+            db.execute("SELECT * FROM nowhere")
+
+    monkeypatch.setattr(history_file, "MIGRATIONS", [*history_file.MIGRATIONS, broken])
+    store = Store(path)
+    (aside,) = (p for p in tmp_path.glob("h.sqlite.unreadable-*") if not p.name.endswith(("-wal", "-shm")))
+    assert aside.name in store.messages[0] and store.read("a") == []
+    store.close()
+    with closing(sqlite3.connect(aside)) as db:
+        assert db.execute("SELECT count(*) FROM records").fetchone() == (1,)
+
+
+def test_processes_that_open_one_new_file_at_once_all_write_and_none_sets_it_aside(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    code = WRITER.replace("10**9", "600") + "store.close()\n"
+    env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
+    processes = [
+        subprocess.Popen([sys.executable, "-c", code, str(path), f"run{n}"], stdout=subprocess.DEVNULL, env=env)
+        for n in range(6)
+    ]
+    assert [process.wait(60) for process in processes] == [0] * 6
+    assert [p.name for p in tmp_path.iterdir() if "unreadable" in p.name] == []
+    store = Store(path)
+    for n in range(6):
+        assert store.read(f"run{n}")[:201] == [created(f"run{n}"), *(tokens(i) for i in range(0, 600, 3))]
+    store.close()
+
+
+def test_many_threads_may_add_at_once_and_each_runs_order_is_kept(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+
+    def write(run_id: str) -> None:
+        store.add(run_id, created(run_id))
+        for i in range(0, 300, 3):
+            store.add(run_id, tokens(i))
+
+    threads = [threading.Thread(target=write, args=(f"run{n}",)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for n in range(8):
+        assert store.read(f"run{n}") == [created(f"run{n}"), *(tokens(i) for i in range(0, 300, 3))]
+    store.close()
+
+
+def test_what_could_not_be_written_for_a_while_is_reported_and_written_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    commit, full = store._commit, [True]
+
+    def sometimes(db: sqlite3.Connection, items: list[tuple[str, Record]]) -> None:
+        if full[0]:
+            raise sqlite3.OperationalError("database or disk is full")
+        commit(db, items)
+
+    monkeypatch.setattr(store, "_commit", sometimes)
+    store.add("a", created("a"))
+    store.flush()
+    assert "disk is full" in store.messages[0]
+    store.add("a", tokens(0))
+    store.flush()
+    full[0] = False
+    store.add("a", Ended(1.0, "done"))
+    assert store.read("a") == [created("a"), tokens(0), Ended(1.0, "done")]
+    store.close()
+
+
+def test_a_record_that_cannot_be_encoded_does_not_end_the_history(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    store.add("a", created("a"))
+    store.flush()
+    store.add("a", Ended(1.0, "failed", "half a character: \udcff"))
+    store.flush()
+    assert "could not be kept" in store.messages[0]
+    store.add("b", created("b"))
+    assert store.read("b") == [created("b")] and store.read("a") == [created("a")]
+    store.add("a", ArmEvent("A", 0, 1.0, Samples([1.0], [1])))
+    assert len(store.read("a")) == 2
+    store.close()

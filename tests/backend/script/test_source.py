@@ -1,0 +1,102 @@
+"""Python source as text: Python's own parser reads back what was written."""
+
+import ast
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from backend.script import source
+from backend.script.source import WIDTH, call, comment, imports, literal, quoted, same_quotes
+
+TEXTS = [
+    "",
+    "plain",
+    'say "hi"',
+    "it's",
+    "\"both\" and 'both'",
+    "a\\",
+    "\\n",
+    "a\nb\r\tc",
+    "\x00\x7f\x85\u2028\u202e",
+    "🐻é",
+    "{x}",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_literal_is_the_text_and_one_printable_line(text: str) -> None:
+    shown = quoted(text)
+    assert ast.literal_eval(shown) == text
+    assert shown.isprintable()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {}, [], {"a": []}, {"a": 1, "b": [True, None, 1.5e-6]}, {"key": ["x" * 30] * 5},
+        {"rope": {"theta": 1.0, "long": {"deep": list(range(60))}}}, [["a" * 50, "b" * 50]], "x" * 200,
+    ],
+)  # fmt: skip
+def test_a_literal_of_json_is_the_value_in_short_lines(value: Any) -> None:
+    text = literal(value, "VALUE = ")
+    (assignment,) = ast.parse(text).body
+    assert isinstance(assignment, ast.Assign) and ast.literal_eval(assignment.value) == value
+    assert all(len(line) <= WIDTH or " " not in line.strip() for line in text.splitlines()) or isinstance(value, str)
+
+
+def test_a_call_takes_as_many_lines_as_it_needs() -> None:
+    assert call("x = f", ["a"], {"b": "1"}) == "x = f(a, b=1)"
+    assert call("x = f", ["a" * 56], {"b": "1" * 54}) == f"x = f(\n    {'a' * 56}, b={'1' * 54}\n)"
+    assert call("x = f", ["a" * 60], {"b": "1" * 60}, 4) == f"x = f(\n        {'a' * 60},\n        b={'1' * 60},\n    )"
+    assert call("f", [], {}) == "f()"
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "a\nimport os", "a\r\x0b\x0c\u2028import os", "\\", '"""', "word " * 100, "x" * 300]
+)
+def test_a_comment_stays_one(text: str) -> None:
+    lines = comment(text)
+    assert ast.parse("\n".join(lines)).body == []
+    assert all(line.startswith("# ") and line.isprintable() for line in lines)
+
+
+def test_imports_are_joined_and_sorted_with_the_standard_library_first() -> None:
+    found = imports(
+        [
+            "import torch",
+            "from b import z, y",
+            "from b import x",
+            "import time",
+            "import time",
+            "from json import dumps",
+        ]
+    )
+    assert found == ["import time", "from json import dumps", "", "import torch", "from b import x, y, z"]
+    long = imports([f"from some.module import {', '.join(f'name_{i}' for i in range(22))}"])
+    assert long[-1].startswith("from some.module import (\n    name_0,\n") and long[-1].endswith(",\n)")
+    assert imports(["import numpy as np", "from a import b as c"]) == ["from a import b as c", "import numpy as np"]
+
+
+def test_plain_literals_get_double_quotes_and_others_are_left_alone() -> None:
+    assert same_quotes("a = {'b': 'c'}  # it's\n") == 'a = {"b": "c"}  # it\'s\n'
+    for text in ("a = 'say \"hi\"'\n", "a = 'a\\n'\n", "a = f'{b}'\n", "a = \"b 'c' d\"\n", "'''doc'''\n"):
+        assert same_quotes(text) == text
+
+
+def test_source_is_parsed_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside, most = 0, 0
+
+    def slow(text: str) -> ast.Module:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        time.sleep(0.01)
+        inside -= 1
+        return ast.Module([], [])
+
+    monkeypatch.setattr(ast, "parse", slow)
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(source.parse, ["x"] * 16))
+    assert most == 1

@@ -1,0 +1,67 @@
+"""Numbers become words once: three significant digits and a unit."""
+
+import math
+
+import pytest
+
+from backend.units import bytes_text, seconds_text, three
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1, "1.00"),
+        (2.5, "2.50"),
+        (19, "19.0"),
+        (123.4, "123"),
+        (99.94, "99.9"),
+        (99.96, "100"),
+        (9.999, "10.0"),
+        (999.4, "999"),
+        (999.6, "1,000"),
+        (1234, "1,230"),
+        (1_234_567, "1,230,000"),
+        (0.1, "0.100"),
+        (0.00123, "0.00123"),
+        (0.000000123, "0.000000123"),
+        (-19.04, "-19.0"),
+        (math.nan, "n/a"),
+        (math.inf, "n/a"),
+    ],
+)
+def test_three_significant_digits_without_an_exponent(value: float, text: str) -> None:
+    assert three(value) == text
+
+
+@pytest.mark.parametrize("value", [10.0**e * d for e in range(-6, 10) for d in (1, 1.0049, 2.345, 9.994, 9.996)])
+def test_never_more_than_half_a_digit_off(value: float) -> None:
+    shown = float(three(value).replace(",", ""))
+    assert shown == pytest.approx(value, rel=0.0051)
+    assert len(three(value).replace(",", "").replace(".", "").strip("0")) <= 3
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (0, "0 KiB"),
+        (512, "0.500 KiB"),
+        (1024, "1.00 KiB"),
+        (147_456, "144 KiB"),
+        ((1 << 20) - 1, "1,020 KiB"),
+        (1 << 20, "1.00 MiB"),
+        (1_290_240, "1.23 MiB"),
+        (1 << 30, "1.00 GiB"),
+        (234_117_572_864, "218 GiB"),
+    ],
+)
+def test_bytes(size: int, text: str) -> None:
+    assert " ".join(bytes_text(size)) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 ms"), (0.0001234, "0.123 ms"), (0.019, "19.0 ms"), (0.5, "500 ms"), (1, "1.00 s"), (75.3, "75.3 s")],
+)
+def test_seconds(seconds: float, text: str) -> None:
+    assert " ".join(seconds_text(seconds)) == text

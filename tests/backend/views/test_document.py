@@ -1,0 +1,124 @@
+"""A run as a document, from records alone: no worker is started."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from backend.arms.check import check
+from backend.runs.records import Ended
+from backend.runs.run import Run
+from backend.views.document import document, predicted_series
+from backend.views.schema import KvSeries
+from tests.support.machines import CPU, facts
+from tests.support.runs import encoder, ended, passes
+from tests.support.small_runs import CHOICES, PLANNED, annotated, begun, fill, repeated
+
+
+def whole(run: Run) -> dict[str, Any]:
+    found = document(run, {name: KvSeries([1, 2, 3], [4, 5, 6]) for name in run.arms})
+    loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
+    return loaded
+
+
+def test_the_document_has_the_shape_that_was_promised() -> None:
+    run = begun()
+    fill(run, "A")
+    fill(run, "B")
+    run.append(Ended(3.0, "done"))
+    found = whole(run)
+    assert (found["schema"], found["model"], found["status"]) == (1, "pocket", "done")
+    assert found["machine"] == CPU.describe()
+    assert "python" in found["versions"]
+    a, b = found["arms"]
+    assert (a["name"], b["name"]) == ("A", "B")
+    assert (a["requested"], a["planned"]) == (CHOICES, PLANNED)
+    assert a["effective"] == {"attention": "eager", "cache": "dynamic", "compile": "default"}
+    assert [(row["axis"], row["status"]) for row in a["evidence"]] == [
+        ("attention", "fallback"), ("cache", "proved"), ("compile", "failed"),
+    ]  # fmt: skip
+    assert a["evidence"][0] == {
+        "axis": "attention", "requested": "sdpa", "planned": "eager", "effective": "eager", "proof": "no fused",
+        "status": "fallback", "reason": "It has sinks.",
+    }  # fmt: skip
+    assert a["ttft_s"] == 0.1
+    assert a["latency_s"] == [0.1, 0.1, 0.15]
+    assert a["kv_bytes"] == {"sliding": [10, 11, 12], "full": [20, 21, 22]}
+    assert a["kv_bytes_predicted"] == {"sliding": [1, 2, 3], "full": [4, 5, 6]}
+    assert a["memory_bytes"] == [7, 8, 8]
+    assert (a["text"], a["token_ids"]) == ("a cat", [1, 2, 3])
+    assert a["phases_s"] == {"load": 1.5}
+    assert a["summary"]["tokens"] == 3
+    assert a["summary"]["kv_predicted_bytes"] == 34
+    assert a["verdicts"][0]["reason"] == "It has sinks."
+
+
+def test_a_run_that_never_began_is_a_document_too() -> None:
+    run = begun("A")
+    run.append(Ended(0.5, "failed", "It broke."))
+    (arm,) = whole(run)["arms"]
+    assert (arm["ttft_s"], arm["latency_s"], arm["text"], arm["effective"]) == (None, [], "", {})
+    assert whole(run)["message"] == "It broke."
+
+
+def test_predictions_have_one_entry_for_each_generated_token() -> None:
+    run = begun("AB")
+    fill(run, "A")
+    from backend.arms.parse import make_config
+
+    plans = {n: check(make_config("pocket", {"cache": "static"}), facts(), CPU, run.request.workload) for n in "AB"}
+    series = predicted_series(run, None, plans)
+    assert [len(kind) for kind in (series["A"].sliding, series["A"].full)] == [3, 3]
+    assert len(set(series["A"].full)) == 1, "a static cache does not grow"
+    assert series["B"] == KvSeries([], [])
+
+
+def test_an_arm_that_compiled_nothing_has_no_such_part() -> None:
+    run = begun("A")
+    fill(run, "A")
+    (arm,) = whole(run)["arms"]
+    assert (arm["marks"], arm["compile"]) == ([], None)
+
+
+def test_the_document_keeps_what_the_model_wrote() -> None:
+    run = begun("A")
+    fill(run, "A", "\x1b]0;owned\x07\x1b[2J\x9b1mcat\nend")
+    assert "\x1b" in whole(run)["arms"][0]["text"]
+
+
+def test_annotations_and_what_was_compiled_are_in_it() -> None:
+    run = annotated()
+    (arm,) = whole(run)["arms"]
+    assert arm["marks"][0] == {"kind": "window", "token": 1, "t_s": 0.2, "seconds": 0.0, "text": "window filled"}
+    assert len(arm["marks"]) == 7
+    found = arm["compile"]
+    assert (found["cold_s"], found["graphs"], found["graph_s"]) == (4.0, 2, [8.0, 2.0])
+    assert found["recompiles"] == [{"guard": "x <= 127", "seconds": 2.0}]
+    assert (found["graph_breaks"], found["cudagraph_skips"]) == ({"a break": 2}, {"cpu device": 1})
+    assert (found["cache_hits"], found["cold_before_s"], found["saved_s"]) == (2, 31.0, 27.0)
+
+
+def test_repeats_interference_and_the_comparison_are_in_it() -> None:
+    run = repeated()
+    found = whole(run)
+    compared = found["comparison"]
+    assert (found["unit"], compared["verdict"], compared["pairs"]) == ("token", "no_difference", 2)
+    assert found["comparison"]["low"] == found["comparison"]["high"] == 1.0
+    for arm in found["arms"]:
+        assert [len(run["latency_s"]) for run in arm["repeats"]] == [3, 2]
+        assert [run["extra"] for run in arm["repeats"]] == [{}, {"energy_j": 4.0}]
+        assert "another program used the GPU" in arm["spoilers"][0]
+        assert arm["launch_bound"] is None
+
+
+def test_an_encoders_run_has_passes_and_no_tokens() -> None:
+    run = Run(encoder())
+    for record in [*passes("A", 20), ended()]:
+        run.append(record)
+    found = whole(run)
+    (arm,) = found["arms"]
+    assert (found["unit"], found["comparison"]) == ("forward", None)
+    assert (arm["ttft_s"], arm["token_ids"], arm["text"]) == (None, [], "")
+    assert len(arm["latency_s"]) == 20
+    assert (arm["summary"]["ttft_s"], arm["summary"]["kv_bytes"]) == (None, None)
+    assert arm["summary"]["latency_mean_s"] == 0.01, "the first pass is one of them"

@@ -1,0 +1,276 @@
+"""What the browser gets: every viewer sees everything once, whenever it arrives, and the rest in words."""
+
+import random
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from backend.messages import Annotation, Loaded, PhaseName, Progress, Samples, Started, Tokens
+from backend.predict.kv import KvPoint
+from backend.runs import run as run_module
+from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent, Created, Ended, Predicted, Record, RooflinePoint
+from backend.runs.run import Run
+from backend.runs.store import Store
+from backend.views import live
+from backend.views.arm_details import detail_rows
+from backend.views.sentences import interference_of
+from backend.views.tiles import PHASE_TITLES, Tile
+from tests.support.runs import created, finished, tokens
+
+
+def first_record(arms: str = "AB", repeats: int = 1) -> Created:
+    return created("a", arms, at_s=1.0, repeats=repeats)
+
+
+def story(rng: random.Random) -> list[Record]:
+    """The records of a run of two arms of random lengths, some of which end early."""
+    records: list[Record] = []
+    for arm in "AB":
+        at_s = 0.0
+
+        def log(event: object, arm: str = arm) -> None:
+            nonlocal at_s
+            at_s += 0.1
+            records.append(ArmEvent(arm, 0, at_s, event))  # type: ignore[arg-type]
+
+        log(Progress("load", "begin", 0.0))
+        log(Progress("load", "end", 0.5, 1.0))
+        log(Loaded(100, 50, False))
+        log(Started(5, 1, 100, ["a note"]))
+        records.append(Predicted(arm, [KvPoint(5, 10, 15), KvPoint(105, 10, 315)]))
+        generated, text = 0, ""
+        for _ in range(rng.randrange(12)):
+            if rng.random() < 0.4:
+                log(Samples([at_s, at_s + 0.05], [1, 2]))
+            count = rng.randrange(1, 9)
+            added = "".join(rng.choice("ab é\n😀") for _ in range(rng.randrange(6)))
+            log(tokens(generated, count, added))
+            generated, text = generated + count, text + added
+        if rng.random() < 0.8:
+            log(finished(text + rng.choice(["", "�", " end"])))
+    records.append(Ended(9.0, rng.choice(["done", "failed", "cancelled"])))
+    return records
+
+
+@dataclass
+class Viewer:
+    """Keeps what it was given; each answer must begin where its cursor stands."""
+
+    cursors: list[list[int]] = field(default_factory=lambda: [[0, 0, 0], [0, 0, 0]])
+    ids_kvs: list[list[int]] = field(default_factory=lambda: [[], []])
+    times: list[list[float]] = field(default_factory=lambda: [[], []])
+    samples: list[list[int]] = field(default_factory=lambda: [[], []])
+    text: list[str] = field(default_factory=lambda: ["", ""])
+    version: int = 0
+    ended: bool = False
+
+    def pull(self, run: Run) -> None:
+        delta = live.delta(run, self.version, self.cursors, 0.0)
+        self.version, self.ended = delta.version, delta.ended
+        for i, arm in enumerate(delta.columns):
+            assert [arm.first, arm.first_sample, arm.first_character] == self.cursors[i]
+            assert len(arm.t_s) == len(arm.latency_s) == len(arm.kv_sliding) == len(arm.kv_full) == arm.end - arm.first
+            assert (
+                len(arm.sample_t_s) == len(arm.sample_bytes) == arm.end_sample - arm.first_sample
+                and len(arm.text) == arm.end_character - arm.first_character
+            )
+            self.ids_kvs[i] += arm.kv_sliding
+            self.times[i] += arm.t_s
+            self.samples[i] += arm.sample_bytes
+            self.text[i] += arm.text
+            self.cursors[i] = [arm.end, arm.end_sample, arm.end_character]
+
+    def has_all(self, run: Run) -> bool:
+        arms = list(run.arms.values())
+        return (
+            self.ids_kvs == [arm.kv_sliding for arm in arms]
+            and self.times == [arm.t_s for arm in arms]
+            and self.samples == [arm.sample_bytes for arm in arms]
+            and self.text == [arm.text for arm in arms]
+        )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_sequence_of_pulls_sees_every_token_sample_and_character_once(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several viewers at their own pace, some arriving late, some reloading in mid-run, under any cap."""
+    rng = random.Random(seed)
+    monkeypatch.setattr(run_module, "MAX_TOKENS_PER_PULL", rng.choice([1, 2, 5, 4000]))
+    run = Run(first_record())
+    viewers = [Viewer() for _ in range(4)]
+    paces = [rng.random() for _ in viewers]
+    for record in story(rng):
+        run.append(record)
+        for i, pace in enumerate(paces):
+            if rng.random() < pace:
+                viewers[i].pull(run)
+            if rng.random() < 0.05:
+                viewers[i] = Viewer()
+    for viewer in viewers:
+        for _ in range(200):
+            viewer.pull(run)
+            if viewer.ended:
+                break
+        assert viewer.ended and viewer.has_all(run)
+        before = viewer.cursors
+        viewer.pull(run)
+        assert viewer.cursors == before and viewer.has_all(run)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_run_read_back_from_its_records_is_the_same_run(seed: int) -> None:
+    watched, again = Run(first_record()), Run(first_record())
+    store = Store(None)
+    log = RunLog(store)
+    log.create(first_record())
+    for record in story(random.Random(seed)):
+        watched.append(record)
+        log.append("a", record)
+    for record in store.read("a")[1:]:
+        again.append(record)
+    start = [[0, 0, 0]] * 2
+    assert again.arms == watched.arms and live.delta(again, 0, start, 1.0) == live.delta(watched, 0, start, 1.0)
+
+
+@pytest.mark.parametrize("cursor", [[-5, -5, -5], [10**12] * 3])
+def test_a_cursor_outside_the_run_is_brought_back_into_it(cursor: list[int]) -> None:
+    run = Run(first_record("A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    arm = live.delta(run, 0, [cursor], 0.0).columns[0]
+    assert (arm.first, arm.end) in ((0, 3), (3, 3)) and 0 <= arm.first_character <= arm.end_character == 3
+
+
+def test_the_browser_gets_every_column_and_every_key() -> None:
+    run = Run(first_record("A"))
+    run.append(ArmEvent("A", 0, 1.0, Tokens(0, [0.1, 0.3], [0.1, 0.2], [1, 2], [3, 4], [5, 6], [7, 8], "xyz")))
+    run.append(ArmEvent("A", 0, 1.0, Samples([0.5], [9])))
+    sent = msgspec.to_builtins(live.delta(run, 0, [[0, 0, 0]], 0.0))
+    assert sent["lanes"] == [
+        {
+            "first": 0, "n": 2, "t": [0.1, 0.3], "lat": [0.1, 0.2], "kvs": [1, 2], "kvf": [3, 4], "sfirst": 0, "sn": 1,
+            "st": [0.5], "sm": [9], "cfirst": 0, "cn": 3, "text": "xyz",
+        }
+    ]  # fmt: skip
+    assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes"}
+    assert sent["head"].keys() == {
+        "title", "note", "created", "now_s", "message", "memory_label", "quiet", "max_new_tokens", "unit", "verdict",
+        "arms",
+    }  # fmt: skip
+    assert sent["head"]["arms"][0].keys() == {
+        "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "prompt_tokens", "notes",
+        "details", "spoilers", "floor", "marks",
+    }  # fmt: skip
+
+
+def test_the_head_is_sent_only_when_something_of_it_changed() -> None:
+    run = Run(first_record())
+    first = live.delta(run, 0, [[0, 0, 0]] * 2, 0.0)
+    assert first.head is not None
+    assert live.delta(run, first.version, [[0, 0, 0]] * 2, 0.0).head is None
+    run.append(ArmEvent("A", 0, 1.0, Progress("load", "begin", 0.0)))
+    again = live.delta(run, first.version, [[0, 0, 0]] * 2, 0.0)
+    assert again.head is not None and again.head.arms[0].state == "working"
+    assert [(phase.name, phase.title) for phase in again.head.arms[0].phases] == [("load", "load")]
+
+
+def test_a_run_is_not_reported_as_ended_while_tokens_remain_to_be_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "MAX_TOKENS_PER_PULL", 2)
+    run = Run(first_record("A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3)))
+    run.append(Ended(2.0, "done"))
+    assert not live.delta(run, 0, [[0, 0, 0]], 0.0).ended
+    assert live.delta(run, 0, [[2, 0, 0]], 0.0).ended
+
+
+# --- the head -------------------------------------------------------------------------------------
+
+
+def head(run: Run) -> live.Head:
+    found = live.delta(run, 0, [[0, 0, 0]] * len(run.arms), 1.0).head
+    assert found is not None
+    return found
+
+
+def details(run: Run, name: str) -> list[Tile]:
+    now = run.snapshot()
+    return detail_rows(now, name, now.summary(name))
+
+
+def repeat(run: Run, arm: str, number: int, step_s: float) -> None:
+    times = [1.0, 1.0 + step_s, 1.0 + 2 * step_s]
+    run.append(
+        ArmEvent(arm, number, 1.0, Tokens(0, times, [1.0, step_s, step_s], [1] * 3, [1] * 3, [1] * 3, [1] * 3, "x"))
+    )
+    run.append(ArmEvent(arm, number, 1.1, finished("x")))
+
+
+def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> None:
+    run = Run(first_record(repeats=2))
+    for number in range(2):
+        repeat(run, "A", number, 0.2)
+        repeat(run, "B", number, 0.1)
+    assert (head(run).comparison, head(run).message) == ("", "repeat 2 of 2")
+    run.append(Ended(9.0, "done"))
+    assert head(run).comparison.startswith("B is 2.000 times as fast as A") and head(run).message == ""
+    alone = Run(first_record("A"))
+    repeat(alone, "A", 0, 0.2)
+    alone.append(Ended(9.0, "done"))
+    assert (alone.comparison(), head(alone).comparison) == (None, "")
+
+
+def test_an_arm_is_labelled_by_what_the_user_chose() -> None:
+    assert [arm.label for arm in head(Run(first_record())).arms] == ["defaults", "cache=unwindowed"]
+
+
+def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_first_are_drawn() -> None:
+    run = Run(first_record(repeats=2))
+    for number in range(2):
+        repeat(run, "A", number, 0.2)
+        run.append(
+            ArmEvent("A", number, 2.0, Annotation("throttle", 1, 0.1, 0.5, "the GPU lowered its clocks (power cap)"))
+        )
+    run.append(ArmEvent("A", 1, 2.0, Annotation("gc", 1, 0.1, 0.5, "Python collected garbage")))
+    now = run.snapshot()
+    (sentence,) = interference_of(now, "A", now.summary("A"))
+    assert "power cap" in sentence and "1.00 of 2.00 s" in sentence and "in 2 runs" in sentence
+    a, b = head(run).arms
+    assert len(a.annotations) == 1 and a.interference == [sentence] and b.interference == []
+
+
+def predicted(**more: Any) -> Run:
+    run = Run(first_record("A"))
+    run.append(
+        Predicted("A", [], [RooflinePoint(6, 0.002), RooflinePoint(105, 0.004)], "500 GB/s, a test", "1 GB", **more)
+    )
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    return run
+
+
+def test_the_roofline_is_drawn_over_tokens_and_an_arm_states_its_share() -> None:
+    run = predicted()
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 100, "x" * 100)))
+    (arm,) = head(run).arms
+    assert arm.roofline is not None and (arm.roofline.x, arm.roofline.s) == ([1, 100], [0.002, 0.004])
+    tile = next(tile for tile in arm.tiles if tile.key == "share")
+    assert (tile.unit, tile.note) == ("%", "500 GB/s, a test")
+    row = next(row for row in details(run, "A") if row.key == "floor")
+    assert (row.unit, row.note) == ("ms", "1 GB at 500 GB/s, a test")
+
+
+def test_without_a_roofline_bound_the_reason_is_given() -> None:
+    run = Run(first_record("A"))
+    run.append(Predicted("A", [], [], "The bandwidth is not known: measure it."))
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
+    (arm,) = head(run).arms
+    assert arm.roofline is None
+    tile = next(tile for tile in arm.tiles if tile.key == "share")
+    assert (tile.value, tile.note) == ("n/a", "The bandwidth is not known: measure it.")
+
+
+def test_every_phase_has_a_title() -> None:
+    assert set(PHASE_TITLES) == set(get_args(PhaseName))

@@ -1,0 +1,60 @@
+"""Predicted against measured, with the error in percent."""
+
+from backend.counts import RunCounts
+from backend.messages import Loaded, Started
+from backend.runs.records import ArmEvent, Predicted, decode_record
+from backend.runs.run import Run
+from backend.views.memory_check import MemoryCheck, memory_checks, memory_checks_of
+from tests.support.runs import created, tokens
+
+PREDICTED = {"weights": 1000, "kv": 100, "workspace": 50, "runtime": 500, "tensors": 1150, "total": 1650}
+OWN, WHOLE = "GPU memory of the worker (NVML)", "GPU memory in use on the whole device (NVML)"
+
+
+def by_part(found: list[MemoryCheck]) -> dict[str, MemoryCheck]:
+    return {check.part: check for check in found}
+
+
+def test_every_part_has_its_error() -> None:
+    found = by_part(memory_checks(PREDICTED, 1010, (100, 100), 1600, OWN, RunCounts(allocator_peak_bytes=1150.0)))
+    assert [(check.predicted, check.measured, check.error_percent) for check in found.values()] == [
+        (1000, 1010, 1.0), (100, 100, 0.0), (1650, 1600, -100 * 50 / 1650), (1150, 1150, 0.0),
+    ]  # fmt: skip
+    assert found["weights"].tile().note.endswith("+1.00%") and found["peak"].tile().note.endswith("-3.03%")
+
+
+def test_the_memory_of_a_whole_device_is_not_compared() -> None:
+    assert by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, WHOLE, RunCounts()))["peak"].measured is None
+
+
+def test_on_a_cpu_there_is_no_allocator_to_compare() -> None:
+    assert "allocator" not in by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, OWN, RunCounts()))
+
+
+def test_what_is_missing_is_no_zero() -> None:
+    found = memory_checks({}, None, (None, None), 0, OWN, RunCounts())
+    for check in found:
+        assert (check.predicted, check.measured, check.error_percent) == (None, None, None)
+        assert (check.tile().value, check.tile().note) == ("n/a", "")
+
+
+def checks_of(run: Run) -> dict[str, MemoryCheck]:
+    now = run.snapshot()
+    return by_part(memory_checks_of(now, "A", now.summary("A")))
+
+
+def test_what_was_measured_stands_beside_what_was_predicted() -> None:
+    run = Run(created(arms="A"))
+    run.append(Predicted("A", [], memory={"weights": 1000, "kv": 10, "tensors": 1100, "total": 2000}))
+    run.append(ArmEvent("A", 0, 0.0, Started(5, 1, 101, [])))
+    run.append(ArmEvent("A", 0, 0.0, Loaded(1000, 1, False)))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
+    found = checks_of(run)
+    assert (found["weights"].predicted, found["weights"].measured, found["weights"].error_percent) == (1000, 1000, 0.0)
+    assert found["peak"].predicted == 2000
+
+
+def test_a_prediction_stored_by_an_older_version_has_no_memory_to_compare() -> None:
+    run = Run(created(arms="A"))
+    run.append(decode_record(b'{"record":"foretold","arm":"A","points":[{"length":5,"sliding":1,"full":2}]}'))
+    assert all(check.predicted is None for check in checks_of(run).values())

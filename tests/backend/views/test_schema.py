@@ -1,0 +1,102 @@
+"""The JSON document keeps its keys and values: a document of tokendyno 0.1.0 decodes strictly and is written again.
+
+`stored_document.json` is what `compare --json` wrote for the run in `tests/backend/runs/stored_history.jsonl`.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.runs.records import Created, decode_record
+from backend.runs.run import Run
+from backend.views.document import document
+from backend.views.schema import Document, KvSeries
+from tests.support.runs import arm_records, created, encoder, ended, passes
+
+TEXT = (Path(__file__).parent / "stored_document.json").read_bytes()
+STORED: dict[str, Any] = json.loads(TEXT)
+HISTORY = Path(__file__).parents[1] / "runs" / "stored_history.jsonl"
+MAPS = {
+    "machine", "versions", "requested", "planned", "effective", "extra", "phases_s", "memory_predicted_bytes",
+    "graph_breaks", "cudagraph_skips", "stages_s", "peak_bytes",
+}  # fmt: skip
+"""Keys whose value is a map: what it holds depends on the run."""
+
+
+def keys(value: Any) -> Any:
+    """The keys of a document in order, without its values; of a list those of its first element."""
+    match value:
+        case dict():
+            return {key: {} if key in MAPS else keys(item) for key, item in value.items()}
+        case [first, *_]:
+            return keys(first)
+        case _:
+            return None
+
+
+def plain(found: Document) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(json.dumps(msgspec.to_builtins(found), allow_nan=False))
+    return loaded
+
+
+def test_the_stored_document_is_read_and_written_again_without_a_loss() -> None:
+    assert plain(msgspec.json.decode(TEXT, type=Document)) == STORED
+
+
+@pytest.mark.parametrize(
+    "where", [(), ("workload",), ("arms", 0), ("arms", 0, "summary"), ("arms", 1, "compile"), ("comparison",)]
+)
+def test_an_unknown_key_is_noticed(where: tuple[Any, ...]) -> None:
+    """In a struct it is an error; where unknown keys are ignored, it is lost on the way back."""
+    changed = json.loads(TEXT)
+    part = changed
+    for step in where:
+        part = part[step]
+    part["unheard_of"] = 1
+    try:
+        assert plain(msgspec.convert(changed, Document)) != changed
+    except msgspec.ValidationError as error:
+        assert "unheard_of" in str(error)
+
+
+def test_the_stored_run_gives_the_stored_document() -> None:
+    """Every figure; only the packages installed here and the sentences on interference may differ."""
+    first, *rest = (decode_record(line) for line in HISTORY.read_bytes().splitlines())
+    assert isinstance(first, Created)
+    run = Run(first)
+    for record in rest:
+        run.append(record)
+    kv_predicted = {arm["name"]: KvSeries(**arm["kv_bytes_predicted"]) for arm in STORED["arms"]}
+    found = plain(document(run, kv_predicted))
+    for arm, stored in zip(found["arms"], STORED["arms"], strict=True):
+        assert len(arm["spoilers"]) == len(stored["spoilers"])
+    prose: dict[str, Any] = {"versions": {}, "arms": []}
+    assert found | prose == STORED | prose
+    assert [arm | {"spoilers": []} for arm in found["arms"]] == [arm | {"spoilers": []} for arm in STORED["arms"]]
+    assert list(found) == list(STORED) and list(found["arms"][0]) == list(STORED["arms"][0])
+
+
+def test_a_fresh_run_has_the_same_keys() -> None:
+    run = Run(created())
+    for record in [*arm_records("A", 9), *arm_records("B", 9), ended()]:
+        run.append(record)
+    found = plain(document(run, {name: KvSeries([1], [1]) for name in "AB"}))
+    arm, stored = found["arms"][0], STORED["arms"][0]
+    assert list(found) == list(STORED)
+    for part in ("summary", "memory_check", "floor", "kv_bytes", "kv_bytes_predicted", "memory_samples", "load"):
+        assert keys(arm[part]) == keys(stored[part]), part
+    for part in ("evidence", "repeats"):
+        assert keys(arm[part]) == keys(stored[part]), part
+    assert list(arm) == list(stored)
+
+
+def test_an_encoders_run_has_the_same_keys() -> None:
+    run = Run(encoder())
+    for record in [*passes("A", 20), ended()]:
+        run.append(record)
+    (arm,) = plain(document(run, {"A": KvSeries([], [])}))["arms"]
+    assert list(arm) == list(STORED["arms"][0]) and keys(arm["summary"]) == keys(STORED["arms"][0]["summary"])
+    assert keys(arm["marks"]) == {"kind": None, "token": None, "t_s": None, "seconds": None, "text": None}

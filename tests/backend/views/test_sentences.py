@@ -1,0 +1,85 @@
+"""Sentences: A against B, diagnoses, and interference."""
+
+from typing import Any
+
+from backend.config import MEASURE_REPEATS
+from backend.counts import RunCounts
+from backend.messages import Annotation
+from backend.runs.summary import Comparison, Measured, Summary, compare, summarize
+from backend.views.sentences import comparison_sentence, diagnoses, interference
+
+
+def summary(*runs: list[float], **extra: float) -> Summary:
+    return summarize([Measured(r, RunCounts(**extra)) for r in runs], 1, len(runs[0]), [1 << 30], None, None)
+
+
+# --- A against B ----------------------------------------------------------------------------------
+
+
+def told(a: list[float], b: list[float], unit: Any = "token") -> str:
+    one, other = ([Measured([1.0, x]) for x in arm] for arm in (a, b))
+    return comparison_sentence(compare(one, other), unit)
+
+
+def test_a_faster_arm_is_named_with_its_interval() -> None:
+    assert told([0.20, 0.20], [0.10, 0.10]) == (
+        "B is 2.000 times as fast as A, by time per token (95% CI 2.000 to 2.000, 2 pairs of runs)."
+    )
+    assert told([0.10, 0.10], [0.30, 0.30]).startswith("A is 3.000 times as fast as B")
+    assert "time per forward pass" in told([0.2, 0.2], [0.1, 0.1], "forward")
+
+
+def test_no_difference_is_a_verdict() -> None:
+    assert told([0.1, 0.12, 0.09], [0.11, 0.09, 0.12]).startswith(
+        "No significant difference: time per token A/B is 0.9"
+    )
+
+
+def test_a_small_difference_keeps_its_digits() -> None:
+    assert told([0.1004, 0.1004], [0.1, 0.1]).startswith("B is 1.004 times as fast")
+
+
+def test_one_pair_says_what_to_do() -> None:
+    assert f"--repeats {MEASURE_REPEATS}" in told([0.2], [0.1])
+    assert comparison_sentence(None) == ""
+
+
+def test_a_large_ratio_has_three_digits() -> None:
+    assert "12,300 times" in comparison_sentence(Comparison(12345.0, 12000.0, 13000.0, 0.95, 3, "b_faster"))
+
+
+# --- interference ---------------------------------------------------------------------------------
+
+
+def mark(
+    text: str = "other programs took the CPU", seconds: float = 0.5, token: int = 7, kind: Any = "foreign"
+) -> Annotation:
+    return Annotation(kind, token, 1.0, seconds, text)
+
+
+def test_each_cause_is_one_sentence_over_all_runs() -> None:
+    marks = [(0, mark()), (0, mark(seconds=1.0)), (1, mark()), (1, mark("the GPU lowered its clocks (power cap)", 2.0))]
+    a, b = interference(marks, summary([1.0, 0.1]), 40.0)
+    assert a == "Possible interference: other programs took the CPU for 2.00 of 40.0 s, in 2 runs."
+    assert b == "Possible interference: the GPU lowered its clocks (power cap) for 2.00 of 40.0 s, from token 7 on."
+
+
+def test_a_quiet_run_has_nothing_to_say() -> None:
+    assert interference([], summary([1.0, 0.1], [1.0, 0.1]), 2.0) == []
+
+
+def test_runs_that_differ_are_called_noisy() -> None:
+    (sentence,) = interference([], summary([1.0, 0.10], [1.0, 0.12]), 2.0)
+    assert sentence.startswith("Noisy") and "12.9%" in sentence
+
+
+# --- what the figures reveal ----------------------------------------------------------------------
+
+
+def test_launch_bound_is_named_and_a_busy_gpu_is_not() -> None:
+    waiting, busy = (summary([1.0] + [0.010] * 20, step_busy_s=at_work_s) for at_work_s in (0.0038, 0.009))
+    (sentence,) = diagnoses(waiting)
+    assert sentence.startswith("Launch-bound: the GPU was busy for 38.0% of the time per token")
+    assert "per pass" in diagnoses(waiting, "forward")[0]
+    assert (waiting.launch_bound, busy.launch_bound, summary([1.0, 0.1]).launch_bound) == (True, False, None)
+    assert diagnoses(busy) == diagnoses(summary([1.0, 0.1])) == []

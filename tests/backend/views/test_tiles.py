@@ -1,0 +1,149 @@
+"""Tiles and the detail rows behind them."""
+
+from typing import Any
+
+import pytest
+
+from backend.counts import RunCounts
+from backend.runs.summary import Measured, Summary, summarize
+from backend.views.tiles import Tile, details, tiles
+
+
+def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:
+    counts = RunCounts(**extra)
+    return summarize(
+        [Measured(r, counts) for r in runs], batch, len(runs[0]) if runs else 0, [1 << 30] if runs else [], kv,
+        2048 if kv else None, prefill=prefill,
+    )  # fmt: skip
+
+
+def by_key(made: list[Tile]) -> dict[str, Tile]:
+    assert len({tile.key for tile in made}) == len(made)
+    return {tile.key: tile for tile in made}
+
+
+# --- tiles ----------------------------------------------------------------------------------------
+
+
+def test_an_arm_that_has_measured_nothing_has_every_tile_and_no_zero() -> None:
+    made = tiles(summary(), "RSS", 1)
+    assert {tile.key for tile in made} == {"ttft", "latency_median", "latency_mean", "rate", "share", "memory", "kv"}
+    assert {(tile.value, tile.unit) for tile in made} == {("n/a", "")}
+
+
+def test_tiles_of_a_run_name_spread_batch_repeats_and_prediction() -> None:
+    made = by_key(tiles(summary([0.1, 0.01], [0.3, 0.03], batch=4, kv=(1024, 1024)), "RSS", 4))
+    assert (made["ttft"].value, made["ttft"].unit) == ("200", "ms")
+    assert "2 runs" in made["ttft"].note
+    assert made["latency_mean"].note == "± 127 (95%)", "in the unit beside it"
+    assert made["rate"].note == "batch of 4: 200 tok/s"
+    assert (made["rate"].value, made["rate"].unit) == ("50.0", "tok/s")
+    assert (made["memory"].value, made["memory"].unit, made["memory"].note) == ("1.00", "GiB", "RSS")
+    assert made["kv"].note == "as predicted"
+
+
+def test_one_run_has_a_deviation_and_no_interval() -> None:
+    made = by_key(tiles(summary([0.1, 0.01, 0.03]), "RSS", 1))
+    assert made["latency_mean"].note == "std 14.1 ms"
+    assert made["latency_median"].note == ""
+
+
+def test_a_percentile_is_noted_where_the_sample_carries_it() -> None:
+    made = by_key(tiles(summary([0.1] + [0.01] * 64), "RSS", 1))
+    assert made["latency_median"].note == "p90 10.0 ms"
+
+
+def test_a_wrong_prediction_is_said() -> None:
+    assert "-50.0%" in by_key(tiles(summary([0.1], kv=(1024, 0)), "RSS", 1))["kv"].note
+
+
+def test_an_encoder_has_no_first_token_and_no_cache() -> None:
+    made = by_key(tiles(summary([0.1, 0.1], batch=8, prefill=False), "RSS", 8, "forward"))
+    assert set(made) == {"latency_median", "latency_mean", "rate", "share", "memory"}
+    assert made["latency_median"].label == "Forward pass latency, median"
+    assert (made["rate"].value, made["rate"].unit, made["rate"].note) == ("80.0", "sequences/s", "batch of 8")
+    assert not any("oken" in tile.label + tile.unit + tile.note for tile in made.values())
+
+
+# --- the rows behind them -------------------------------------------------------------------------
+
+GPU = {
+    "process_now_bytes": 2.0**30, "allocator_peak_bytes": 2.0**29, "sm_clock_mhz": 1980.0, "sm_clock_low_mhz": 1200.0,
+    "temperature_c": 61.0, "cpu_others_cores": 0.5,
+}  # fmt: skip
+
+
+def test_rows_of_a_gpu_run() -> None:
+    s = summary([1.0] + [0.010] * 700, step_busy_s=0.004, energy_j=701.0)
+    made = by_key(details(s, RunCounts(**GPU), {"load": 2.0, "warmup": 0.5, "run": 9.0}, "cuda"))
+    assert (made["busy"].value, made["busy"].unit) == ("40.0", "%")
+    assert "launch-bound" in made["busy"].note
+    assert (made["energy"].value, made["energy"].unit) == ("1.00", "J")
+    assert (made["p90"].value, made["p99"].value) == ("10.0", "10.0")
+    assert made["clock"].note == "lowest 1,200 MHz"
+    assert (made["cold"].value, made["cold"].unit) == ("2.50", "s"), "the run itself is not cold"
+    assert made["allocator"].value != made["memory_now"].value
+    assert made["allocator"].note == made["allocator_now"].note == "tensors, counted by PyTorch's allocator"
+
+
+def test_what_the_driver_does_not_tell_is_not_called_quiet() -> None:
+    s = summary([1.0, 0.1])
+    made = by_key(details(s, RunCounts(gpu_slowed_share=0.25, gpu_others_share=0.0), {}, "cuda"))
+    assert (made["slowed"].value, made["gpu_others"].value) == ("25.0", "0")
+    unknown = by_key(details(s, RunCounts(), {}, "cuda"))
+    assert {(unknown[key].value, unknown[key].note) for key in ("slowed", "gpu_others")} == {
+        ("n/a", "not reported by the driver")
+    }
+
+
+def test_the_warm_up_is_told_with_its_time_and_the_memory_with_its_source() -> None:
+    extra = RunCounts(warmup_steps=21.0, warmup_window_steps=6.0, process_now_bytes=1024.0)
+    made = by_key(details(summary([1.0, 0.1]), extra, {"compile": 20.0, "warmup": 0.5}, "cpu", memory_label="RSS"))
+    assert (made["warmup"].value, made["warmup"].unit) == ("21", "tokens")
+    assert (
+        made["warmup"].note
+        == "6 of them past the sliding window, after a prompt of its length, compile (cold) 20.0 s, warm-up 500 ms"
+    )
+    assert made["memory_now"].note == "RSS"
+    assert by_key(details(summary([1.0, 0.1]), RunCounts(), {}, "cpu"))["warmup"].value == "n/a"
+
+
+def test_steps_that_scatter_by_more_than_five_percent_are_called_noisy() -> None:
+    assert by_key(details(summary([1.0, 0.10, 0.12]), RunCounts(), {}, "cpu"))["stdev"].note.endswith("noisy: above 5%")
+    assert by_key(details(summary([1.0, 0.100, 0.102]), RunCounts(), {}, "cpu"))["stdev"].note == "1.40% of the mean"
+
+
+def test_what_is_not_known_is_not_a_zero() -> None:
+    for device in ("cpu", "cuda"):
+        made = by_key(details(summary([1.0, 0.1]), RunCounts(), {}, device))
+        unknown = {"p90", "p99", "stdev", "interval", "run_cv", "cold", "memory_now", "energy", "others", "warmup"}
+        assert {key for key, tile in made.items() if tile.value == "n/a"} >= unknown
+        assert not any(tile.value == "0" for tile in made.values())
+        assert ("busy" in made) is (device == "cuda")
+    assert (made["p99"].note, made["interval"].note) == ("needs 662 steps", "needs 2 runs (Measure)")
+
+
+def test_more_than_five_percent_between_runs_is_noisy() -> None:
+    assert "noisy" in by_key(details(summary([1.0, 0.10], [1.0, 0.12]), RunCounts(), {}, "cpu"))["run_cv"].note
+    assert by_key(details(summary([1.0, 0.100], [1.0, 0.102]), RunCounts(), {}, "cpu"))["run_cv"].note == ""
+
+
+@pytest.mark.parametrize(
+    ("runs", "value", "unit"),
+    [(([1.0, 0.1], [1.0, 0.1]), "100 to 100", "ms"), (([9.0, 2.0], [9.0, 2.0]), "2.00 to 2.00", "s")],
+)
+def test_both_ends_of_an_interval_are_in_one_unit(runs: Any, value: str, unit: str) -> None:
+    row = by_key(details(summary(*runs), RunCounts(), {}, "cpu"))["interval"]
+    assert (row.value, row.unit) == (value, unit)
+
+
+def test_an_interval_of_times_is_not_shown_below_zero() -> None:
+    found = summary([1.0, 0.01], [1.0, 0.1])
+    assert found.latency_interval_s is not None and found.latency_interval_s[0] < 0
+    row = by_key(details(found, RunCounts(), {}, "cpu"))["interval"]
+    assert (row.value, row.unit) == ("0 to 627", "ms")
+
+
+def test_a_busy_gpu_is_not_called_launch_bound() -> None:
+    busy = summary([1.0] + [0.010] * 20, step_busy_s=0.009)
+    assert by_key(details(busy, RunCounts(), {}, "cuda"))["busy"].note == ""

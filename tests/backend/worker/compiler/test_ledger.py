@@ -1,0 +1,337 @@
+"""torch.compile in the worker: the ledger holds what it really did, and what the rules say of it is so."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend import paths
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.counts import RunCounts
+from backend.evidence import Finding
+from backend.hardware import detect
+from backend.messages import Annotation, Compiled, Event, Finished, Generate, Progress, Started
+from backend.models import resolve
+from backend.models.source import ModelSource
+from backend.plan import DYNAMIC, LoadPlan, Plan
+from tests.backend.worker.prove.test_findings import SHAPE
+from tests.support.local_worker import LocalWorker
+from tests.support.worker import SENTENCE
+
+torch = pytest.importorskip("torch")
+
+from backend.worker.compiler import artefacts  # noqa: E402
+from backend.worker.compiler.ledger import Compiling  # noqa: E402
+
+MODELS: dict[str, dict[str, Any]] = {
+    "llama": {"model_type": "llama", "architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1},
+    "mistral": {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": 16,
+                "num_hidden_layers": 1},
+}  # fmt: skip
+COMPILED: dict[str, Any] = {"cache": "static", "compile": "default"}
+slow, full = pytest.mark.slow, pytest.mark.full
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]  # warnings of the compiler's own
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("models")
+    for name, more in MODELS.items():
+        (base / name).mkdir()
+        (base / name / "config.json").write_text(json.dumps(SHAPE | more))
+    return base
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path))
+    yield tmp_path
+    torch._dynamo.reset()
+    artefacts.use_cache("torch")
+
+
+class Bench:
+    """Does in this process what a worker does, run after run, on one model."""
+
+    def __init__(self, model: str) -> None:
+        self.model = model
+        self.worker = LocalWorker(self.plan().load)
+
+    def plan(self, **choices: str) -> Plan:
+        checked = check(make_config(self.model, choices), resolve(self.model), detect(), Workload(prompt=SENTENCE))
+        return checked.plan
+
+    def run(self, length: int = 12, batch: int = 1, warmup: bool = True, act: Any = None, **choices: str) -> Finished:
+        return self.carry_out(self.plan(**choices), length, batch, warmup, act)
+
+    def carry_out(self, plan: Plan, length: int = 12, batch: int = 1, warmup: bool = True, act: Any = None) -> Finished:
+        self.worker.act = act or (lambda event: None)
+        return self.worker.run(Generate(plan, SENTENCE, 8, length, batch, 0.0, 0, True, warmup))
+
+    def told(self, kind: type) -> list[Any]:
+        return [event for event in self.worker.events if isinstance(event, kind)]
+
+
+def finding(finished: Finished, axis: str) -> Finding:
+    return next(found for found in finished.findings if found.axis == axis)
+
+
+# --- the ledger -----------------------------------------------------------------------------------
+
+
+def test_what_is_not_compiled_has_no_ledger_and_no_marks_of_the_compiler(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'llama'}")
+    finished = bench.run(cache="static")
+    assert finished.compiled is None and finished.extra.graphs == 0
+    assert finding(finished, "compile").effective == "off"
+    assert finding(finished, "cuda_graphs").effective == "off"
+    assert finding(finished, "compile_cache").effective == "torch"
+    assert not {mark.kind for mark in bench.told(Annotation)} & {"compile", "recompile", "graph_skip", "window"}
+
+
+def test_a_window_that_fills_while_tokens_are_measured_is_marked(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'mistral'}")
+    for cache, token in (("dynamic", 7), ("static", 8), ("unwindowed", None)):
+        bench.run(cache=cache)
+        windows = [mark.token for mark in bench.told(Annotation) if mark.kind == "window"]
+        assert windows == ([] if token is None else [token]), cache
+
+
+def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -> None:
+    """With Dynamo's eager backend, which compiles nothing further: sizes change until it gives up at the ninth."""
+    counts = RunCounts()
+    ledger = Compiling(torch.nn.Linear(1, 1), counts)
+    ledger.begin(Plan(LoadPlan(ModelSource("random"))), 1, 8)
+    assert ledger.ledger() is None
+    step = torch.compile(lambda x: x.sin() + 1, dynamic=False, backend="eager")
+    for size in range(2, 12):
+        step(torch.ones(size))
+    found = ledger.ledger()
+    assert found is not None and [graph.guard[:33] for graph in found.graphs] == [
+        "", *["tensor 'x' size mismatch at index"] * 7
+    ]  # fmt: skip
+    assert found.breaks == {"not compiled: Dynamo recompile limit exceeded": 1}
+    assert (counts.graphs, counts.recompiles, counts.graph_breaks) == (8, 7, 1)
+    assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
+
+
+def test_a_dynamic_cache_is_silently_not_compiled_as_the_rule_says(folder: Path) -> None:
+    """generate is asked to compile all the same: nothing is, and the finding does not believe the plan."""
+    bench = Bench(f"random:{folder / 'llama'}")
+    plan = bench.plan(**COMPILED)
+    forbidden = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, cache=DYNAMIC))
+    finished = bench.carry_out(forbidden)
+    assert finished.compiled is None and finding(finished, "compile").effective == "off"
+
+
+@slow
+def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_apart(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'llama'}")
+    first = bench.run(**COMPILED)
+    assert first.compiled is not None
+    assert len(first.compiled.graphs) == 1 and first.compiled.graphs[0].guard == "" and first.compiled.breaks == {}
+    assert 0 < first.compiled.graphs[0].seconds <= first.compiled.cold_s
+    assert first.compiled.hits + first.compiled.misses == 1
+    assert finding(first, "compile").effective == "default"
+    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["compile", "warmup", "run", "prove"]
+    assert "graph 1" in {p.note for p in bench.told(Progress) if p.phase == "compile"}
+
+    assert finding(bench.run(cache="static"), "compile").effective == "off", "it was compiled, but not in this run"
+
+    again = bench.run(**COMPILED)
+    assert again.compiled == first.compiled, "what was compiled before is used again, with its cold seconds"
+    assert [p.phase for p in bench.told(Progress) if p.state == "begin"] == ["run", "prove"]
+
+    wider = bench.run(batch=2, **COMPILED)
+    assert wider.compiled is not None
+    (_, second) = wider.compiled.graphs
+    assert "size mismatch" in second.guard and "expected 1, actual 2" in second.guard
+    assert "User stack" not in second.guard
+
+    symbolic = bench.run(**COMPILED, shapes="dynamic")
+    assert symbolic.compiled is not None and len(symbolic.compiled.graphs) == 1, "other settings, another ledger"
+    assert finding(symbolic, "compile").effective == "default"
+
+
+@full
+def test_the_step_of_the_own_loop_is_compiled_too(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'mistral'}")
+    finished = bench.run(**COMPILED, loop="own")
+    assert {axis: finding(finished, axis).effective for axis in ("compile", "loop")} == {
+        "compile": "default", "loop": "own",
+    }  # fmt: skip
+    assert finished.compiled is not None and len(finished.compiled.graphs) == 1, "one graph, past the window too"
+    assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")]
+
+
+@slow
+def test_what_is_compiled_while_tokens_are_measured_is_marked_at_its_token(folder: Path) -> None:
+    """Without a warm-up the first decode step compiles, and a window that fills compiles again."""
+    bench = Bench(f"random:{folder / 'mistral'}")
+    finished = bench.run(warmup=False, **COMPILED)
+    marks = {mark.token: mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")}
+    assert [(token, mark.kind) for token, mark in marks.items()] == [(1, "compile"), (2, "recompile"), (9, "recompile")]
+    assert all(mark.seconds > 0 for mark in marks.values())
+    assert "cumulative_length_int <= 15" in marks[9].text
+    assert finished.compiled is not None and len(finished.compiled.graphs) == 3 and finished.compiled.cold_s == 0
+
+
+@full
+@pytest.mark.parametrize("length", [9, 10, 12])
+def test_no_run_past_the_window_compiles_while_it_is_measured_however_little_past(folder: Path, length: int) -> None:
+    from torch._dynamo.utils import counters
+
+    graphs: dict[str, int] = {}
+
+    def look(event: Event) -> None:
+        if isinstance(event, Started | Finished):
+            graphs[type(event).__name__] = counters["stats"]["unique_graphs"]
+
+    bench = Bench(f"random:{folder / 'mistral'}")
+    bench.run(length, act=look, **COMPILED)
+    assert graphs["Started"] == graphs["Finished"] > 0
+    assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")]
+
+
+@full
+def test_a_graph_break_is_recorded_with_its_reason(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'llama'}")
+    bench.worker.model.model.model.norm.register_forward_hook(lambda *_: torch._dynamo.graph_break())
+    finished = bench.run(**COMPILED)
+    assert finished.compiled is not None and sum(finished.compiled.breaks.values()) > 0
+    assert len(finished.compiled.graphs) > 1
+    (reason, *_) = finished.compiled.breaks
+    assert "graph_break" in reason.replace(" ", "_")
+    found = finding(finished, "compile")
+    assert found.effective == "default" and f"{sum(finished.compiled.breaks.values())} graph breaks" in found.proof
+
+
+# --- what the rules say ---------------------------------------------------------------------------
+
+
+@full
+def test_on_a_cpu_every_mode_makes_the_code_of_default_and_no_cuda_graphs() -> None:
+    """So the other modes fall back to it."""
+    from torch._dynamo.utils import counters
+    from torch._inductor.utils import fresh_cache, run_and_get_code
+
+    layer = torch.nn.Linear(64, 64)
+    kernels, skips = {}, {}
+    for mode in ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"):
+        torch._dynamo.reset()
+        counters.clear()
+        with torch.inference_mode(), fresh_cache():
+            step = torch.compile(lambda x: torch.nn.functional.gelu(layer(x)) * 2, mode=mode)
+            _, code = run_and_get_code(step, torch.ones(1, 64))
+        kernels[mode] = re.findall(r"cpp_pybinding\(.*?'''.*?'''", "".join(code), re.DOTALL)
+        skips[mode] = counters["inductor"]["cudagraph_skips"]
+    assert kernels["default"] and all(found == kernels["default"] for found in kernels.values())
+    assert {mode for mode, count in skips.items() if count} == {"reduce-overhead", "max-autotune"}
+
+
+@full
+@pytest.mark.parametrize(("library", "compiled"), [("bnb", False), ("quanto", False), ("none", True)])
+def test_generate_silently_compiles_no_model_of_these_libraries(library: str, compiled: bool) -> None:
+    from torch._dynamo.utils import counters
+    from transformers import (
+        AutoModelForCausalLM,
+        BitsAndBytesConfig,
+        CompileConfig,
+        GenerationConfig,
+        QuantoConfig,
+        StaticCache,
+    )
+
+    how: Any = None
+    if library != "none":
+        how = BitsAndBytesConfig(load_in_4bit=True) if library == "bnb" else QuantoConfig(weights="int8")
+    model = AutoModelForCausalLM.from_pretrained(resolve("pocket").source.path, quantization_config=how).eval()
+    config = CompileConfig(mode="default")
+    config._compile_all_devices = True
+    counters.clear()
+    with torch.inference_mode():
+        model.generate(
+            torch.tensor([[1, 2, 3]]), past_key_values=StaticCache(config=model.config, max_cache_len=16),
+            generation_config=GenerationConfig(max_new_tokens=2, pad_token_id=0, compile_config=config),
+        )  # fmt: skip
+    assert (counters["stats"]["unique_graphs"] > 0) is compiled
+
+
+@full
+def test_flex_attention_compiles_itself_and_that_is_not_taken_for_the_compile_axis() -> None:
+    from torch.nn.attention.flex_attention import flex_attention
+
+    from backend.optimizations.proof import REGION, compiled_calls
+    from backend.worker.prove.profile import trace
+
+    flex = torch.compile(flex_attention)
+    plain = torch.compile(lambda x: x.sin() + 1)
+    query = torch.ones(1, 1, 128, 16)
+
+    def make() -> int:
+        flex(query, query, query)
+        plain(query)
+        return 1
+
+    with torch.inference_mode():
+        make()
+        seen = trace(make, False)
+    regions = [name for name in seen.ops if name.startswith(REGION)]
+    assert len(regions) == 2 and compiled_calls(seen).total() == 1
+
+
+# --- where compiled code is kept ------------------------------------------------------------------
+
+
+def ledger(finished: Finished) -> Compiled:
+    assert finished.compiled is not None
+    return finished.compiled
+
+
+@full
+def test_a_fresh_cache_holds_nothing_and_torchs_own_does(folder: Path) -> None:
+    bench = Bench(f"random:{folder / 'llama'}")
+    for _ in range(2):
+        fresh = bench.run(**COMPILED, compile_cache="fresh")
+        assert (ledger(fresh).hits, ledger(fresh).misses) == (0, 1)
+        assert finding(fresh, "compile_cache").effective == "fresh"
+        assert paths.scratch_folder(os.getpid()).is_dir()
+        bench.run(**COMPILED)
+        assert not paths.scratch_folder(os.getpid()).exists()
+    shared = bench.run(length=13, **COMPILED, compile_cache="torch")
+    assert finding(shared, "compile_cache").effective == "torch"
+
+
+@full
+def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_before(folder: Path, caches: Path) -> None:
+    bench = Bench(f"random:{folder / 'llama'}")
+    first = bench.run(**COMPILED, compile_cache="artefacts")
+    saved = ledger(first)
+    assert (saved.hits, saved.misses, saved.loaded_bytes) == (0, 1, 0) and saved.saved_bytes > 1000
+    assert "no compile artefacts yet" in bench.told(Started)[0].notes[-1]
+    assert finding(first, "compile_cache").effective == "artefacts"
+    (file,) = (caches / "artefacts").glob("*.bin")
+    assert file.stat().st_mode & 0o777 == 0o600 and file.stat().st_size == saved.saved_bytes
+
+    bench.worker.runner._compiling.settings = None  # as in another worker: nothing is left of it in this process
+    second = bench.run(**COMPILED, compile_cache="artefacts")
+    found = ledger(second)
+    assert (found.hits, found.misses) == (1, 0)
+    assert (found.loaded_bytes, found.saved_bytes) == (saved.saved_bytes, 0)
+    assert found.cold_before_s == pytest.approx(saved.cold_s)
+    told = finding(second, "compile_cache")
+    assert told.effective == "artefacts" and f"instead of {saved.cold_s:.1f} s" in told.proof
+    assert "artefact" not in "".join(bench.told(Started)[0].notes)
+
+    file.write_bytes(b"rubbish")
+    bench.worker.runner._compiling.settings = None
+    third = bench.run(**COMPILED, compile_cache="artefacts")
+    assert ledger(third).misses == 1 and ledger(third).saved_bytes > 1000, "saved anew"
+    assert "ignored" in bench.told(Started)[0].notes[-1]

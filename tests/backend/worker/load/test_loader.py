@@ -1,0 +1,30 @@
+"""How many threads a model gets on a CPU."""
+
+import pytest
+import torch
+
+from backend.plan import ONE_THREAD_BELOW_BYTES
+from backend.worker.load import loader
+
+
+@pytest.fixture(autouse=True)
+def restored() -> object:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def test_a_tiny_model_gets_one_thread_and_a_larger_one_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_THREADS", 2)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert "1 CPU thread" in loader.choose_threads(10_000_000)
+    assert torch.get_num_threads() == 1
+    assert loader.choose_threads(ONE_THREAD_BELOW_BYTES) == ""
+    assert torch.get_num_threads() == 2
+
+
+def test_a_count_that_the_user_set_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_THREADS", 2)
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    assert loader.choose_threads(10_000_000) == ""
+    assert torch.get_num_threads() == 2

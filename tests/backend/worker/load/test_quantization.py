@@ -1,0 +1,267 @@
+"""Models quantized as planned, loaded and run as the worker does it: the ledger finds exactly what was planned."""
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+from backend import hardware
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.export.script import script
+from backend.messages import Finished, Generate, Progress
+from backend.models import resolve
+from backend.models.source import ModelSource
+from backend.optimizations import Observation
+from backend.optimizations.axes.quantization.axis import AXIS
+from backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
+from backend.paths import PRESETS
+from backend.plan import LoadPlan
+from backend.predict.weights import weight_bytes
+from backend.worker.load import quantization
+from backend.worker.load.random_checkpoint import random_checkpoint
+from tests.support.local_worker import LocalWorker
+from tests.support.proof import verify
+from tests.support.scripts import preamble
+from tests.support.worker import SENTENCE
+
+PACKED = str(PRESETS / "models" / "pocket-mxfp4")
+RUN_HERE = [
+    choice.name for choice in AXIS.choices
+    if not choice.name.startswith("mxfp4") and choice.name != "torchao-int4"
+]  # fmt: skip
+SHAPE = {
+    "model_type": "llama", "vocab_size": 300, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "max_position_embeddings": 512,
+    "dtype": "bfloat16",
+}  # fmt: skip
+
+
+def checked(model: str, **choices: str) -> Checked:
+    found = check(make_config(model, choices), resolve(model), hardware.detect(), Workload(prompt=SENTENCE))
+    assert found.blocked == ()
+    return found
+
+
+@functools.cache
+def run(model: str, **choices: str) -> tuple[Checked, LocalWorker, Finished, int]:
+    """Load and generate 12 tokens: (plan, worker, its last event, bytes of the weights before the first step)."""
+    found = checked(model, **choices)
+    worker = LocalWorker(found.plan.load)
+    before = worker.model.weight_bytes
+    finished = worker.run(Generate(found.plan, SENTENCE, 0, 12, 1, 0.0, 0, True, True))
+    return found, worker, finished, before
+
+
+def ledger(finished: Finished) -> dict[str, str]:
+    return {finding.axis: finding.effective for finding in finished.findings}
+
+
+@pytest.mark.parametrize("choice", RUN_HERE)
+def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
+    found, worker, finished, before = run("pocket", quantization=choice)
+    assert {axis: ledger(finished)[axis] for axis in ("quantization", "dtype")} == {
+        axis: found.planned[axis] for axis in ("quantization", "dtype")
+    }
+    assert before == found.memory.weights == weight_bytes(resolve("pocket"), "auto", found.plan.load.quantization)
+    assert parameter_count(worker.model.model) == resolve("pocket").parameters
+    seen = Observation(worker.model.model, None, found.plan)
+    assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == [found.planned["quantization"]]
+
+
+def test_on_a_cpu_quantos_helper_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process killed while it compiles leaves a lock, and the next one waits for ever."""
+    if hardware.detect().device != "cpu":
+        pytest.skip("this asks a CPU")
+    from optimum.quanto.library.extensions import extension
+
+    def refuse(**more: Any) -> None:
+        raise AssertionError("built")
+
+    monkeypatch.setattr(extension, "load", refuse)
+    monkeypatch.setattr(extension.get_extension("quanto_cpp"), "_lib", None)
+    run.cache_clear()
+    assert ledger(run("pocket", quantization="quanto-int4")[2])["quantization"] == "quanto-int4"
+
+
+@pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "torchao-fp8", "quanto-int8"])
+def test_eight_bits_give_the_dense_models_text(choice: str) -> None:
+    texts = [run("pocket", quantization=name)[2].text for name in ("none", choice)]
+    assert texts[0] == texts[1] != ""
+
+
+@pytest.mark.parametrize("model", [PACKED, "random:pocket"])
+def test_mxfp4_is_dequantized_on_a_cpu_and_found_so(model: str) -> None:
+    if hardware.detect().device != "cpu":
+        pytest.skip("this asks a CPU")
+    found, worker, finished, before = run(model, quantization="mxfp4")
+    assert ledger(finished)["quantization"] == found.planned["quantization"] == "mxfp4-dequantized"
+    assert before == found.memory.weights
+    (proof,) = (f.proof for f in finished.findings if f.axis == "quantization")
+    assert "at most 8 magnitudes" in proof
+    seen = Observation(worker.model.model, None, found.plan)
+    assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == ["mxfp4-dequantized"]
+    experts = worker.model.model.model.layers[0].mlp.experts
+    with torch.no_grad():
+        experts.down_proj.mul_(1 + 0.01 * torch.rand_like(experts.down_proj))
+    assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == ["none"], "the plan was believed"
+    run.cache_clear()
+
+
+def test_dequantized_text_is_that_of_transformers() -> None:
+    found, worker, finished, _ = run(PACKED)
+    plain = AutoModelForCausalLM.from_pretrained(PACKED)
+    ids = worker.model.tokenizer(SENTENCE, return_tensors="pt")["input_ids"]
+    out = plain.generate(ids, max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0)
+    assert finished.text == worker.model.tokenizer.decode(out[0, ids.shape[1] :])
+    assert found.planned["quantization"] == "mxfp4-dequantized"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_dequantized_experts_are_cast_to_the_requested_dtype(dtype: str) -> None:
+    found = checked(PACKED, dtype=dtype)
+    bench = LocalWorker(found.plan.load).model
+    dtypes = {weight.dtype for name, weight in bench.model.named_parameters() if ".experts." in name}
+    assert dtypes == {getattr(torch, dtype)}
+    assert bench.weight_bytes == found.memory.weights
+
+
+# --- random weights -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def random_llama(tmp_path: Path) -> str:
+    (tmp_path / "config.json").write_text(json.dumps(SHAPE))
+    return f"random:{tmp_path}"
+
+
+@pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "quanto-int8"])
+def test_random_weights_are_those_of_the_dense_model_quantized(choice: str, random_llama: str) -> None:
+    dense, packed = (LocalWorker(checked(random_llama, quantization=name).plan.load).model for name in ("none", choice))
+    ids = torch.tensor([[1, 2, 3, 4]])
+    with torch.inference_mode():
+        one, other = (bench.model(ids).logits.float() for bench in (dense, packed))
+    assert (one - other).norm() < 0.05 * one.norm()
+    assert packed.weight_bytes < dense.weight_bytes
+    assert torch.equal(dense.model.lm_head.weight, packed.model.lm_head.weight)
+
+
+def test_the_dtype_is_found_in_the_weights_that_are_not_quantized(random_llama: str) -> None:
+    for dtype in ("bfloat16", "float32"):
+        _, _, finished, _ = run(random_llama, quantization="bnb-nf4", dtype=dtype)
+        assert (ledger(finished)["quantization"], ledger(finished)["dtype"]) == ("bnb-nf4", dtype)
+
+
+def test_random_mxfp4_experts_are_reproducible_and_as_large_as_usual() -> None:
+    plan = LoadPlan(resolve("random:pocket").source, quantization="mxfp4-dequantized")
+    first, second = (random_checkpoint(plan).state for _ in range(2))
+    blocks, scales = ("model.layers.3.mlp.experts.down_proj_" + kind for kind in ("blocks", "scales"))
+    assert torch.equal(first[blocks][...], second[blocks][...])
+    assert not torch.equal(first[blocks][...], first[blocks.replace("3", "4")][...])
+    assert (first[blocks].get_dtype(), first[scales][...].shape) == ("U8", (8, 192, 3))
+    assert not any(name.endswith(("experts.down_proj", "experts.gate_up_proj")) for name in first)
+    experts = LocalWorker(plan).model.model.model.layers[3].mlp.experts
+    assert 0.015 < experts.down_proj.float().std() < 0.04  # initializer_range is 0.02
+
+
+# --- what from_pretrained is told -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", [choice.name for choice in AXIS.choices])
+@pytest.mark.parametrize("dtype", ["auto", "float16"])
+def test_the_script_quantizes_with_the_settings_of_the_worker(choice: str, dtype: str) -> None:
+    """The expression in the script, evaluated."""
+    from backend.script.parts import Script
+
+    plan = LoadPlan(resolve("random:pocket").source, dtype=dtype, quantization=choice)
+    written = Script()
+    AXIS.write(written, make_plan(plan))
+    told = quantization.keywords(plan, getattr(torch, "bfloat16" if dtype == "auto" else dtype))
+    if choice == "none":
+        assert written == Script() and told == {}
+        return
+    names: dict[str, Any] = {"torch": torch}
+    exec("\n".join([preamble(written), *written.prepare]), names)
+    settings = eval(written.load["quantization_config"], names)
+    assert type(settings) is type(told["quantization_config"])
+    assert settings.to_dict() == told["quantization_config"].to_dict()
+    assert getattr(settings, "dequantize", None) == getattr(told["quantization_config"], "dequantize", None)
+
+
+def make_plan(plan: LoadPlan) -> Any:
+    from backend.plan import Plan
+
+    return Plan(plan)
+
+
+def test_a_gguf_file_is_dequantized_in_worker_and_script() -> None:
+    plan = LoadPlan(ModelSource("gguf", path="/models/a.gguf"))
+    assert quantization.keywords(plan, torch.float32)["quantization_config"].dequantize is True
+    from backend.script.parts import Script
+
+    written = Script()
+    AXIS.write(written, make_plan(plan))
+    assert written.prepare == ["quantization_config = GgufConfig(dequantize=True)"]
+
+
+def test_bitsandbytes_stays_on_the_cpu_that_was_planned() -> None:
+    source = resolve("pocket").source
+    assert quantization.keywords(LoadPlan(source, quantization="bnb-nf4"), None)["device_map"] == "cpu"
+    assert "device_map" not in quantization.keywords(LoadPlan(source, quantization="bnb-nf4", device="cuda"), None)
+    assert "device_map" not in quantization.keywords(LoadPlan(source, quantization="quanto-int8"), None)
+
+
+def test_torchao_leaves_the_compilers_settings_alone() -> None:
+    from torch._inductor import config
+
+    before = config.coordinate_descent_tuning
+    LocalWorker(checked("pocket", quantization="torchao-int8").plan.load)
+    assert config.coordinate_descent_tuning == before
+
+
+def test_quantizing_is_a_phase_and_a_stage_and_a_plain_load_has_neither() -> None:
+    for choice in ("none", "quanto-int8"):
+        worker = LocalWorker(checked("pocket", quantization=choice).plan.load)
+        begun = [event.phase for event in worker.events if isinstance(event, Progress) and event.state == "begin"]
+        assert begun == ["load" if choice == "none" else "quantize"]
+        assert ("quantize" in worker.model.observed.stages_s) is (choice != "none")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "choice", ["bnb-nf4", "torchao-int8", pytest.param("quanto-int4", marks=pytest.mark.full), "mxfp4-dequantized"]
+)
+def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp_path: Path) -> None:
+    import runpy
+
+    found, _, finished, _ = run("random:pocket", quantization=choice)
+    work = Workload(prompt=SENTENCE, max_new_tokens=12, ignore_eos=True)
+    (tmp_path / "arm.py").write_text(script(found, resolve("random:pocket"), work))
+    threads = torch.get_num_threads()
+    made = runpy.run_path(str(tmp_path / "arm.py"))
+    torch.set_num_threads(threads)
+    from backend.worker.load.random_model import byte_tokenizer
+
+    assert byte_tokenizer(3072).decode(made["new_ids"], skip_special_tokens=True) == finished.text
+
+
+# --- counting -------------------------------------------------------------------------------------
+
+
+def test_shared_storage_is_counted_once_and_scales_are_included(random_llama: str) -> None:
+    facts = resolve(random_llama)
+    bench = LocalWorker(checked(random_llama, quantization="bnb-int8").plan.load).model
+    rows = sum(m.count * m.rows for m in facts.matrices if m.kind == "linear")
+    plain = sum(p.numel() * p.element_size() for p in bench.model.parameters())
+    plain += sum(b.numel() * b.element_size() for b in bench.model.buffers())
+    assert total_bytes(weight_tensors(bench.model)) == plain + 4 * rows
+    with torch.inference_mode():
+        bench.model(torch.tensor([[1, 2, 3]]))  # the scales move from the weight to the module's state
+    assert bench.weight_bytes == plain + 4 * rows
+    bench.model.lm_head.weight = bench.model.model.embed_tokens.weight
+    assert bench.weight_bytes == plain + 4 * rows - facts.vocab * facts.hidden * 2

@@ -1,0 +1,112 @@
+"""Random weights as a checkpoint: the dense model's numbers, each read once, from host memory where there is room."""
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from backend.models import resolve
+from backend.plan import LoadPlan
+from backend.worker.load import random_model, staging
+from backend.worker.load.device import Observed
+from backend.worker.load.loader import LoadedModel
+from backend.worker.load.random_checkpoint import RandomBytes, load_quantized, random_checkpoint
+from tests.backend.worker.load.test_quantization import SHAPE
+
+GB = 10**9
+HERE = staging.Staging("cpu")
+TO_HOST = staging.Staging("cpu", to_host=True)
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> LoadPlan:
+    (tmp_path / "config.json").write_text(json.dumps(SHAPE))
+    return LoadPlan(resolve(f"random:{tmp_path}").source, quantization="quanto-int8")
+
+
+@pytest.mark.parametrize("where", [None, HERE, TO_HOST])
+def test_the_numbers_are_those_of_the_dense_model(where: staging.Staging | None, plan: LoadPlan) -> None:
+    dense = random_model.random_model(plan.source.config_json, "auto", None, "cpu").state_dict()
+    found = {name: part[...] for name, part in random_checkpoint(plan, where).state.items()}
+    assert set(found) == set(dense)
+    assert all(torch.equal(found[name], dense[name]) and found[name].dtype == dense[name].dtype for name in dense)
+
+
+@pytest.mark.parametrize("where", [HERE, TO_HOST])
+def test_a_tensor_is_handed_over_when_it_is_read(where: staging.Staging, plan: LoadPlan) -> None:
+    checkpoint = random_checkpoint(plan, where)
+    name, first = next(iter(checkpoint.state.items()))
+    left = first._tensors  # type: ignore[union-attr]
+    assert len(left) == len(checkpoint.state)
+    first[...]
+    assert name not in left and len(left) == len(checkpoint.state) - 1
+    with pytest.raises(KeyError):
+        first[...]
+
+
+def test_tied_weights_are_copied_once(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(SHAPE | {"tie_word_embeddings": True}))
+    tied = LoadPlan(resolve(f"random:{tmp_path}").source, quantization="quanto-int8")
+    names = set(random_checkpoint(tied, TO_HOST).state)
+    assert "model.embed_tokens.weight" in names and "lm_head.weight" not in names
+    model = load_quantized(tied, Observed(), TO_HOST)
+    assert model.lm_head.weight is model.model.embed_tokens.weight
+
+
+def test_staging_in_host_memory_changes_no_result(plan: LoadPlan) -> None:
+    ids = torch.tensor([[1, 2, 3, 4]])
+    with torch.inference_mode():
+        one, other = (load_quantized(plan, Observed(), where)(ids).logits for where in (HERE, TO_HOST))
+    assert torch.equal(one, other)
+
+
+def test_mxfp4_experts_are_generated_when_they_are_read() -> None:
+    oss = LoadPlan(resolve("random:pocket").source, quantization="mxfp4-dequantized")
+    one, other = random_checkpoint(oss, HERE).state, random_checkpoint(oss, TO_HOST).state
+    assert set(one) == set(other)
+    layers = json.loads(oss.source.config_json)["num_hidden_layers"]
+    assert sum(isinstance(part, RandomBytes) for part in other.values()) == 4 * layers
+    assert all(torch.equal(one[name][...], other[name][...]) for name in one)
+
+
+@pytest.mark.parametrize("staging_bytes", [0, 6, 64, 1 << 20])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.uint8, torch.int64])
+def test_copies_are_equal_and_own_exactly_their_memory(staging_bytes: int, dtype: torch.dtype) -> None:
+    tensors = {
+        "whole": torch.arange(60).reshape(3, 4, 5).to(dtype),
+        "turned": torch.arange(60).reshape(6, 10).to(dtype).t(),
+        "part": torch.arange(60).to(dtype)[7:11],
+        "one": torch.tensor(7).to(dtype),
+        "none": torch.empty(0, 3, dtype=dtype),
+    }
+    found = staging.copy_to_host(tensors, staging_bytes)
+    for name, tensor in tensors.items():
+        assert torch.equal(found[name], tensor) and found[name].dtype == dtype and found[name].is_contiguous()
+        assert found[name].untyped_storage().nbytes() == tensor.numel() * tensor.element_size()
+        assert tensor.numel() == 0 or found[name].data_ptr() != tensor.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("gpu_free", "host_free", "device", "to_host", "says"),
+    [
+        (140, 100, "cuda", True, ""),
+        (20, 100, "cuda", True, ""),  # the quantized ones arrive when the dense ones are gone
+        (140, 17, "cuda", False, "no room in host memory for 16.0 GB"),
+        (16, 100, "cpu", False, "no room on the GPU for 16.0 GB"),
+        (16, 17, "cpu", False, "no room on the GPU for 16.0 GB"),
+        (20, 17, "cpu", False, "no room on the GPU for 16.0 GB"),
+    ],
+)
+def test_staging_follows_the_free_memory(gpu_free: int, host_free: int, device: str, to_host: bool, says: str) -> None:
+    found = staging.choose_staging(16 * GB, "cuda", gpu_free * GB, host_free * GB)
+    assert (found.device, found.to_host) == (device, to_host)
+    assert found.note.startswith(says) and bool(found.note) == bool(says)
+
+
+def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan) -> None:
+    for note in ("", "no room in host memory"):
+        observed = Observed()
+        model = load_quantized(plan, observed, staging.Staging("cpu", note=note))
+        remark = LoadedModel(plan, model, random_model.byte_tokenizer(300), observed).remark
+        assert (note in remark) and remark.startswith(note or "1 CPU thread")

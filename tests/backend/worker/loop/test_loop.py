@@ -1,0 +1,163 @@
+"""The custom decode loop generates the tokens of `generate`, on every architecture of the catalogue, and stops where
+it should."""
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import GenerationConfig
+
+from backend.errors import InputError
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.loop import DecodeLoop
+from backend.worker.loop.sampling import Sampling
+from tests.support.tiny_models import CONFIGS, WINDOW, tiny
+
+GREEDY = Sampling()
+NEW = 24
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """The operators of such small models finish before a second thread wakes up."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+class Told:
+    """A meter that records the tokens, and stops after `most` of them."""
+
+    def __init__(self, most: int = 1 << 30) -> None:
+        self.ids: list[int] = []
+        self._most = most
+
+    def event(self) -> int:
+        return 0
+
+    def tell(self, event: int, token: int) -> None:
+        self.ids.append(token)
+
+    def stopping(self) -> bool:
+        return len(self.ids) >= self._most
+
+
+def prompt(tokens: int, batch: int = 1, padded: int = 0) -> Any:
+    """Random ids; the last row begins with `padded` ids of padding."""
+    torch.manual_seed(tokens)
+    ids = torch.randint(3, 97, (batch, tokens))
+    mask = torch.ones_like(ids)
+    mask[-1, :padded] = 0
+    return SimpleNamespace(ids=ids.masked_fill(mask == 0, 0), mask=mask, batch_size=batch)
+
+
+def greedy(model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None) -> torch.Tensor:
+    settings = GenerationConfig(max_new_tokens=new, do_sample=False, pad_token_id=0, eos_token_id=eos)
+    with torch.inference_mode():
+        out: torch.Tensor = model.generate(asked.ids, attention_mask=asked.mask, generation_config=settings)
+    return out
+
+
+def own(
+    model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None, told: Any = None, seed: int = 0,
+    sampling: Sampling = GREEDY, compile_mode: str | None = None, loop: DecodeLoop | None = None, cache: Any = None,
+) -> torch.Tensor:  # fmt: skip
+    with torch.inference_mode():
+        cache = StaticSlotCache(model.config, asked.ids.shape[1] + new) if cache is None else cache
+        loop = loop or DecodeLoop(model, 0, eos or [], compile_mode)
+        out: torch.Tensor = loop.generate(asked.ids, asked.mask, cache, new, told or Told(), sampling, seed, not eos)
+    return out
+
+
+@pytest.mark.parametrize("attention", [None, "eager"])
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: str, attention: str | None) -> None:
+    model = tiny(architecture, attention)
+    for asked in (prompt(5), prompt(WINDOW), prompt(3, 3), prompt(20, 3, padded=4), prompt(1)):
+        expected = greedy(model, asked)
+        told = Told()
+        assert torch.equal(own(model, asked, told=told), expected)
+        assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
+
+
+def test_the_cache_is_reused_and_may_be_longer_than_the_text() -> None:
+    model = tiny("olmo3")
+    cache, loop = StaticSlotCache(model.config, 60), DecodeLoop(model, 0, [])
+    for asked in (prompt(5), prompt(20), prompt(5)):
+        assert torch.equal(own(model, asked, cache=cache, loop=loop), greedy(model, asked))
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_an_eos_ends_each_row_as_in_generate(batch: int) -> None:
+    model = tiny("qwen3")
+    asked = prompt(5, batch)
+    free = greedy(model, asked)
+    eos = [int(free[0, 12]), int(free[-1, 9])]
+    expected = greedy(model, asked, eos=eos)
+    assert expected.shape[1] < free.shape[1]
+    assert torch.equal(own(model, asked, eos=eos), expected)
+
+
+def test_eos_is_ignored_on_request() -> None:
+    model = tiny("qwen3")
+    asked = prompt(5)
+    free = greedy(model, asked)
+    loop = DecodeLoop(model, 0, [int(free[0, 8])])
+    assert torch.equal(own(model, asked, loop=loop), free)
+
+
+def test_it_stops_when_the_meter_says_so() -> None:
+    asked = prompt(5)
+    told = Told(most=4)
+    assert own(tiny("llama"), asked, told=told).shape[1] == 5 + 4
+    assert len(told.ids) == 4
+
+
+def test_a_single_token_needs_no_decode_step() -> None:
+    counts: dict[str, float] = {}
+    model = tiny("llama")
+    asked = prompt(5)
+    out = own(model, asked, 1, loop=DecodeLoop(model, 0, [], counts=counts))
+    assert torch.equal(out, greedy(model, asked, 1))
+    assert counts["own_steps"] == 0
+
+
+def test_the_same_seed_gives_the_same_text_and_another_seed_another() -> None:
+    model, asked, warm = tiny("gpt_oss"), prompt(6, 2), Sampling(1.5, 20, 0.9)
+    texts = [own(model, asked, seed=seed, sampling=warm).tolist() for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    assert texts[0][0][6:] != texts[0][1][6:], "rows draw the same numbers"
+
+
+def test_an_unknown_cache_layer_is_refused() -> None:
+    from transformers import Qwen3NextConfig
+
+    with pytest.raises(InputError, match=r"does not support cache layers.*Use loop=generate"):
+        StaticSlotCache(Qwen3NextConfig(num_hidden_layers=4), 16)
+
+
+def test_more_eos_ids_than_it_holds_are_refused() -> None:
+    with pytest.raises(InputError, match="at most 8 EOS ids"):
+        own(tiny("llama"), prompt(5), eos=list(range(9)))
+
+
+def test_an_attention_without_a_4d_mask_is_refused() -> None:
+    with pytest.raises(InputError, match="attention=sdpa"):
+        own(tiny("llama", "flex_attention"), prompt(5), 2)
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_one_compiled_graph_serves_a_run_past_the_window(architecture: str) -> None:
+    from torch._dynamo.utils import counters
+
+    model, asked = tiny(architecture), prompt(5, 2)
+    torch._dynamo.reset()
+    counters.clear()
+    assert torch.equal(own(model, asked, compile_mode="default"), greedy(model, asked))
+    assert counters["stats"]["unique_graphs"] == 1
+    assert not counters["graph_break"]

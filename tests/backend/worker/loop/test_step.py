@@ -1,0 +1,67 @@
+"""The end of a greedy step is a module that a kernel folder may replace, and the ledger says so."""
+
+from pathlib import Path
+
+import torch
+
+from backend.worker.loop.sampling import Sampling
+from backend.worker.loop.step import STEP_END, Step, StepEnd, step_end_of
+from backend.worker.patch.apply import put_in
+from tests.backend.worker.loop.test_loop import NEW, greedy, own, prompt
+from tests.backend.worker.patch.test_kernels import calm as calm
+from tests.backend.worker.patch.test_kernels import found, package, plan
+from tests.support.tiny_models import WINDOW, build, tiny
+
+ENDING = """
+import torch
+import torch.nn as nn
+class StepEnd(nn.Module):
+    has_backward = False
+    can_torch_compile = True
+    def forward(self, logits, step):
+        step.pad = step.pad + 1
+        type(self).forward(self, -logits, step)
+"""
+
+
+def test_a_folders_step_end_ends_the_steps_and_is_named(tmp_path: Path) -> None:
+    model, asked = build("qwen3"), prompt(5)
+    expected = greedy(model, asked)
+    put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
+    assert found(model).proof == "1 x StepEnd by ending"
+    worst = own(model, asked)
+    assert torch.equal(worst[:, :6], expected[:, :6]), "the loop itself chooses the first token"
+    assert not torch.equal(worst[:, 6:], expected[:, 6:])
+    warm = Sampling(1.5, 20, 0.9)
+    assert torch.equal(own(model, asked, sampling=warm), own(tiny("qwen3"), asked, sampling=warm))
+
+
+def test_another_folder_leaves_it_plain(tmp_path: Path) -> None:
+    from backend.hardware import kernel_packages
+
+    model = build("qwen3")
+    put_in(model, plan("local", package(tmp_path / "ending", "ending", ENDING)))
+    put_in(model, plan("local", kernel_packages.BUNDLED))
+    assert "StepEnd" not in found(model).proof
+    assert torch.equal(own(model, prompt(5)), greedy(model, prompt(5)))
+
+
+def test_it_has_no_weights_and_a_model_needs_none() -> None:
+    model = tiny("llama")
+    assert not hasattr(model, STEP_END)
+    assert type(step_end_of(model)) is StepEnd and not step_end_of(model).state_dict()
+
+
+def test_slots_are_filled_up_to_the_next_token_and_no_further() -> None:
+    from backend.worker.loop.cache import StaticSlotCache
+
+    model, asked = tiny("olmo3"), prompt(5, 2, padded=2)
+    with torch.inference_mode():
+        cache = StaticSlotCache(model.config, 5 + NEW)
+        step = Step(model, cache, 2, Sampling(), 0)
+        step.begin(asked.ids, asked.mask, 0, [])
+        for made in range(1, 4):
+            assert cache.full is not None and cache.sliding is not None
+            assert cache.full.filled.sum(-1).tolist() == [5 + made, 3 + made]
+            assert cache.sliding.filled[0].sum() == min(5 + made, WINDOW)
+            step()

@@ -1,0 +1,159 @@
+"""What is marked while tokens are measured, and what is left alone."""
+
+import gc
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch._dynamo.callback import CallbackTrigger, callback_handler  # noqa: E402
+
+from backend.messages import Annotation  # noqa: E402
+from backend.worker.measure import annotations as module  # noqa: E402
+from backend.worker.measure.annotations import Annotations, Window  # noqa: E402
+
+TIMES = [0.1 + 0.01 * i for i in range(50)]
+
+
+def kinds(found: list[Annotation]) -> list[tuple[str, int]]:
+    return [(mark.kind, mark.token) for mark in found]
+
+
+def running(made: int = 5, window: Window | None = None) -> Annotations:
+    marks = Annotations(lambda: made, window)
+    marks.start(time.perf_counter())
+    return marks
+
+
+@pytest.mark.parametrize(
+    ("prompt", "slots", "token"),
+    [(20, 127, 107), (20, 128, 108), (126, 127, 1), (127, 127, None), (200, 127, None), (20, 200, None)],
+)
+def test_a_window_is_marked_at_the_token_that_fills_it_unless_the_prompt_did_or_the_run_ends_before(
+    prompt: int, slots: int, token: int | None
+) -> None:
+    times = [0.01 * i for i in range(140)]
+    marks = running(window=Window(prompt, slots))
+    found = marks.take(times[:100]) + marks.take(times) + marks.take(times)
+    marks.stop()
+    assert kinds(found) == ([] if token is None else [("window", token)])
+    assert all(f"{slots} tokens" in mark.text and mark.t_s == times[mark.token] for mark in found)
+
+
+def test_a_long_collection_is_marked_at_the_token_in_the_making_and_a_short_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, made = [100.0], [3]
+    monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    marks = Annotations(lambda: made[0])
+    marks.start(100.0)
+    for token, pause_s in ((3, 0.004), (7, 0.0009), (9, 0.0015)):
+        made[0] = token
+        marks._collects("start", {"generation": 2})
+        clock[0] += pause_s
+        marks._collects("stop", {"generation": 2})
+    assert kinds(marks.take(TIMES[:3])) == [], "the latency of the token is not known yet"
+    slow = [*TIMES[:9], *(t + 1 for t in TIMES[9:])]  # token 9 took over a second: 1.5 ms explain nothing of it
+    (found,) = marks.take(slow)
+    marks.stop()
+    assert (found.kind, found.token, round(found.seconds, 6)) == ("gc", 3, 0.004) and "generation 2" in found.text
+
+
+def test_python_tells_of_its_collections_while_a_run_is_watched_and_only_then() -> None:
+    told: list[str] = []
+    marks = Annotations(lambda: 0)
+    marks._collects = lambda phase, info: told.append(phase)  # type: ignore[method-assign]
+    marks.start(time.perf_counter())
+    gc.collect()
+    marks.stop()
+    gc.collect()
+    assert told == ["start", "stop"]
+
+
+def record(compile_id: str, **more: Any) -> Any:
+    every: dict[str, Any] = {"is_runtime": False, "fail_type": None, "fail_reason": None, "recompile_reason": None,
+                             "cudagraph_skip_reason": None, "co_name": "forward"}  # fmt: skip
+    return SimpleNamespace(compile_id=compile_id, **every | more)
+
+
+def test_a_recompile_bears_its_guard_its_seconds_and_its_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo's own callbacks; its record of the compilation is there a moment after."""
+    records = [record("0/0")]
+    monkeypatch.setattr(module, "get_compilation_metrics", lambda: list(records))
+    marks = running(made=12)
+    with callback_handler.install_callbacks(CallbackTrigger.DYNAMO, "0/1"):
+        time.sleep(0.01)
+    assert marks.take(TIMES) == []
+    records.append(record("0/1", recompile_reason="0/0: L['x'].size()[0] == 1  # in f\nUser stack trace: /home/me"))
+    (found,) = marks.take(TIMES)
+    marks.stop()
+    assert (found.kind, found.token) == ("recompile", 12) and found.seconds >= 0.01
+    assert found.text.endswith("L['x'].size()[0] == 1")
+    assert marks.take(TIMES) == []
+    with callback_handler.install_callbacks(CallbackTrigger.DYNAMO, "0/2"):
+        pass
+    assert marks._compiled == {}, "it looks no longer"
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, [("compile", "forward")]),
+        ({"is_runtime": True}, []),
+        ({"fail_type": "Unsupported", "fail_reason": "recompile limit reached\nmore"}, [("graph_skip", "limit")]),
+        ({"cudagraph_skip_reason": "skipping cudagraphs: cpu device"}, [("compile", ""), ("graph_skip", "cpu device")]),
+    ],
+)  # fmt: skip
+def test_what_else_dynamo_records(monkeypatch: pytest.MonkeyPatch, more: Any, expected: list[tuple[str, str]]) -> None:
+    records: list[Any] = []
+    skips = [0]
+    monkeypatch.setattr(module, "get_compilation_metrics", lambda: list(records))
+    monkeypatch.setattr(module, "_skips", lambda: skips[0])
+    marks = running()
+    records.append(record("0/0", **more))
+    skips[0] = int("cudagraph_skip_reason" in more)
+    found = marks.take(TIMES)
+    marks.stop()
+    assert [mark.kind for mark in found] == [kind for kind, _ in expected]
+    assert all(words in mark.text for mark, (_, words) in zip(found, expected, strict=True))
+
+
+def test_a_recorded_cuda_graph_and_a_skip_that_torch_does_not_explain(monkeypatch: pytest.MonkeyPatch) -> None:
+    skips = [2]
+    monkeypatch.setattr(module, "_skips", lambda: skips[0])
+    marks = running(made=4)
+    with callback_handler.install_callbacks(CallbackTrigger.CUDAGRAPH_RECORDING, "0/0"):
+        pass
+    skips[0] = 3
+    found = marks.take(TIMES)
+    marks.stop()
+    assert kinds(found) == [("compile", 4), ("graph_skip", 4)]
+    assert "CUDA graph was recorded" in found[0].text and "torch gave no reason" in found[1].text
+
+
+def test_memory_taken_from_the_device_is_put_on_the_slowest_token_since_the_last_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    segments = [7]
+    monkeypatch.setattr(Annotations, "_segments", lambda self: segments[0])
+    marks = Annotations(lambda: 20, cuda=True)
+    assert marks.take(TIMES[:10]) == []
+    segments[0] = 9
+    slow = [*TIMES[:14], *(t + 0.02 for t in TIMES[14:])]
+    (found,) = marks.take(slow[:20])
+    assert (found.kind, found.token) == ("cache", 14) and "between tokens 10 and 19" in found.text
+    assert marks.take(slow[:30]) == []
+
+
+def test_many_of_a_kind_are_counted_and_others_still_marked() -> None:
+    marks = running()
+    for _ in range(module.MAX_OF_A_KIND + 7):
+        marks.add("throttle", 0.1, "slower")
+    marks.add("foreign", 0.1, "a stranger")
+    marks.stop()
+    found = marks.take([])
+    assert len(found) == module.MAX_OF_A_KIND + 2
+    assert [mark.text for mark in found if "not shown" in mark.text] == ["7 more of this kind are not shown"]

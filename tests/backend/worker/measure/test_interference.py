@@ -1,0 +1,296 @@
+"""What may spoil a run: lowered clocks, strangers on the GPU, contended cores. NVML is a stand-in here: there is no
+other way to a GPU that is throttled or refuses. tests/gpu/test_measure.py reads a real one."""
+
+import os
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.counts import RunCounts
+from backend.messages import Annotation
+from backend.worker.measure.interference import Cause, CpuProbe, GpuProbe, Watch
+from backend.worker.measure.memory import MemoryMeter
+from backend.worker.measure.nvml import Nvml, of_this_bench, open_nvml, process_name
+
+torch = pytest.importorskip("torch")
+
+OURS, STRANGER = os.getpid(), 999_999_999
+
+
+class Refused(Exception):
+    """Stands for pynvml.NVMLError."""
+
+
+class FakeNvml:
+    """Answers with what it was given; every other question is refused."""
+
+    NVMLError = Refused
+
+    def __init__(self, **answers: Any) -> None:
+        self.answers = answers
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvml"):
+            raise AttributeError(name)
+
+        def ask(handle: Any, *more: Any) -> Any:
+            if name not in self.answers:
+                raise Refused(name)
+            answer = self.answers[name]
+            return answer(*more) if callable(answer) else answer
+
+        return ask
+
+
+def gpu(**answers: Any) -> Nvml:
+    return Nvml(FakeNvml(**answers), None)
+
+
+def process(pid: int, used: int | None = 1) -> Any:
+    return SimpleNamespace(pid=pid, usedGpuMemory=used)
+
+
+def busy(pid: int, percent: int, at: int = 1) -> Any:
+    return SimpleNamespace(pid=pid, smUtil=percent, timeStamp=at)
+
+
+# --- a GPU that refuses ---------------------------------------------------------------------------
+
+
+def test_what_the_driver_refuses_is_none_and_left_out() -> None:
+    silent = gpu()
+    assert (silent.memory_bytes(), silent.used_bytes(), silent.energy_j(), silent.figures()) == (None, None, None, {})
+    assert silent.slowed() is None and silent.other_processes(of_this_bench) is None
+    probe = GpuProbe(silent)
+    probe.begin()
+    assert probe.check() == [] and probe.figures() == {}, "n/a, never 0"
+
+
+def test_a_quiet_gpu_is_told_from_one_that_does_not_answer() -> None:
+    shown, bits = [process(OURS), process(STRANGER)], iter([0x0, 0x4, 0x0, 0x4])
+    samples = iter([[], [], [busy(STRANGER, 60)], [], []])
+    probe = GpuProbe(
+        gpu(
+            nvmlDeviceGetCurrentClocksEventReasons=lambda: next(bits),
+            nvmlDeviceGetComputeRunningProcesses=shown,
+            nvmlDeviceGetProcessUtilization=lambda since: next(samples),
+        )
+    )
+    probe.begin()
+    kinds = [[kind for kind, _ in probe.check()] for _ in range(4)]
+    assert kinds == [[], ["throttle", "foreign"], [], ["throttle"]]
+    assert probe.figures() == {"gpu_slowed_share": 0.5, "gpu_others_share": 0.25}
+
+
+def test_a_reading_that_is_refused_once_is_no_zero() -> None:
+    answers = iter([[process(OURS, 7)], [process(OURS, None)], [], [process(OURS, 9)]])
+    told = gpu(nvmlDeviceGetComputeRunningProcesses=lambda: next(answers))
+    meter = MemoryMeter("cpu")
+    meter._ask = told.memory_bytes
+    assert [meter.read() for _ in range(4)] == [7, 7, 7, 9]
+
+
+def test_a_library_without_a_question_is_a_refusal() -> None:
+    assert Nvml(SimpleNamespace(NVMLError=Refused), None).energy_j() is None
+
+
+def test_without_nvml_there_is_none() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    assert open_nvml() is None
+
+
+# --- what it reads --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (0x0, []), (0x1, []), (0x2, []), (0x100, []), (0x4, ["power cap"]), (0x8, ["hardware slowdown"]),
+        (0x24, ["power cap", "heat (driver)"]), (0x40 | 0x80, ["heat (hardware)", "power brake"]),
+    ],
+)  # fmt: skip
+def test_an_idle_gpu_is_not_slowed_and_a_capped_one_is(bits: int, words: list[str]) -> None:
+    assert gpu(nvmlDeviceGetCurrentClocksEventReasons=bits).slowed() == words
+    assert gpu(nvmlDeviceGetCurrentClocksThrottleReasons=bits).slowed() == words, "an older driver"
+
+
+def test_strangers_are_those_that_work_and_are_not_of_this_bench() -> None:
+    shown = [process(OURS), process(STRANGER)]
+    for samples, expected in (
+        ([busy(OURS, 99)], []),
+        ([busy(STRANGER, 0)], []),
+        ([busy(STRANGER, 60), busy(OURS, 40), busy(STRANGER, 70)], [STRANGER]),
+    ):
+        told = gpu(nvmlDeviceGetComputeRunningProcesses=shown, nvmlDeviceGetProcessUtilization=lambda t, s=samples: s)
+        assert told.other_processes(of_this_bench) == expected
+
+
+def test_ids_of_another_space_of_processes_say_nothing() -> None:
+    """In a container this very process has another number for NVML: it must not be called a stranger."""
+    told = gpu(
+        nvmlDeviceGetComputeRunningProcesses=[process(STRANGER)],
+        nvmlDeviceGetProcessUtilization=[busy(STRANGER, 99)],
+    )
+    assert told.other_processes(of_this_bench) is None
+
+
+def test_utilization_is_asked_for_since_the_last_look() -> None:
+    asked: list[int] = []
+
+    def samples(since: int) -> list[Any]:
+        asked.append(since)
+        return [busy(OURS, 50, at=1000 + len(asked))]
+
+    told = gpu(nvmlDeviceGetComputeRunningProcesses=[process(OURS)], nvmlDeviceGetProcessUtilization=samples)
+    told.other_processes(of_this_bench)
+    told.other_processes(of_this_bench)
+    assert asked == [0, 1001]
+
+
+def test_memory_is_that_of_this_process_alone() -> None:
+    shown = [process(STRANGER, 5), process(OURS, 7)]
+    assert gpu(nvmlDeviceGetComputeRunningProcesses=shown).memory_bytes() == 7
+    assert gpu(nvmlDeviceGetComputeRunningProcesses=[process(OURS, None)]).memory_bytes() is None
+
+
+def test_figures_are_means_but_the_lowest_clock_the_highest_temperature_and_the_energy_between() -> None:
+    clocks, heat, counter = iter([1980, 1200]), iter([60, 64]), iter([5_000, 6_000, 9_000])
+    probe = GpuProbe(
+        gpu(
+            nvmlDeviceGetClockInfo=lambda kind: next(clocks) if kind == 1 else 2619,
+            nvmlDeviceGetTemperature=lambda sensor: next(heat),
+            nvmlDeviceGetPowerUsage=500_000,
+            nvmlDeviceGetTotalEnergyConsumption=lambda: next(counter),
+        )
+    )
+    probe.begin()
+    probe.check()
+    probe.check()
+    assert probe.figures() == {
+        "sm_clock_mhz": 1590, "sm_clock_low_mhz": 1200, "memory_clock_mhz": 2619, "temperature_c": 64,
+        "power_w": 500, "energy_j": 4.0,
+    }  # fmt: skip
+
+
+def test_other_workers_of_this_engine_are_no_strangers() -> None:
+    assert of_this_bench(OURS)
+    assert not of_this_bench(1) and not of_this_bench(STRANGER)
+    assert str(OURS) in process_name(OURS) and process_name(STRANGER) == f"process {STRANGER}"
+
+
+# --- the cores ------------------------------------------------------------------------------------
+
+
+class Scripted(CpuProbe):
+    """Core seconds as a test says: (clock, busy of all, own) a call."""
+
+    def __init__(self, *readings: tuple[float, float, float]) -> None:
+        self._readings = iter([(0.0, 0.0, 0.0), (0.0, 0.0, 0.0), *readings])
+        super().__init__()
+
+    @property
+    def cores(self) -> int:
+        return 2
+
+    def _now(self) -> tuple[float, float, float]:
+        return next(self._readings)
+
+
+@pytest.mark.parametrize(
+    ("busy_s", "own_s", "spoiled"),
+    [
+        (2.0, 1.2, True),  # every core taken, others hold 0.8 of them
+        (1.95, 1.7, True),
+        (2.0, 1.9, False),  # taken, but by this worker
+        (1.4, 1.0, False),  # others work, and there is room for them
+        (1.13, 1.0, False),  # the page that watches
+        (0.1, 0.0, False),
+    ],
+)
+def test_cores_are_contended_when_none_is_left_and_others_hold_some(busy_s: float, own_s: float, spoiled: bool) -> None:
+    probe = Scripted((1.0, busy_s, own_s))
+    probe.begin()
+    assert bool(probe.check()) is spoiled
+    assert probe.figures() == {"cpu_own_cores": own_s, "cpu_others_cores": pytest.approx(busy_s - own_s)}
+
+
+def test_a_look_too_soon_after_the_last_counts_with_the_next() -> None:
+    probe = Scripted((0.01, 0.02, 0.0), (1.0, 2.0, 0.0))
+    probe.begin()
+    assert probe.check() == [] and probe.figures() == {}
+    assert probe.check() and probe.figures()["cpu_others_cores"] == 2.0
+
+
+def test_this_machines_cores_can_be_read() -> None:
+    probe = CpuProbe()
+    probe.begin()
+    assert probe.cores >= 1
+    sum(i * i for i in range(6_000_000))  # long enough to be seen by a clock of hundredths
+    probe.check()
+    assert probe.figures()["cpu_own_cores"] > 0
+
+
+# --- the thread -----------------------------------------------------------------------------------
+
+
+class Says:
+    """A probe that gives one list of causes a look, the last one for ever."""
+
+    def __init__(self, *looks: list[Cause]) -> None:
+        self._looks = list(looks)
+        self.seen = threading.Semaphore(0)
+
+    def begin(self) -> None:
+        pass
+
+    def check(self) -> list[Cause]:
+        self.seen.release()
+        return self._looks.pop(0) if len(self._looks) > 1 else self._looks[0]
+
+    def figures(self) -> dict[str, float]:
+        return {"power_w": 1.0}
+
+
+HOT: Cause = ("throttle", "hot")
+EVERY_S = 0.02
+
+
+def watched(probe: Any, looks: int) -> list[Annotation]:
+    import time
+
+    watch = Watch([probe], EVERY_S)
+    watch.start(time.perf_counter())
+    for _ in range(looks):
+        probe.seen.acquire()
+    watch.stop()
+    return watch.take()
+
+
+def test_a_cause_becomes_one_mark_when_it_is_over() -> None:
+    (mark,) = watched(Says([], [HOT], [HOT], []), 4)
+    assert (mark.kind, mark.text) == HOT
+    assert mark.t_s > 0 and mark.seconds >= EVERY_S
+
+
+def test_a_cause_that_lasts_to_the_end_is_closed_there() -> None:
+    (mark,) = watched(Says([HOT]), 3)
+    assert mark.seconds > EVERY_S
+
+
+def test_a_quiet_run_has_no_mark() -> None:
+    assert watched(Says([]), 2) == []
+
+
+def test_a_probe_that_may_not_look_is_left_out_and_the_others_go_on() -> None:
+    class Closed(Says):
+        def check(self) -> list[Cause]:
+            raise PermissionError("/proc is closed")
+
+    watch = Watch([Closed([]), Says([HOT])])
+    watch.start(0.0)
+    watch.stop()
+    assert [mark.kind for mark in watch.take()] == ["throttle"]
+    assert watch.figures() == RunCounts(power_w=1.0)

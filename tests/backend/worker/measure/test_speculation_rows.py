@@ -1,0 +1,71 @@
+"""Several tokens in one step: each is a row, with time and bytes of the step, and its share of the latency."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache
+
+from backend.worker.measure.meter import Meter
+from backend.worker.measure.stream import latencies_s
+
+
+@pytest.mark.parametrize(
+    ("t_s", "last_s", "prefill", "expected"),
+    [
+        ([1.0, 1.5, 2.5], 0.0, True, [1.0, 0.5, 1.0]),
+        ([2.0, 2.0, 3.0, 3.0, 3.0], 1.0, False, [0.5, 0.5, 1 / 3, 1 / 3, 1 / 3]),
+        ([1.0, 1.0, 3.0], 0.0, True, [1.0, 0.0, 2.0]),
+        ([4.0], 3.0, False, [1.0]),
+        ([], 3.0, False, []),
+    ],
+)
+def test_a_step_is_shared_by_its_tokens(t_s: list[float], last_s: float, prefill: bool, expected: list[float]) -> None:
+    found = latencies_s(t_s, last_s, prefill)
+    assert found == pytest.approx(expected)
+    assert sum(found) == pytest.approx(t_s[-1] - last_s if t_s else 0)
+
+
+def metered(lengths: list[int], prompt_tokens: int, cache: Any = None) -> Meter:
+    """A meter that saw texts of these lengths, one after the other."""
+    cache = cache or DynamicCache()
+    meter = Meter(cache, [False], 1, SimpleNamespace(latest=7), lambda: False, prompt_tokens)
+    meter.start()
+    for length in lengths:
+        before = cache.get_seq_length()
+        new = torch.zeros(1, 1, length - 1 - before, 8)
+        cache.update(new, new, 0)
+        meter(torch.arange(length)[None], None)
+    return meter
+
+
+def test_every_token_of_a_step_is_a_row_with_its_own_id() -> None:
+    meter = metered([6, 7, 10, 11], 4)
+    assert meter.tokens(0, meter.ready()) == [4, 5, 6, 7, 8, 9, 10]
+    assert meter.steps == 4
+    times = [meter.seconds(row) for row in meter.rows]
+    assert times[0] == times[1] < times[2] < times[3] == times[4] == times[5] < times[6]
+    token_bytes = 2 * 8 * 4
+    assert [row.kv_full for row in meter.rows] == [token_bytes * cached for cached in (5, 5, 6, 9, 9, 9, 10)]
+
+
+def test_one_token_a_step_is_as_ever() -> None:
+    for prompt_tokens in (0, 4):
+        meter = metered([5, 6, 7], prompt_tokens)
+        assert meter.tokens(0, 3) == [4, 5, 6] and meter.steps == 3
+
+
+def test_all_layers_are_counted_now_and_then_whatever_comes_at_once() -> None:
+    """An uneven cache is noticed although no step ends at a multiple of 64 tokens."""
+    cache = DynamicCache()
+    for layer in range(2):
+        cache.update(torch.zeros(1, 1, 1, 8), torch.zeros(1, 1, 1, 8), layer)
+    meter = Meter(cache, [False, False], 1, SimpleNamespace(latest=0), lambda: False, 1)
+    for length in (2, 3):
+        meter(torch.arange(length)[None], None)
+    cache.layers[1].keys = torch.zeros(1, 1, 100, 8)
+    for length in range(6, 200, 3):
+        meter(torch.arange(length)[None], None)
+    even, uneven = 2 * 2 * 8 * 4, 3 * 8 * 4 + 100 * 8 * 4
+    assert meter.rows[3].kv_full == even and meter.rows[-1].kv_full == uneven

@@ -1,0 +1,239 @@
+"""Kernels replace layers: from a local folder, and from Hub repositories that LOCAL_KERNELS names."""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from kernels import Mode
+from kernels.layer.layer import LayerRepository
+from transformers.integrations.hub_kernels import get_kernel_mapping_transformers
+
+from backend.errors import InputError
+from backend.hardware import kernel_packages
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.kernels import AXIS
+from backend.plan import KernelsKind, LoadPlan, Plan
+from backend.worker.patch import kernels
+from backend.worker.patch.apply import put_in
+from tests.support.tiny_models import build
+
+NORMED = ("llama", "qwen3", "mistral", "olmo3", "gpt_oss")
+MEGABLOCKS = "kernels-community/megablocks"
+MLP = """
+import torch.nn as nn
+class CPUMegaBlocksMoeMLP(nn.Module):
+    has_backward = False
+    def forward(self, hidden_states):
+        rows = hidden_states.reshape(-1, hidden_states.shape[-1])
+        _, scores, indices = self.router(rows)
+        return self.experts(rows, indices, scores).reshape(hidden_states.shape), scores
+"""
+LINEAR = """
+import torch
+import torch.nn as nn
+class Linear(nn.Module):
+    has_backward = False
+    def forward(self, input):
+        return torch.addmm(self.bias, input.flatten(0, -2), self.weight.T).unflatten(0, input.shape[:-1]) \\
+            if self.bias is not None else input @ self.weight.T
+"""
+
+
+@pytest.fixture(autouse=True)
+def calm(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Offline; restores what `kernels` and torch.nn remember."""
+    from huggingface_hub import constants
+
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    level = logging.getLogger("kernels.layer.layer").level
+    yield
+    logging.getLogger("kernels.layer.layer").setLevel(level)
+    for name in ("kernel_layer_name", "kernel_condition"):
+        if name in vars(torch.nn.Linear):
+            delattr(torch.nn.Linear, name)
+
+
+def package(folder: Path, name: str, code: str) -> Path:
+    """A kernel package for CPUs."""
+    inside = folder / "build" / "torch-cpu"
+    inside.mkdir(parents=True)
+    metadata = {"id": f"{name}_cpu_{abs(hash(str(folder)))}", "name": name, "version": 1, "license": "Apache-2.0",
+                "python-depends": [], "backend": {"type": "cpu"}}  # fmt: skip
+    (inside / "metadata.json").write_text(json.dumps(metadata))
+    (inside / "__init__.py").write_text("from . import layers\n")
+    (inside / "layers.py").write_text(code)
+    return folder
+
+
+def plan(kind: KernelsKind, folder: Path | str = "", compiled: bool = False) -> LoadPlan:
+    return LoadPlan(ModelSource("random"), kernels=kind, kernels_path=str(folder), kernels_compiled=compiled)
+
+
+def found(model: Any) -> Any:
+    return AXIS.find(Observation(model, None, Plan(plan("off"))))
+
+
+def logits(model: Any) -> torch.Tensor:
+    with torch.inference_mode():
+        out: torch.Tensor = model(torch.tensor([[5, 6, 7, 8]])).logits
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("architecture", NORMED)
+def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str, dtype: str) -> None:
+    model = build(architecture, dtype=dtype)
+    norms = sum(type(m).__name__.endswith("RMSNorm") for m in model.modules())
+    before = logits(model)
+    put_in(model, plan("local", kernel_packages.BUNDLED))
+    finding = found(model)
+    assert finding.effective == "local"
+    assert finding.proof == f"{norms} x RMSNorm by tokendyno-rmsnorm"
+    torch.testing.assert_close(logits(model), before, atol=1e-5 if dtype == "float32" else 0.3, rtol=0.02)
+
+
+@pytest.mark.parametrize("architecture", ["gpt2", "gemma3_text"])
+def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: str) -> None:
+    model = build(architecture)
+    put_in(model, plan("local", kernel_packages.BUNDLED))
+    assert found(model).effective == "off"
+
+
+def test_off_replaces_nothing_and_is_found_off() -> None:
+    model = build("llama")
+    put_in(model, plan("off"))
+    finding = found(model)
+    assert (finding.effective, finding.proof) == ("off", "no layers replaced")
+
+
+def test_the_setting_of_transformers_is_no_proof() -> None:
+    """On a CPU use_kernels is accepted and replaces nothing."""
+    model = build("llama")
+    model.set_use_kernels(True)
+    assert model.use_kernels is True
+    assert found(model).effective == "off"
+
+
+def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Path) -> None:
+    class Packed(torch.nn.Linear):  # type: ignore[misc]
+        pass
+
+    model = build("llama")
+    model.lm_head.__class__ = Packed
+    before = logits(model)
+    put_in(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
+    layers = len(model.model.layers)
+    assert found(model).proof == f"{7 * layers} x Linear by linear"
+    torch.testing.assert_close(logits(model), before, atol=1e-5, rtol=0)
+
+
+def test_compiled_models_get_only_kernels_that_can_be_traced(tmp_path: Path) -> None:
+    model = build("llama")
+    folder = package(tmp_path / "linear", "linear", LINEAR)
+    put_in(model, plan("local", folder, compiled=True))
+    assert found(model).effective == "off"
+    put_in(model, plan("local", kernel_packages.BUNDLED, compiled=True))
+    assert found(model).effective == "local"
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no layers for cpu"):
+        put_in(build("llama"), plan("local", tmp_path))
+
+
+# --- repositories of the Hub ----------------------------------------------------------------------
+
+
+def test_offline_hub_kernels_are_refused() -> None:
+    with pytest.raises(InputError, match=f"{MEGABLOCKS}.*LOCAL_KERNELS"):
+        put_in(build("gpt_oss"), plan("hub"))
+
+
+def test_transformers_itself_refuses_them_offline() -> None:
+    with pytest.raises(ValueError, match="offline mode"):
+        build("gpt_oss").set_use_kernels(True)
+
+
+def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = package(tmp_path / "mega", "megablocks", MLP)
+    monkeypatch.setenv("LOCAL_KERNELS", f"{MEGABLOCKS}={folder}")
+    model = build("gpt_oss")
+    before = logits(model)
+    put_in(model, plan("hub"))
+    finding = found(model)
+    assert (finding.effective, finding.proof) == ("hub", f"4 x MegaBlocksMoeMLP by {MEGABLOCKS} (LOCAL_KERNELS)")
+    assert torch.equal(logits(model), before)
+
+
+def test_local_kernels_alone_do_not_help_transformers_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Why the worker builds the mapping itself. If this fails, it no longer has to."""
+    folder = package(tmp_path / "mega", "megablocks", MLP)
+    monkeypatch.setenv("LOCAL_KERNELS", f"{MEGABLOCKS}={folder}")
+    with pytest.raises(ValueError, match="offline mode"):
+        build("gpt_oss").set_use_kernels(True)
+
+
+def test_on_cuda_the_mapping_is_transformers_own_for_the_layers_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    ours = {"DecoderLayer", "RotaryEmbedding"}  # once a test has fused a model's projections
+    points = kernels.replaceable_layers(build("llama")) - ours
+    assert points == {"RMSNorm", "SiLU", "rotary_pos_emb"}
+    known = get_kernel_mapping_transformers()
+    made = kernels.hub_mapping(points, "cuda")
+    assert made == {
+        name: {"cuda": {m: r for m, r in known[name]["cuda"].items() if isinstance(m, Mode)}} for name in points
+    }
+
+
+def test_only_the_trusted_publisher_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    made = kernels.hub_mapping(get_kernel_mapping_transformers(), "cuda")
+    asked = {repo._repo_id for by_device in made.values() for modes in by_device.values() for repo in modes.values()}
+    assert asked and all(name.startswith("kernels-community/") for name in asked)
+
+
+def test_kernels_of_one_model_are_not_left_to_the_next(tmp_path: Path) -> None:
+    """The rotary function, which acts as a layer, is one object for all models of a process."""
+    code = """
+import torch.nn as nn
+class rotary_pos_emb(nn.Module):
+    has_backward = False
+    def forward(self, q, k, cos, sin, unsqueeze_dim=1):
+        raise RuntimeError("the kernel of the model before")
+"""
+    model = build("llama")
+    put_in(model, plan("local", package(tmp_path / "rotary", "rotary", code)))
+    assert found(model).effective == "local"
+    following = build("llama")
+    put_in(following, plan("off"))
+    assert found(following).effective == "off"
+    logits(following)
+
+
+def test_the_rules_know_what_transformers_maps() -> None:
+    from backend.optimizations.conditions import hub_kernel_repositories
+    from tests.support.machines import CPU, H200, facts
+
+    names = {"llama": "random:Llama-3-8B", "qwen3": "random:Qwen3-0.6B", "mistral": "random:Mistral-7B-v0.1",
+             "olmo3": "random:Olmo-3-7B", "gemma3_text": "random:Gemma-3-1b", "gpt_oss": "random:gpt-oss-20b",
+             "gpt2": "random:gpt2"}  # fmt: skip
+    known = get_kernel_mapping_transformers()
+    for architecture, name in names.items():
+        points = kernels.replaceable_layers(build(architecture))
+        for device, machine in (("cpu", CPU), ("cuda", H200)):
+            mapped: Counter[str] = Counter()
+            for point in points:
+                for kind, mode, repo in kernels._repositories(known.get(point, {})):
+                    if kind == device and Mode.INFERENCE in mode and isinstance(repo, LayerRepository):
+                        mapped[repo._repo_id] += 1
+            assert set(hub_kernel_repositories(subject_of(facts(name), machine, {}))) == set(mapped), (
+                architecture,
+                device,
+            )

@@ -1,0 +1,129 @@
+"""Fused projections give the same text in as many bytes; weights that cannot be concatenated are refused."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from backend.errors import InputError
+from backend.worker.patch.projections import Fused, Slice, fuse, joinable
+from tests.backend.worker.loop.test_loop import greedy, own, prompt
+from tests.support.tiny_models import CONFIGS, build, tiny
+
+GROUPS = {"llama": 8, "qwen3": 8, "mistral": 8, "olmo3": 8, "gemma3_text": 8, "gpt_oss": 4, "gpt2": 0}
+
+
+def held(model: nn.Module) -> int:
+    return sum(p.nbytes for p in model.parameters())
+
+
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_text_and_bytes_stay_the_same(architecture: str) -> None:
+    asked = prompt(9, 2, padded=2)
+    model = build(architecture)
+    before, numbers = held(model), len(list(model.parameters()))
+    assert fuse(model) == GROUPS[architecture]
+    assert held(model) == before
+    assert (len(list(model.parameters())) < numbers) is (GROUPS[architecture] > 0)
+    expected = greedy(tiny(architecture), asked)
+    assert torch.equal(greedy(model, asked), expected)
+    assert torch.equal(own(model, asked), expected)
+
+
+def test_biases_are_joined_too() -> None:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    model = LlamaForCausalLM(LlamaConfig(**CONFIGS["llama"], attention_bias=True, mlp_bias=True)).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter)
+    ids = torch.tensor([[3, 4, 5]])
+    expected = model(ids).logits
+    assert fuse(model) == 8
+    assert torch.allclose(model(ids).logits, expected, atol=1e-5)
+
+
+def test_an_encoder_is_fused_as_well() -> None:
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+    model = BertModel(config).eval()
+    ids = torch.tensor([[3, 4, 5]])
+    expected = model(ids).last_hidden_state
+    assert fuse(model) == 2
+    assert torch.allclose(model(ids).last_hidden_state, expected, atol=1e-6)
+
+
+def test_int8_rows_of_torchao_are_joined_with_their_scales() -> None:
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    parts = [nn.Linear(64, rows, bias=False) for rows in (32, 16)]
+    for part in parts:
+        quantize_(nn.Sequential(part), Int8WeightOnlyConfig(set_inductor_config=False))
+        assert joinable(part.weight)
+    fused, x = Fused(parts), torch.randn(1, 64)
+    assert torch.equal(fused(x), parts[0](x))
+    assert torch.equal(Slice(fused.later)(x), parts[1](x))
+
+
+def four_bits(rows: int, columns: int) -> Any:
+    """Random ones as torchao packs them, which it does on a GPU only."""
+    from torchao.quantization import Int4TilePackedTo4dTensor
+
+    tiles = torch.randint(-(2**31), 2**31, (-(-rows // 8), columns // 128, 32, 4), dtype=torch.int32)
+    scales = torch.randn(columns // 128, tiles.shape[0] * 8, 2, dtype=torch.bfloat16)
+    return Int4TilePackedTo4dTensor(tiles, scales, [1, 128], torch.Size((rows, columns)))
+
+
+def dense(weight: Any) -> Any:
+    """(rows, columns) of 4 bits in tiles of 8 rows: lane t of 32 has row t // 4, and in bits 4 * p of its word i column
+    32 * i + 8 * (p % 4) + 2 * (t % 4) + p // 4 of a group of 128."""
+    rows, columns = weight.shape
+    bits = weight.qdata[..., None] >> (4 * torch.arange(8)) & 15
+    bits = bits.view(rows // 8, columns // 128, 8, 4, 4, 2, 4)  # tile, group, row, quarter, word, p // 4, p % 4
+    bits = bits.permute(0, 2, 1, 4, 6, 3, 5).reshape(rows, columns // 128, 128).float()
+    scale, zero = weight.scale_and_zero.float().permute(2, 1, 0)[..., None]
+    return ((bits - 8) * scale + zero).view(rows, columns)
+
+
+def linear(weight: Any) -> nn.Linear:
+    made = nn.Linear(weight.shape[1], weight.shape[0], bias=False, device="meta")
+    made.weight = nn.Parameter(weight, requires_grad=False)
+    return made
+
+
+def test_tiles_of_4_bits_of_torchao_are_joined_with_their_scales() -> None:
+    parts = [linear(four_bits(rows, 2048)) for rows in (24, 8, 16)]
+    whole = Fused(parts).whole.weight
+    assert whole.shape == (48, 2048)
+    assert torch.equal(dense(whole), torch.cat([dense(part.weight) for part in parts]))
+
+
+def test_padded_tiles_are_not_joined() -> None:
+    assert joinable(linear(four_bits(16, 1024)).weight)
+    assert not joinable(linear(four_bits(12, 1024)).weight)
+
+
+def test_other_quantized_weights_are_refused() -> None:
+    from bitsandbytes.nn import Linear4bit
+
+    model = build("llama")
+    model.model.layers[0].self_attn.k_proj = Linear4bit(32, 16, bias=False)
+    with pytest.raises(InputError, match="projections=separate"):
+        fuse(model)
+
+
+def test_code_that_applies_them_to_different_inputs_raises() -> None:
+    fused = Fused([nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)])
+    fused(torch.ones(1, 4))
+    with pytest.raises(RuntimeError, match="to one input"):
+        Slice(fused.later)(torch.ones(1, 4))
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_it_compiles_in_one_graph() -> None:
+    model = build("olmo3")
+    fuse(model)
+    asked = prompt(5)
+    assert torch.equal(own(model, asked, compile_mode="default"), greedy(tiny("olmo3"), asked))

@@ -1,0 +1,157 @@
+"""Runs of the embedded model as a worker makes them: caches, shapes, speculation and sampling, proved and alike."""
+
+from typing import Any
+
+import msgspec
+import pytest
+import torch
+
+from backend.messages import Finished, Generate, Started, Tokens
+from backend.models import resolve
+from backend.plan import CACHES, DYNAMIC
+from backend.predict.kv import kv_series
+from tests.support.local_worker import LocalWorker
+from tests.support.worker import SENTENCE, column, only, plan_of
+
+NEW = 24
+TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
+
+
+class Bench:
+    """One loaded model, run after run."""
+
+    def __init__(self, model: str) -> None:
+        self.model, self.worker = model, LocalWorker(plan_of(model).load)
+
+    def run(self, prompt: str = SENTENCE, work: Any = None, **choices: str) -> Finished:
+        """`work`: fields of the command that are not the usual ones."""
+        job = Generate(plan_of(self.model, **choices), prompt, 0, NEW, 1, 0.0, 0, True, True)
+        return self.worker.run(msgspec.structs.replace(job, **work or {}))
+
+    @property
+    def ids(self) -> list[int]:
+        return column(self.worker.events, "ids")
+
+    @property
+    def started(self) -> Started:
+        return only(self.worker.events, Started)[0]
+
+
+def effective(finished: Finished) -> dict[str, str]:
+    return {found.axis: found.effective for found in finished.findings}
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench("pocket")
+
+
+@pytest.fixture(scope="module")
+def greedy(bench: Bench) -> list[int]:
+    bench.run()
+    return list(bench.ids)
+
+
+@pytest.mark.parametrize(
+    ("choices", "positions", "places"),
+    [
+        ({"shapes": "buckets"}, 64, 128),
+        ({"shapes": "padded"}, 512, 1024),
+        ({"shapes": "buckets", "cache": "static"}, 64, 128),
+    ],
+)
+def test_rounded_lengths_are_proved_and_keep_the_text_and_the_prediction(
+    choices: dict[str, str], positions: int, places: int, bench: Bench, greedy: list[int]
+) -> None:
+    finished = bench.run(**choices)
+    assert bench.ids == greedy
+    assert effective(finished)["shapes"] == choices["shapes"]
+    started, padding = bench.started, finished.extra.padding or 0
+    assert (started.prompt_tokens, started.places) == (positions, places)
+    assert finished.extra.padding_share == padding / positions > 0.5
+    assert any(f"padded to {positions:,}" in note for note in started.notes)
+    cache = CACHES[choices.get("cache", "dynamic")]
+    expected = kv_series(resolve("pocket"), cache, positions, NEW, 1, 2, started.places)
+    assert column(bench.worker.events, "kv_sliding") == [at.sliding for at in expected]
+    assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
+
+
+def test_exact_lengths_are_told_apart(bench: Bench, greedy: list[int]) -> None:
+    finished = bench.run()
+    assert effective(finished)["shapes"] == "exact" and finished.extra.padding == 0
+    assert bench.started.places == bench.started.prompt_tokens + NEW
+
+
+def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
+    plain = bench.run(TWICE)
+    expected, latency_s = bench.ids, column(bench.worker.events, "latency_s")
+    assert effective(plain)["speculation"] == "off" and plain.extra.lookups == 0
+    guessed = bench.run(TWICE, speculation="prompt-lookup")
+    assert bench.ids == expected and len(latency_s) == NEW
+    extra: Any = guessed.extra
+    assert effective(guessed)["speculation"] == "prompt-lookup"
+    assert extra.steps + extra.accepted_tokens == NEW and 0 < extra.accepted_tokens <= extra.draft_tokens
+    times = column(bench.worker.events, "t_s")
+    assert len(set(times)) == extra.steps and times == sorted(times)
+    assert sum(column(bench.worker.events, "latency_s")) == pytest.approx(times[-1])
+    held = kv_series(resolve("pocket"), DYNAMIC, bench.started.prompt_tokens, NEW, 1, 2)[-1]
+    last = only(bench.worker.events, Tokens)[-1]
+    assert (last.kv_sliding[-1], last.kv_full[-1]) == (held.sliding, held.full)
+
+
+def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Bench, greedy: list[int]) -> None:
+    made: dict[str, list[int]] = {}
+    sampled: dict[str, dict[str, Any]] = {
+        "seed 1": {"seed": 1}, "seed 1 again": {"seed": 1}, "seed 2": {"seed": 2},
+        "top_k 1": {"seed": 1, "top_k": 1}, "top_p 0": {"seed": 1, "top_p": 1e-9}, "top_k 2": {"seed": 1, "top_k": 2},
+    }  # fmt: skip
+    for name, work in sampled.items():
+        bench.run(work={"temperature": 4.0, **work})
+        made[name] = list(bench.ids)
+    assert made["seed 1"] == made["seed 1 again"] != made["seed 2"]
+    assert made["top_k 1"] == made["top_p 0"] == greedy
+    assert made["top_k 2"] not in (made["seed 1"], greedy)
+
+
+@pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
+def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> None:
+    """A model without windows; 140 tokens, so that the residual is quantized once."""
+    import json
+
+    from tests.support.tiny_models import CONFIGS
+
+    config = CONFIGS["llama"] | {"model_type": "llama", "head_dim": 32, "num_hidden_layers": 2, "vocab_size": 300}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 512, "dtype": "float32"}))
+    bench = Bench(f"random:{tmp_path}")
+    for kind in ("quantized-fp8", "quantized-hqq4", "quantized-quanto4"):
+        finished = bench.run(work={"max_new_tokens": 140}, cache=kind)
+        tokens = bench.started.prompt_tokens
+        expected = kv_series(resolve(bench.model), CACHES[kind], tokens, 140, 1, 4)
+        assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
+        assert effective(finished)["cache"] == kind
+        assert finished.extra.kv_cpu_bytes == expected[-1].full
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_with_symbolic_sizes_another_length_compiles_nothing(tmp_path: Any) -> None:
+    """Even where the cache is as long as a head is wide, which duck typing of sizes would take for one symbol."""
+    import json
+
+    from tests.support.tiny_models import CONFIGS
+
+    config = CONFIGS["llama"] | {"model_type": "llama", "head_dim": 32, "num_hidden_layers": 1, "vocab_size": 300}
+    (tmp_path / "config.json").write_text(json.dumps(config | {"dtype": "float32"}))
+    compiled = {"cache": "static", "compile": "default"}
+    for shapes, more in (("dynamic", 0), ("exact", 1)):
+        torch._dynamo.reset()
+        bench = Bench(f"random:{tmp_path}")
+        graphs, texts = [], []
+        for new in (22, 30, 40):  # 10 prompt tokens: the first cache has 32 places
+            finished = bench.run("x" * 10, {"max_new_tokens": new}, shapes=shapes, **compiled)
+            assert effective(finished)["shapes"] == shapes
+            graphs.append(finished.extra.graphs or 0)
+            texts.append(list(bench.ids[:20]))
+        assert graphs[1] - graphs[0] == more, (shapes, graphs)
+        assert texts[0] == texts[1] == texts[2]
+    torch._dynamo.reset()

@@ -1,0 +1,281 @@
+"""An encoder's forward passes: what is timed, what is proved, how it ends. One tiny BERT for all."""
+
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.errors import InputError
+from backend.evidence import Finding
+from backend.hardware import detect
+from backend.messages import Event, Finished, Generate, Loaded, Progress, Started, Tokens
+from backend.models import resolve
+from backend.optimizations import all_axes
+from tests.support.local_worker import LocalWorker
+from tests.support.worker import SENTENCE, Talk, column, only
+
+torch = pytest.importorskip("torch")
+
+SHAPE: dict[str, Any] = {
+    "model_type": "bert", "architectures": ["BertForMaskedLM"], "vocab_size": 300, "hidden_size": 32,
+    "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 64,
+    "type_vocab_size": 2, "pad_token_id": 0, "dtype": "float32",
+}  # fmt: skip
+TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
+
+
+@pytest.fixture(scope="module")
+def name(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """random:FOLDER of a tiny BERT."""
+    folder = tmp_path_factory.mktemp("models") / "bert"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(SHAPE))
+    return f"random:{folder}"
+
+
+def judged(name: str, **choices: str) -> Checked:
+    return check(make_config(name, choices), resolve(name), detect(), Workload(prompt=SENTENCE))
+
+
+class Encoder(LocalWorker):
+    """A loaded encoder in this process, with the events of its last run."""
+
+    def __init__(self, name: str, **choices: str) -> None:
+        self.checked = judged(name, **choices)
+        super().__init__(self.checked.plan.load)
+        self.make()
+
+    def make(self) -> None:
+        """Its runner, so that a test can cancel a run before it begins."""
+        from backend.worker.runners.choice import runner_for
+
+        self.runner = runner_for(self.model, self.checked.plan, self.channel)
+
+    def passes(self, plan: Any = None, **more: Any) -> Finished:
+        work: dict[str, Any] = {"prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 12, "batch_size": 1}
+        rest: dict[str, Any] = {"temperature": 0.0, "seed": 0, "ignore_eos": True, "warmup": True}
+        return self.run(Generate(plan=plan or self.checked.plan, **{**work, **rest, **more}))
+
+
+@pytest.fixture(scope="module")
+def encoder(name: str) -> Encoder:
+    return Encoder(name)
+
+
+def test_every_pass_has_its_time_and_none_has_a_token_or_a_cache(encoder: Encoder) -> None:
+    finished = encoder.passes(batch_size=3)
+    (started,) = only(encoder.events, Started)
+    assert (started.prompt_tokens, started.batch_size, started.max_new_tokens) == (TOKENS, 3, 12)
+    t_s, latency_s = column(encoder.events, "t_s"), column(encoder.events, "latency_s")
+    assert len(t_s) == len(latency_s) == 12
+    assert t_s == sorted(t_s) and min(latency_s) > 0
+    assert sum(latency_s) == pytest.approx(t_s[-1]) and t_s[-1] <= finished.wall_s
+    for zeros in ("ids", "kv_sliding", "kv_full"):
+        assert column(encoder.events, zeros) == [0] * 12
+    assert {event.text for event in only(encoder.events, Tokens)} == {""}
+    assert (finished.text, finished.reason, finished.clock) == ("", "length", "host clock after the pass")
+    assert finished.peak_memory_bytes > 0
+    assert finished.extra.process_peak_bytes == finished.peak_memory_bytes
+
+
+def test_the_prompt_is_cut_or_repeated_to_its_length(encoder: Encoder) -> None:
+    for tokens in (5, 64):
+        encoder.passes(prompt_tokens=tokens)
+        assert only(encoder.events, Started)[0].prompt_tokens == tokens
+
+
+def test_warming_up_is_a_phase_of_its_own_and_once_for_a_shape(encoder: Encoder) -> None:
+    encoder.passes(prompt_tokens=7)
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run", "prove"]
+    encoder.passes(prompt_tokens=7)
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["run", "prove"]
+    encoder.passes(prompt_tokens=7, batch_size=2)
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == ["warmup", "run", "prove"]
+
+
+def test_padding_stands_on_the_right_and_changes_no_answer(name: str) -> None:
+    """Positions are counted from the left: a padded text must mean what it means by itself."""
+    from backend.worker.prompt.padding import pad
+    from backend.worker.prompt.prompt import read_prompt
+
+    padded = Encoder(name, shapes="padded")
+    padded.passes()
+    (started,) = only(padded.events, Started)
+    assert started.prompt_tokens == 64, "no further than there are positions"
+    assert any("is padding" in note for note in started.notes)
+    model, job = padded.model.model, Generate(padded.checked.plan, SENTENCE, 0, 0, 2, 0.0, 0, True, True)
+    bare = read_prompt(padded.model, job)
+    wide = pad(bare, "padded", 0, "right", 64)
+    with torch.inference_mode():
+        a, b = (model(input_ids=p.ids, attention_mask=p.mask).last_hidden_state for p in (bare, wide))
+    assert wide.tokens == 64 > bare.tokens
+    torch.testing.assert_close(b[:, : bare.tokens], a)
+
+
+def test_every_axis_proves_that_its_default_was_in_effect(encoder: Encoder) -> None:
+    findings = {finding.axis: finding for finding in encoder.passes().findings}
+    assert set(findings) == {axis.name for axis in all_axes()}
+    assert {n: f.effective for n, f in findings.items()} == dict(encoder.checked.planned), findings
+    for axis in all_axes():
+        if axis.decoders_only:
+            assert "encoder keeps no KV cache" in findings[axis.name].proof
+
+
+def test_a_prompt_with_more_tokens_than_positions_is_one_sentence(encoder: Encoder) -> None:
+    with pytest.raises(InputError, match=r"65 tokens, but the model has 64 positions\. Shorten it\.$"):
+        encoder.passes(prompt="x" * 65)
+    assert encoder.passes(prompt="x" * 64, max_new_tokens=100).reason == "length", "passes need no positions"
+
+
+def test_a_cancel_ends_it_with_what_was_measured(encoder: Encoder) -> None:
+    stop = encoder.runner.cancelled
+
+    def once_streaming(event: Event) -> None:
+        if isinstance(event, Tokens):
+            stop.set()
+
+    encoder.act = once_streaming
+    try:
+        finished = encoder.passes(max_new_tokens=30_000)
+    finally:
+        encoder.act = lambda event: None
+        stop.clear()
+    made = len(column(encoder.events, "t_s"))
+    assert finished.reason == "cancelled" and finished.findings == []
+    assert 0 < made < 30_000
+
+
+def test_a_cancel_while_it_warms_up_measures_nothing(encoder: Encoder) -> None:
+    encoder.runner.cancelled.set()
+    try:
+        finished = encoder.passes(prompt_tokens=9)
+    finally:
+        encoder.runner.cancelled.clear()
+    assert finished.reason == "cancelled" and column(encoder.events, "t_s") == []
+    encoder.passes(prompt_tokens=9)
+    assert only(encoder.events, Progress)[0].phase == "warmup", "a broken warm-up does not count"
+
+
+def test_eager_attention_is_told_from_sdpa(name: str) -> None:
+    eager = Encoder(name, attention="eager")
+    assert {f.axis: f.effective for f in eager.passes().findings}["attention"] == "eager"
+
+
+def test_it_is_the_bare_encoder_and_its_bytes_are_those_foretold(encoder: Encoder) -> None:
+    bench = encoder.model
+    assert type(bench.model).__name__ == "BertModel", "no task's head"
+    assert bench.weight_bytes == encoder.checked.memory.weights
+
+
+def test_weights_in_a_folder_are_those_of_the_passes(tmp_path: Path) -> None:
+    """A checkpoint with a head of its own, as the Hub has it, loads as the encoder below it."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    from backend.worker.load.random_model import byte_tokenizer
+
+    torch.manual_seed(0)
+    saved = BertForMaskedLM(BertConfig(**{k: v for k, v in SHAPE.items() if k != "dtype"}))
+    saved.save_pretrained(tmp_path / "tiny")
+    byte_tokenizer(300).save_pretrained(tmp_path / "tiny")
+    found = Encoder(str(tmp_path / "tiny"))
+    assert found.passes().reason == "length"
+    loaded = found.model.model.encoder.layer[1].output.dense.weight
+    assert torch.equal(loaded, saved.bert.encoder.layer[1].output.dense.weight)
+
+
+def test_a_worker_process_runs_an_encoder_and_then_a_decoder(name: str, warm_worker: Talk) -> None:
+    plan = judged(name).plan
+    loaded = warm_worker.load(plan)
+    assert isinstance(loaded, Loaded) and loaded.parameters == resolve(name).parameters
+    events = warm_worker.generate(plan, max_new_tokens=5)
+    assert column(events, "ids") == [0] * 5 and isinstance(events[-1], Finished)
+    decoder = judged("pocket").plan
+    events = warm_worker.generate(decoder, max_new_tokens=5)
+    assert isinstance(events[-1], Finished) and events[-1].text
+
+
+@pytest.mark.full
+@pytest.mark.filterwarnings("ignore")  # the compiler's own
+def test_compiled_passes_are_proved_and_a_new_shape_compiles_again(name: str) -> None:
+    from torch._dynamo.utils import counters
+
+    def found(encoder: Encoder, **more: Any) -> Finding:
+        return next(f for f in encoder.passes(**more).findings if f.axis == "compile")
+
+    torch._dynamo.reset()
+    encoder = Encoder(name, compile="default")
+    assert encoder.checked.blocked == (), "an encoder needs no static cache to be compiled"
+    assert found(encoder).effective == "default"
+    assert [p.phase for p in only(encoder.events, Progress) if p.state == "begin"] == [
+        "compile",
+        "warmup",
+        "run",
+        "prove",
+    ]
+    once = counters["stats"]["unique_graphs"]
+    assert found(encoder).effective == "default"
+    assert counters["stats"]["unique_graphs"] == once, "the same shape again: nothing is compiled"
+    assert found(encoder, prompt_tokens=24, batch_size=2).effective == "default"
+    assert counters["stats"]["unique_graphs"] > once
+    off = msgspec.structs.replace(encoder.checked.plan, generate=judged(name).plan.generate)
+    assert found(encoder, plan=off).effective == "off", "the compiled call is there, but was not used"
+    torch._dynamo.reset()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of the packages
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"quantization": "bnb-int8"}, {"quantization": "bnb-nf4"}, {"quantization": "torchao-int8"},
+        {"quantization": "quanto-int8"}, {"projections": "fused"},
+        *(
+            pytest.param(choices, marks=pytest.mark.full)  # they compile
+            for choices in (
+                {"attention": "flex_attention"}, {"compile": "default", "shapes": "dynamic"},
+                {"compile": "default", "quantization": "torchao-int8"},
+            )
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_the_rules_allow_runs_and_is_proved(choices: dict[str, str], tmp_path: Path) -> None:
+    wide = {**SHAPE, "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2}  # blocks of 64, of 128
+    (tmp_path / "wide").mkdir()
+    (tmp_path / "wide" / "config.json").write_text(json.dumps(wide))
+    torch._dynamo.reset()
+    encoder = Encoder(f"random:{tmp_path / 'wide'}", **choices)
+    assert encoder.checked.blocked == ()
+    effective = {finding.axis: finding.effective for finding in encoder.passes().findings}
+    assert {axis: effective[axis] for axis in choices} == {axis: encoder.checked.planned[axis] for axis in choices}
+    assert effective == dict(encoder.checked.planned)
+    torch._dynamo.reset()
+
+
+def test_reading_its_meter_while_it_runs_gives_a_growing_prefix(encoder: Encoder) -> None:
+    """The streaming thread reads rows that the main thread appends."""
+    from backend.worker.measure.memory import MemoryMeter, Sampler
+    from backend.worker.runners.forward import PassMeter
+
+    meter = PassMeter(Sampler(MemoryMeter("cpu")))
+    meter.start()
+
+    def write() -> None:
+        for _ in range(5_000):
+            meter.tick()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = [0]
+    while writer.is_alive() or seen[-1] < 5_000:
+        seen.append(meter.ready())
+        assert len(meter.tokens(seen[-2], seen[-1])) == seen[-1] - seen[-2] >= 0
+    writer.join()
+    times = [meter.seconds(row) for row in meter.rows]
+    assert times == sorted(times)

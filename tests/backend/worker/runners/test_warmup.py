@@ -1,0 +1,104 @@
+"""At least three prompts and three steps, and past the window where the run goes there; no more than that."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from backend.counts import RunCounts
+from backend.plan import DYNAMIC, QUANTIZED_HQQ4, CacheKind
+from backend.predict.kv import GROUP
+from backend.worker.prompt.prompt import Prompt
+from backend.worker.runners import warmup
+from backend.worker.runners.warmup import WarmUp, past_window
+
+
+def prompt(tokens: int) -> Prompt:
+    ids = torch.arange(tokens)[None] + 3
+    return Prompt(ids, torch.ones_like(ids))
+
+
+class Made:
+    """Keeps what was asked for; a prompt longer than `most` does not fit."""
+
+    def __init__(self, most: int = 1 << 30) -> None:
+        self.calls: list[tuple[int, int]] = []
+        self.counts: Any = RunCounts()
+        self.told: list[float] = []
+        self.most = most
+
+    def __call__(self, one: Prompt, tokens: int) -> None:
+        if one.tokens > self.most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        self.calls.append((one.tokens, tokens))
+
+    def warm(self, tokens: int, new: int, window: int, compiled: bool = False, cache: CacheKind = DYNAMIC) -> None:
+        length, one = tokens + new, prompt(tokens)
+        warming = WarmUp(self, one, past_window(one, window, length, cache), window, length, self.counts)
+        if compiled:
+            warming.compile(self.told.append, lambda: False)
+        warming.perform(self.told.append, lambda: False)
+
+
+@pytest.mark.parametrize("new", [1, 2, 3, 5, 8, 100])
+@pytest.mark.parametrize("tokens", [1, 30, 200])
+@pytest.mark.parametrize("window", [0, 9, 128])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_three_prompts_and_three_steps_at_least_and_past_the_window(
+    tokens: int, new: int, window: int, compiled: bool
+) -> None:
+    made = Made()
+    made.warm(tokens, new, window, compiled)
+    counts = made.counts
+    assert counts.warmup_prompts == len(made.calls) >= 3
+    assert counts.warmup_steps == sum(n - 1 for _, n in made.calls) >= 3
+    assert made.calls[-1][0] == tokens, "the run's own shape comes last"
+    assert all(length + n <= max(tokens + new, tokens + 2) for length, n in made.calls), "a static cache has no more"
+    reaches = bool(window) and tokens + new > window
+    assert bool(counts.warmup_window_steps) is (reaches or (bool(window) and tokens + 2 > window))
+    if reaches and new >= 8 and window - 2 <= tokens + new - 8:
+        assert counts.warmup_window_steps >= 3
+
+
+def test_a_run_that_ends_before_the_window_pays_for_none() -> None:
+    made = Made()
+    made.warm(10, 20, 128)
+    assert {length for length, _ in made.calls} == {10}
+
+
+def test_what_is_compiled_first_is_the_runs_own_shape() -> None:
+    made = Made()
+    made.warm(10, 200, 128, compiled=True)
+    assert [length for length, _ in made.calls[:4]] == [10, 126, 126, 10]
+
+
+def test_a_long_prompt_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(warmup, "CHEAP_S", 0.0)
+    made = Made()
+    made.warm(10, 20, 0)
+    assert made.calls == [(10, 8)]
+    short = Made()
+    short.warm(10, 2, 0)
+    assert short.counts.warmup_steps >= 3, "but three steps are always made"
+
+
+def test_a_window_that_does_not_fit_is_left_out_and_the_run_goes_on() -> None:
+    made = Made(most=20)
+    made.warm(10, 200, 128)
+    assert {length for length, _ in made.calls} == {10} and made.counts.warmup_window_steps == 0
+    with pytest.raises(torch.OutOfMemoryError):
+        Made(most=5).warm(10, 200, 128)
+
+
+def test_groups_of_a_quantized_cache_stay_whole_on_the_way_past_the_window() -> None:
+    made = Made()
+    made.warm(64, 400, 200, cache=QUANTIZED_HQQ4)
+    assert (192, 14) in made.calls and 192 % GROUP == 0
+    assert made.counts.warmup_window_steps >= 3
+
+
+def test_a_cancel_ends_it() -> None:
+    made: Any = Made()
+    asked = iter([False, True, True])
+    WarmUp(made, prompt(5), None, 0, 100, made.counts).perform(made.told.append, lambda: next(asked))
+    assert len(made.calls) == 1

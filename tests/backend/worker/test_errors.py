@@ -1,0 +1,51 @@
+"""What goes wrong in a worker, in words: a GPU that cannot be used is told with the way to the CPU."""
+
+import pytest
+import torch
+
+from backend.errors import InputError
+from backend.worker.errors import explain
+
+TOO_OLD = (
+    "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading "
+    "and installing a new version from the URL: http://www.nvidia.com/Download/index.aspx Alternatively, go to: "
+    "https://pytorch.org to install a PyTorch version that has been compiled with your version of the CUDA driver."
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (RuntimeError(TOO_OLD), "driver is older"),
+        (RuntimeError("CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors"),
+         "compute capability"),
+        (AssertionError("Torch not compiled with CUDA enabled"), "a CPU build"),
+        (RuntimeError("Found no NVIDIA driver on your system."), "no driver"),
+    ],
+)  # fmt: skip
+def test_a_gpu_that_cannot_be_used_is_one_sentence_and_the_cpu_is_offered(error: Exception, said: str) -> None:
+    sentence, advice, fatal = explain(error)
+    assert sentence.startswith("The GPU cannot be used: ") and said in sentence and ". " not in sentence
+    assert "TOKENDYNO_DEVICE=cpu" in advice and fatal
+
+
+def test_what_this_torch_says_without_cuda_is_known() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises((AssertionError, RuntimeError)) as caught:
+        torch.zeros(1, device="cuda")
+    assert explain(caught.value)[0].startswith("The GPU cannot be used")
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "fatal"),
+    [
+        (InputError("The prompt has no tokens."), "The prompt has no tokens.", False),
+        (torch.cuda.OutOfMemoryError("CUDA out of memory"), "Out of memory", True),
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), "The GPU reported an error", True),
+        (ValueError("odd"), "ValueError: odd", False),
+    ],
+)
+def test_other_faults_keep_their_own_words(error: Exception, said: str, fatal: bool) -> None:
+    sentence, _, lost = explain(error)
+    assert said in sentence and lost is fatal

@@ -1,0 +1,264 @@
+"""The worker's protocol, spoken with a real process and the embedded model."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.engine.executor import Died
+from backend.messages import Cancel, Failed, Finished, Load, Loaded, Progress, Ready, Samples, Shutdown, Started, Tokens
+from backend.models import resolve
+from backend.models.source import ModelSource
+from backend.optimizations import axis_names
+from backend.plan import CACHES, LoadPlan, Plan
+from backend.predict.kv import kv_series
+from backend.predict.weights import itemsize, weight_bytes
+from tests.support.processes import sitecustomize, with_path
+from tests.support.worker import Talk, column, only, plan_of
+
+WINDOW = 128
+
+
+@pytest.fixture(scope="module")
+def talk(warm_worker: Talk) -> Talk:
+    return warm_worker
+
+
+@pytest.fixture(scope="module")
+def events(talk: Talk) -> list[Any]:
+    """A whole run: 40 tokens behind 100, so that the window of 128 is passed."""
+    return talk.generate(plan_of(), prompt_tokens=100, max_new_tokens=40)
+
+
+def test_ready_gives_the_pid_and_the_versions_that_run(talk: Talk) -> None:
+    ready = talk.ready
+    assert isinstance(ready, Ready) and ready.pid == talk.worker.pid
+    assert {"torch", "transformers", "python"} <= set(ready.versions)
+
+
+def test_a_load_counts_the_bytes_of_its_tensors_and_a_second_one_reuses_them(talk: Talk) -> None:
+    facts, plan = resolve("pocket"), plan_of()
+    talk.load(plan_of(dtype="float32"))
+    first, again = talk.load(plan), talk.load(plan)
+    assert isinstance(first, Loaded) and isinstance(again, Loaded)
+    assert first.weight_bytes == weight_bytes(facts, facts.dtype) and first.parameters == facts.parameters
+    assert not first.reused and again.reused
+
+
+def test_a_load_with_another_dtype_loads_anew_and_doubles_the_bytes(talk: Talk) -> None:
+    half, whole = talk.load(plan_of()), talk.load(plan_of(dtype="float32"))
+    assert isinstance(half, Loaded) and isinstance(whole, Loaded)
+    assert not whole.reused and whole.weight_bytes > 1.9 * half.weight_bytes
+
+
+def test_token_columns_have_one_length_and_follow_each_other(events: list[Any]) -> None:
+    tokens = only(events, Tokens)
+    next_index = 0
+    for batch in tokens:
+        assert batch.first == next_index
+        columns = (batch.t_s, batch.latency_s, batch.kv_sliding, batch.kv_full, batch.memory_bytes, batch.ids)
+        assert {len(c) for c in columns} == {len(batch.ids)} and batch.ids
+        next_index += len(batch.ids)
+    assert next_index == 40
+
+
+def test_times_grow_and_latencies_add_up_to_them(events: list[Any]) -> None:
+    t_s, latency_s = column(events, "t_s"), column(events, "latency_s")
+    assert t_s == sorted(t_s) and min(latency_s) > 0
+    assert sum(latency_s) == pytest.approx(t_s[-1])
+    finished = events[-1]
+    assert finished.ttft_s == t_s[0] == latency_s[0] and t_s[-1] <= finished.wall_s
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("cache", ["dynamic", "unwindowed", "static"])
+def test_kv_bytes_are_those_predicted_before_at_and_past_the_window(talk: Talk, cache: str, batch: int) -> None:
+    facts = resolve("pocket")
+    prompt, new = WINDOW - 6, 12
+    events = talk.generate(plan_of(cache=cache), prompt_tokens=prompt, max_new_tokens=new, batch_size=batch)
+    told = kv_series(facts, CACHES[cache], prompt, new, batch, itemsize(facts, facts.dtype), prompt + new)
+    assert column(events, "kv_sliding") == [kv.sliding for kv in told]
+    assert column(events, "kv_full") == [kv.full for kv in told]
+
+
+def test_the_streamed_text_is_the_beginning_of_the_final_text(events: list[Any]) -> None:
+    streamed = "".join(batch.text for batch in only(events, Tokens))
+    assert streamed and events[-1].text.startswith(streamed)
+
+
+def test_the_text_can_be_replayed_token_by_token(talk: Talk) -> None:
+    """Each token has the end of the text that exists with it, over all batches; old records have none."""
+    for model, more in (("pocket", {}), ("random:pocket", {"temperature": 3.0})):
+        events = talk.generate(plan_of(model), max_new_tokens=60, **more)
+        batches = only(events, Tokens)
+        text, ends = "".join(batch.text for batch in batches), column(events, "text_ends")
+        assert len(ends) == 60 and ends == sorted(ends) and ends[-1] == len(text)
+        so_far = 0
+        for batch in batches:
+            so_far += len(batch.text)
+            assert batch.text_ends[-1] == so_far and (batch.sequence, batch.rank) == (0, 0)
+    assert len(set(ends)) < len(ends), "a token that completes no character adds none"
+
+
+def test_characters_of_many_tokens_are_never_streamed_in_halves(talk: Talk) -> None:
+    """Random weights speak random bytes: most characters are broken or cut."""
+    events = talk.generate(plan_of("random:pocket"), max_new_tokens=120, temperature=3.0, batch_size=2)
+    streamed = "".join(batch.text for batch in only(events, Tokens))
+    assert isinstance(events[-1], Finished) and events[-1].text.startswith(streamed) and streamed
+
+
+def test_memory_samples_are_in_order_and_labelled(events: list[Any]) -> None:
+    samples = only(events, Samples)
+    t_s = [t for s in samples for t in s.t_s]
+    held = [m for s in samples for m in s.memory_bytes]
+    assert len(t_s) == len(held) >= 2 and t_s == sorted(t_s) and min(held) > 100 << 20
+    finished = events[-1]
+    assert "resident" in finished.memory_label and finished.peak_memory_bytes >= max(held)
+
+
+def test_phases_come_in_order_and_each_begins_and_ends(talk: Talk) -> None:
+    talk.load(plan_of(dtype="float32"))
+    talk.send(Load(plan_of()))
+    seen = talk.until(Loaded)
+    talk.begin(plan_of())
+    seen += talk.until(Finished)
+    marks = [(p.phase, p.state) for p in only(seen, Progress) if p.state != "step"]
+    phases = ("load", "warmup", "run", "prove")
+    assert marks == [(phase, state) for phase in phases for state in ("begin", "end")]
+    assert [type(e) for e in seen].index(Started) < [type(e) for e in seen].index(Tokens)
+
+
+def test_a_second_run_of_the_same_shape_is_not_warmed_up_again(talk: Talk) -> None:
+    talk.generate(plan_of(), max_new_tokens=9)
+    events = talk.generate(plan_of(), max_new_tokens=9)
+    assert not [p for p in only(events, Progress) if p.phase == "warmup"]
+
+
+def test_a_run_finds_out_every_axis(events: list[Any]) -> None:
+    findings = {f.axis: f for f in events[-1].findings}
+    assert tuple(findings) == axis_names() and len(events[-1].findings) == len(findings)
+    effective = {axis: findings[axis].effective for axis in ("dtype", "attention", "cache", "compile")}
+    assert effective == {"dtype": "bfloat16", "attention": "eager", "cache": "dynamic", "compile": "off"}
+    assert all(f.proof for f in findings.values())
+
+
+def test_a_prompt_is_cut_or_repeated_to_the_tokens_asked_for(talk: Talk) -> None:
+    for prompt, wanted in (("", 50), ("Once upon a time there was a cat.", 3), ("Once", 40)):
+        started = only(talk.generate(plan_of(), prompt=prompt, prompt_tokens=wanted), Started)[0]
+        assert started.prompt_tokens == wanted
+        assert any("synthetic" in note for note in started.notes) == (not prompt)
+
+
+@pytest.mark.serial
+def test_cancel_in_mid_run_is_answered_within_a_second_and_keeps_the_tokens(talk: Talk) -> None:
+    talk.load(plan_of())
+    talk.begin(plan_of(), max_new_tokens=3000)
+    before = talk.until(Tokens)
+    begin_s = time.monotonic()
+    talk.send(Cancel())
+    after = talk.until(Finished, limit_s=5)
+    assert time.monotonic() - begin_s < 1
+    finished, made = after[-1], len(column(before + after, "ids"))
+    assert finished.reason == "cancelled" and 0 < made < 3000 and finished.text and not finished.findings
+
+
+def test_a_cancel_right_behind_its_generate_counts_and_one_before_it_does_not(talk: Talk) -> None:
+    talk.load(plan_of())
+    for _ in range(5):
+        talk.begin(plan_of(), max_new_tokens=3000)
+        talk.send(Cancel())
+        assert talk.until(Finished, limit_s=10)[-1].reason == "cancelled"
+    talk.send(Cancel())
+    talk.begin(plan_of(), max_new_tokens=4)
+    assert talk.until(Finished, limit_s=10)[-1].reason == "length"
+
+
+def test_a_load_that_fails_is_reported_in_its_phase_and_the_worker_goes_on(talk: Talk, tmp_path: Path) -> None:
+    nowhere = Plan(LoadPlan(ModelSource("folder", path=str(tmp_path / "nowhere"))))
+    failed = talk.load(nowhere)
+    assert isinstance(failed, Failed) and failed.phase == "load"
+    assert failed.error and failed.advice and "Traceback" in failed.detail and not failed.fatal
+    assert isinstance(talk.load(plan_of()), Loaded)
+
+
+def test_a_generate_without_its_load_fails_and_the_worker_goes_on(talk: Talk) -> None:
+    talk.load(plan_of())
+    talk.begin(plan_of(dtype="float32"))
+    assert isinstance(talk.until(Failed, Finished)[-1], Failed)
+    assert isinstance(talk.generate(plan_of())[-1], Finished)
+
+
+@pytest.mark.parametrize(
+    ("work", "word"),
+    [({"prompt_tokens": 4000, "max_new_tokens": 200}, "positions"), ({"prompt": "word " * 5000}, "positions")],
+)
+def test_a_prompt_that_does_not_fit_is_bad_input_and_nothing_broke(talk: Talk, work: Any, word: str) -> None:
+    failed = talk.generate(plan_of(), **work)[-1]
+    assert isinstance(failed, Failed) and failed.bad_input and not failed.fatal and word in failed.error
+    assert isinstance(talk.generate(plan_of())[-1], Finished)
+
+
+def test_greedy_text_is_the_same_with_every_cache_past_the_window_and_when_run_again(talk: Talk) -> None:
+    made = {}
+    for run, cache in enumerate(("dynamic", "unwindowed", "static", "static", "dynamic")):
+        events = talk.generate(plan_of(cache=cache, dtype="float32"), prompt_tokens=100, max_new_tokens=50)
+        made[run] = (column(events, "ids"), events[-1].text)
+    assert len(made[0][0]) == 50 and all(made[run] == made[0] for run in made)
+
+
+def test_sampling_follows_the_seed(talk: Talk) -> None:
+    texts = [
+        column(talk.generate(plan_of(), temperature=1.5, seed=seed, max_new_tokens=16), "ids") for seed in (1, 1, 2)
+    ]
+    assert texts[0] == texts[1] != texts[2]
+
+
+def test_stray_prints_tear_no_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread writes to standard output all the time, as C libraries and compilers do, without newlines."""
+    sitecustomize(
+        tmp_path,
+        "import os, sys, threading, time\n"
+        "def shout():\n"
+        "    while 'torch' not in sys.modules: time.sleep(0.01)\n"
+        "    while True:\n"
+        "        os.write(1, b'{\"type\": noise '); print('more', flush=True); time.sleep(0.001)\n"
+        "if sys.argv[-1:] != ['-m']: threading.Thread(target=shout, daemon=True).start()\n",
+    )
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    talk = Talk()
+    try:
+        events = talk.generate(plan_of(), max_new_tokens=30)
+        assert isinstance(events[-1], Finished) and len(column(events, "ids")) == 30
+    finally:
+        talk.end()
+
+
+def test_a_worker_that_gets_an_unreadable_command_ends_and_says_so() -> None:
+    talk = Talk()
+    stdin = talk.worker._process.stdin
+    assert stdin is not None
+    stdin.write(b'{"type": "load", "surprise": 1}\n')
+    stdin.flush()
+    died = talk.until(Died, limit_s=5)[-1]
+    assert "code 1" in died.cause and msgspec.ValidationError.__name__ in died.cause
+
+
+def test_a_worker_ends_on_shutdown_and_another_when_its_pipe_is_closed() -> None:
+    polite, cut = Talk(wait=False), Talk(wait=False)
+    polite.until(Ready), cut.until(Ready)
+    polite.send(Shutdown())
+    assert polite.worker._process.wait(5) == 0
+    assert cut.worker._process.stdin is not None
+    cut.worker._process.stdin.close()
+    assert cut.worker._process.wait(5) == 0
+
+
+def test_a_worker_whose_parent_is_another_process_leaves_at_once() -> None:
+    command = [sys.executable, "-m", "backend.worker", str(os.getpid() + 1_000_000)]
+    done = subprocess.run(command, stdin=subprocess.PIPE, capture_output=True, timeout=20, check=False)
+    assert (done.returncode, done.stdout) == (0, b"")

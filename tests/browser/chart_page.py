@@ -1,0 +1,101 @@
+"""The charts' own JavaScript in a blank page: columns go in, Plotly traces come out. No app, no figure."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from backend.runs.records import Created, Record
+from backend.runs.run import Run
+from backend.views import live
+from tests.support.runs import created
+from ui.live.charts import CHARTS
+from ui.live.panel import FOLDER
+
+PURE = ("dom", "series", "decimate", "chart_data", "annotations")
+"""Files whose functions need no document (of dom.js only the units are used)."""
+
+TRACES = """({charts, replies, head, ended, hidden, windows}) => {
+  const series = head ? head.arms.map(emptySeries) : [];
+  for (const reply of replies) reply.lanes.forEach((part, a) => appendReply(series[a], part));
+  const view = { head, series, ended, hidden: new Set(hidden), windows, ink: 'black', neutral: 'grey' };
+  view.units = charts.map(chart => head ? chartUnit(chart, view, null) : null);
+  return { traces: chartTraces(charts, view), units: view.units };
+}"""
+
+
+class Line(NamedTuple):
+    """One line of one arm, as it would be drawn."""
+
+    chart: str
+    arm: str
+    kind: str
+    curve: str
+    x: list[float]
+    y: list[float]
+    visible: bool
+    axes: tuple[str, str]
+    label: str
+
+
+class ChartPage:
+    """A blank page with the pure part of the charts' JavaScript."""
+
+    def __init__(self, page: Any) -> None:
+        self._page = page
+        for name in PURE:
+            page.add_script_tag(content=(FOLDER / f"{name}.js").read_text(encoding="utf-8"))
+
+    def call(self, expression: str, *arguments: Any) -> Any:
+        """The value of a JavaScript function of the charts for these arguments."""
+        return self._page.evaluate(f"given => ({expression})(...given)", list(arguments))
+
+    def traces(
+        self, replies: Sequence[Any], head: Any = None, ended: bool = True, hidden: Sequence[str] = (),
+        windows: Sequence[Any] = (None, None, None),
+    ) -> list[dict[str, Any]]:  # fmt: skip
+        """All traces after these replies. `head`: the first reply's, unless given."""
+        given = {
+            "charts": [chart.as_json() for chart in CHARTS], "replies": replies, "ended": ended,
+            "head": head or (replies[0]["head"] if replies else None), "hidden": hidden, "windows": windows,
+        }  # fmt: skip
+        found: list[dict[str, Any]] = self._page.evaluate(TRACES, given)["traces"]
+        return found
+
+    def lines(self, replies: Sequence[Any], **view: Any) -> list[Line]:
+        """The lines of the arms alone."""
+        return [
+            Line(m["chart"], m["arm"], m["kind"], m["curve"], t["x"], t["y"], t["visible"], (t["xaxis"], t["yaxis"]),
+                 t["name"])
+            for t in self.traces(replies, **view) if "arm" in (m := t.get("meta", {}))
+        ]  # fmt: skip
+
+
+def reply(records: Sequence[Record], cursors: Sequence[Sequence[int]] = ((0, 0, 0), (0, 0, 0))) -> Any:
+    """What the server sends of a run with these records to a viewer at `cursors`."""
+    first, *rest = records
+    assert isinstance(first, Created)
+    run = Run(first)
+    for record in rest:
+        run.append(record)
+    return msgspec.json.decode(msgspec.json.encode(live.delta(run, 0, list(cursors), 1.0)))
+
+
+def columns(latencies_s: Sequence[float], samples: Sequence[int] = ()) -> dict[str, Any]:
+    """An arm's part of a reply with these latencies, and memory samples twice a second."""
+    n, zeros = len(latencies_s), [0] * len(latencies_s)
+    return {
+        "first": 0, "n": n, "t": [float(i) for i in range(n)], "lat": list(latencies_s), "kvs": zeros, "kvf": zeros,
+        "sfirst": 0, "sn": len(samples), "st": [0.5 * i for i in range(len(samples))], "sm": list(samples),
+        "cfirst": 0, "cn": 0, "text": "",
+    }  # fmt: skip
+
+
+def long_run(a: Sequence[float], b: Sequence[float], memory: Sequence[int] = ()) -> Any:
+    """A reply with these latencies, in seconds."""
+    return reply([created()]) | {"lanes": [columns(a, memory), columns(b)]}
+
+
+def only(lines: Sequence[Line], **wanted: Any) -> list[Line]:
+    """The lines with these fields."""
+    return [line for line in lines if all(getattr(line, name) == value for name, value in wanted.items())]

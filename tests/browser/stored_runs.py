@@ -1,0 +1,80 @@
+"""Runs that are in the history before the app starts, for tests that open a permalink."""
+
+from backend.config import ArmRequest, Request
+from backend.counts import RunCounts
+from backend.evidence import Finding, Verdict
+from backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Started
+from backend.runs.records import ArmEvent, ArmPlanned, Created, Record
+from tests.support.runs import arm_records, created, encoder, ended, passes
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(2)>",
+    "<svg/onload=alert(3)>",
+    "${alert(4)} {{constructor.constructor('alert(5)')()}} `${alert(6)}`",
+    "[x](javascript:alert(7)) ![y](http://127.0.0.1:9/pixel.png)",
+    "</textarea><iframe srcdoc='<script>parent.alert(8)</script>'>",
+    '" onmouseover="alert(9)',
+    "<a href='javascript:alert(10)'>x</a>",
+]
+EVIL = " ".join(HOSTILE)
+
+
+def evil() -> list[Record]:
+    """A run in which every text that comes from a model, a name or an error is markup."""
+    plain = created("evil")
+    verdicts = [Verdict("fallback", "cache", EVIL, {"cache": "static"}, EVIL, "static")]
+    arms = [ArmPlanned(a.name, {"cache": EVIL}, {"cache": "dynamic"}, verdicts) for a in plain.arms]
+    asked = [ArmRequest(arm.name, {}) for arm in plain.arms]
+    request = Request(EVIL, asked, plain.request.workload)
+    first = Created("evil", plain.created - 9000, request, arms, EVIL, EVIL, {EVIL: EVIL}, "cpu")
+    records: list[Record] = [first]
+    for name in ("A", "B"):
+        records += arm_records(name, 5, f"{name} {EVIL}", done=False)
+        events: list[Event] = [
+            Started(10, 1, 64, [EVIL]),
+            Progress("run", "step", 0.5, 0.5, EVIL),
+            Loaded(1, 1, False),
+            Finished(
+                "length", f"{name} {EVIL}", 0.1, 1.0, 2**29, EVIL, EVIL, [Finding("cache", EVIL, EVIL)], RunCounts()
+            ),
+            Failed("run", EVIL, EVIL, EVIL),
+        ]
+        records += [ArmEvent(name, 0, 1.0, event) for event in events]
+    return [*records, ended("failed", EVIL)]
+
+
+def annotations() -> list[Record]:
+    """One of every kind; the text of one is markup."""
+    guard = "compiled again, because this failed: kwargs['past_key_values'].layers[0].cumulative_length_int <= 127"
+    found = [
+        ("A", Annotation("window", 21, 0.3, 0.0, "window filled: from here on the sliding layers hold 31 tokens")),
+        ("A", Annotation("recompile", 22, 0.3, 2.9, guard)),
+        ("A", Annotation("gc", 40, 0.4, 0.131, "Python collected garbage (generation 2)")),
+        ("A", Annotation("foreign", 0, 0.1, 0.5, "on the prefill")),
+        ("B", Annotation("cache", 12, 0.2, 0.0, "the GPU allocator took more memory from the device, for this token")),
+        ("B", Annotation("graph_skip", 30, 0.4, 0.0, EVIL)),
+        ("B", Annotation("throttle", 35, 0.4, 0.2, "clocks lowered: power cap")),
+        ("B", Annotation("compile", 40, 0.4, 0.2, "a CUDA graph was recorded")),
+    ]
+    return [ArmEvent(arm, 0, 1.0, mark) for arm, mark in found]
+
+
+RUNS: dict[str, list[Record]] = {
+    "same": [created("same"), *arm_records("A", 5, "one text"), *arm_records("B", 5, "one text"), ended()],
+    "one": [created("one", ["A"]), *arm_records("A", 20), ended()],
+    "broken": [
+        created("broken"), *arm_records("A", 9, done=False),
+        ended("failed", "The worker of arm A was killed (SIGKILL). Press Run to try again."),
+    ],
+    "evil": evil(),
+    "passes": [
+        encoder(arms="AB", repeats=2),
+        *(r for n in range(2) for arm, pass_s in (("A", 0.02), ("B", 0.01)) for r in passes(arm, 20, n, pass_s)),
+        ended(),
+    ],
+    "marked": [
+        created("marked"), *arm_records("A", 64), *arm_records("B", 50), *annotations(), ended(),
+    ],
+    "two": [created("two"), *arm_records("A", 64), *arm_records("B", 50), ended()],
+}  # fmt: skip

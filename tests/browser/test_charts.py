@@ -1,0 +1,235 @@
+"""The charts' data: what the JavaScript that draws them makes of a run's columns, in a blank page."""
+
+from typing import Any
+
+import pytest
+
+from backend.messages import Annotation
+from backend.runs.records import ArmEvent, Record
+from tests.browser.chart_page import ChartPage, Line, long_run, only, reply
+from tests.support.runs import PROMPT, TOKEN_BYTES, WINDOW, arm_records, created, encoder, passes
+
+A_COLOUR, B_COLOUR = "#4269d0", "#ff725c"
+
+
+@pytest.fixture(scope="module")
+def run() -> Any:
+    """Arm A with 64 tokens and a sliding window, arm B with 40 and none."""
+    return reply([created(), *arm_records("A", 64), *arm_records("B", 40)])
+
+
+@pytest.fixture(scope="module")
+def lines(js: ChartPage, run: Any) -> list[Line]:
+    return js.lines([run])
+
+
+def changed(sent: Any, **of_every_arm: Any) -> Any:
+    """The same reply with other values in the head of every arm."""
+    return sent | {"head": sent["head"] | {"arms": [arm | of_every_arm for arm in sent["head"]["arms"]]}}
+
+
+# --- what each chart shows ------------------------------------------------------------------------
+
+
+def test_a_windowed_cache_turns_flat_at_its_window_and_an_unwindowed_one_does_not(lines: list[Line]) -> None:
+    (a,), (b,) = (only(lines, chart="kv", arm=arm, kind="sliding", curve="") for arm in "AB")
+    flat = [y for x, y in zip(a.x, a.y, strict=True) if x >= WINDOW - 1]
+    kib = TOKEN_BYTES / 1024
+    assert len(flat) == 64 + PROMPT - (WINDOW - 1) and set(flat) == {kib * (WINDOW - 1)}
+    assert a.y[: WINDOW - 1 - PROMPT] == [kib * n for n in range(PROMPT, WINDOW - 1)]
+    assert b.y == [kib * n for n in range(PROMPT, PROMPT + 40)] and b.x == list(range(PROMPT, PROMPT + 40))
+
+
+def test_measured_kv_bytes_match_their_prediction(lines: list[Line]) -> None:
+    for arm in "AB":
+        for kind in ("sliding", "full"):
+            measured, predicted = (
+                only(lines, chart="kv", arm=arm, kind=kind, curve=curve)[0] for curve in ("", "predicted")
+            )
+            corners = dict(zip(predicted.x, predicted.y, strict=True))
+            shared = {x: y for x, y in zip(measured.x, measured.y, strict=True) if x in corners}
+            assert shared and all(corners[x] == y for x, y in shared.items())
+            assert predicted.x == [PROMPT, WINDOW - 1, PROMPT + 63]
+
+
+def test_latency_begins_at_token_1_and_is_in_milliseconds(lines: list[Line]) -> None:
+    a, b = only(lines, chart="latency", curve="")
+    assert (a.arm, b.arm) == ("A", "B")
+    assert a.x == list(range(1, 64)) and b.x == list(range(1, 40))
+    assert a.y == pytest.approx([10.0] * 63) and b.y == pytest.approx([10.0] * 39)
+
+
+def test_the_roofline_bound_lies_under_the_latency_and_stops_rising_at_the_window(lines: list[Line]) -> None:
+    a, b = only(lines, chart="latency", curve="floor")
+    assert a.x == [1, WINDOW - 1 - PROMPT, 63] == b.x
+    assert a.y[0] < a.y[1] == a.y[2] and b.y[0] < b.y[1] < b.y[2]
+    assert a.y[0] == pytest.approx(4 + 1e-4 * TOKEN_BYTES * (PROMPT + 1)), "milliseconds"
+    assert max(a.y + b.y) < min(only(lines, chart="latency", curve="")[0].y)
+    assert (a.label, b.label) == ("A roofline", "B roofline")
+
+
+def test_memory_is_drawn_over_seconds(lines: list[Line]) -> None:
+    a, b = only(lines, chart="memory")
+    assert (a.arm, a.x, a.y) == ("A", [0.0, 0.5], [512, 513])  # MiB
+    assert (b.arm, b.x, b.y) == ("B", a.x, a.y)
+
+
+def test_every_chart_has_its_own_axes(lines: list[Line]) -> None:
+    for chart, axes in (("latency", ("x", "y")), ("memory", ("x2", "y2")), ("kv", ("x3", "y3"))):
+        assert {line.axes for line in only(lines, chart=chart)} == {axes}
+
+
+def test_an_arm_keeps_its_colour_and_dash_and_a_prediction_is_dotted(js: ChartPage, run: Any) -> None:
+    styles = {
+        (t["meta"]["arm"], t["line"]["color"], t["line"]["dash"], bool(t["meta"]["curve"]))
+        for t in js.traces([run]) if "arm" in t.get("meta", {})
+    }  # fmt: skip
+    assert styles == {
+        ("A", A_COLOUR, "solid", False), ("B", B_COLOUR, "5px,2.5px", False),
+        ("A", A_COLOUR, "1px,3px", True), ("B", B_COLOUR, "1px,3px", True),
+    }  # fmt: skip
+
+
+def test_without_a_prediction_or_a_bound_there_is_no_such_line(js: ChartPage, run: Any) -> None:
+    bare = js.lines([changed(run, predicted=None, floor=None)])
+    assert {(line.chart, line.arm, line.kind, line.curve) for line in bare} == {
+        (chart, arm, kind, "")
+        for chart, kind in (("latency", ""), ("memory", ""), ("kv", "sliding"), ("kv", "full"))
+        for arm in "AB"
+    }
+    legend = [t["meta"]["legend"] for t in js.traces([changed(run, predicted=None, floor=None)]) if t["showlegend"]]
+    assert legend == ["A", "B", "sliding", "full"]
+
+
+def test_a_single_arm_is_drawn_alone(js: ChartPage) -> None:
+    alone = js.lines([reply([created(arms=["A"]), *arm_records("A", 20)], [[0, 0, 0]])])
+    assert {line.arm for line in alone} == {"A"} and {line.chart for line in alone} == {"latency", "memory", "kv"}
+
+
+def test_the_first_pass_of_an_encoder_is_drawn_like_the_others_and_its_cache_has_no_lines(js: ChartPage) -> None:
+    found = js.lines([reply([encoder(), *passes("A", 20)], [[0, 0, 0]])])
+    (line,) = only(found, chart="latency")
+    assert line.x == list(range(20)) and line.y == pytest.approx([10.0] * 20)
+    assert not only(found, chart="kv")
+
+
+def test_a_kind_of_layer_that_the_model_lacks_is_left_out(js: ChartPage, run: Any) -> None:
+    lanes = [lane | {"kvs": [0] * len(lane["kvs"])} for lane in run["lanes"]]
+    arms = [arm | {"predicted": arm["predicted"] | {"sliding": [0, 0, 0]}} for arm in run["head"]["arms"]]
+    found = js.traces([run | {"lanes": lanes, "head": run["head"] | {"arms": arms}}])
+    assert {t["meta"]["kind"] for t in found if t.get("meta", {}).get("chart") == "kv" and "arm" in t["meta"]} == {
+        "full"
+    }
+    assert [t["meta"]["legend"] for t in found if t["showlegend"]] == ["A", "B", "roofline", "full", "predicted"]
+
+
+def test_before_the_first_pull_the_axes_are_there_and_nothing_else(js: ChartPage) -> None:
+    found = js.traces([])
+    assert [t["xaxis"] for t in found] == ["x", "x2", "x3"] and {t["line"]["width"] for t in found} == {0}
+
+
+# --- annotations ----------------------------------------------------------------------------------
+
+
+def test_an_annotation_stands_on_the_value_of_its_token_and_none_on_the_prefill(js: ChartPage) -> None:
+    records: list[Record] = [created(), *arm_records("A", 64), *arm_records("B", 40)]
+    for arm, token in (("A", 7), ("A", 0), ("A", 7), ("B", 99), ("B", 12)):
+        records.append(ArmEvent(arm, 0, 1.0, Annotation("recompile", token, 0.5, 2.9, f"{arm} {token}")))
+    sent = reply(records)
+    assert [one["token"] for one in sent["head"]["arms"][0]["marks"]] == [0, 7, 7], "in order"
+    a, b = (t for t in js.traces([sent]) if "annotations" in t.get("meta", {}))
+    assert (a["x"], a["text"]) == ([7], ["A 7 (2.90 s)<br>A 7 (2.90 s)"]) and a["y"] == pytest.approx([10.0])
+    assert (b["x"], b["text"]) == ([12], ["B 12 (2.90 s)"]) and b["y"] == pytest.approx([10.0])
+    assert (a["marker"]["symbol"], b["marker"]["symbol"]) == (["diamond"], ["diamond-open"])
+    assert {t["meta"]["chart"] for t in (a, b)} == {"latency"} and {t["mode"] for t in (a, b)} == {"markers"}
+
+
+def test_an_annotation_on_an_encoders_first_pass_is_shown(js: ChartPage) -> None:
+    records = [encoder(), *passes("A", 20), ArmEvent("A", 0, 1.0, Annotation("gc", 0, 0.1, 0.2, "first"))]
+    (found,) = (t for t in js.traces([reply(records, [[0, 0, 0]])]) if "annotations" in t.get("meta", {}))
+    assert found["x"] == [0, 3] and found["text"][0].startswith("first")
+
+
+# --- what a user does: hide, zoom -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "gone"),
+    [
+        ("A", {"arm": "A"}), ("B", {"arm": "B"}), ("sliding", {"kind": "sliding"}), ("full", {"kind": "full"}),
+        ("predicted", {"curve": "predicted"}), ("roofline", {"curve": "floor"}),
+    ],
+)  # fmt: skip
+def test_a_name_in_the_legend_hides_its_lines_and_no_others(
+    js: ChartPage, run: Any, name: str, gone: dict[str, str]
+) -> None:
+    found = js.lines([run], hidden=[name])
+    assert {line for line in range(len(found)) if not found[line].visible} == {
+        line for line in range(len(found)) if found[line] in only(found, **gone)
+    }
+    entries = {t["meta"]["legend"]: t["visible"] for t in js.traces([run], hidden=[name]) if t["showlegend"]}
+    assert list(entries) == ["A", "B", "roofline", "sliding", "full", "predicted"]
+    assert {entry for entry, visible in entries.items() if visible == "legendonly"} == {name}
+
+
+@pytest.mark.parametrize(
+    ("chart", "arm", "window", "first", "last"),
+    [
+        ("latency", "A", [20.4, 30.2], 19, 32), ("kv", "A", [20.4, 30.2], 19, 32), ("latency", "A", [-5, 3.5], 1, 5),
+        ("latency", "B", [35, 60], 34, 39), ("memory", "A", [0.3, 0.4], 0.0, 0.5),
+    ],
+)  # fmt: skip
+def test_a_zoomed_chart_draws_its_window_and_a_neighbour_on_each_side(
+    js: ChartPage, run: Any, chart: str, arm: str, window: list[float], first: float, last: float
+) -> None:
+    position = ("latency", "memory", "kv").index(chart)
+    found = js.lines([run], windows=[window if i == position else None for i in range(3)])
+    for line in only(found, arm=arm, curve=""):
+        whole = only(js.lines([run]), chart=line.chart, arm=arm, kind=line.kind, curve="")[0]
+        if line.chart == chart:
+            assert (line.x[0], line.x[-1]) == (first, last)
+            shown = [(x, y) for x, y in zip(whole.x, whole.y, strict=True) if first <= x <= last]
+            assert list(zip(line.x, line.y, strict=True)) == shown
+        else:
+            assert line == whole
+
+
+# --- axes and units -------------------------------------------------------------------------------
+
+
+def extent(js: ChartPage, sent: Any, chart: str, ended: bool) -> tuple[list[float], list[float]]:
+    (found,) = (t for t in js.traces([sent], ended=ended) if t.get("meta", {}) == {"chart": chart, "extent": True})
+    return found["x"], found["y"]
+
+
+def test_the_axes_reach_to_the_end_of_the_run_and_to_what_was_generated_once_it_ended(js: ChartPage, run: Any) -> None:
+    short = reply([created(), *arm_records("A", 9), *arm_records("B", 5)])
+    assert extent(js, short, "latency", ended=False)[0] == [0, 64]
+    assert extent(js, short, "latency", ended=True)[0] == [0, 9]
+    assert extent(js, short, "kv", ended=False)[0] == [PROMPT, PROMPT + 64]
+    assert extent(js, short, "memory", ended=False)[0] == [0, 1]
+    assert extent(js, short, "memory", ended=True)[0] == [0, 0.5]
+    seconds = long_run([0.01], [0.01], [2**29] * 50)  # to 24.5 s
+    assert extent(js, seconds, "memory", ended=False)[0] == [0, 30]
+
+
+def test_latency_and_kv_begin_at_0_and_memory_covers_a_tenth_of_its_value(js: ChartPage, run: Any) -> None:
+    assert extent(js, run, "latency", ended=True)[1] == [0, 0], "the prefill of 100 ms does not hold it up"
+    assert extent(js, run, "kv", ended=True)[1] == [0, TOKEN_BYTES * (PROMPT + 63) / 1024]
+    low, high = extent(js, run, "memory", ended=True)[1]
+    assert low == pytest.approx(512 - 51.3 / 4) and high == pytest.approx(512 + 3 * 51.3 / 4)
+
+
+@pytest.mark.parametrize(
+    ("size", "unit", "scale"),
+    [
+        (1_000, "KiB", 1 / 1024), (2**21 - 1, "KiB", 1 / 1024), (2**21, "MiB", 2**-20), (2**32 - 1, "MiB", 2**-20),
+        (2**32, "GiB", 2**-30),
+    ],
+)  # fmt: skip
+def test_bytes_are_shown_in_the_unit_that_suits_the_largest(js: ChartPage, size: int, unit: str, scale: float) -> None:
+    view = {"head": {"arms": [{}]}, "series": [{"sm": [1, size, 3]}]}
+    chart = {"unit": "bytes", "lines": [{"column": "sm", "curve": ""}]}
+    assert js.call("chartUnit", chart, view, None) == {"unit": unit, "scale": scale}
+    kept = {"unit": "GiB", "scale": 2**-30}
+    assert js.call("chartUnit", chart, view, kept) == kept, "while a chart is zoomed its unit stays"

@@ -1,0 +1,108 @@
+"""README and docs/ name every axis, choice, command, option and setting, and none that does not exist."""
+
+import argparse
+import re
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+import app
+from backend.arms.parse import parse_arm
+from backend.arms.presets import arm_presets
+from backend.cli.parser import make_parser
+from backend.models import catalogue
+from backend.optimizations import all_axes
+from backend.paths import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+FOREIGN = {"--index-url"}  # options of other programs that the documents show
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    parser = make_parser()
+    found = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return dict(found.choices)
+
+
+def options(parser: argparse.ArgumentParser) -> set[str]:
+    return {o for a in parser._actions for o in a.option_strings if o.startswith("--")} - {"--help"}
+
+
+def cli_options() -> set[str]:
+    return options(make_parser()).union(*(options(parser) for parser in commands().values()))
+
+
+def app_options(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Options of app.py, collected where it parses them."""
+    seen: set[str] = set()
+
+    class Collecting(app._Parser):
+        def parse_args(self, *args: object, **more: object) -> argparse.Namespace:  # type: ignore[override]
+            seen.update(options(self))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "_Parser", Collecting)
+    with pytest.raises(KeyboardInterrupt):
+        app.parse([], {})
+    return seen
+
+
+def code_blocks() -> Iterator[str]:
+    for block in re.findall(r"```bash\n(.*?)```", DOCS, re.DOTALL):
+        yield from (line.partition("  #")[0].strip() for line in block.splitlines() if line.strip())
+
+
+def test_every_axis_and_choice_is_documented() -> None:
+    axes = (ROOT / "docs" / "axes.md").read_text(encoding="utf-8")
+    for axis in all_axes():
+        (row,) = re.findall(rf"^\| `{axis.name}` \|.*$", axes, re.MULTILINE)
+        cell = row.split("|")[2]
+        assert re.findall(r"`([^`]+)`", cell) == [choice.name for choice in axis.choices], axis.name
+
+
+def test_every_command_is_documented() -> None:
+    for name in commands():
+        assert f"tokendyno {name}" in DOCS
+
+
+def test_every_option_is_documented(monkeypatch: pytest.MonkeyPatch) -> None:
+    for option in cli_options() | app_options(monkeypatch):
+        assert re.search(rf"`{option}[` ]", DOCS), option
+
+
+def test_every_documented_option_exists(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", DOCS))
+    assert written <= cli_options() | app_options(monkeypatch) | FOREIGN
+
+
+def test_every_documented_command_line_parses() -> None:
+    lines = [line for line in code_blocks() if line.startswith("tokendyno ")]
+    assert len(lines) >= len(commands())
+    for line in lines:
+        given = make_parser().parse_args(shlex.split(line)[1:])
+        for arm in ("a", "b", "arm"):
+            parse_arm("pocket", getattr(given, arm, ""))
+
+
+def test_every_environment_variable_is_documented_and_read() -> None:
+    sources = [ROOT / "app.py", *ROOT.glob("backend/**/*.py"), *ROOT.glob("ui/**/*.py")]
+    text = "\n".join(file.read_text(encoding="utf-8") for file in sources)
+    pattern = r"\bTOKENDYNO_[A-Z_]+\b"
+    assert set(re.findall(pattern, text)) == set(re.findall(pattern, DOCS))
+
+
+def test_every_model_of_the_catalogue_is_documented() -> None:
+    for entry in catalogue():
+        assert entry.name in DOCS
+
+
+def test_every_file_that_a_document_links_to_exists() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).is_file(), (page.name, target)
+
+
+def test_every_preset_parses() -> None:
+    assert {preset.name for preset in arm_presets()} == {p.stem for p in (ROOT / "presets" / "arms").glob("*.toml")}

@@ -1,0 +1,61 @@
+"""The web process imports neither torch nor transformers."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.paths import ROOT
+
+CHECK = """
+import sys
+{code}
+print(sorted(name for name in sys.modules if name.partition(".")[0] in {heavy!r}))
+"""
+HEAVY = ("torch", "transformers", "tokenizers", "bitsandbytes", "accelerate", "kernels")
+
+
+def loaded(code: str, heavy: tuple[str, ...] = HEAVY, tmp_path: Path | None = None) -> str:
+    """Heavy modules that a fresh process has imported after `code`."""
+    ran = subprocess.run(
+        [sys.executable, "-c", CHECK.format(code=code, heavy=heavy)],
+        cwd=ROOT, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip().splitlines()[-1]
+
+
+def modules_outside_the_worker() -> list[str]:
+    files = [*ROOT.glob("backend/**/*.py"), *ROOT.glob("ui/**/*.py"), ROOT / "app.py"]
+    names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+    return [n.removesuffix(".__init__") for n in names if "worker." not in n and not n.endswith("__main__")]
+
+
+def test_no_module_outside_the_worker_imports_torch() -> None:
+    names = modules_outside_the_worker()
+    assert {
+        "app",
+        "backend.cli.main",
+        "backend.engine.bench",
+        "backend.optimizations.axes.attention.axis",
+        "ui.page",
+    } <= set(names)
+    assert "backend.worker.runners.decode" not in names
+    assert loaded("import " + ", ".join(names)) == "[]"
+
+
+def test_the_page_is_built_without_torch() -> None:
+    code = "from backend.executors import open_bench; from ui.page import build\n"
+    code += "bench = open_bench(None, None); page = build(bench); assert page.blocks; bench.close()"
+    assert loaded(code) == "[]"
+
+
+def test_the_command_line_needs_no_gradio() -> None:
+    code = "from backend.cli.main import main; main(['doctor']); main(['models']); main(['check'])"
+    assert loaded(code, (*HEAVY, "gradio", "plotly", "pandas")) == "[]"
+
+
+@pytest.mark.parametrize("name", ["torch", "transformers"])
+def test_the_check_itself_notices_an_import(name: str) -> None:
+    assert loaded(f"import types; sys.modules[{name!r}] = types.ModuleType({name!r})") == f"['{name}']"

@@ -1,0 +1,67 @@
+"""How the tree is kept in order: a true map, few loose files, contracts without exceptions, one set of dependencies."""
+
+import re
+import tomllib
+
+from backend.paths import ROOT
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+MOST_LOOSE_FILES = 12
+
+
+def tree_of_the_architecture() -> list[str]:
+    """Every path that the tree in ARCHITECTURE.md names; folders end with a slash.
+
+    A line holds one or more names, then two spaces or more and what they are for; two spaces of indentation are one
+    folder deeper.
+    """
+    block = re.search(r"## The tree\n+```\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    assert block, "ARCHITECTURE.md has no tree"
+    paths: list[str] = []
+    parents: list[str] = []
+    for line in block[1].splitlines():
+        if not line.strip():
+            continue
+        depth = (len(line) - len(line.lstrip())) // 2
+        names = re.split(r"\s{2,}", line.strip())[0].split()
+        del parents[depth:]
+        paths += ["".join(parents) + name for name in names]
+        parents.append(names[-1])
+    return paths
+
+
+def test_every_file_and_folder_in_the_tree_of_the_architecture_is_there() -> None:
+    paths = tree_of_the_architecture()
+    assert {"app.py", "backend/", "tests/"} <= set(paths)
+    missing = [p for p in paths if not ((ROOT / p).is_dir() if p.endswith("/") else (ROOT / p).is_file())]
+    assert missing == []
+
+
+def test_every_folder_and_loose_module_of_the_backend_is_in_the_tree_of_the_architecture() -> None:
+    paths = set(tree_of_the_architecture())
+    folders = {f"backend/{p.name}/" for p in (ROOT / "backend").iterdir() if p.is_dir() and p.name != "__pycache__"}
+    modules = {f"backend/{p.name}" for p in (ROOT / "backend").glob("*.py") if not p.stem.startswith("__")}
+    assert (folders | modules) - paths == set()
+
+
+def test_the_backend_has_at_most_a_dozen_loose_files() -> None:
+    assert len([path for path in (ROOT / "backend").iterdir() if path.is_file()]) <= MOST_LOOSE_FILES
+
+
+def test_no_import_contract_has_an_exception() -> None:
+    contracts = PYPROJECT["tool"]["importlinter"]["contracts"]
+    assert len(contracts) >= 4
+    assert [contract["name"] for contract in contracts if contract.get("ignore_imports")] == []
+
+
+def test_every_folder_of_the_backend_has_its_layer() -> None:
+    layers = PYPROJECT["tool"]["importlinter"]["contracts"][0]["layers"]
+    named = {name for layer in layers for name in layer.replace("|", " ").replace(":", " ").split()}
+    folders = {f"backend.{path.parent.name}" for path in (ROOT / "backend").glob("*/__init__.py")}
+    assert folders - named == set()
+
+
+def test_a_space_installs_what_the_package_depends_on() -> None:
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    assert [line for line in lines if not line.startswith("#")] == PYPROJECT["project"]["dependencies"]

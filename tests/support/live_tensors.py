@@ -1,0 +1,90 @@
+"""What torch's allocator would hold while real model code runs on tensors without memory: no weights, no arithmetic."""
+
+import weakref
+from typing import Any, NamedTuple
+
+from tests.support.sharded import materialise, split
+
+BLOCK = 512  # the CUDA allocator's rounding (c10/cuda/CUDACachingAllocator.cpp, kMinBlockSize)
+
+
+class Peaks(NamedTuple):
+    """Bytes beside weights and cache, at their largest: while the prompt is read, and in the last step after it."""
+
+    prefill: int
+    step: int
+
+
+def peaks(
+    config: Any, attention: str | None, batch: int, prompt: int, steps: int = 2, decode_experts: str = "",
+    mesh: Any = None,
+) -> Peaks:  # fmt: skip
+    """Run the model's code as `generate` does: the prompt, then single tokens, with float32 copies of the logits.
+    With a `mesh` (`sharded.ranks`), on its first rank."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+    from transformers import AutoModelForCausalLM, DynamicCache
+
+    class Live(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.now = self.peak = 0
+            self.seen: dict[int, int] = {}
+
+        def track(self, tensor: Any) -> None:
+            storage = tensor.untyped_storage()
+            key = storage._cdata
+            if key not in self.seen:
+                self.seen[key] = -(-storage.nbytes() // BLOCK) * BLOCK
+                self.now += self.seen[key]
+                self.peak = max(self.peak, self.now)
+                weakref.finalize(storage, self.drop, key)
+
+        def drop(self, key: int) -> None:
+            self.now -= self.seen.pop(key, 0)
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
+            out = func(*args, **(kwargs or {}))
+            for leaf in tree_leaves(out):
+                if isinstance(leaf, torch.Tensor):
+                    self.track(leaf)
+            return out
+
+    dtype = config.dtype if isinstance(config.dtype, torch.dtype) else getattr(torch, config.dtype or "bfloat16")
+
+    def held(cache: Any) -> int:
+        tensors = [t for layer in cache.layers for t in (layer.keys, layer.values) if t is not None]
+        return sum(t.untyped_storage().nbytes() for t in tensors)
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        with torch.device("cpu" if mesh is None else "meta"):
+            model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention).eval()
+        model.tie_weights()
+        own = [*model.parameters(), *model.buffers()] if mesh is None else materialise(split(model, mesh))
+        live = Live()
+        for tensor in own:
+            live.track(tensor)
+        weights = live.now
+        with live, torch.inference_mode():
+            ids = torch.zeros(batch, prompt, dtype=torch.long)
+            cache = DynamicCache(config=config)
+            live.peak = live.now
+            out = model(input_ids=ids, past_key_values=cache, logits_to_keep=1, position_ids=torch.arange(prompt)[None])
+            logits = out.logits[:, -1, :].to(torch.float32, copy=True)
+            prefill = live.peak - weights - held(cache)
+            del out
+            if decode_experts:
+                model.set_experts_implementation(decode_experts)
+            for step in range(steps):
+                ids = torch.cat([ids, logits.argmax(-1, keepdim=True)], -1)
+                live.peak = live.now
+                out = model(
+                    input_ids=ids[:, -1:], past_key_values=cache, logits_to_keep=1,
+                    position_ids=torch.full((1, 1), prompt + step),
+                )  # fmt: skip
+                logits = out.logits[:, -1, :].to(torch.float32, copy=True)
+                del out
+            found = Peaks(prefill, live.peak - weights - held(cache))
+    return found

@@ -1,0 +1,36 @@
+"""A worker without a process: loads a model and runs commands in this thread, and keeps their events."""
+
+from collections.abc import Callable
+from typing import Any
+
+from backend.messages import Event, Finished, Generate
+from backend.plan import LoadPlan
+
+
+class LocalWorker:
+    """One loaded model. `act` is called with each event; `runner` carried out the latest run."""
+
+    def __init__(self, plan: LoadPlan) -> None:
+        from backend.worker.channel import QueueChannel
+        from backend.worker.load.loader import load
+
+        self.events: list[Event] = []
+        self.act: Callable[[Event], object] = lambda event: None
+        self.channel = QueueChannel(self._take)
+        self.model = load(plan, self.channel)
+        self.runner: Any = None
+
+    def _take(self, event: Event) -> None:
+        self.events.append(event)
+        self.act(event)
+
+    def run(self, job: Generate) -> Finished:
+        """Forget earlier events, run with the runner that the plan needs, and return the last event."""
+        from backend.worker.runners.choice import runner_for
+
+        self.events.clear()
+        self.runner = runner_for(self.model, job.plan, self.channel, last=self.runner)
+        self.runner.run(job)
+        finished = self.events[-1]
+        assert isinstance(finished, Finished)
+        return finished

@@ -1,0 +1,69 @@
+"""A throw-away executor: no process and no model, it answers every command with a fixed script of events."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from backend.counts import RunCounts
+from backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter
+from backend.messages import Cancel, Command, Event, Finished, Generate, Load, Loaded, Progress, Ready, Started, Tokens
+
+PROMPT_TOKENS = 5
+Fault = Literal["", "silent", "dies"]
+
+
+class ScriptedExecutor:
+    """Answers as a worker does. `fault`: what it does instead of generating; "silent" waits for a Cancel."""
+
+    def __init__(self, inbox: Inbox, fault: Fault = "", started: "list[ScriptedExecutor] | None" = None) -> None:
+        self._inbox, self._fault = inbox, fault
+        self.load_key = ""
+        self.alive = True
+        self.pids: tuple[int, ...] = ()
+        self.commands: list[Command] = []
+        if started is not None:
+            started.append(self)
+        self._answer(Ready(0, 0.0, {}))
+
+    @property
+    def resident_bytes(self) -> Mapping[int, int]:
+        return {HOST: 1 << 20}
+
+    def send(self, command: Command) -> None:
+        self.commands.append(command)
+        match command:
+            case Load():
+                self._answer(Progress("load", "begin", 0.0), Loaded(8, 2, reused=False), Progress("load", "end", 0.1))
+            case Generate(max_new_tokens=count) if not self._fault:
+                self._answer(Progress("run", "begin", 0.0), Started(PROMPT_TOKENS, 1, count, []), tokens(count))
+                self._answer(finished("length"))
+            case Generate():
+                self._answer(Progress("run", "begin", 0.0))
+                if self._fault == "dies":
+                    self.alive = False
+                    self._inbox.put(Letter(self, Died("The script says so.")))
+            case Cancel():
+                self._answer(finished("cancelled"))
+            case _:
+                pass
+
+    def end(self, grace_s: float = 0.0) -> None:
+        self.alive = False
+
+    def _answer(self, *events: Event) -> None:
+        for event in events:
+            self._inbox.put(Letter(self, event))
+
+
+def tokens(count: int) -> Tokens:
+    """All tokens of a run, 10 ms each."""
+    seconds = [0.01 * (index + 1) for index in range(count)]
+    zeros = [0] * count
+    return Tokens(0, seconds, [0.01] * count, zeros, zeros, [1 << 20] * count, list(range(count)), "x" * count)
+
+
+def finished(reason: Literal["length", "cancelled"]) -> Finished:
+    """The end of a run."""
+    return Finished(reason, "", 0.01, 0.1, 1 << 20, "scripted", "scripted", [], RunCounts())
+
+
+SCRIPTED = ExecutorKind(ScriptedExecutor)

@@ -1,0 +1,89 @@
+"""A request in one line, and a real worker process that a test talks to directly."""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from backend import hardware
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import ArmRequest, Request, Workload
+from backend.engine.executor import Died, Inbox
+from backend.executors.subprocess import WorkerProcess
+from backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
+from backend.models import resolve
+from backend.plan import Plan
+
+SENTENCE = "One day, Pip found a red ball in the garden."
+E = TypeVar("E")
+
+
+def request(*arms: Mapping[str, str], model: str = "pocket", **work: Any) -> Request:
+    """A run of one arm (A) or two (A, B), by their choices."""
+    named = [ArmRequest(name, dict(choices)) for name, choices in zip("AB", arms or ({},), strict=False)]
+    every: dict[str, Any] = {"prompt": SENTENCE, "max_new_tokens": 8, "ignore_eos": True}
+    return Request(model, named, Workload(**every | work))
+
+
+def plan_of(model: str = "pocket", **choices: str) -> Plan:
+    """The plan for these choices on this machine."""
+    workload = Workload(prompt=SENTENCE)
+    return check(make_config(model, choices), resolve(model), hardware.detect(), workload).plan
+
+
+class Talk:
+    """A real worker process; commands and events are exchanged as the engine does it."""
+
+    def __init__(self, wait: bool = True) -> None:
+        self.inbox: Inbox = Inbox()
+        self.worker = WorkerProcess(self.inbox)
+        self.ready = self.until(Ready)[-1] if wait else None
+
+    def send(self, command: Command) -> None:
+        self.worker.send(command)
+
+    def next(self, limit_s: float = 60) -> Event | Died:
+        body = self.inbox.get(timeout=limit_s).body
+        assert not isinstance(body, type(None))
+        return body  # type: ignore[return-value]
+
+    def until(self, *kinds: type, limit_s: float = 60) -> list[Any]:
+        """All events up to and including the first of these kinds."""
+        seen: list[Any] = []
+        while not seen or not isinstance(seen[-1], kinds):
+            seen.append(self.next(limit_s))
+            assert not isinstance(seen[-1], Died) or Died in kinds, seen[-1]
+        return seen
+
+    def load(self, plan: Plan) -> Loaded | Failed:
+        self.send(Load(plan))
+        answer = self.until(Loaded, Failed)[-1]
+        assert isinstance(answer, Loaded | Failed)
+        return answer
+
+    def begin(self, plan: Plan, **more: Any) -> None:
+        """Send a Generate without waiting for anything."""
+        work: dict[str, Any] = {
+            "prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 8, "batch_size": 1, "temperature": 0.0,
+            "seed": 0, "ignore_eos": True, "warmup": True,
+        }  # fmt: skip
+        self.send(Generate(plan=plan, **work | more))
+
+    def generate(self, plan: Plan, **more: Any) -> list[Any]:
+        """Load, run, and return all events of the run up to Finished or Failed."""
+        loaded = self.load(plan)
+        assert isinstance(loaded, Loaded), loaded
+        self.begin(plan, **more)
+        return self.until(Finished, Failed, limit_s=300)
+
+    def end(self) -> None:
+        self.worker.end()
+
+
+def only(events: list[Any], kind: type[E]) -> list[E]:
+    """The events of one kind, in order."""
+    return [event for event in events if isinstance(event, kind)]
+
+
+def column(events: list[Any], name: str) -> list[Any]:
+    """One column of all Tokens events, joined."""
+    return [value for event in only(events, Tokens) for value in getattr(event, name)]

@@ -1,0 +1,53 @@
+"""The scripts that the page shows."""
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from backend.config import Request
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.executors import open_bench
+from tests.support.machines import facts
+from tests.support.worker import request
+from ui.compare.code import MAX_PROMPT_CHARACTERS, code_text
+
+Make = Callable[..., Bench]
+
+
+def shown(bench: Bench, asked: Request) -> str:
+    return code_text(bench.check(asked)["A"], facts(), lambda: asked, paths=True)
+
+
+@pytest.fixture
+def bench() -> Any:
+    made = open_bench(None)
+    yield made
+    made.store.close()
+
+
+def test_an_arm_that_runs_is_a_script(bench: Bench) -> None:
+    text = shown(bench, request({"attention": "eager"}))
+    ast.parse(text)
+    assert "import torch" in text and "attention=eager" in text
+
+
+def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(bench: Bench) -> None:
+    text = shown(bench, request({"compile": "default"}))
+    assert ast.parse(text).body == [] and "Set cache=static." in text.replace("\n# ", " ")
+
+
+def test_a_missing_prompt_is_the_reason_as_a_comment(bench: Bench) -> None:
+    def refuse() -> Request:
+        raise InputError("The prompt is empty.\nimport os")
+
+    text = code_text(bench.check(request({}))["A"], facts(), refuse, paths=True)
+    assert ast.parse(text).body == [] and "The prompt is empty." in text
+
+
+def test_a_very_long_prompt_is_not_sent_back(bench: Bench) -> None:
+    text = shown(bench, request({}, prompt="x" * (MAX_PROMPT_CHARACTERS + 1)))
+    assert ast.parse(text).body == [] and "20,001 characters" in text
+    assert "x" * MAX_PROMPT_CHARACTERS in shown(bench, request({}, prompt="x" * MAX_PROMPT_CHARACTERS))

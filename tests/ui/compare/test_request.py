@@ -1,0 +1,104 @@
+"""From the controls to a request and back."""
+
+from typing import Any
+
+import pytest
+
+from backend.arms.presets import arm_presets
+from backend.config import MEASURE_REPEATS
+from backend.errors import InputError
+from backend.optimizations import all_axes
+from ui.compare.request import (
+    CUSTOM,
+    Fields,
+    choice_values,
+    matching_preset,
+    measured,
+    preset_choices,
+    read_choices,
+    read_request,
+)
+
+GOOD: dict[str, Any] = {
+    "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
+    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False,
+    "reasoning_effort": "",
+}  # fmt: skip
+DEFAULTS = [axis.default for axis in all_axes()]
+
+
+def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> list[Any]:
+    return [*Fields(**GOOD | changed), *a, *b]
+
+
+def test_the_values_of_the_controls_make_the_request() -> None:
+    b = choice_values({"cache": "static", "compile": "default"})
+    more: dict[str, Any] = {"top_k": 40.0, "top_p": 0.9, "chat": True, "reasoning_effort": "high"}
+    asked = values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True, **more)
+    request = read_request(asked)
+    assert request.model == "gpt2"
+    work, chosen = request.workload, [(arm.name, arm.choices) for arm in request.arms]
+    assert chosen == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
+    assert (work.max_new_tokens, work.temperature, work.ignore_eos) == (32, 0.5, True)
+    assert (work.top_k, work.top_p, work.chat, work.reasoning_effort) == (40, 0.9, True, "high")
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"prompt": "  "}, "prompt is empty"),
+        ({"prompt": None}, "The prompt is missing"),
+        ({"prompt": "x" * (2 << 20)}, "bytes"),
+        ({"model": None}, "The model is missing"),
+        ({"max_new_tokens": None}, "New tokens is empty"),
+        ({"max_new_tokens": 0}, "max_new_tokens is 0"),
+        ({"max_new_tokens": 2.5}, "New tokens is 2.5"),
+        ({"max_new_tokens": 10**9}, "max_new_tokens is 1000000000"),
+        ({"max_new_tokens": float("nan")}, "New tokens is empty"),
+        ({"max_new_tokens": float("inf")}, "New tokens is inf"),
+        ({"max_new_tokens": True}, "New tokens is empty"),
+        ({"batch_size": "4"}, "Batch size is empty"),
+        ({"batch_size": -1}, "batch_size is -1"),
+        ({"temperature": 99}, "temperature is 99"),
+        ({"seed": -1}, "seed is -1"),
+        ({"repeats": 1000}, "repeats is 1000"),
+        ({"top_k": 2.5}, "Top k is 2.5"),
+        ({"top_k": 5}, "no effect at temperature 0"),
+        ({"top_p": None}, "Top p is empty"),
+        ({"chat": True, "prompt_tokens": 9}, "cannot have a fixed number of prompt tokens"),
+        ({"chat": True, "reasoning_effort": "most"}, "reasoning effort"),
+        ({"reasoning_effort": None}, "Reasoning effort is missing"),
+    ],
+)
+def test_bad_input_is_named(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        read_request(values(**changed))
+
+
+@pytest.mark.parametrize("choice", ["nosuch", "", None, 3, ["static"]])
+def test_a_choice_that_does_not_exist_is_refused(choice: object) -> None:
+    with pytest.raises(InputError):
+        read_request(values(a=[choice, *DEFAULTS[1:]]))
+
+
+def test_an_arm_can_be_checked_before_the_prompt_is_written() -> None:
+    assert read_request(values(prompt=""), need_prompt=False).workload.prompt
+    assert read_request(values(prompt="", prompt_tokens=5)).workload.prompt == ""
+
+
+def test_presets_and_choices_are_inverse_to_each_other() -> None:
+    for preset in arm_presets():
+        shown = choice_values(preset_choices(preset.name))
+        assert matching_preset(read_choices(shown)) == preset.name
+    assert matching_preset({"cache": "static", "dtype": "float16"}) == CUSTOM
+    with pytest.raises(InputError, match="no preset"):
+        preset_choices("nosuch")
+
+
+@pytest.mark.parametrize(("written", "run"), [(1, MEASURE_REPEATS), (3, MEASURE_REPEATS), (12, 12)])
+def test_measure_repeats_often_enough_and_keeps_a_larger_number(written: int, run: int) -> None:
+    asked = read_request(values(repeats=written))
+    more = measured(asked)
+    assert more.workload.repeats == run
+    assert (more.model, more.arms) == (asked.model, asked.arms)
+    assert asked.workload.repeats == written

@@ -1,0 +1,34 @@
+"""One line on a model, one on the machine."""
+
+import pytest
+
+from backend import hardware
+from backend.hardware import Gpu, Machine
+from backend.models import resolve
+from ui.components.summary import machine_line, model_line
+
+
+@pytest.mark.parametrize(
+    ("model", "parts"),
+    [
+        ("pocket", ["sliding (window 128)", "experts per token"]),
+        ("gpt2", ["124 M parameters in float32", "12 layers: all full attention", "1,024 positions"]),
+        ("Mistral-7B-v0.1", ["7.24 B parameters", "32 sliding (window 4,096), 0 full", "8 KV heads of 128"]),
+        ("random:gpt2", ["the text is noise"]),
+        ("bert-base-uncased", ["12 layers: encoder"]),
+    ],
+)
+def test_a_model_is_told_in_one_line(model: str, parts: list[str]) -> None:
+    line = model_line(resolve(model))
+    assert all(part in line for part in parts), line
+    assert "\n" not in line and len(line) < 220
+
+
+def test_a_machine_without_a_gpu_says_so() -> None:
+    assert machine_line(hardware.detect()).startswith("CPU only: ")
+
+
+def test_a_gpu_is_named_with_its_memory() -> None:
+    gpu = Gpu(0, "NVIDIA H200", 150 << 30, 140 << 30, (9, 0))
+    machine = Machine("cpu", 8, 1 << 36, 1 << 35, (gpu, gpu), "580.1", "", "3.11", "Linux")
+    assert machine_line(machine) == "NVIDIA H200 (first of 2), 150 GiB, 140 GiB free, driver 580.1"

@@ -1,0 +1,82 @@
+"""Runs arms on one bench in this process, one after the other, and stores a line about each.
+
+`TOKENDYNO_OUT`: a folder for `every.jsonl`, from which the tables of MEASUREMENTS.md are made (`python -m
+tools.bench.gpu.tables FILE`).
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend import hardware
+from backend.arms.parse import parse_arm
+from backend.config import ArmRequest, Request, Workload
+from backend.engine.bench import Bench
+from backend.optimizations import all_axes
+from backend.runs.run import Run
+from backend.views.document import document, predicted_series
+
+MOST_FIXES = 4
+WORK = Workload(prompt_tokens=64, max_new_tokens=64, seed=1)
+
+
+def used_bytes() -> int:
+    """Bytes in use on all GPUs, from NVML."""
+    return sum(gpu.memory_bytes - gpu.free_bytes for gpu in hardware.detect().gpus)
+
+
+def settled(bench: Bench, model: str, arm: str, work: Workload = WORK) -> tuple[dict[str, str], str]:
+    """The choices of an arm after applying the fixes of its verdicts, and why it cannot run ("" if it can)."""
+    choices = dict(parse_arm(model, arm).choices)
+    for _ in range(MOST_FIXES):
+        blocked = bench.check(Request(model, [ArmRequest("A", choices)], work))["A"].blocked
+        if not blocked:
+            return choices, ""
+        asked = dict(parse_arm(model, arm).choices)
+        fix = next((v.fix for v in blocked if v.fix and not set(v.fix) & set(asked)), None)
+        if fix is None:
+            return choices, blocked[0].reason
+        defaults = {axis.name: axis.default for axis in all_axes()}
+        choices = {axis: choice for axis, choice in {**choices, **fix}.items() if choice != defaults[axis]}
+    return choices, "its fixes go in a circle"
+
+
+def perform(bench: Bench, model: str, choices: dict[str, str], work: Workload = WORK) -> tuple[Run, dict[str, Any]]:
+    """Run one arm to its end. Returns the run and its JSON document."""
+    request = Request(model, [ArmRequest("A", choices)], work)
+    checked = bench.check(request)
+    run = bench.wait(bench.submit(request), timeout_s=560)
+    return run, msgspec.to_builtins(document(run, predicted_series(run, None, checked)))
+
+
+def keep(model: str, arm: str, run: Run | None, arm_document: dict[str, Any] | None, why: str, left: int) -> None:
+    """Store one line for the tables, and print one for the log."""
+    row: dict[str, Any] = {"model": model, "arm": arm, "why": why, "left_bytes": left}
+    if run is not None and arm_document is not None:
+        row |= {"status": run.status, "message": run.message}
+        row |= {
+            name: arm_document.get(name)
+            for name in ("requested", "effective", "evidence", "phases_s", "extra", "summary", "weight_bytes",
+                         "memory_predicted_bytes", "load", "marks", "memory_check", "verdicts", "notes")
+        }  # fmt: skip
+        row["text"] = arm_document["text"][:80]
+    if folder := os.environ.get("TOKENDYNO_OUT"):
+        with (Path(folder) / "every.jsonl").open("a") as out:
+            out.write(json.dumps(row) + "\n")
+    if why:
+        print(f"{model} {arm}: not run: {why[:150]}")
+    elif arm_document is None or not arm_document["summary"].get("latency_median_s"):
+        print(f"{model} {arm}: {run.status if run else '?'}: {run.message[:300] if run else ''}")
+    else:
+        s = arm_document["summary"]
+        bad = [f"{e['axis']} {e['planned']}->{e['effective']}: {e['proof']}"[:160] for e in arm_document["evidence"]
+               if e["status"] == "failed"]  # fmt: skip
+        compile_s = arm_document["phases_s"].get("compile", 0.0)
+        print(
+            f"{model} {arm}: {1e3 * s['latency_median_s']:.2f} ms, ttft {1e3 * (s['ttft_s'] or 0):.0f} ms, peak "
+            f"{(s['peak_memory_bytes'] or 0) / 2**20:.0f} MiB, compile {compile_s:.0f} s, left {left / 2**20:.0f} MiB "
+            f"{run.status if run else ''} {bad or ''}"
+        )

@@ -1,0 +1,167 @@
+"""Profiles a step of the custom decode loop, and measures what each optimization in it gains.
+
+    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--json FILE]
+
+One token per step, fused projections, kernels=local, captured manually. Printed: milliseconds per token with everything
+on, with each optimization off and with all of them off, and the kernels of one replayed step in order of time.
+"""
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from kernels import get_loaded_kernels
+from torch.autograd import DeviceType
+from torch.profiler import ProfilerActivity, profile
+
+from backend.hardware import kernel_packages
+from backend.models.catalogue import catalogue
+from backend.models.source import ModelSource
+from backend.plan import LoadPlan
+from backend.worker.load.random_model import random_model
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.cuda_graph import capture
+from backend.worker.loop.sampling import Sampling
+from backend.worker.loop.step import Step
+from backend.worker.patch.apply import put_in
+from backend.worker.patch.projections import fuse
+
+STEPS, ROUNDS, WARM = 200, 3, 20
+PIECES: dict[str, tuple[str, str, str, Any]] = {
+    "attention in one kernel": ("tokendyno-matvec", "attention", "FOLDED", False),
+    "new key with the queries": ("tokendyno-matvec", "attention", "JOINED", False),
+    "weights prefetched into L2": ("tokendyno-matvec", "ops", "MAX_PREFETCH_BYTES", 0),
+    "step end": ("tokendyno-matvec", "steps", "ENDS", False),
+    "rotary embedding": ("tokendyno-matvec", "steps", "ROTATES", False),
+    "norm launched early": ("tokendyno-rmsnorm", "layers", "EARLY", False),
+}
+"""Optimization -> package, module, name, and the value that switches it off."""
+
+
+class Bed:
+    """A model with the kernels, and a cache, on which steps are built and timed."""
+
+    def __init__(self, model: str, places: int) -> None:
+        name = model.removeprefix("random:")
+        config = next(entry.config for entry in catalogue() if entry.name == name)
+        self.model = random_model(config, "bfloat16", None, "cuda").eval()
+        fuse(self.model)
+        source, folder = ModelSource("random"), str(kernel_packages.BUNDLED)
+        put_in(self.model, LoadPlan(source, device="cuda", kernels="local", kernels_path=folder))
+        self.loaded = {str(kernel.metadata.name): kernel.module for kernel in get_loaded_kernels()}
+        self.cache = StaticSlotCache(self.model.config, places)
+        ids = torch.randint(3, 1000, (1, places // 4), device="cuda")
+        self._ids = ids
+        self._most = places - ids.shape[1] - WARM - 2
+
+    def module(self, package: str, name: str) -> Any:
+        return getattr(self.loaded[package], name)
+
+    def step(self) -> tuple[Callable[[], None], Callable[[], None]]:
+        """Capture a step with the current settings; returns it with a function that rewinds to the prompt."""
+        step = Step(self.model, self.cache, 1, Sampling(), 0)
+
+        def begin() -> None:
+            step.begin(self._ids, torch.ones_like(self._ids), 0, [])
+
+        begin()
+        with step.decoding():
+            return capture(step.advance, step.rewind), begin
+
+    def token_s(self, rounds: int = ROUNDS, steps: int = STEPS) -> float:
+        """Seconds per token between two CUDA events, median over rounds."""
+        replay, begin = self.step()
+        steps, found = max(1, min(steps, self._most // rounds)), []
+        begin()
+        for _ in range(WARM):
+            replay()
+        for _ in range(rounds):
+            first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            first.record()
+            for _ in range(steps):
+                replay()
+            last.record()
+            last.synchronize()
+            found.append(float(first.elapsed_time(last)) / 1e3 / steps)
+        return statistics.median(found)
+
+    def kernels(self) -> list[tuple[str, float, float]]:
+        """(name, begin, end) in microseconds of the kernels of one replayed step."""
+        replay, begin = self.step()
+        begin()
+        for _ in range(WARM):
+            replay()
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CUDA]) as seen:
+            replay()
+            torch.cuda.synchronize()
+        spans = [event for event in seen.events() if event.device_type == DeviceType.CUDA]
+        return sorted(((e.name, e.time_range.start, e.time_range.end) for e in spans), key=lambda span: span[1])
+
+
+def summed(spans: list[tuple[str, float, float]]) -> list[dict[str, Any]]:
+    """A row per kernel name: count, microseconds each, and how much later each ended than all previous ones.
+
+    A kernel that is launched early waits for its predecessor within its own duration, so only the last column adds up.
+    """
+    rows: dict[str, dict[str, Any]] = {}
+    latest = spans[0][1] if spans else 0.0
+    for name, begin, end in spans:
+        row = rows.setdefault(name, {"name": name, "count": 0, "each_us": 0.0, "gap_us": 0.0, "added_us": 0.0})
+        row["count"] += 1
+        row["each_us"] += end - begin
+        row["gap_us"] += begin - latest
+        row["added_us"] += max(0.0, end - latest)
+        latest = max(latest, end)
+    for row in rows.values():
+        row["each_us"] /= row["count"]
+        row["gap_us"] /= row["count"]
+    return sorted(rows.values(), key=lambda row: -row["added_us"])
+
+
+def main() -> None:
+    """Print both tables, and write them as JSON with --json."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", default="random:Qwen3-0.6B")
+    parser.add_argument("--places", type=int, default=1024)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    with torch.inference_mode():
+        bed = Bed(given.model, given.places)
+        spans = bed.kernels()
+        bed.token_s()  # warm up clocks and temperature
+        whole_s = bed.token_s()
+        print(f"{given.model}, {given.places} places, {torch.cuda.get_device_name()}: {1e3 * whole_s:.4f} ms a token")
+        pieces = {"everything on": whole_s}
+        for name, (package, module, switch, off) in PIECES.items():
+            on = getattr(bed.module(package, module), switch)
+            setattr(bed.module(package, module), switch, off)
+            pieces[f"without: {name}"] = bed.token_s()
+            setattr(bed.module(package, module), switch, on)
+            gained = pieces[f"without: {name}"] - whole_s
+            print(
+                f"without: {name:26} {1e3 * (whole_s + gained):.4f} ms, so it gains {1e6 * gained:6.1f} us", flush=True
+            )
+        for package, module, switch, off in PIECES.values():
+            setattr(bed.module(package, module), switch, off)
+        pieces["everything off"] = bed.token_s()
+        print(f"everything off {1e3 * pieces['everything off']:.4f} ms")
+    rows = summed(spans)
+    total_us = sum(row["added_us"] for row in rows)
+    print(f"one step: {len(spans)} kernels, {total_us:.1f} us from start to end")
+    for row in rows:
+        print(
+            f"{row['count']:4} x {row['name'][:60]:60} {row['each_us']:7.2f} us each, gap {row['gap_us']:6.2f}, "
+            f"adds {row['added_us']:7.1f}"
+        )
+    if given.json:
+        found = {"model": given.model, "gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+        given.json.write_text(json.dumps({**found, "token_s": pieces, "kernels": rows, "spans": spans}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,189 @@
+"""Do the tests notice small mistakes? `python tools/mutants.py --seed 10 --count 300 --out mutants.json`.
+
+Changes one condition or constant of the product at a time, in a copy of the tree, and runs the tests that execute that
+line and start no process. Prints each mutant as killed, survived, or uncovered (no such test executes it), and rewrites
+`--out` after each; a later call with the same `--out` goes on from there. `--prefer FILE` takes the mutants of an
+earlier run's file first, which makes two trees comparable. The tests that execute a line are recorded once, beside
+`--out`.
+"""
+
+import argparse
+import compileall
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+if __name__ == "__main__":
+    sys.path[:] = [path for path in sys.path if Path(path).resolve() not in (HERE, HERE.parent)]
+    sys.path.insert(0, str(HERE))  # `mutation` alone: the product is imported from the copy
+
+if __package__:
+    from tools.mutation import runner, sites
+else:
+    from mutation import runner, sites  # type: ignore[import-not-found,no-redef]
+
+PATHS = ["backend/optimizations", "backend/predict", "backend/runs", "backend/arms"]
+IGNORED = [
+    f"tests/backend/{name}"
+    for name in ("cli", "engine", "executors", "worker", "hardware/test_bandwidth.py", "hardware/test_machine.py")
+]
+"""Tests of processes and of this machine."""
+COPIED = ("backend", "ui", "presets", "tests", "tools", "app.py", "pyproject.toml", "README.md", "ARCHITECTURE.md")
+FIRST = ["pytest", "msgspec", "numpy", "torch", "transformers"]
+MOST_S = 20.0
+"""Seconds of tests a mutant, as recorded."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=10)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--root", type=Path, default=HERE.parent, help="the tree to mutate (never changed itself)")
+    parser.add_argument("--paths", nargs="*", default=PATHS, help="files and folders to mutate")
+    parser.add_argument("--tests", nargs="*", default=["tests/backend"])
+    parser.add_argument("--ignore", nargs="*", default=IGNORED, help="tests to leave out")
+    parser.add_argument("--prefer", type=Path, help="result of an earlier run: its mutants come first")
+    parser.add_argument("--common-with", type=Path, help="another tree: mutants that can be made there too come first")
+    parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
+    options = parser.parse_args(arguments)
+    deadline_s = time.monotonic() + options.limit_s
+    os.nice(15)
+    os.environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        tree = Path(folder) / "tree"
+        copy(options.root.resolve(), tree)
+        os.environ["PYTHONPATH"] = str(tree)
+        results = perform(tree, options, deadline_s)
+    counted = Counter(result["status"] for result in results)
+    print(f"{len(results)} of {options.count}: " + ", ".join(f"{count} {name}" for name, count in counted.items()))
+    if options.prefer:
+        report_changes(results, json.loads(options.prefer.read_text()))
+    return 0 if len(results) >= options.count else 3
+
+
+def report_changes(results: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> None:
+    """Which mutants of both runs were killed in the earlier one and are not any more."""
+    before = {result["key"]: result["status"] for result in earlier}
+    shared = [result for result in results if result["key"] in before]
+    lost = [result for result in shared if before[result["key"]] == "killed" != result["status"]]
+    gained = [result for result in shared if before[result["key"]] != "killed" == result["status"]]
+    alive_then = sum(status != "killed" for status in before.values())
+    alive_now = sum(result["status"] != "killed" for result in results)
+    print(f"not killed: {alive_then} of {len(before)} then, {alive_now} of {len(results)} now")
+    print(f"{len(shared)} mutants in both runs: {len(lost)} are not killed any more, {len(gained)} are killed only now")
+    for result in lost:
+        print(f"  {result['path']}:{result['line']} {result['key']}")
+
+
+def copy(root: Path, tree: Path) -> None:
+    """The tree without what git ignores, compiled, so that a child compiles the mutated file only."""
+    tree.mkdir()
+    for name in COPIED:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (root / name).exists():
+            shutil.copy2(root / name, tree / name)
+    compileall.compile_dir(tree / "backend", quiet=2)
+
+
+def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[dict[str, Any]]:
+    """Records coverage unless that is done, then tries the mutants that have no result yet."""
+    log = options.out.with_suffix(".log").resolve()
+    recorded = coverage(tree, options, log)
+    found = sites.find(tree, options.paths)
+    preferred: list[str] = []
+    if options.prefer:
+        preferred = [result["key"] for result in json.loads(options.prefer.read_text())]
+    elif options.common_with:
+        there = {site.key for site in sites.find(options.common_with, PATHS)}
+        preferred = [site.key for site in sites.pick(found, options.seed, len(found)) if site.key in there]
+    chosen = sites.pick(found, options.seed, options.count, preferred)
+    wanted = set(preferred)
+    print(f"{len(found)} sites, {len(chosen)} chosen, {sum(site.key in wanted for site in chosen)} of them preferred")
+    done = json.loads(options.out.read_text()) if options.out.exists() else []
+    results = {result["key"]: result for result in done}
+    for site in chosen:
+        if site.key in results:
+            continue
+        if time.monotonic() > deadline_s:
+            break
+        results[site.key] = result = attempt(tree, site, recorded["tests"], log)
+        print(f"{len(results):4} {result['status']:9} {site.path}:{site.line} {site.before[:50]} -> {site.after[:50]}",
+              flush=True)  # fmt: skip
+        options.out.write_text(json.dumps([results[s.key] for s in chosen if s.key in results], indent=1))
+    return [results[site.key] for site in chosen if site.key in results]
+
+
+def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, Any]:
+    """Which tests execute which lines. A test must pass twice: traced, and as it will be run for a mutant."""
+    file = options.out.with_suffix(".coverage.json")
+    if file.exists():
+        found: dict[str, Any] = json.loads(file.read_text())
+        runner.preload(found["modules"])
+        return found
+    runner.preload(FIRST)
+    ignored = [path for path in options.ignore if (tree / path).exists()]
+    found = runner.record(tree, options.tests, ignored, list(sites.sources(tree, options.paths)), log)
+    assert found is not None, log.read_text()[-2000:]
+    runner.preload(found["modules"])
+    again = runner.run(tree, list(found["tests"]), 3600, log, stop=False)
+    assert again is not None, log.read_text()[-2000:]
+    for name in again["failed"]:
+        found["tests"].pop(name, None)
+    print(f"{len(found['tests'])} tests; left out because they fail here: {again['failed']}; {again['seconds']} s")
+    file.write_text(json.dumps(found))
+    return found
+
+
+def attempt(tree: Path, site: "sites.Site", tests: dict[str, Any], log: Path) -> dict[str, Any]:
+    """Mutate, run, restore."""
+    names, by = select(site, tests)
+    result = {"key": site.key, "path": site.path, "line": site.line, "tests": len(names), "selected_by": by}
+    if not names:
+        return {**result, "status": "uncovered"}
+    file = tree / site.path
+    source, state = file.read_bytes(), file.stat()
+    file.write_bytes(site.applied(source))
+    os.utime(file, (1, 1))  # so that the compiled original is not taken for it
+    try:
+        ran = runner.run(tree, names, 30 + 5 * sum(tests[name]["seconds"] for name in names), log)
+    finally:
+        file.write_bytes(source)
+        os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+    if ran is None:
+        return {**result, "status": "killed", "by": "time limit, or the process died"}
+    by_test = ran["failed"][0] if ran["failed"] else f"pytest's exit code {ran['code']}"
+    return {**result, "status": "killed" if ran["code"] else "survived", "by": by_test if ran["code"] else "",
+            "seconds": ran["seconds"]}  # fmt: skip
+
+
+def select(site: "sites.Site", tests: dict[str, Any]) -> tuple[list[str], str]:
+    """Tests that execute the expression; for what runs at import, those that execute anything of the file. Quickest
+    first, up to `MOST_S` seconds."""
+    lines = set(range(site.line, site.last_line + 1))
+    found = [
+        name
+        for name, test in tests.items()
+        if site.path in test["lines"] and (site.at_import or lines & set(test["lines"][site.path]))
+    ]
+    chosen: list[str] = []
+    total_s = 0.0
+    for name in sorted(found, key=lambda name: tests[name]["seconds"]):
+        total_s += tests[name]["seconds"]
+        if chosen and total_s > MOST_S:
+            break
+        chosen.append(name)
+    return chosen, "file" if site.at_import else "line"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

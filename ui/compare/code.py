@@ -1,0 +1,50 @@
+"""Each arm as a standalone script, in a part of the page that is closed at first and follows the controls."""
+
+from collections.abc import Callable
+
+import gradio as gr
+
+from backend.arms.check import Checked
+from backend.config import Request
+from backend.errors import InputError
+from backend.export.script import script
+from backend.models import ModelFacts
+from backend.script.source import comment
+
+MAX_PROMPT_CHARACTERS = 20_000
+"""A longer prompt is not sent back to the browser with every change of a control."""
+
+TOO_LONG = "The prompt has {:,} characters, too many to show here. Use tokendyno export to write the script."
+
+
+def code_panel(arms: tuple[str, ...]) -> list[gr.Code]:
+    """One read-only text per arm, highlighted by the browser; its content reaches the page as text only."""
+    with (
+        gr.Accordion("Code: each arm as a Python script", open=False, elem_id="code"),
+        gr.Row(elem_classes=["td-codes"]),
+    ):
+        return [
+            gr.Code(
+                "", language="python", label=f"Arm {name}", interactive=False, lines=12, max_lines=36,
+                show_line_numbers=False, buttons=["copy", "download"], min_width=300, elem_id=f"code-{name.lower()}",
+                elem_classes=["td-code", f"arm-{name.lower()}"],
+            )
+            for name in arms
+        ]  # fmt: skip
+
+
+def code_text(checked: Checked, facts: ModelFacts, request: Callable[[], Request], paths: bool) -> str:
+    """The script of a checked arm, or why there is none. `request` raises InputError, for example without a prompt."""
+    try:
+        checked.require_runnable()
+        workload = request().workload
+        if len(workload.prompt) > MAX_PROMPT_CHARACTERS:
+            raise InputError(TOO_LONG.format(len(workload.prompt)))
+        return script(checked, facts, workload, paths)
+    except InputError as error:
+        return no_code(str(error))
+
+
+def no_code(reason: str) -> str:
+    """A comment in place of a script that cannot be written."""
+    return "\n".join(comment(reason))

@@ -1,0 +1,243 @@
+"""The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend import hardware
+from backend.config import Request
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, ModelFacts, resolve
+from backend.optimizations import axis_names
+from backend.runs.run import Run
+from ui.compare.arm_column import ArmControls, arm_controls
+from ui.compare.code import code_panel, code_text, no_code
+from ui.compare.fold import folded
+from ui.compare.request import (
+    ARMS,
+    CUSTOM,
+    choice_values,
+    matching_preset,
+    measured,
+    preset_choices,
+    read_choices,
+    read_request,
+)
+from ui.compare.unsupported import titles
+from ui.compare.verdicts import describe
+from ui.compare.work_row import WorkRow, work_row
+from ui.components.summary import machine_line, model_line
+from ui.components.text_line import text_line
+from ui.errors import Updates, shows_errors
+from ui.live.panel import RUN_ID, live_panel
+
+PRESETS = ("baseline", "unwindowed")
+SAME = "A and B are identical: any difference between them is noise."
+IDLE, BUSY = (True, False), (False, True)
+
+
+def compare_page(bench: Bench) -> None:
+    """Build the page inside the current Blocks."""
+    row = work_row()
+    with gr.Row(elem_id="arms", equal_height=False):
+        first = _first_facts()
+        entries = titles(first, hardware.detect())
+        arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, PRESETS, strict=True)]
+    same = text_line("same", role="status", classes="td-same")
+    message = text_line("message", role="alert", classes="td-failure")
+    live = live_panel(bench.runs)
+    _Page(bench, row, arms, same, message, live, code_panel(ARMS)).wire()
+
+
+class _Page:
+    """The handlers of one page. They hold no state: all of it is in the controls and in the run log."""
+
+    def __init__(
+        self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML, live: gr.HTML,
+        codes: list[gr.Code],
+    ) -> None:  # fmt: skip
+        self.bench, self.arms, self.live, self.codes = bench, arms, live, codes
+        self.work, self.run_button, self.measure_button, self.stop_button, self.facts = row
+        self.same, self.message = same, message
+        self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
+
+    def wire(self) -> None:
+        """Connect every event."""
+        safe = shows_errors(self.message)
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
+        checked = [self.facts, self.same, self.message, *of_arms, *self.codes]
+        buttons = [self.run_button, self.measure_button, self.stop_button]
+        everything = [*self.inputs, *checked, self.live, *buttons]
+
+        changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
+        gr.on(changes, safe(self.check), self.inputs, checked, trigger_mode="always_last",
+              concurrency_limit=None, **quiet)  # fmt: skip
+        dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
+        self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.message], queue=False,
+                               **quiet)  # fmt: skip
+        for arm in self.arms:
+            changed = [*arm.axes, self.message]
+            arm.preset.select(safe(self.choose_preset(arm)), arm.preset, changed, queue=False, **quiet)
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, queue=False, **quiet)
+        gr.on([self.run_button.click, self.work.prompt.submit], safe(self.run), self.inputs,
+              [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
+        self.measure_button.click(safe(self.measure), self.inputs, [self.live, self.message, *buttons],
+                                  concurrency_limit=None, **quiet)  # fmt: skip
+        self.stop_button.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
+        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
+        context = gr.context.Context.root_block
+        assert context is not None
+        opened = context.load(safe(self.attach), None, everything, queue=False, **quiet)
+        opened.then(safe(self.check_first), self.inputs, checked, concurrency_limit=None, **quiet)
+
+    # --- arms -------------------------------------------------------------------------------------
+
+    def check(self, *values: Any) -> Updates:
+        """Verdicts, facts, presets and scripts for the present values of the controls."""
+        updates: Updates = {}
+        width = len(axis_names())
+        chosen = [read_choices(values[-2 * width :][i * width : (i + 1) * width]) for i in range(len(self.arms))]
+        for arm, choices in zip(self.arms, chosen, strict=True):
+            updates[arm.preset] = matching_preset(choices)
+        updates[self.same] = SAME if chosen[0] == chosen[1] else ""
+        try:
+            request = read_request(values, need_prompt=False)
+            facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
+            updates[self.facts] = model_line(facts)
+            room_bytes = hardware.detect().free_device_bytes
+            results = self.bench.check(request)
+            if _complete(values):  # else what Run said of the missing prompt stays
+                updates[self.message] = ""
+            for arm, code, result in zip(self.arms, self.codes, results.values(), strict=True):
+                updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
+                updates[arm.verdicts] = describe(result, room_bytes)
+                updates[code] = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
+        except InputError as error:
+            updates |= {self.message: str(error), self.facts: ""} | {arm.verdicts: "" for arm in self.arms}
+            updates |= {code: no_code(str(error)) for code in self.codes}
+        return updates
+
+    def check_first(self, *values: Any) -> Updates:
+        """The same when the page was opened; a message of `attach` stays."""
+        updates = self.check(*values)
+        return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
+
+    def show_unsupported(self, model: object) -> Updates:
+        """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
+        try:
+            facts = resolve(str(model), self.bench.models_dir, local_paths=self.bench.local_paths)
+        except InputError:
+            return {}
+        entries = titles(facts, hardware.detect())
+        updates: Updates = {}
+        for arm in self.arms:
+            updates[arm.preset] = gr.update(choices=[*entries.presets, (CUSTOM, CUSTOM)])
+            updates |= {axis: gr.update(choices=pairs) for axis, pairs in zip(arm.axes, entries.choices, strict=True)}
+        return updates
+
+    def choose_preset(self, arm: ArmControls) -> Any:
+        """Handler: an arm's preset was chosen."""
+
+        def choose(name: str) -> Updates:
+            if name == CUSTOM:
+                return {}
+            return dict(zip(arm.axes, choice_values(preset_choices(name)), strict=True))
+
+        return choose
+
+    def fix(self, arm: ArmControls) -> Any:
+        """Handler: a verdict's fix was pressed."""
+
+        def apply(event: gr.EventData, *values: Any) -> Updates:
+            asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
+            if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
+                raise InputError("This fix cannot be read. Reload the page.")
+            current = dict(zip(axis_names(), values, strict=True))
+            choices = read_choices([{**current, **asked}[axis] for axis in axis_names()])
+            return dict(zip(arm.axes, choice_values(choices), strict=True))
+
+        return apply
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def run(self, request: gr.Request, *values: Any) -> Updates:
+        """Run was pressed."""
+        return self.start(read_request(values), request)
+
+    def measure(self, request: gr.Request, *values: Any) -> Updates:
+        """Measure was pressed: the arms repeated often enough for an interval, or as Repeats says."""
+        return self.start(measured(read_request(values)), request)
+
+    def start(self, asked: Request, request: gr.Request) -> Updates:
+        """Queue a run and show it."""
+        run_id = self.bench.submit(asked, _owner(request))
+        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
+
+    def stop(self, request: gr.Request, run_id: Any) -> Updates:
+        """Stop was pressed, by any viewer of the run."""
+        if isinstance(run_id, str) and self.bench.cancel(run_id, _owner(request)):
+            return {self.message: ""}
+        return {self.message: "Not stopped: this run has already ended, or another user started it."}
+
+    def finished(self, run_id: Any) -> Updates:
+        """The panel has shown the end of its run."""
+        run = self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
+        return self.buttons(IDLE if run is None or run.ended else BUSY)
+
+    def attach(self, request: gr.Request) -> Updates:
+        """The page was opened: show the run of `?run=`, else this user's newest, with its settings."""
+        wanted = request.query_params.get("run") or ""
+        if wanted:
+            run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
+            if run is None:
+                return {self.live: "", self.message: f"There is no run {wanted[:64]!r} here. Press Run to start one."}
+        else:
+            newest = self.bench.runs.newest()
+            run = self.bench.runs.get(newest) if newest else None
+            if run is None or run.created.owner != _owner(request):
+                return {self.live: ""}
+        return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
+
+    def settings(self, run: Run) -> Updates:
+        """Updates that show the settings of a run; choices that no longer exist are left alone."""
+        updates = self.work.values(run.request.model, run.request.workload)
+        for arm, asked in zip(self.arms, run.request.arms, strict=False):
+            if asked.choices.keys() <= set(axis_names()):
+                updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
+        return updates
+
+    def buttons(self, state: tuple[bool, bool]) -> Updates:
+        """Run, Measure and Stop."""
+        return {
+            self.run_button: gr.update(interactive=state[0]),
+            self.measure_button: gr.update(interactive=state[0]),
+            self.stop_button: gr.update(interactive=state[1]),
+        }
+
+
+def _complete(values: tuple[Any, ...]) -> bool:
+    """Whether these values could be run."""
+    try:
+        read_request(values)
+    except InputError:
+        return False
+    return True
+
+
+def _first_facts() -> ModelFacts | None:
+    """Facts of the default model, which decide what is folded at first; None if it cannot be read."""
+    try:
+        return resolve(DEFAULT_MODEL)
+    except InputError:
+        return None
+
+
+def device_line() -> str:
+    """The machine, for the top of the page."""
+    return machine_line(hardware.detect())
+
+
+def _owner(request: gr.Request) -> str:
+    return getattr(request, "username", None) or ""

@@ -1,0 +1,93 @@
+"""From the values of the controls to a `Request`, and back. Every value is untrusted: a raw POST may hold anything."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import msgspec
+
+from backend.arms.parse import make_config
+from backend.arms.presets import arm_presets
+from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload
+from backend.errors import InputError
+from backend.optimizations import all_axes, axis_names
+from ui.components.inputs import read_number, read_text, read_whole
+
+ARMS = ("A", "B")
+CUSTOM = "custom"
+"""The preset that is shown when the choices match none."""
+
+
+class Fields(NamedTuple):
+    """Values of the controls, in the order in which events pass them; the axes of arm A and of arm B follow."""
+
+    model: object
+    prompt: object
+    max_new_tokens: object
+    batch_size: object
+    temperature: object
+    seed: object
+    repeats: object
+    prompt_tokens: object
+    ignore_eos: object
+    top_k: object
+    top_p: object
+    chat: object
+    reasoning_effort: object
+
+
+def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
+    """The request, or an InputError that names the control. Without `need_prompt` an empty prompt passes, so that an
+    arm can be checked before the prompt is written."""
+    fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
+    model = read_text("The model", fields.model).strip()
+    prompt, prompt_tokens = read_text("The prompt", fields.prompt), read_whole("Prompt tokens", fields.prompt_tokens)
+    if not need_prompt and not prompt.strip() and not prompt_tokens:
+        prompt = "?"
+    workload = Workload(
+        prompt=prompt,
+        prompt_tokens=prompt_tokens,
+        max_new_tokens=read_whole("New tokens", fields.max_new_tokens),
+        batch_size=read_whole("Batch size", fields.batch_size),
+        temperature=read_number("Temperature", fields.temperature),
+        seed=read_whole("Seed", fields.seed),
+        repeats=read_whole("Repeats", fields.repeats),
+        ignore_eos=bool(fields.ignore_eos),
+        top_k=read_whole("Top k", fields.top_k),
+        top_p=read_number("Top p", fields.top_p),
+        chat=bool(fields.chat),
+        reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
+    )
+    width = len(axis_names())
+    arms = [ArmRequest(name, read_choices(rest[i * width : (i + 1) * width])) for i, name in enumerate(ARMS)]
+    return Request(model, arms, workload)
+
+
+def measured(request: Request) -> Request:
+    """The same request with enough repeats for a confidence interval; a larger number stays."""
+    repeats = max(request.workload.repeats, MEASURE_REPEATS)
+    return msgspec.structs.replace(request, workload=replace(request.workload, repeats=repeats))
+
+
+def read_choices(values: Sequence[object]) -> dict[str, str]:
+    """The choices that differ from the default, by axis."""
+    named = {axis: read_text(axis, value) for axis, value in zip(axis_names(), values, strict=True)}
+    return dict(make_config("", named).choices)
+
+
+def choice_values(choices: dict[str, str]) -> list[str]:
+    """One value for each axis, its default where nothing was chosen."""
+    return [choices.get(axis.name, axis.default) for axis in all_axes()]
+
+
+def preset_choices(name: str) -> dict[str, str]:
+    """The choices of an arm preset."""
+    for preset in arm_presets():
+        if preset.name == name:
+            return preset.choices
+    raise InputError(f"There is no preset {name!r}. Choose one from the list.")
+
+
+def matching_preset(choices: dict[str, str]) -> str:
+    """The preset that has exactly these choices, or `CUSTOM`."""
+    return next((p.name for p in arm_presets() if dict(make_config("", p.choices).choices) == choices), CUSTOM)

@@ -1,0 +1,47 @@
+"""Titles of presets and choices, with a sign behind those that cannot run with this model on this machine."""
+
+from typing import NamedTuple
+
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.arms.presets import arm_presets
+from backend.arms.usable import usable_choices
+from backend.config import Workload
+from backend.hardware import Machine
+from backend.models import ModelFacts
+from backend.optimizations import all_axes
+
+UNSUPPORTED = " \u2715"
+"""The sign of a blocked verdict, behind a title."""
+
+
+class Titles(NamedTuple):
+    """(title, name) of every preset, and of every choice, axis by axis."""
+
+    presets: list[tuple[str, str]]
+    choices: list[list[tuple[str, str]]]
+
+
+def titles(facts: ModelFacts | None, machine: Machine) -> Titles:
+    """The entries of the dropdowns; without a sign where the model is not known."""
+    rows = [] if facts is None else usable_choices(facts, machine)
+    blocked = {(row.axis, row.choice) for row in rows if row.blocked}
+    return Titles(
+        [
+            (preset.title + UNSUPPORTED * _blocked(facts, machine, preset.choices), preset.name)
+            for preset in arm_presets()
+        ],
+        [
+            [
+                (choice.title + UNSUPPORTED * ((axis.name, choice.name) in blocked), choice.name)
+                for choice in axis.choices
+            ]
+            for axis in all_axes()
+        ],
+    )
+
+
+def _blocked(facts: ModelFacts | None, machine: Machine, choices: dict[str, str]) -> bool:
+    if facts is None:
+        return False
+    return bool(check(make_config(facts.model, choices), facts, machine, Workload(prompt="?")).blocked)

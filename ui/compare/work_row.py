@@ -1,0 +1,129 @@
+"""The workload of both arms: model, prompt and sampling, with the buttons that start and stop a run."""
+
+from typing import NamedTuple
+
+import gradio as gr
+import msgspec
+
+from backend.arms.presets import prompts
+from backend.config import EFFORTS, Workload
+from ui.components.inputs import model_input, number_input
+from ui.components.text_line import text_line
+from ui.errors import Updates
+
+
+class WorkControls(NamedTuple):
+    """Model and workload, in the order of `request.Fields`."""
+
+    model: gr.Dropdown
+    prompt: gr.Textbox
+    max_new_tokens: gr.Number
+    batch_size: gr.Number
+    temperature: gr.Number
+    seed: gr.Number
+    repeats: gr.Number
+    prompt_tokens: gr.Number
+    ignore_eos: gr.Checkbox
+    top_k: gr.Number
+    top_p: gr.Number
+    chat: gr.Checkbox
+    reasoning_effort: gr.Dropdown
+
+    def values(self, model: str, workload: Workload) -> Updates:
+        """Updates that show a request's model and workload."""
+        return {self.model: model} | {
+            component: getattr(workload, field) for field, component in zip(self._fields[1:], self[1:], strict=True)
+        }
+
+
+class WorkRow(NamedTuple):
+    """The workload's controls, the buttons, and the line with the model's facts."""
+
+    work: WorkControls
+    run: gr.Button
+    measure: gr.Button
+    stop: gr.Button
+    facts: gr.HTML
+
+
+def work_row() -> WorkRow:
+    """Build the first rows of the Compare page."""
+    first = prompts()[0]
+    with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
+        model = model_input()
+        preset = _prompt_preset()
+        prompt = _prompt(first.text)
+        tokens = number_input("New tokens", first.max_new_tokens, "max-new-tokens")
+        run = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
+        measure = gr.Button("Measure", elem_id="measure", min_width=84, scale=1)
+        stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
+    facts = text_line("facts", classes="td-facts")
+    with gr.Accordion("More: batch, sampling, repeats, synthetic prompt, chat", open=False, elem_id="more"):
+        with gr.Row(elem_classes=["td-work"]):
+            batch = number_input("Batch size", 1, "batch-size")
+            temperature = number_input("Temperature (0: greedy)", 0, "temperature")
+            seed = number_input("Seed", 0, "seed")
+            repeats = number_input("Repeats", 1, "repeats")
+            prompt_tokens = number_input("Prompt tokens (0: as written)", 0, "prompt-tokens")
+            ignore_eos = gr.Checkbox(first.ignore_eos, label="Ignore EOS", elem_id="ignore-eos", min_width=140)
+        with gr.Row(elem_classes=["td-work"]):
+            top_k = number_input("Top k (0: all)", 0, "top-k")
+            top_p = number_input("Top p (1: all)", 1, "top-p")
+            chat = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
+            effort = _reasoning_effort()
+    work = WorkControls(
+        model, prompt, tokens, batch, temperature, seed, repeats, prompt_tokens, ignore_eos, top_k, top_p, chat, effort
+    )
+    _connect(preset, work)
+    return WorkRow(work, run, measure, stop, facts)
+
+
+def _connect(preset: gr.Dropdown, work: WorkControls) -> None:
+    """A prompt preset fills the prompt and what belongs to it.
+
+    The browser does it alone: an answer of the server could come after the visitor's next keys, and overwrite them.
+    """
+    filled = [work.prompt, work.max_new_tokens, work.prompt_tokens, work.ignore_eos]
+    known = {
+        prompt.name: [prompt.text, prompt.max_new_tokens, prompt.prompt_tokens, prompt.ignore_eos]
+        for prompt in prompts()
+    }
+    fill = f"(name) => ({msgspec.json.encode(known).decode()})[name]"
+    # "select", not "input": Gradio also sends "input" when the focus leaves the list
+    preset.select(None, preset, filled, js=fill, show_progress="hidden", queue=False, api_visibility="private")
+
+
+def _prompt_preset() -> gr.Dropdown:
+    return gr.Dropdown(
+        [(prompt.title, prompt.name) for prompt in prompts()],
+        value=prompts()[0].name,
+        label="Prompt preset",
+        min_width=140,
+        scale=2,
+        elem_id="prompt-preset",
+    )
+
+
+def _prompt(text: str) -> gr.Textbox:
+    return gr.Textbox(
+        text,
+        label="Prompt",
+        placeholder="Text to continue",
+        lines=1,
+        max_lines=4,
+        min_width=240,
+        scale=5,
+        elem_id="prompt",
+    )
+
+
+def _reasoning_effort() -> gr.Dropdown:
+    """How long a model may reason, where its chat template has a variable for it."""
+    return gr.Dropdown(
+        [("template default", ""), *((effort, effort) for effort in EFFORTS)],
+        value="",
+        label="Reasoning effort",
+        min_width=120,
+        scale=1,
+        elem_id="reasoning-effort",
+    )

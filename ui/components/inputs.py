@@ -1,0 +1,46 @@
+"""Inputs shared by pages, and how their values are read. Every value is untrusted: a raw POST may hold anything."""
+
+import gradio as gr
+
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, catalogue
+
+
+def model_input(elem_id: str = "model") -> gr.Dropdown:
+    """The models of the catalogue; anything else may be typed."""
+    return gr.Dropdown(
+        [(f"{entry.name}: {entry.title}", entry.name) for entry in catalogue()],
+        value=DEFAULT_MODEL,
+        label="Model",
+        allow_custom_value=True,
+        min_width=200,
+        scale=3,
+        elem_id=elem_id,
+    )
+
+
+def number_input(label: str, value: float, elem_id: str) -> gr.Number:
+    """A number. It is checked on the server, with a message: limits in the browser would change it silently."""
+    return gr.Number(value, label=label, min_width=90, scale=1, elem_id=elem_id)
+
+
+def read_text(label: str, value: object) -> str:
+    """A text, or an InputError that names its input."""
+    if not isinstance(value, str):
+        raise InputError(f"{label} is missing. Enter or choose one.")
+    return value
+
+
+def read_number(label: str, value: object) -> float:
+    """A number, possibly infinite, or an InputError that names its input."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise InputError(f"{label} is empty. Enter a number.")
+    return float(value)
+
+
+def read_whole(label: str, value: object) -> int:
+    """A whole number, or an InputError that names its input."""
+    number = read_number(label, value)
+    if number in (float("inf"), float("-inf")) or number != int(number):
+        raise InputError(f"{label} is {value}. Enter a whole number.")
+    return int(number)

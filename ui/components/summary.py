@@ -1,0 +1,45 @@
+"""One line each about the model and the machine, for the top of the page."""
+
+from backend.hardware import Machine
+from backend.models import ModelFacts
+from backend.units import bytes_text, three
+
+
+def model_line(facts: ModelFacts) -> str:
+    """The facts of a model."""
+    if facts.window is not None and facts.sliding_layers:
+        kinds = f"{facts.sliding_layers} sliding (window {facts.window:,}), {facts.full_layers} full"
+    else:
+        kinds = "all full attention" if facts.kind == "decoder" else "encoder"
+    parts = [
+        facts.architecture,
+        f"{_count(facts.parameters)} parameters in {facts.dtype}",
+        f"{facts.layers} layers: {kinds}",
+        f"{facts.kv_heads} {'KV heads' if facts.kind == 'decoder' else 'heads'} of {facts.head_dim}",
+    ]
+    if facts.experts:
+        parts.append(f"{facts.experts_per_token} of {facts.experts} experts per token")
+    parts.append(f"{facts.max_positions:,} positions")
+    if facts.kind == "encoder":
+        parts.append("New tokens counts forward passes over the prompt")
+    if facts.note:
+        parts.append(facts.note)
+    return " · ".join(parts)
+
+
+def machine_line(machine: Machine) -> str:
+    """The machine on which models will run."""
+    total, free = (" ".join(bytes_text(size)) for size in (machine.memory_bytes, machine.free_bytes))
+    if machine.gpus:
+        gpu = machine.gpus[0]
+        more = f" (first of {len(machine.gpus)})" if len(machine.gpus) > 1 else ""
+        size, room = (" ".join(bytes_text(n)) for n in (gpu.memory_bytes, gpu.free_bytes))
+        return f"{gpu.name}{more}, {size}, {room} free, driver {machine.driver}"
+    return f"CPU only: {machine.cpu}, {machine.cores} cores, {total}, {free} free"
+
+
+def _count(number: int) -> str:
+    for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "K")):
+        if number >= size:
+            return f"{three(number / size)} {letter}"
+    return str(number)

@@ -1,0 +1,46 @@
+"""Turns an exception in an event handler into one sentence on the page and a traceback in the log.
+
+Gradio would show the exception's text as it is, or a bare "Error". Here everything typed into the page is kept.
+"""
+
+import functools
+import logging
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import gradio as gr
+
+from backend.errors import InputError
+from backend.redact import redact
+
+log = logging.getLogger("tokendyno.page")
+
+UNEXPECTED = "Something went wrong on the server. Your input is kept: try again. Details are in the server's log."
+
+Updates = dict[Any, Any]
+
+
+def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callable[..., Updates]]:
+    """Decorator of handlers that return {component: update}; on an error only `message` is updated.
+
+    `message` must be among the event's outputs. It also stands for a handler with nothing to update, since Gradio
+    answers an empty dict with HTTP 500.
+    """
+
+    def decorate(handler: Callable[..., Updates]) -> Callable[..., Updates]:
+        @functools.wraps(handler)
+        def safe(*args: Any) -> Updates:
+            try:
+                return handler(*args) or {message: gr.skip()}
+            except InputError as error:
+                return {message: redact(str(error))}
+            except gr.Error:
+                raise
+            except Exception:
+                log.error("a page event failed\n%s", redact(traceback.format_exc()))
+                return {message: UNEXPECTED}
+
+        return safe
+
+    return decorate

@@ -1,0 +1,66 @@
+"""A chart as a value: which columns are drawn over what, in which unit. `ui/live/js/chart_data.js` reads it."""
+
+from typing import Literal, NamedTuple
+
+At = Literal["token", "second", "length"]
+ChartUnit = Literal["ms", "bytes"]
+
+
+class ChartLine(NamedTuple):
+    """One line for each arm.
+
+    column     field of `LaneDelta`, or of the curve of `ArmHead` that `curve` names (`backend.views.live`)
+    at         the x axis: the token's index, seconds since the arm's run began, or tokens in the KV cache
+    first      index of the first value that is drawn (0 for an encoder's passes, which are all alike)
+    scale      from the column's seconds or bytes to the chart's unit
+    kind       kind of layer, "" where there is none
+    width      of the line, in pixels: kinds must be told apart without colour
+    curve      "" for measured values, else the field of `ArmHead` whose points are drawn
+    label      name of a curve in the legend; the user can hide it there
+    """
+
+    column: str
+    at: At
+    first: int = 0
+    scale: float = 1.0
+    kind: str = ""
+    width: float = 1.6
+    curve: Literal["", "predicted", "floor"] = ""
+    label: str = ""
+
+
+class EncoderText(NamedTuple):
+    """A chart's texts where forward passes of an encoder are timed. `note`: why there is nothing to draw."""
+
+    title: str
+    x_title: str
+    hover: str = ""
+    note: str = ""
+
+
+class Chart(NamedTuple):
+    """One chart.
+
+    title         "" means: the run's own label for its memory series
+    hover         heading of the hover box, with `%{x}` for the position
+    from_zero     the y axis begins at 0
+    min_span      smallest share of the largest value that the y axis covers, so that noise is not magnified
+    annotations   what may explain a value is shown at its token
+    encoder       texts where forward passes are timed; None: the same
+    """
+
+    key: str
+    title: str
+    x_title: str
+    hover: str
+    unit: ChartUnit
+    lines: tuple[ChartLine, ...]
+    from_zero: bool = True
+    min_span: float = 0.0
+    annotations: bool = False
+    encoder: EncoderText | None = None
+
+    def as_json(self) -> dict[str, object]:
+        """The declaration as the browser gets it."""
+        lines = [line._asdict() for line in self.lines]
+        return self._asdict() | {"lines": lines, "encoder": self.encoder._asdict() if self.encoder else None}

@@ -1,0 +1,18 @@
+"""Memory of the worker during its run: VRAM on a GPU, resident memory on a CPU.
+
+The y axis does not begin at 0, since the weights are far larger than what grows; it covers at least a tenth of the
+largest value, so that a few pages do not look like a leak.
+"""
+
+from ui.live.charts.chart import Chart, ChartLine
+
+MEMORY = Chart(
+    key="memory",
+    title="",
+    x_title="seconds",
+    hover="%{x} s",
+    unit="bytes",
+    lines=(ChartLine("sm", "second"),),
+    from_zero=False,
+    min_span=0.1,
+)

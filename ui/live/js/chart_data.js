@@ -1,0 +1,170 @@
+// From a run's columns to Plotly traces. Nothing here touches the document, so tests call it in a blank page.
+//
+// view = {
+//   head, series   the run's head (null before the first pull), and its columns, one set per arm
+//   ended          no more values will come
+//   hidden         Set of legend names that the user switched off
+//   windows        visible [from, to] of each chart's horizontal axis, null while it is not zoomed
+//   units          { unit, scale } of each chart, from chartUnit()
+//   ink, neutral   colours of the annotations, and of legend entries that belong to no arm
+// }
+
+const ARM_LINES = [{ color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }];
+const CURVE_DASH = '1px,3px', MAX_POINTS = 400;
+
+// Every trace of every chart: lines, annotations, an invisible one that holds the axes, legend entries.
+function chartTraces(charts, view) {
+  return charts.flatMap((chart, i) => {
+    const axes = { xaxis: 'x' + axisSuffix(i), yaxis: 'y' + axisSuffix(i), type: 'scatter', mode: 'lines' };
+    if (!view.head) return [{ ...axes, x: [0, 1], y: [0, 1], line: { width: 0 }, hoverinfo: 'skip', showlegend: false }];
+    const kinds = layerKinds(chart, view), out = lineTraces(chart, i, axes, kinds, view);
+    if (chart.annotations) out.push(...annotationTraces(chart, axes, view));
+    out.push(extentTrace(chart, i, axes, view));
+    return out.concat(legendTraces(chart, i, axes, kinds, view));
+  });
+}
+
+// Plotly's axes are named x, x2, x3.
+function axisSuffix(i) {
+  return i ? i + 1 : '';
+}
+
+// Plotly renders some markup in texts, so its characters are dropped.
+function withoutMarkup(text) {
+  return text.replace(/[<>&]/g, '');
+}
+
+// An encoder has passes, not tokens: the first one is like the others, and is drawn.
+function firstIndex(line, head) {
+  return head.unit === 'forward' ? 0 : line.first;
+}
+
+function measuredLines(chart) {
+  return chart.lines.filter(line => !line.curve);
+}
+
+// The x of each index of a column.
+function indexToX(line, arm, columns) {
+  if (line.at === 'second') return index => columns.st[index];
+  const offset = line.at === 'length' ? arm.prompt_tokens : 0;
+  return index => offset + index;
+}
+
+// Indices to draw for the arms `which`, which share them: A and B can then be compared by hover at the same token.
+function visibleIndices(lines, which, zoom, { head, series }) {
+  const { at } = lines[0], first = firstIndex(lines[0], head);
+  const columns = which.flatMap(a => lines.map(line => series[a][line.column]));
+  let begin = first, end = Math.max(0, ...columns.map(column => column.length));
+  if (zoom) {
+    const offset = at === 'length' ? head.arms[which[0]].prompt_tokens : 0;
+    const low = at === 'second' ? lowerBound(series[which[0]].st, zoom[0]) : Math.floor(zoom[0]) - offset;
+    const high = at === 'second' ? lowerBound(series[which[0]].st, zoom[1]) : Math.ceil(zoom[1]) - offset;
+    begin = Math.max(begin, low - 1);
+    end = Math.min(end, high + 2);
+  }
+  return decimate(columns, begin, end, MAX_POINTS);
+}
+
+// A curve of the head (predicted, roofline) or the measured columns: where a line takes its values from; may be null.
+function sourceOf(line, a, { head, series }) {
+  return line.curve ? head.arms[a][line.curve] : series[a];
+}
+
+// The largest value of a chart, in the columns' own units.
+function largestValue(chart, view) {
+  let largest = 0;
+  for (const line of chart.lines) view.series.forEach((_, a) => {
+    const source = sourceOf(line, a, view);
+    if (source) for (const value of source[line.column]) if (value > largest) largest = value;
+  });
+  return largest;
+}
+
+// The smallest measured value of a chart, 0 where there is none.
+function smallestValue(chart, { series }) {
+  let smallest = Infinity;
+  for (const line of measuredLines(chart)) for (const columns of series) {
+    for (const value of columns[line.column]) if (value < smallest) smallest = value;
+  }
+  return smallest < Infinity ? smallest : 0;
+}
+
+// Bytes are shown in the unit that suits the largest value; `kept`: the unit to keep while the chart is zoomed.
+function chartUnit(chart, view, kept) {
+  if (chart.unit !== 'bytes') return { unit: chart.unit, scale: 1 };
+  return kept || byteUnit(largestValue(chart, view));
+}
+
+// Layer kinds that this model has: a line of zeros is left out.
+function layerKinds(chart, view) {
+  const used = line => view.series.some((_, a) => {
+    const source = sourceOf(line, a, view), values = source && source[line.column];
+    return values && values.length && values[values.length - 1] > 0;
+  });
+  return [...new Set(chart.lines.filter(line => line.kind && used(line)).map(line => line.kind))];
+}
+
+function lineTraces(chart, i, axes, kinds, view) {
+  const { head, series, hidden } = view, { unit, scale } = view.units[i], zoom = view.windows[i], out = [];
+  const measured = measuredLines(chart), all = series.map((_, a) => a);
+  const shared = measured[0].at !== 'second' ? visibleIndices(measured, all, zoom, view) : null;
+  const put = (line, a, x, y) => {
+    const arm = head.arms[a].name, style = ARM_LINES[a % 2];
+    const label = withoutMarkup([arm, line.kind, line.label].filter(Boolean).join(' '));
+    out.push({
+      ...axes, x, y, name: label, showlegend: false,
+      visible: ![arm, line.kind, line.label].some(name => name && hidden.has(name)),
+      meta: { chart: chart.key, arm, kind: line.kind, curve: line.curve },
+      line: { width: line.width, color: style.color, dash: line.curve ? CURVE_DASH : style.dash },
+      opacity: line.curve ? 0.9 : 1,
+      hovertemplate: '%{y:,.3~r} ' + unit + '<extra>' + label + '</extra>',
+    });
+  };
+  for (const line of chart.lines) for (const a of all) {
+    if (line.kind && !kinds.includes(line.kind)) continue;
+    const source = sourceOf(line, a, view), factor = line.scale * scale;
+    if (!source) continue;
+    const column = source[line.column];
+    if (line.curve) { put(line, a, source.x, column.map(value => value * factor)); continue; }
+    const indices = (shared || visibleIndices(measured, [a], zoom, view)).filter(index => index < column.length);
+    put(line, a, indices.map(indexToX(line, head.arms[a], source)), indices.map(index => column[index] * factor));
+  }
+  return out;
+}
+
+// An invisible line that holds the axes where the run will end, so that they do not creep while values stream in. The
+// y axis of latencies follows what is visible: the prefill, which is not drawn, would hold it too high.
+function extentTrace(chart, i, axes, view) {
+  const { head, series, ended } = view, { at } = chart.lines[0], { scale } = view.units[i];
+  const tokens = ended ? Math.max(...series.map(columns => columns.t.length)) : head.max_new_tokens;
+  const offset = at === 'length' ? Math.max(0, ...head.arms.map(arm => arm.prompt_tokens)) : 0;
+  let x = [offset, offset + Math.max(1, tokens)];
+  if (at === 'second') {
+    const last = Math.max(0, ...series.map(columns => columns.st.length ? columns.st[columns.st.length - 1] : 0));
+    const step = 10 ** Math.floor(Math.log10(Math.max(1, last)));
+    x = [0, ended ? last : Math.ceil((last + step / 10) / step) * step];
+  }
+  const largest = chart.unit === 'bytes' ? largestValue(chart, view) * scale : 0, room = chart.min_span * largest;
+  const smallest = chart.from_zero ? 0 : smallestValue(chart, view) * scale;
+  const y = [smallest - room / 4, Math.max(largest, smallest + 3 * room / 4)];
+  return { ...axes, x, y, line: { width: 0 }, hoverinfo: 'skip', showlegend: false, meta: { chart: chart.key, extent: true } };
+}
+
+// Legend entries: the arms and the curves of the first chart, and layer kinds where a chart has them.
+function legendTraces(chart, i, axes, kinds, { head, hidden, neutral }) {
+  const entry = (name, line, legend) => ({
+    ...axes, x: [null], y: [null], name: withoutMarkup(name), line, legend, showlegend: true, hoverinfo: 'skip',
+    visible: hidden.has(name) ? 'legendonly' : true, meta: { legend: name },
+  });
+  const legend = i ? 'legend2' : 'legend';
+  const out = i ? [] : head.arms.map((arm, a) => entry(arm.name, { width: 2, ...ARM_LINES[a % 2] }, legend));
+  for (const kind of kinds) {
+    const { width } = measuredLines(chart).find(line => line.kind === kind);
+    out.push(entry(kind, { width, color: neutral }, legend));
+  }
+  const shown = line => line.curve && (!line.kind || kinds.includes(line.kind)) && head.arms.some(arm => arm[line.curve]);
+  for (const label of new Set(chart.lines.filter(shown).map(line => line.label))) {
+    out.push(entry(label, { width: 1.2, color: neutral, dash: CURVE_DASH }, legend));
+  }
+  return out;
+}

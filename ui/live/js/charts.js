@@ -1,0 +1,116 @@
+// Draws the charts that ui/live/charts declares: one figure with a plot for each, since one figure paints in two
+// thirds of the time of three. `uirevision` keeps a user's zoom while values stream in.
+
+const NARROW_PX = 760, WIDE_HEIGHT = 286, NARROW_HEIGHT = 250;
+const FIGURE_OPTIONS = {
+  responsive: true, displaylogo: false, showTips: false, showSendToCloud: false,
+  modeBarButtonsToRemove: ['select2d', 'lasso2d', 'zoomIn2d', 'zoomOut2d', 'autoScale2d'],
+  toImageButtonOptions: { filename: 'tokendyno', scale: 2 },
+};
+
+function makeCharts(plot, charts) {
+  let run = '', head = null, series = [], units = [], hidden = new Set(), ended = false, revision = 0;
+  let dirty = true, painting = false, notBefore = 0, rest = 0.6, minRestMs = 0, maxRestMs = 400;
+  const paintMs = [];
+
+  function reset(newRun) {
+    run = newRun; head = null; series = []; units = []; hidden = new Set(); ended = false; dirty = true;
+  }
+
+  // The visible part of a chart's horizontal axis, null while it is not zoomed.
+  function windowOf(i) {
+    const axis = plot._fullLayout && plot._fullLayout['xaxis' + axisSuffix(i)];
+    return axis && axis.autorange === false ? axis.range.map(Number) : null;
+  }
+
+  function traces() {
+    const view = {
+      head, series, ended, hidden, windows: charts.map((_, i) => windowOf(i)),
+      ink: css('--body-text-color'), neutral: css('--body-text-color-subdued'),
+    };
+    units = charts.map((chart, i) => head ? chartUnit(chart, view, view.windows[i] && units[i]) : null);
+    return chartTraces(charts, { ...view, units });
+  }
+
+  function layout() {
+    const stacked = element.clientWidth < NARROW_PX, n = charts.length, gap = stacked ? 0.11 : 0.05;
+    const size = (1 - gap * (n - 1)) / n, text = css('--body-text-color'), grid = css('--border-color-primary');
+    const figure = {
+      uirevision: run, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+      font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : WIDE_HEIGHT,
+      margin: { t: 30, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: 'x unified', dragmode: 'zoom',
+      modebar: { bgcolor: 'rgba(0,0,0,0)', color: css('--body-text-color-subdued'), activecolor: text },
+      hoverlabel: { bgcolor: css('--background-fill-primary'), bordercolor: grid, font: { color: text } }, annotations: [],
+    };
+    charts.forEach((chart, i) => {
+      const from = i * (size + gap), x = stacked ? [0, 1] : [from, from + size], y = stacked ? [1 - from - size, 1 - from] : [0, 1];
+      const unit = chart.unit === 'bytes' ? units[i] && units[i].unit : chart.unit;
+      const wording = (head && head.unit === 'forward' && chart.encoder) || chart;
+      const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory'));
+      const axis = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !wording.note };
+      figure['xaxis' + axisSuffix(i)] = {
+        ...axis, domain: x, anchor: 'y' + axisSuffix(i), title: { text: wording.x_title, standoff: 2 }, nticks: 6,
+        unifiedhovertitle: { text: wording.hover || chart.hover }, hoverformat: chart.x_title === 'seconds' ? '.2f' : ',d',
+      };
+      figure['yaxis' + axisSuffix(i)] = {
+        ...axis, domain: y, anchor: 'x' + axisSuffix(i), rangemode: chart.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
+      };
+      figure.annotations.push({
+        text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>' + (unit ? ', ' + unit : ''), showarrow: false, xref: 'paper', yref: 'paper',
+        x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: 4, xshift: -4, font: { size: 12 },
+      });
+      if (wording.note) figure.annotations.push({
+        text: withoutMarkup(wording.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
+      });
+      const legend = { orientation: 'h', x: x[1], y: y[1], xanchor: 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
+      if (!i) figure.legend = legend;
+      else if (chart.lines.some(line => line.kind)) figure.legend2 = stacked ? { ...legend, y: y[0] + 0.005 } : legend;
+    });
+    return figure;
+  }
+
+  async function paint(force) {
+    if (!dirty || painting || document.hidden || !element.offsetParent) return;
+    if (!force && performance.now() < notBefore) return;
+    painting = true; dirty = false;
+    const begin = performance.now(), shown = series.map(columns => columns.t.length);
+    try {
+      const drawn = traces();
+      await Plotly.react(plot, drawn, layout(), FIGURE_OPTIONS);
+    } finally {
+      painting = false;
+    }
+    requestAnimationFrame(() => setTimeout(() => {
+      paintMs.push(performance.now() - begin);
+      if (paintMs.length > 5) paintMs.shift();
+      notBefore = performance.now() + Math.max(minRestMs, Math.min(maxRestMs, Math.min(...paintMs) * rest));
+      if (window.tokendynoProbe) window.tokendynoProbe.painted(shown, paintMs[paintMs.length - 1]);
+    }, 0));
+  }
+
+  function toggle(event) {
+    const name = event.data[event.curveNumber].meta.legend;
+    if (!hidden.delete(name)) hidden.add(name);
+    dirty = true;
+    paint(true);
+    return false;
+  }
+
+  async function start() {
+    await Plotly.newPlot(plot, traces(), layout(), FIGURE_OPTIONS);
+    plot.on('plotly_relayout', () => { dirty = true; paint(true); });
+    plot.on('plotly_legendclick', toggle);
+    plot.on('plotly_legenddoubleclick', () => false);
+    setInterval(() => { if (element.isConnected) paint(false); }, 33);
+  }
+
+  return {
+    start, reset,
+    take(newHead, newSeries) { head = newHead; series = newSeries; dirty = true; },
+    end() { ended = true; dirty = true; paint(true); },
+    touch() { dirty = true; paint(false); },
+    // After a paint of t ms the charts rest for t * newRest ms, within limits. The fastest of the latest paints
+    // counts: the others waited for a core.
+    pace(newRest, minMs, maxMs) { rest = newRest; minRestMs = minMs; maxRestMs = maxMs; },
+  };
+}

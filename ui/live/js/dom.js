@@ -1,0 +1,38 @@
+// DOM helpers and number formats. Text reaches the document through textContent only: generated text, model names and
+// error messages are untrusted and may contain markup.
+
+function el(tag, className, text) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+// Write only what changed: a needless write costs a layout, on a machine that may be measuring itself.
+function setText(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+function find(selector) {
+  return element.querySelector(selector);
+}
+
+function css(name) {
+  return getComputedStyle(element).getPropertyValue(name).trim();
+}
+
+function count(value) {
+  return value.toLocaleString('en-US');
+}
+
+function seconds(value) {
+  if (value >= 100) return Math.round(value) + ' s';
+  return value.toFixed(value >= 10 ? 1 : 2) + ' s';
+}
+
+// The unit that suits a size in bytes.
+function byteUnit(bytes) {
+  if (bytes >= 4 * 2 ** 30) return { unit: 'GiB', scale: 1 / 2 ** 30 };
+  if (bytes >= 2 * 2 ** 20) return { unit: 'MiB', scale: 1 / 2 ** 20 };
+  return { unit: 'KiB', scale: 1 / 1024 };
+}

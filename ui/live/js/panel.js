@@ -1,0 +1,158 @@
+// The live panel: opens a run by id, passes what is pulled to charts, texts and figures, and shows the run's status.
+
+const RUN_STATUS_LABELS = {
+  queued: 'Queued', running: 'Running', done: 'Done',
+  failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
+};
+const SLOW_NOTE = "charts update slowly while this machine's own cores are measured";
+const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
+const FORCED_PACE = new URLSearchParams(location.search).get('pace');
+
+const charts = makeCharts(find('.td-plot'), props.charts);
+const texts = makeTexts(find('.td-texts'));
+const phases = makePhases(find('.td-progress'));
+const tiles = makeTiles(find('.td-tiles'));
+const details = makeDetails(find('.td-rows'));
+const ledger = makeLedger(find('.td-ledger'));
+
+let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, over = false, quiet = false;
+const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
+
+async function ask() {
+  const seq = ++asked, mine = run;
+  const cur = series.length ? series.map(cursorOf) : [[0, 0, 0], [0, 0, 0]];
+  if (closing) cur.forEach(cursor => { cursor[2] = 0; });
+  const reply = JSON.parse(await server.pull({ run: mine, version, cur }));
+  reply.seq = seq;
+  return reply;
+}
+
+function take(reply) {
+  if (reply.error) { refuse(reply.error); return 'over'; }
+  if (reply.run !== run || over) return over ? 'over' : 'wait';
+  if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
+  if (!head) return 'wait';
+  setText(find('.td-status'), RUN_STATUS_LABELS[reply.status] || reply.status);
+  element.dataset.status = reply.status;
+  let more = false, grew = false;
+  reply.lanes.forEach((part, i) => {
+    if (!series[i]) return;
+    if (closing && part.cfirst === 0) replaceText(series[i], part);
+    const got = appendReply(series[i], part);
+    texts.append(i, got.added);
+    grew = grew || got.tokens > 0 || got.samples > 0;
+    more = more || part.n - part.first >= props.most;
+  });
+  if (grew) charts.touch();
+  if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
+  if (!reply.ended) return more ? 'more' : 'wait';
+  if (!closing) { closing = true; return 'more'; }
+  if (!reply.lanes.every(part => part.cfirst === 0)) return 'more';
+  finish(reply);
+  return 'over';
+}
+
+function takeHead(reply) {
+  const first = !head;
+  head = reply.head;
+  version = reply.version;
+  if (first) {
+    series = head.arms.map(emptySeries);
+    texts.build(head.arms, head.unit);
+    phases.build(head.arms);
+    element.classList.toggle('single', head.arms.length === 1);
+    setText(find('.td-empty-run'), '');
+  }
+  setText(find('.td-title'), head.title);
+  setText(find('.td-note'), head.note);
+  phases.take(head);
+  tiles.take(head.arms);
+  details.take(head.arms);
+  setText(find('.td-comparison-text'), head.verdict);
+  const disturbed = head.arms.filter(arm => arm.spoilers.length).map(arm => arm.name);
+  setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + '): see remarks below' : '');
+  find('.td-comparison-text').title = head.verdict;
+  showAnnotations(find('.td-annotations'), head.arms, head.unit);
+  ledger.take(head.arms);
+  showRemarks(find('.td-remarks'), head.arms);
+  const broken = reply.status === 'failed' || reply.status === 'interrupted';
+  setText(find('.td-failure'), broken ? head.message || 'The run ended unexpectedly.' : '');
+  setText(find('.td-message'), broken ? '' : head.message);
+  charts.take(head, series);
+  setPace(reply.ended);
+}
+
+// On the machine that is being measured every paint and every pull takes CPU time from the model.
+function setPace(ended) {
+  quiet = !ended && (FORCED_PACE ? FORCED_PACE === 'quiet' : head.quiet && LOCAL);
+  if (quiet) { charts.pace(30, 1500, 3000); puller.every(250); } else { charts.pace(0.6, 0, 400); puller.every(80); }
+  setText(find('.td-pace'), quiet ? SLOW_NOTE : '');
+}
+
+function finish(reply) {
+  over = true;
+  setPace(true);
+  phases.tick(series, true);
+  texts.finish(series);
+  charts.end();
+  element.dataset.status = reply.status;
+  element.dataset.over = reply.run;
+  trigger('finished', { run: reply.run, status: reply.status });
+}
+
+function refuse(text) {
+  setText(find('.td-status'), '');
+  setText(find('.td-failure'), text);
+  trigger('finished', { run, status: 'unknown' });
+}
+
+function open(id) {
+  run = id || '';
+  series = []; head = null; version = -1; heard = asked; closing = false; over = false;
+  delete element.dataset.status;
+  delete element.dataset.over;
+  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'pace', 'comparison-text', 'interference']) setText(find('.td-' + name), '');
+  find('.td-texts').replaceChildren();
+  find('.td-remarks').replaceChildren();
+  showAnnotations(find('.td-annotations'), []);
+  delete find('.td-remarks').dataset.shown;
+  phases.clear(); tiles.clear(); details.clear(); ledger.clear();
+  charts.reset(run);
+  setText(find('.td-empty-run'), run ? '' : 'No run yet. Press Run: arm A runs first, then arm B, on the same prompt.');
+  find('.td-link').hidden = !run;
+  if (!run) { puller.stop(); return; }
+  const link = new URL(location.href);
+  link.search = '?' + new URLSearchParams({ run });
+  link.hash = '';
+  find('.td-permalink').href = link.href;
+  setText(find('.td-permalink'), link.search);
+  const here = new URL(location.href);
+  here.searchParams.set('run', run);
+  if (here.href !== location.href) history.replaceState(history.state, '', here.href);
+  puller.begin();
+}
+
+async function copyLink() {
+  const href = find('.td-permalink').href;
+  try {
+    await navigator.clipboard.writeText(href);
+    setText(find('.td-copied'), 'Copied');
+  } catch (error) {
+    window.prompt('Copy this link:', href);
+  }
+  setTimeout(() => setText(find('.td-copied'), ''), 2000);
+}
+
+function clock() {
+  if (!element.isConnected) return;
+  if (head && !over && !document.hidden) phases.tick(series);
+  setTimeout(clock, quiet ? 1000 : 100);
+}
+
+find('.td-copy').addEventListener('click', copyLink);
+new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+new ResizeObserver(() => charts.touch()).observe(element);
+element.classList.add('td-live');
+element.live = { get series() { return series; }, get head() { return head; } };
+watch('value', () => { if ((props.value || '') !== run) open(props.value); });
+charts.start().then(() => { open(props.value); clock(); });

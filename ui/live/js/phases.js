@@ -1,0 +1,56 @@
+// The phases of each arm, with their durations. `tick` advances the running one between two replies.
+function makePhases(box) {
+  let rows = [], head = null, heardAt = 0;
+
+  function build(arms) {
+    box.replaceChildren();
+    rows = arms.map(arm => {
+      const row = el('div', 'td-phases arm-' + arm.name.toLowerCase());
+      const steps = el('span', 'td-steps'), bar = el('i', 'td-bar');
+      row.append(el('span', 'td-arm', arm.name), steps, bar);
+      box.append(row);
+      return { steps, bar, chips: new Map() };
+    });
+  }
+
+  function phaseText(phase, nowS, tokens) {
+    const live = phase.state === 'begin' || phase.state === 'step';
+    let text = phase.title + ' ' + seconds(live ? Math.max(phase.seconds, nowS - phase.begin_s) : phase.seconds);
+    if (phase.name === 'run') text += ', ' + count(tokens) + ' of ' + count(head.max_new_tokens) + (head.unit === 'forward' ? ' passes' : ' tokens');
+    else if (live && phase.fraction !== null) text += ', ' + Math.round(100 * phase.fraction) + '%';
+    if (live && phase.note) text += ' (' + phase.note + ')';
+    return phase.state === 'broken' ? '\u2715 ' + text : text;
+  }
+
+  function tick(series, over) {
+    if (!head) return;
+    const nowS = head.now_s + (performance.now() - heardAt) / 1000;
+    head.arms.forEach((arm, i) => {
+      const row = rows[i];
+      if (!arm.phases.length) {
+        setText(row.steps, over ? 'did not run' : i ? 'waiting for arm ' + head.arms[i - 1].name : 'waiting');
+        return;
+      }
+      if (!row.chips.size) row.steps.replaceChildren();
+      for (const phase of arm.phases) {
+        let chip = row.chips.get(phase.name);
+        if (!chip) {
+          chip = el('span', '');
+          row.chips.set(phase.name, chip);
+          row.steps.append(chip);
+        }
+        const look = 'td-step ' + phase.state;
+        if (chip.className !== look) chip.className = look;
+        setText(chip, phaseText(phase, nowS, series[i].t.length));
+      }
+      const last = arm.phases[arm.phases.length - 1];
+      const share = last.name === 'run' ? series[i].t.length / head.max_new_tokens : last.fraction || 0;
+      const width = arm.state === 'working' ? (100 * Math.min(1, share)).toFixed(1) + '%' : '0';
+      if (row.bar.style.width !== width) row.bar.style.width = width;
+    });
+  }
+
+  function take(newHead) { head = newHead; heardAt = performance.now(); }
+  function clear() { head = null; rows = []; box.replaceChildren(); }
+  return { build, take, tick, clear };
+}

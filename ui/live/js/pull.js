@@ -1,0 +1,62 @@
+// Polls the server for what lies past the cursor, about twelve times a second. Several pulls may be in flight, since a
+// slow line would otherwise limit their rate. A pull without an answer times out; failures are shown and retried with
+// exponential backoff. Nothing is pulled while the tab is hidden.
+
+const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
+
+// ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
+// report(text): shows a connection problem, '' when there is none.
+function makePuller(ask, take, report) {
+  let periodMs = 80, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
+
+  function withTimeout(promise) {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error('no answer')), TIMEOUT_MS);
+      promise.then(
+        value => { clearTimeout(timer); resolve(value); },
+        error => { clearTimeout(timer); reject(error); });
+    });
+  }
+
+  async function pull() {
+    const mine = generation;
+    inFlight++;
+    try {
+      let next = 'more';
+      while (next === 'more') {
+        const reply = await withTimeout(ask());
+        if (mine !== generation) return;
+        if (failures) { failures = 0; notBefore = 0; report(''); }
+        next = take(reply);
+      }
+      if (next === 'over') running = false;
+    } catch (error) {
+      if (mine !== generation) return;
+      failures++;
+      const pauseMs = Math.min(10000, 250 * 2 ** failures);
+      notBefore = performance.now() + pauseMs;
+      report('The server does not answer. Retrying in ' + seconds(pauseMs / 1000) + '; nothing is lost.');
+    } finally {
+      inFlight--;
+    }
+  }
+
+  function tick() {
+    if (!element.isConnected) return;
+    const most = failures ? 1 : MAX_IN_FLIGHT;
+    if (running && !document.hidden && inFlight < most && performance.now() >= notBefore) pull();
+    setTimeout(tick, periodMs);
+  }
+  setTimeout(tick, 0);
+
+  document.addEventListener('visibilitychange', () => {
+    if (!document.hidden && element.isConnected && running && inFlight === 0) { notBefore = 0; pull(); }
+  });
+
+  return {
+    begin() { generation++; failures = 0; notBefore = 0; running = true; report(''); if (!document.hidden) pull(); },
+    stop() { generation++; running = false; },
+    every(ms) { periodMs = ms; },
+    get running() { return running; },
+  };
+}

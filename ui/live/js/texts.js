@@ -1,0 +1,70 @@
+// The generated texts. While a text streams only its tail is kept in the document, since every token would lay out a
+// pane of 100,000 characters again. At the end each is written in full, with the first difference of A and B marked.
+
+const MAX_TAIL = 5000, KEPT_TAIL = 3000;
+
+function makeTexts(box) {
+  let panes = [], note = null;
+
+  function build(arms, unit) {
+    box.replaceChildren();
+    if (unit === 'forward') {
+      panes = [];
+      box.append(el('p', 'td-empty', 'An encoder generates no text: its forward passes are timed.'));
+      return;
+    }
+    panes = arms.map(arm => {
+      const section = el('section', 'td-text arm-' + arm.name.toLowerCase());
+      const heading = el('h3', '', '');
+      heading.append(el('span', 'td-arm', arm.name), el('span', 'td-label', arm.label));
+      const scroll = el('div', 'td-scroll');
+      scroll.tabIndex = 0;
+      scroll.setAttribute('role', 'region');
+      scroll.setAttribute('aria-label', 'Text of arm ' + arm.name);
+      const body = el('div', 'td-body');
+      body.append(document.createTextNode(''));
+      scroll.append(body);
+      section.append(heading, scroll);
+      box.append(section);
+      return { body };
+    });
+    note = el('p', 'td-text-comparison', '');
+    box.append(note);
+  }
+
+  function append(i, added) {
+    if (!added || !panes[i]) return;
+    const tail = panes[i].body.firstChild;
+    tail.appendData(added);
+    if (tail.length > MAX_TAIL) tail.deleteData(0, tail.length - KEPT_TAIL);
+  }
+
+  // Write a text in full; what follows its first difference (-1: none) is underlined.
+  function writeAll(i, text, difference) {
+    if (!panes[i]) return;
+    const body = panes[i].body;
+    body.replaceChildren();
+    if (difference < 0) { body.append(document.createTextNode(text)); return; }
+    const rest = el('span', 'td-divergent');
+    const mark = el('mark', 'td-difference', '\u2260');
+    mark.title = 'The texts differ from here on.';
+    rest.append(document.createTextNode(text.slice(difference)));
+    body.append(document.createTextNode(text.slice(0, difference)), mark, rest);
+  }
+
+  // All texts are complete: write and compare them.
+  function finish(series) {
+    if (!panes.length) return;
+    const all = series.map(arm => arm.text), [a, b] = all;
+    const at = all.length < 2 ? -1 : firstDifference(a, b);
+    all.forEach((text, i) => writeAll(i, text, at));
+    if (all.length < 2) return;
+    const shorter = Math.min(a.length, b.length), same = at < 0 && a.length === b.length;
+    if (!shorter) setText(note, '');
+    else if (same) setText(note, 'The texts are identical.');
+    else if (at < 0) setText(note, 'The first ' + count(shorter) + ' characters are identical; one text is longer.');
+    else setText(note, 'The texts first differ at character ' + count(at + 1) + ', marked \u2260.');
+  }
+
+  return { build, append, finish };
+}

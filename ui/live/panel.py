@@ -1,0 +1,117 @@
+"""The live panel: an HTML component whose value is a run's id, and the one function that its JavaScript calls.
+
+The browser pulls what lies past its cursor, at its own pace. A late viewer, a reload, a lost connection and a replay
+are therefore all the same read; no viewer holds a queue slot, and the server keeps no state for one.
+"""
+
+import re
+import time
+from pathlib import Path
+from typing import Annotated
+
+import gradio as gr
+import msgspec
+import plotly
+
+from backend.runs.log import RunLog
+from backend.runs.run import MAX_TOKENS_PER_PULL
+from backend.views import live
+from ui.live.charts import CHARTS
+
+SCRIPTS = (
+    "dom", "series", "decimate", "chart_data", "annotations", "charts", "pull", "texts", "phases", "tiles", "details",
+    "ledger", "remarks", "panel",
+)  # fmt: skip
+"""Files of ui/live/js, in the order in which they are joined into one function body."""
+
+FOLDER = Path(__file__).resolve().parent / "js"
+PLOTLY_JS = Path(plotly.__file__).resolve().parent / "package_data" / "plotly.min.js"
+RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_ARMS = 8
+
+TEMPLATE = """
+<div class="td-head">
+  <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
+  <span class="td-title"></span><span class="td-note"></span>
+  <span class="td-pace"></span>
+  <span class="td-link" hidden>
+    <a class="td-permalink" title="Permanent link to this run"></a>
+    <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
+  </span>
+</div>
+<div class="td-failure" role="alert"></div>
+<div class="td-connection" role="status"></div>
+<div class="td-progress"></div>
+<div class="td-stage">
+  <div class="td-plot" role="img" aria-label="Charts of token latency, memory and KV cache for arms A and B;
+ the figures below give the same data as numbers"></div>
+  <p class="td-empty-run"></p>
+</div>
+<p class="td-annotations" aria-label="Annotations on the latency chart"></p>
+<p class="td-comparison"><span class="td-comparison-text" role="status"></span><span class="td-interference"></span></p>
+<div class="td-tiles" aria-label="Figures for each arm"></div>
+<details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
+<div class="td-texts"></div>
+<div class="td-ledger"></div>
+<ul class="td-remarks" aria-label="Remarks"></ul>
+"""
+
+
+class Query(msgspec.Struct, forbid_unknown_fields=True):
+    """A pull: the run, the version of the head that the browser has, a cursor (tokens, samples, characters) per arm."""
+
+    run: Annotated[str, msgspec.Meta(max_length=64)]
+    version: int
+    cur: Annotated[list[tuple[int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
+
+
+class Refusal(msgspec.Struct):
+    """The answer to a pull that cannot be served."""
+
+    error: str
+
+
+def answer(runs: RunLog, question: object) -> str:
+    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted."""
+    try:
+        query = msgspec.convert(question, Query, strict=True)
+    except msgspec.ValidationError as error:
+        return _refusal(f"This pull cannot be read: {error}.")
+    if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
+        return _refusal("There is no such run here.")
+    cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
+    delta: live.Delta = live.delta(run, query.version, cursors, time.time() - run.created.created)
+    return msgspec.json.encode(delta).decode()
+
+
+def _refusal(sentence: str) -> str:
+    return msgspec.json.encode(Refusal(sentence)).decode()
+
+
+def script() -> str:
+    """The panel's JavaScript: all files of `SCRIPTS`, joined."""
+    return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+
+
+def live_panel(runs: RunLog) -> gr.HTML:
+    """The panel. It fires the event "finished" when its run has ended.
+
+    plotly.js comes from the plotly package (4.1; Gradio ships an older one) as a static file, by a relative address,
+    so that it is also found behind a proxy's sub-path.
+    """
+    gr.set_static_paths([PLOTLY_JS])
+
+    def pull(question: object) -> str:
+        return answer(runs, question)
+
+    return gr.HTML(
+        value="",
+        html_template=TEMPLATE,
+        js_on_load=script(),
+        head=f'<script src="gradio_api/file={PLOTLY_JS}"></script>',
+        server_functions=[pull],
+        apply_default_css=False,
+        elem_id="live",
+        charts=[chart.as_json() for chart in CHARTS],
+        most=MAX_TOKENS_PER_PULL,
+    )
