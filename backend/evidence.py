@@ -4,36 +4,63 @@ from typing import Literal
 
 import msgspec
 
+Status = Literal["verified", "partial", "no_effect", "fallback", "failed", "off", "not_applicable"]
+"""Status of a row of the ledger. Green: verified. Amber: partial, no_effect, fallback. Red: failed. The others say that
+there was nothing to prove."""
 
-class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One row of the ledger: what was requested, planned and found, and how it was found.
+Outcome = Literal["", "no_effect", "not_applicable"]
 
-    reason     why it fell back, "" otherwise
-    fell_back  a rule replaced the requested choice before the run
+
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What an axis observed to be in effect in the worker, and the proof in words.
+
+    reached, expected  how many of the layers, matrices or steps it should have reached it did reach; None: not counted
+    outcome            no_effect: it ran, and changed nothing; not_applicable: with this model or run nothing can differ
     """
 
     axis: str
+    effective: str
+    proof: str
+    reached: int | None = None
+    expected: int | None = None
+    outcome: Outcome = ""
+
+
+class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One row of the ledger: what was requested and planned, what was found, and what else speaks against it.
+
+    off        the axis's choice that does nothing, "" if it has none
+    fell_back  why a rule replaced the requested choice before the run, "" if none did
+    doubt      what another measurement says against the finding, such as the memory; "" if nothing does
+    """
+
     requested: str
     planned: str
-    effective: str
-    proof: str
-    reason: str = ""
-    fell_back: bool = False
+    finding: Finding
+    off: str = ""
+    fell_back: str = ""
+    doubt: str = ""
 
     @property
-    def status(self) -> Literal["proved", "fallback", "failed"]:
-        """proved (green), fallback (amber) or failed (red): found something other than planned."""
-        if self.effective != self.planned:
+    def status(self) -> Status:
+        """The worst that holds, so that verified means all of it: found as planned, everywhere, and with an effect."""
+        found = self.finding
+        if found.outcome == "not_applicable":
+            return "not_applicable"
+        if found.effective != self.planned:
             return "failed"
-        return "fallback" if self.fell_back else "proved"
+        if self.doubt or (found.expected is not None and found.reached != found.expected):
+            return "partial"
+        if found.outcome:
+            return found.outcome
+        if self.fell_back:
+            return "fallback"
+        return "off" if found.effective == self.off else "verified"
 
-
-class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What an axis observed to be in effect in the worker, and the proof in words."""
-
-    axis: str
-    effective: str
-    proof: str
+    @property
+    def reason(self) -> str:
+        """Why the row is not green, as far as the proof does not say it."""
+        return " ".join(part for part in (self.fell_back, self.doubt) if part)
 
 
 Level = Literal["ok", "note", "fallback", "blocked"]

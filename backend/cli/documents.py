@@ -24,7 +24,8 @@ class CheckDocument(msgspec.Struct, frozen=True):
     verdicts: list[Verdict]
     predicted_bytes: PredictedBytes
     free_bytes: int
-    schema: int = 1
+    kind: str = "check"
+    schema: int = 2
 
 
 class ModelEntry(msgspec.Struct, frozen=True):
@@ -42,7 +43,8 @@ class ModelsDocument(msgspec.Struct, frozen=True):
     """The catalogue."""
 
     models: list[ModelEntry]
-    schema: int = 1
+    kind: str = "models"
+    schema: int = 2
 
 
 class ChoiceEntry(msgspec.Struct, frozen=True):
@@ -62,4 +64,5 @@ class DoctorDocument(msgspec.Struct, frozen=True):
     problems: list[str]
     choices: list[ChoiceEntry]
     bandwidth: Bandwidth | None
-    schema: int = 1
+    kind: str = "doctor"
+    schema: int = 2

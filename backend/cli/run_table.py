@@ -1,17 +1,22 @@
 """A run as text for a terminal: the figures side by side, the ledgers, the texts."""
 
+from backend.evidence import Status
 from backend.redact import plain
 from backend.runs.records import Unit
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
+from backend.views.ledger import ledger_rows, ledger_summary
 from backend.views.sentences import annotations, comparison_sentence, diagnoses, interference_of
 from backend.views.tiles import Tile, tiles
 
 _LABEL_WIDTH = 40
 _COLUMN_WIDTH = 26
 _MAX_ANNOTATIONS = 5
-_STATUS = {"proved": "proved", "fallback": "FALLBACK", "failed": "NOT IN EFFECT"}
+_STATUS: dict[Status, str] = {
+    "verified": "verified", "partial": "PARTIAL", "no_effect": "NO EFFECT", "fallback": "FALLBACK",
+    "failed": "NOT IN EFFECT", "off": "off", "not_applicable": "not applicable",
+}  # fmt: skip
 
 
 def table(run: Run) -> str:
@@ -79,8 +84,9 @@ def _word(unit: Unit) -> str:
 
 
 def _ledger(run: Snapshot, name: str) -> list[str]:
-    lines = [f"Arm {name}: requested -> planned -> effective"]
-    for row in run.ledger(name):
+    rows = ledger_rows(run.ledger(name))
+    lines = [f"Arm {name}: requested -> planned -> effective" + (f" ({ledger_summary(rows)})" if rows else "")]
+    for row in rows:
         steps = f"{row.requested} -> {row.planned} -> {row.effective}"
         lines.append(f"  {row.axis:<10} {steps}  [{_STATUS[row.status]}] {row.proof}")
         if row.reason:

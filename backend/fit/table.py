@@ -78,7 +78,7 @@ class Fit:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The JSON document, without its kind."""
+        """The JSON document."""
         found = self.limits
         gpu = {
             "name": self.device.name, "memory_bytes": self.device.memory_bytes, "this_machine": self.device.here,
@@ -87,7 +87,8 @@ class Fit:
             "bandwidth_source": found.source if found else None,
         }  # fmt: skip
         return {
-            "schema": 1, "model": self.facts.model, "model_label": self.facts.label, "model_note": self.facts.note,
+            "kind": "fit", "schema": 2,
+            "model": self.facts.model, "model_label": self.facts.label, "model_note": self.facts.note,
             "gpu": gpu, "gpus": self.gpus, "context": self.context, "batch": self.batch, "note": self.device.note,
             "rows": [_row_json(row) for row in self.rows],
             "best": dict(self.best.choices) if self.best else None,

@@ -6,7 +6,7 @@ ledger and the command line all come from that declaration; nothing outside `axe
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from backend.evidence import Finding, Verdict
 from backend.optimizations.proof import Observation
@@ -17,6 +17,9 @@ from backend.script.parts import Script
 if TYPE_CHECKING:
     from backend.models import ModelFacts
 
+
+Witness = Literal["weights", "kv"]
+"""Bytes that answer for an axis: those of the weights, or those of the KV cache at the end."""
 
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
@@ -46,6 +49,8 @@ class Optimization(ABC):
     """Base of every axis.
 
     default        the choice that leaves the plan unchanged
+    off            the choice with which nothing is done, so that there is nothing to prove; "" if there is none
+    witness        measured bytes that must agree with the prediction if the choice is in effect; "" if none do
     order          place among the axes; those that edit the load come before those that edit the generation
     leading        shown at once on the page; the others are folded unless they are set
     decoders_only  about generating tokens: an encoder takes nothing but the default
@@ -56,6 +61,8 @@ class Optimization(ABC):
     title: str
     summary: str
     default: str
+    off: str = ""
+    witness: Witness | Literal[""] = ""
     choices: tuple[Choice, ...]
     order: int = 100
     leading: bool = False

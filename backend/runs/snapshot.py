@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 from backend.config import Request
 from backend.evidence import Evidence
+from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
 from backend.runs.records import ArmPlanned, Created, Status, Unit
 from backend.runs.summary import Comparison, Summary, compare, summarize
+from backend.runs.witness import doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +77,25 @@ class Snapshot:
         if arm.finished is None:
             return []
         fallbacks = {v.axis: v.reason for v in planned.verdicts if v.level == "fallback"}
+        doubts = self._doubts(name)
+        axes = {axis.name: axis for axis in all_axes()}
         return [
             Evidence(
-                f.axis, planned.requested[f.axis], planned.planned[f.axis], f.effective, f.proof,
-                fallbacks.get(f.axis, ""), f.axis in fallbacks,
+                planned.requested[f.axis], planned.planned[f.axis], f,
+                off=axes[f.axis].off if f.axis in axes else "",
+                fell_back=fallbacks.get(f.axis, ""),
+                doubt=doubts.get(axes[f.axis].witness, "") if f.axis in axes else "",
             )
             for f in arm.finished.findings
             if f.axis in planned.requested
         ]  # fmt: skip
+
+    def _doubts(self, name: str) -> dict[str, str]:
+        """What the memory of a finished arm says against its claims, by what was measured."""
+        arm = self.arms[name]
+        weights = arm.loaded.weight_bytes if arm.loaded else None
+        summary = self.summary(name)
+        return {
+            "weights": doubt("weights", arm.predicted_memory.get("weights"), weights),
+            "kv": doubt("kv", summary.kv_predicted_bytes, summary.kv_bytes),
+        }

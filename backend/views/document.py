@@ -1,4 +1,4 @@
-"""A run as one document for programs (schema 1)."""
+"""A run as one document for programs (schema 2)."""
 
 import bisect
 from collections.abc import Mapping
@@ -38,7 +38,8 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
     now = run.snapshot()
     created = now.created
     return Document(
-        schema=1,
+        kind="run",
+        schema=2,
         run=created.id,
         created=created.created,
         status=now.status,
@@ -64,7 +65,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         state=arm.state,
         requested=planned.requested,
         planned=planned.planned,
-        effective={row.axis: row.effective for row in ledger},
+        effective={row.finding.axis: row.finding.effective for row in ledger},
         evidence=ledger_rows(ledger),
         verdicts=[VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
         prompt_tokens=started.prompt_tokens if started else None,

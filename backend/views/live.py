@@ -14,7 +14,7 @@ from backend.runs.records import Status, Unit
 from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
-from backend.views.ledger import LedgerRow, ledger_rows
+from backend.views.ledger import LedgerRow, ledger_rows, ledger_summary
 from backend.views.sentences import AnnotationText, annotations, comparison_sentence, diagnoses, interference_of
 from backend.views.tiles import PHASE_TITLES, Tile, tiles
 
@@ -53,6 +53,7 @@ class ArmHead(
 
     state         waiting, working, done, failed or cancelled
     label         the choices that the user made
+    verified      how much of the ledger is verified, in words
     details       detail rows behind the tiles
     interference  sentences: what may have disturbed the measurement
     annotations   events on the latency chart
@@ -66,6 +67,7 @@ class ArmHead(
     predicted: KvCurve | None
     tiles: list[Tile]
     ledger: list[LedgerRow]
+    verified: str
     prompt_tokens: int
     notes: list[str]
     details: list[Tile]
@@ -130,6 +132,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm, planned, summary, work = run.arms[name], run.planned(name), run.summary(name), run.request.workload
     asked = next(a for a in run.request.arms if a.name == name).choices
     label = ", ".join(f"{axis}={choice}" for axis, choice in planned.requested.items() if axis in asked)
+    rows = ledger_rows(run.ledger(name))
     return ArmHead(
         name=name,
         label=label or "defaults",
@@ -138,7 +141,8 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         verdicts=planned.verdicts,
         predicted=_kv_curve(arm),
         tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note),
-        ledger=ledger_rows(run.ledger(name)),
+        ledger=rows,
+        verified=ledger_summary(rows) if rows else "",
         prompt_tokens=arm.started.prompt_tokens if arm.started else 0,
         notes=(arm.started.notes if arm.started else []) + diagnoses(summary, run.unit),
         details=detail_rows(run, name, summary) if arm.finishes else [],

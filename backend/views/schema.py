@@ -1,4 +1,4 @@
-"""The JSON document of a run, schema 1, as structs: field names on the wire are a public interface."""
+"""The JSON document of a run, schema 2, as structs: field names on the wire are a public interface."""
 
 from typing import Literal
 
@@ -163,7 +163,8 @@ class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interferen
 class Document(Part, frozen=True):
     """A run. Seconds and bytes throughout; `created`: seconds since the epoch, UTC."""
 
-    schema: Literal[1]
+    kind: Literal["run"]
+    schema: Literal[2]
     run: str
     created: float
     status: Status

@@ -125,8 +125,8 @@ def test_what_is_torn_or_foreign_is_refused(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("requested", "planned", "effective", "fell_back", "status"),
     [
-        ("static", "static", "static", False, "proved"),
-        ("auto", "sdpa", "sdpa", False, "proved"),
+        ("static", "static", "static", False, "verified"),
+        ("auto", "sdpa", "sdpa", False, "verified"),
         ("sdpa", "eager", "eager", True, "fallback"),
         ("sdpa", "sdpa", "eager", False, "failed"),
         ("sdpa", "eager", "sdpa", True, "failed"),
@@ -136,5 +136,5 @@ def test_what_is_torn_or_foreign_is_refused(line: bytes) -> None:
 def test_a_row_of_the_ledger_is_green_amber_or_red(
     requested: str, planned: str, effective: str, fell_back: bool, status: str
 ) -> None:
-    row = Evidence("attention", requested, planned, effective, "seen", "why" if fell_back else "", fell_back)
+    row = Evidence(requested, planned, Finding("attention", effective, "seen"), fell_back="why" if fell_back else "")
     assert row.status == status

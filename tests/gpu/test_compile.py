@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.ledger import SOUND
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
@@ -50,7 +51,7 @@ def test_the_mode_is_proved_with_its_cold_seconds_and_nothing_compiles_while_it_
     found = run("compile-" + arm.replace("=", "-").replace(",", "_"), arm, tokens=180 if "dynamic" in arm else 200)
     rows = {row["axis"]: row for row in found["evidence"]}
     for row in rows.values():
-        assert row["status"] == "proved", row
+        assert row["status"] in SOUND, row
     assert rows["cuda_graphs"]["effective"] == ARMS[arm]
     assert rows["compile"]["effective"] == settings(arm).get("compile", "off")
     marks = [mark for mark in found["marks"] if mark["kind"] in ("compile", "recompile", "graph_skip")]

@@ -45,7 +45,7 @@ def test_our_rms_norm_is_in_effect_and_runs_as_one_kernel(
 ) -> None:
     monkeypatch.setenv("TOKENDYNO_KERNELS", str(kernel_packages.BUNDLED / "rmsnorm"))
     found = rows(model, f"kernels=local{beside}")["kernels"]
-    assert (found["effective"], found["status"]) == ("local", "proved"), found
+    assert (found["effective"], found["status"]) == ("local", "verified"), found
     assert "RMSNorm by tokendyno-rmsnorm" in found["proof"] and "rms_norm_kernel" in found["proof"], found
 
 
@@ -130,4 +130,4 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
 @pytest.mark.parametrize("way", [choice.name for choice in EXPERTS.choices])
 def test_each_way_of_experts_is_in_effect(way: str, beside: str) -> None:
     found = rows("pocket", f"experts={way}{beside}")["experts"]
-    assert (found["effective"], found["status"]) == (found["planned"], "proved"), found
+    assert (found["effective"], found["status"]) == (found["planned"], "verified"), found

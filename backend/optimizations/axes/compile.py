@@ -51,6 +51,7 @@ class Compile(Optimization):
     title = "torch.compile"
     summary = "Compile the decode step (prefill stays eager), or an encoder's forward pass."
     default = "off"
+    off = "off"
     order = 40
     leading = True
     choices = (

@@ -100,6 +100,8 @@ class CompileCache(Optimization):
     def find(self, observation: Observation) -> Finding:
         """By what was counted since these settings were first used in this worker."""
         counts = observation.counts
+        if observation.plan.generate.compile_mode is None:
+            return Finding(self.name, "torch", "nothing was compiled", outcome="not_applicable")
         hits, misses = counts.fx_cache_hits or 0, counts.fx_cache_misses or 0
         told = f"{hits:.0f} graphs came from a cache, {misses:.0f} were compiled"
         cold_s, before_s = counts.compile_cold_s or 0, counts.artefacts_cold_s or 0

@@ -118,6 +118,7 @@ class CudaGraphs(Optimization):
     title = "CUDA graphs"
     summary = "Replay the kernels of a decode step as one captured graph instead of launching each from the host."
     default = "auto"
+    off = "off"
     order = 42
     leading = True
     choices = (

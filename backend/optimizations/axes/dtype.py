@@ -21,6 +21,7 @@ class Dtype(Optimization):
     title = "Dtype"
     summary = "Number format of weights, activations and KV cache."
     default = "auto"
+    witness = "weights"
     order = 10
     choices = (
         Choice("auto", "auto", "The dtype of the checkpoint."),

@@ -136,8 +136,10 @@ class Experts(Optimization):
         """
         layers = sum(hasattr(module, "_is_expert_parallel") for module in observation.model.modules())
         trace = observation.trace()
-        if not layers or not trace.steps:
-            return Finding(self.name, "auto", "no module holds experts" if not layers else "no trace")
+        if not layers:
+            return Finding(self.name, "auto", "no module holds experts", outcome="not_applicable")
+        if not trace.steps:
+            return Finding(self.name, "auto", "no trace")
         grouped = sum(trace.ops[name] for name in _GROUPED)
         replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
         copied, looped = trace.ops["aten::repeat_interleave"], trace.ops["aten::one_hot"]

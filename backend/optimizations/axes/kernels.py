@@ -118,6 +118,7 @@ class Kernels(Optimization):
     title = "Kernels"
     summary = "Kernels that replace layers of the model, loaded by the package kernels."
     default = "off"
+    off = "off"
     order = 22
     choices = (
         Choice("off", "off", "No layers replaced: the model's own code."),

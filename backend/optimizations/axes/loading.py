@@ -80,9 +80,11 @@ class Loading(Optimization):
         """Where the choice makes no difference, the planned one is reported and the proof says so."""
         planned = observation.plan.load.loading
         if observation.plan.load.source.kind == "random":
-            return Finding(self.name, planned, "random weights are created on the device: all choices are the same")
+            same = "random weights are created on the device: all choices are the same"
+            return Finding(self.name, planned, same, outcome="not_applicable")
         if observation.plan.load.device == "cpu":
-            return Finding(self.name, planned, "nothing was moved to a device: all choices are the same")
+            same = "nothing was moved to a device: all choices are the same"
+            return Finding(self.name, planned, same, outcome="not_applicable")
         counts = observation.counts
         warmed, moved = int(counts.load_warmup_bytes or 0), int(counts.load_moved_bytes or 0)
         proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"

@@ -31,6 +31,7 @@ class Projections(Optimization):
     title = "Projections"
     summary = "Whether q, k, v and gate, up are separate matrices or one matrix for each group."
     default = "separate"
+    off = "separate"
     order = 26
     choices = (
         Choice("separate", "separate", "As in the model's code: q, k, v, gate and up are five GEMMs per layer."),

@@ -76,6 +76,8 @@ class Shapes(Optimization):
     title = "Shapes"
     summary = "Lengths of prompt and static cache: fewer distinct lengths mean fewer recompilations and more padding."
     default = "exact"
+    off = "exact"
+    witness = "kv"
     order = 46
     choices = (
         Choice("exact", "exact", "No padding: a compiled step is recompiled for each new length."),

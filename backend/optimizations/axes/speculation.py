@@ -2,7 +2,7 @@
 
 import msgspec
 
-from backend.evidence import Finding
+from backend.evidence import Finding, Outcome
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import kv_cache
 from backend.optimizations.proof import Observation
@@ -58,6 +58,7 @@ class Speculation(Optimization):
     title = "Speculation"
     summary = "Propose several draft tokens and verify them in one forward pass."
     default = "off"
+    off = "off"
     order = 50
     decoders_only = True
     choices = (
@@ -87,7 +88,8 @@ class Speculation(Optimization):
             f"{steps + accepted} tokens in {steps} steps: {counts.lookups:.0f} lookups proposed "
             f"{counts.draft_tokens or 0:.0f} draft tokens, {accepted} accepted"
         )
-        return Finding(self.name, "prompt-lookup", proof)
+        outcome: Outcome = "" if counts.draft_tokens else "no_effect"
+        return Finding(self.name, "prompt-lookup", proof, outcome=outcome)
 
 
 AXIS = Speculation()

@@ -15,7 +15,8 @@ def find_all(observation: Observation, step: Callable[[float], None] = lambda fr
     for i, axis in enumerate(all_axes()):
         step(i / len(all_axes()))
         if axis.decoders_only and observation.cache is None:
-            found.append(Finding(axis.name, axis.default, "nothing was decoded: an encoder keeps no KV cache"))
+            nothing = "nothing was decoded: an encoder keeps no KV cache"
+            found.append(Finding(axis.name, axis.default, nothing, outcome="not_applicable"))
             continue
         try:
             found.append(axis.find(observation))

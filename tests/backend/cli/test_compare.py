@@ -14,6 +14,7 @@ from backend.cli.main import main
 from backend.optimizations import axis_names
 from backend.views.schema import Document
 from tests.support.command_line import MODEL, SHORT, cli
+from tests.support.ledger import unsound
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_the_document_on_standard_output_has_every_key_of_the_promise(
 ) -> None:
     found, err, _ = compared
     assert {"schema", "model", "machine", "versions", "arms"} <= set(found)
-    assert (found["schema"], found["model"], found["status"]) == (1, "pocket", "done")
+    assert (found["schema"], found["model"], found["status"]) == (2, "pocket", "done")
     assert {"torch", "transformers", "python"} <= set(found["versions"])
     assert [arm["name"] for arm in found["arms"]] == ["A", "B"]
     for arm in found["arms"]:
@@ -97,7 +98,7 @@ def test_the_two_caches_write_the_same_and_a_fallback_is_told(compared: tuple[di
     assert dynamic["requested"]["attention"] == "sdpa"
     assert dynamic["planned"]["attention"] == dynamic["effective"]["attention"] == "eager"
     assert "fallback (arm A, attention): This architecture has attention sinks" in err
-    assert {row["status"] for row in unwindowed["evidence"]} == {"proved"}
+    assert unsound(unwindowed["evidence"]) == []
 
 
 def test_progress_is_on_standard_error(compared: tuple[dict[str, Any], str, Path]) -> None:

@@ -363,7 +363,7 @@ def test_a_new_file_is_written_into_the_script(turbo: Checked) -> None:
     assert 'print("vroom")' in text
 
 
-@pytest.mark.parametrize(("steps", "status"), [(1, "proved"), (2, "failed")])
+@pytest.mark.parametrize(("steps", "status"), [(1, "verified"), (2, "failed")])
 def test_a_new_file_is_a_row_of_the_ledger(turbo: Checked, steps: int, status: str) -> None:
     plan = turbo.plan
     findings = find_all(Observation(None, object(), plan, counts=RunCounts(steps=steps)))
@@ -372,7 +372,7 @@ def test_a_new_file_is_a_row_of_the_ledger(turbo: Checked, steps: int, status: s
     planned = ArmPlanned("A", dict(turbo.requested), dict(turbo.planned), list(turbo.verdicts))
     done = Finished("length", "x", 0.1, 1.0, 1, "RSS", "clock", [found["turbo"]], RunCounts())
     (row,) = ledger_of(planned, done)
-    assert (row.axis, row.requested, row.planned, row.status) == ("turbo", "on", "on", status)
+    assert (row.requested, row.planned, row.status) == ("on", "on", status)
 
 
 def ledger_of(planned: ArmPlanned, done: Finished) -> list[Evidence]:

@@ -38,7 +38,7 @@ def test_the_proof_is_that_of_the_last_repeat() -> None:
     assert run.ledger("A") == []
     later = msgspec.structs.replace(finished("abc"), extra=RunCounts(energy_j=2.0, step_busy_s=0.5))
     run.append(ArmEvent("A", 1, 2.1, later))
-    assert [(row.axis, row.proof) for row in run.ledger("A")] == [("dtype", "checked")]
+    assert [(row.finding.axis, row.finding.proof) for row in run.ledger("A")] == [("dtype", "checked")]
     ended = run.arms["A"].finished
     assert ended is not None and ended.extra == RunCounts(energy_j=1.0, step_busy_s=0.5)
 
@@ -88,9 +88,8 @@ def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
     assert run.ledger("A") == []
     run.append(ArmEvent("A", 0, 1.0, finished("x")))
     (row,) = run.ledger("A")
-    assert (row.axis, row.requested, row.planned, row.effective, row.status) == (
-        "dtype", "auto", "bfloat16", "bfloat16", "proved",
-    )  # fmt: skip
+    assert (row.requested, row.planned) == ("auto", "bfloat16")
+    assert (row.finding.effective, row.status) == ("bfloat16", "verified")
 
 
 # --- read by cursor -------------------------------------------------------------------------------

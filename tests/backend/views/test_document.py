@@ -27,7 +27,7 @@ def test_the_document_has_the_shape_that_was_promised() -> None:
     fill(run, "B")
     run.append(Ended(3.0, "done"))
     found = whole(run)
-    assert (found["schema"], found["model"], found["status"]) == (1, "pocket", "done")
+    assert (found["schema"], found["model"], found["status"]) == (2, "pocket", "done")
     assert found["machine"] == CPU.describe()
     assert "python" in found["versions"]
     a, b = found["arms"]
@@ -35,11 +35,11 @@ def test_the_document_has_the_shape_that_was_promised() -> None:
     assert (a["requested"], a["planned"]) == (CHOICES, PLANNED)
     assert a["effective"] == {"attention": "eager", "cache": "dynamic", "compile": "default"}
     assert [(row["axis"], row["status"]) for row in a["evidence"]] == [
-        ("attention", "fallback"), ("cache", "proved"), ("compile", "failed"),
+        ("attention", "fallback"), ("cache", "verified"), ("compile", "failed"),
     ]  # fmt: skip
     assert a["evidence"][0] == {
         "axis": "attention", "requested": "sdpa", "planned": "eager", "effective": "eager", "proof": "no fused",
-        "status": "fallback", "reason": "It has sinks.",
+        "status": "fallback", "reason": "It has sinks.", "reached": None, "expected": None,
     }  # fmt: skip
     assert a["ttft_s"] == 0.1
     assert a["latency_s"] == [0.1, 0.1, 0.15]

@@ -161,8 +161,8 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
         "arms",
     }  # fmt: skip
     assert sent["head"]["arms"][0].keys() == {
-        "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "prompt_tokens", "notes",
-        "details", "spoilers", "floor", "marks",
+        "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "verified", "prompt_tokens",
+        "notes", "details", "spoilers", "floor", "marks",
     }  # fmt: skip
 
 

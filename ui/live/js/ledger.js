@@ -1,5 +1,8 @@
 // The evidence: what was requested, planned and found, with the proof; one row for each axis and arm.
-const EVIDENCE_LABELS = { proved: '\u2713 proved', fallback: '\u25B2 fallback', failed: '\u2715 failed' };
+const EVIDENCE_LABELS = {
+  verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
+  failed: '\u2715 failed', off: 'off', not_applicable: 'not applicable',
+};
 
 function makeLedger(box) {
   let shown = '';
@@ -15,7 +18,9 @@ function makeLedger(box) {
       return;
     }
     const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
+    const told = arms.filter(arm => arm.verified).map(arm => `${arm.name}: ${arm.verified}`).join('; ');
     table.append(el('caption', '', 'Evidence'));
+    table.lastChild.append(el('small', '', told));
     for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
       const cell = el('th', '', title);
       cell.scope = 'col';

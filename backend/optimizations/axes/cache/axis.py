@@ -27,6 +27,7 @@ class Cache(Optimization):
     title = "KV cache"
     summary = "How keys and values of past tokens are stored."
     default = "dynamic"
+    witness = "kv"
     order = 30
     leading = True
     decoders_only = True

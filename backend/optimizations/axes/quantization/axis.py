@@ -27,6 +27,8 @@ class Quantization(Optimization):
     title = "Quantization"
     summary = "Bits per weight; embeddings and the output head are not quantized."
     default = "none"
+    off = "none"
+    witness = "weights"
     order = 15
     leading = True
     in_fit_table = True
