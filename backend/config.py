@@ -104,10 +104,11 @@ def _within(name: str, value: int, low: int, high: int) -> None:
 
 
 class ArmRequest(msgspec.Struct, frozen=True):
-    """An arm as requested: the choices that differ from the default, by axis."""
+    """An arm as requested: the choices that differ from the default, by axis. `preset`: the bundle they came from."""
 
     name: str
     choices: dict[str, str] = {}
+    preset: str = ""
 
 
 class Request(msgspec.Struct, frozen=True):

@@ -5,20 +5,39 @@ from pathlib import Path
 
 import msgspec
 
-from backend.errors import unknown
+from backend.errors import InputError, unknown
 from backend.optimizations import all_axes
 from backend.paths import PRESETS
 from backend.toml_files import invalid, read_toml
 
 
 class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A named arm: its purpose, and its choices by axis."""
+    """A named arm: its purpose, and its choices by axis.
+
+    bundle     its choices are wishes: what cannot run gives way (`backend.arms.bundles`); any other preset is one
+               optimization with what it cannot be without, and is refused where it cannot run
+    next_best  of a bundle, by axis: what to take instead, best first
+    best_for   of a bundle, by architecture or for every "encoder": choices that come before those above
+    """
 
     name: str
     title: str
     summary: str
     choices: dict[str, str] = {}
     order: int = 100
+    bundle: bool = False
+    next_best: dict[str, list[str]] = {}
+    best_for: dict[str, dict[str, str]] = {}
+
+    def wishes(self, *traits: str) -> dict[str, list[str]]:
+        """The choices of each axis for a model with these traits (its kind, its architecture), best first."""
+        found: dict[str, list[str]] = {}
+        for wished in (*(self.best_for.get(trait, {}) for trait in reversed(traits)), self.choices):
+            for axis, choice in wished.items():
+                found.setdefault(axis, []).append(choice)
+        for axis, choices in self.next_best.items():
+            found.setdefault(axis, []).extend(choices)
+        return found
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,12 +59,16 @@ def read_arm(path: Path) -> ArmPreset:
     """An arm's file, checked against the axes; an InputError names the file and the nearest valid name."""
     preset = read_toml(path, ArmPreset)
     known = {axis.name: axis for axis in all_axes()}
-    for axis, choice in preset.choices.items():
+    named = [*preset.choices.items(), *(pair for wished in preset.best_for.values() for pair in wished.items())]
+    named += [(axis, choice) for axis, choices in preset.next_best.items() for choice in choices]
+    for axis, choice in named:
         if axis not in known:
             raise invalid(path, unknown("axis", axis, known))
         names = [c.name for c in known[axis].choices]
         if choice not in names:
             raise invalid(path, unknown(f"{axis} choice", choice, names))
+    if not preset.bundle and (preset.next_best or preset.best_for):
+        raise invalid(path, InputError("next_best and best_for belong to a bundle. Add bundle = true."))
     return preset
 
 

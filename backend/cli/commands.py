@@ -3,6 +3,7 @@
 import argparse
 
 from backend import hardware
+from backend.arms.bundles import bundle, granted_arm
 from backend.arms.check import Checked
 from backend.arms.parse import parse_arm
 from backend.arms.presets import prompts
@@ -75,8 +76,17 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
 
 def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
     workload = _workload(options)
-    parsed = [ArmRequest(name, dict(parse_arm(options.model, text).choices)) for name, text in arms.items()]
+    parsed = [_arm(options, name, text, workload) for name, text in arms.items()]
     return Request(options.model, parsed, workload)
+
+
+def _arm(options: argparse.Namespace, name: str, text: str, workload: Workload) -> ArmRequest:
+    """An arm as written; of a bundle what this model and machine can run of it."""
+    wished = bundle(text.strip())
+    if wished is None:
+        return ArmRequest(name, dict(parse_arm(options.model, text).choices))
+    facts = resolve(options.model, options.models_dir)
+    return granted_arm(name, wished, facts, hardware.detect(), workload)
 
 
 def _workload(options: argparse.Namespace) -> Workload:

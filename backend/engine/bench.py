@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from backend import hardware
+from backend.arms.bundles import noted
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.config import Request
@@ -114,10 +115,10 @@ class Bench:
         facts = resolve(request.model, self.models_dir, local_paths=self.local_paths)
         machine = self.machine()
         held = self.pool.held_bytes(memory_key(machine.device))
-        arms = {
-            arm.name: check(make_config(request.model, arm.choices), facts, machine, request.workload, held)
-            for arm in request.arms
-        }
+        work, arms = request.workload, {}
+        for arm in request.arms:
+            checked = check(make_config(request.model, arm.choices), facts, machine, work, held)
+            arms[arm.name] = noted(checked, arm, facts, machine, work)
         return facts, arms
 
     def submit(self, request: Request, owner: str = "") -> str:

@@ -114,6 +114,19 @@ def test_what_cannot_run_has_a_sign_and_says_why_when_chosen(open_page: Open) ->
     assert user.chosen("preset-b") == "baseline"
 
 
+def test_a_bundle_sets_what_can_run_and_says_what_gave_way(open_page: Open) -> None:
+    user = open_page()
+    user.choose("preset-a", "lowest-latency")
+    note = user.page.locator("#verdicts-a .note", has_text="Of the preset lowest-latency, cuda_graphs=manual")
+    note.wait_for()
+    assert (user.chosen("axis-a-loop"), user.chosen("axis-a-cuda_graphs")) == ("own", "auto")
+    user.choose("preset-a", "baseline")
+    note.wait_for(state="detached")
+    user.choose("preset-a", "gpt-oss")  # comes to the same choices as the baseline before it
+    user.page.locator("#verdicts-a .note", has_text="Of the preset gpt-oss, quantization=mxfp4").wait_for()
+    assert user.chosen("preset-a") == "gpt-oss"
+
+
 def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) -> None:
     user = open_page()  # a handler that fails on the server fails this test
     user.type("model", "no-such-model")

@@ -21,6 +21,7 @@ from ui.compare.request import (
     matching_preset,
     measured,
     preset_choices,
+    read_arms,
     read_choices,
     read_request,
 )
@@ -61,6 +62,7 @@ class _Page:
         self.work, self.run_button, self.measure_button, self.stop_button, self.facts = row
         self.same, self.message = same, message
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
+        self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
 
     def wire(self) -> None:
         """Connect every event."""
@@ -72,41 +74,45 @@ class _Page:
         everything = [*self.inputs, *checked, self.live, *buttons]
 
         changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
-        gr.on(changes, safe(self.check), self.inputs, checked, trigger_mode="always_last",
+        gr.on(changes, safe(self.check), self.asked, checked, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
         dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
         self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.message], queue=False,
                                **quiet)  # fmt: skip
         for arm in self.arms:
             changed = [*arm.axes, self.message]
-            arm.preset.select(safe(self.choose_preset(arm)), arm.preset, changed, queue=False, **quiet)
+            chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model], changed,
+                                       queue=False, **quiet)  # fmt: skip
+            chosen.then(safe(self.check_chosen), [arm.preset, *self.asked], checked, concurrency_limit=None, **quiet)
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, queue=False, **quiet)
-        gr.on([self.run_button.click, self.work.prompt.submit], safe(self.run), self.inputs,
+        gr.on([self.run_button.click, self.work.prompt.submit], safe(self.run), self.asked,
               [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
-        self.measure_button.click(safe(self.measure), self.inputs, [self.live, self.message, *buttons],
+        self.measure_button.click(safe(self.measure), self.asked, [self.live, self.message, *buttons],
                                   concurrency_limit=None, **quiet)  # fmt: skip
         self.stop_button.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
         self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
         context = gr.context.Context.root_block
         assert context is not None
         opened = context.load(safe(self.attach), None, everything, queue=False, **quiet)
-        opened.then(safe(self.check_first), self.inputs, checked, concurrency_limit=None, **quiet)
+        opened.then(safe(self.check_first), self.asked, checked, concurrency_limit=None, **quiet)
 
     # --- arms -------------------------------------------------------------------------------------
 
     def check(self, *values: Any) -> Updates:
         """Verdicts, facts, presets and scripts for the present values of the controls."""
         updates: Updates = {}
-        width = len(axis_names())
-        chosen = [read_choices(values[-2 * width :][i * width : (i + 1) * width]) for i in range(len(self.arms))]
-        for arm, choices in zip(self.arms, chosen, strict=True):
-            updates[arm.preset] = matching_preset(choices)
-        updates[self.same] = SAME if chosen[0] == chosen[1] else ""
+        chosen = read_arms(values[len(self.work) :])
+        for arm, found in zip(self.arms, chosen, strict=True):
+            updates[arm.preset] = found.preset or matching_preset(found.choices)
+        updates[self.same] = SAME if chosen[0].choices == chosen[1].choices else ""
         try:
             request = read_request(values, need_prompt=False)
             facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
             updates[self.facts] = model_line(facts)
-            room_bytes = hardware.detect().free_device_bytes
+            machine = hardware.detect()
+            room_bytes = machine.free_device_bytes
+            for arm, found in zip(self.arms, chosen, strict=True):
+                updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
             results = self.bench.check(request)
             if _complete(values):  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
@@ -124,6 +130,10 @@ class _Page:
         updates = self.check(*values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
 
+    def check_chosen(self, preset: object, *values: Any) -> Updates:
+        """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
+        return {} if preset == CUSTOM else self.check(*values)
+
     def show_unsupported(self, model: object) -> Updates:
         """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
         try:
@@ -140,10 +150,15 @@ class _Page:
     def choose_preset(self, arm: ArmControls) -> Any:
         """Handler: an arm's preset was chosen."""
 
-        def choose(name: str) -> Updates:
+        def choose(name: str, model: object) -> Updates:
             if name == CUSTOM:
                 return {}
-            return dict(zip(arm.axes, choice_values(preset_choices(name)), strict=True))
+            try:
+                facts = resolve(str(model), self.bench.models_dir, local_paths=self.bench.local_paths)
+            except InputError:  # `check` says so
+                return dict(zip(arm.axes, choice_values(preset_choices(name)), strict=True))
+            choices = preset_choices(name, facts, hardware.detect())
+            return dict(zip(arm.axes, choice_values(choices), strict=True))
 
         return choose
 
@@ -206,6 +221,7 @@ class _Page:
         for arm, asked in zip(self.arms, run.request.arms, strict=False):
             if asked.choices.keys() <= set(axis_names()):
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
+                updates[arm.preset] = asked.preset or CUSTOM
         return updates
 
     def buttons(self, state: tuple[bool, bool]) -> Updates:

@@ -6,10 +6,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.arms.bundles import bundle, grant
 from backend.arms.parse import make_config
 from backend.arms.presets import arm_presets
 from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload
 from backend.errors import InputError
+from backend.hardware import Machine
+from backend.models import ModelFacts
 from backend.optimizations import all_axes, axis_names
 from ui.components.inputs import read_number, read_text, read_whole
 
@@ -19,7 +22,8 @@ CUSTOM = "custom"
 
 
 class Fields(NamedTuple):
-    """Values of the controls, in the order in which events pass them; the axes of arm A and of arm B follow."""
+    """Values of the controls, in the order in which events pass them; the axes of arm A and of arm B follow, then the
+    presets that the arms show."""
 
     model: object
     prompt: object
@@ -58,9 +62,16 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         chat=bool(fields.chat),
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
+    return Request(model, read_arms(rest), workload)
+
+
+def read_arms(values: Sequence[object]) -> list[ArmRequest]:
+    """Each arm, from the axes of all arms; the presets that the arms show may follow."""
     width = len(axis_names())
-    arms = [ArmRequest(name, read_choices(rest[i * width : (i + 1) * width])) for i, name in enumerate(ARMS)]
-    return Request(model, arms, workload)
+    shown = values[len(ARMS) * width :] or [""] * len(ARMS)
+    choices = [read_choices(values[i * width : (i + 1) * width]) for i in range(len(ARMS))]
+    wished = [name if isinstance(name, str) and bundle(name) else "" for name in shown]
+    return [ArmRequest(*arm) for arm in zip(ARMS, choices, wished, strict=True)]
 
 
 def measured(request: Request) -> Request:
@@ -80,14 +91,19 @@ def choice_values(choices: dict[str, str]) -> list[str]:
     return [choices.get(axis.name, axis.default) for axis in all_axes()]
 
 
-def preset_choices(name: str) -> dict[str, str]:
-    """The choices of an arm preset."""
+def preset_choices(name: str, facts: ModelFacts | None = None, machine: Machine | None = None) -> dict[str, str]:
+    """The choices of an arm preset; of a bundle those that this model and machine can run, if they are given."""
     for preset in arm_presets():
         if preset.name == name:
-            return preset.choices
+            if facts is None or machine is None:
+                return preset.choices
+            return dict(grant(preset, facts, machine, Workload(prompt="?")).choices)
     raise InputError(f"There is no preset {name!r}. Choose one from the list.")
 
 
-def matching_preset(choices: dict[str, str]) -> str:
-    """The preset that has exactly these choices, or `CUSTOM`."""
-    return next((p.name for p in arm_presets() if dict(make_config("", p.choices).choices) == choices), CUSTOM)
+def matching_preset(
+    choices: dict[str, str], shown: str = "", facts: ModelFacts | None = None, machine: Machine | None = None
+) -> str:
+    """The preset that comes to exactly these choices, or `CUSTOM`; of several the one that is shown, else no bundle."""
+    found = sorted(arm_presets(), key=lambda preset: (preset.name != shown, preset.bundle))
+    return next((p.name for p in found if preset_choices(p.name, facts, machine) == choices), CUSTOM)

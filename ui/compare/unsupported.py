@@ -2,9 +2,10 @@
 
 from typing import NamedTuple
 
+from backend.arms.bundles import grant
 from backend.arms.check import check
 from backend.arms.parse import make_config
-from backend.arms.presets import arm_presets
+from backend.arms.presets import ArmPreset, arm_presets
 from backend.arms.usable import usable_choices
 from backend.config import Workload
 from backend.hardware import Machine
@@ -27,10 +28,7 @@ def titles(facts: ModelFacts | None, machine: Machine) -> Titles:
     rows = [] if facts is None else usable_choices(facts, machine)
     blocked = {(row.axis, row.choice) for row in rows if row.blocked}
     return Titles(
-        [
-            (preset.title + UNSUPPORTED * _blocked(facts, machine, preset.choices), preset.name)
-            for preset in arm_presets()
-        ],
+        [(preset.title + UNSUPPORTED * _blocked(facts, machine, preset), preset.name) for preset in arm_presets()],
         [
             [
                 (choice.title + UNSUPPORTED * ((axis.name, choice.name) in blocked), choice.name)
@@ -41,7 +39,9 @@ def titles(facts: ModelFacts | None, machine: Machine) -> Titles:
     )
 
 
-def _blocked(facts: ModelFacts | None, machine: Machine, choices: dict[str, str]) -> bool:
+def _blocked(facts: ModelFacts | None, machine: Machine, preset: ArmPreset) -> bool:
     if facts is None:
         return False
-    return bool(check(make_config(facts.model, choices), facts, machine, Workload(prompt="?")).blocked)
+    work = Workload(prompt="?")
+    choices = grant(preset, facts, machine, work).choices
+    return bool(check(make_config(facts.model, choices), facts, machine, work).blocked)

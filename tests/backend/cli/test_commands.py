@@ -128,3 +128,21 @@ def test_fit_needs_nothing_but_a_config(room: Path, capsys: pytest.CaptureFixtur
     assert main(["fit", "--model", "only", "--gpu", "T4", "--json", "fit.json"]) == 0
     assert json.loads((room / "fit.json").read_text())["rows"][0]["fits"] is True
     assert "only on T4" in capsys.readouterr().out
+
+
+def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
+    text = capsys.readouterr().out
+    said = "note: Of the preset lowest-latency, projections=fused is left out: This architecture already has q, k and v"
+    assert said in text
+    assert main(["check", "--model", "random:gpt2", "--arm", "lowest-latency", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["requested"]["projections"] == "separate"
+    assert [v["axis"] for v in found["verdicts"] if v["reason"].startswith("Of the preset")] == [
+        "projections", "cuda_graphs"
+    ]  # fmt: skip
+
+
+def test_a_bundle_can_be_exported(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
+    assert "DecodeLoop(" in capsys.readouterr().out

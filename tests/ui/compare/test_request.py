@@ -8,6 +8,7 @@ from backend.arms.presets import arm_presets
 from backend.config import MEASURE_REPEATS
 from backend.errors import InputError
 from backend.optimizations import all_axes
+from tests.support.machines import CPU, facts
 from ui.compare.request import (
     CUSTOM,
     Fields,
@@ -102,3 +103,33 @@ def test_measure_repeats_often_enough_and_keeps_a_larger_number(written: int, ru
     assert more.workload.repeats == run
     assert (more.model, more.arms) == (asked.model, asked.arms)
     assert asked.workload.repeats == written
+
+
+def test_a_bundle_comes_to_what_the_model_and_machine_can_run() -> None:
+    model = facts("gpt2")
+    chosen = preset_choices("lowest-latency", model, CPU)
+    assert chosen == {"cache": "static", "loop": "own", "kernels": "local"}
+    assert matching_preset(chosen, "lowest-latency", model, CPU) == "lowest-latency"
+    assert matching_preset(chosen, "", model, CPU) == "lowest-latency"
+    assert matching_preset(chosen, "lowest-latency", facts("SmolLM2-135M-Instruct"), CPU) == CUSTOM
+
+
+def test_of_presets_that_come_to_the_same_the_shown_one_stays() -> None:
+    model = facts("Mistral-7B-v0.1")
+    assert preset_choices("gpt-oss", model, CPU) == {}
+    assert matching_preset({}, "gpt-oss", model, CPU) == "gpt-oss"
+    assert matching_preset({}, "", model, CPU) == "baseline"
+    assert matching_preset({"quantization": "bnb-nf4"}, "", model, CPU) == "nf4"  # and what longest-context comes to
+
+
+def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bundles() -> None:
+    for shown, expected in (
+        ("lowest-latency", "lowest-latency"),
+        ("static", ""),
+        ("nosuch", ""),
+        (None, ""),
+        (["x"], ""),
+    ):
+        a, b = read_request([*values(), shown, "gpt-oss"]).arms
+        assert (a.preset, b.preset) == (expected, "gpt-oss")
+    assert [arm.preset for arm in read_request(values()).arms] == ["", ""]

@@ -1,0 +1,74 @@
+"""Presets of several optimizations are wishes: what cannot run with this model on this machine gives way, and is said.
+
+Resolved here alone: the command line and the page ask for the choices, and the bench adds the notes to the verdicts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.arms.presets import ArmPreset, arm_presets
+from backend.config import ArmRequest, Workload
+from backend.evidence import Verdict
+from backend.hardware import Machine
+from backend.models import ModelFacts
+
+_SOURCE = "presets/arms/{}.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """What a preset comes to: choices without defaults, by axis, and a note for each wish that gave way."""
+
+    choices: Mapping[str, str]
+    notes: tuple[Verdict, ...] = ()
+
+
+def bundle(name: str) -> ArmPreset | None:
+    """The preset of that name if it is a bundle."""
+    return next((preset for preset in arm_presets() if preset.name == name and preset.bundle), None)
+
+
+def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> Granted:
+    """A preset that is not a bundle as it is; of a bundle, on each axis the first wish that is not refused.
+
+    Memory is no part of it: an arm that does not fit is refused as a whole, with its own fix.
+    """
+    if not preset.bundle:
+        return Granted(preset.choices)
+    left = {axis: list(choices) for axis, choices in preset.wishes(facts.kind, facts.architecture).items()}
+    first = {axis: choices[0] for axis, choices in left.items()}
+    reasons: dict[str, Verdict] = {}
+    while True:
+        choices = {axis: wished[0] for axis, wished in left.items() if wished}
+        config = make_config(facts.model, choices)
+        refused = next((v for v in check(config, facts, machine, workload).blocked if v.axis in choices), None)
+        if refused is None:
+            break
+        reasons.setdefault(refused.axis, refused)
+        left[refused.axis].pop(0)
+    kept = dict(config.choices)
+    notes = [_note(preset, axis, first[axis], kept.get(axis), why) for axis, why in reasons.items()]
+    return Granted(kept, tuple(notes))
+
+
+def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: Verdict) -> Verdict:
+    what = f"{axis}={wished} gives way to {axis}={instead}" if instead else f"{axis}={wished} is left out"
+    return Verdict("note", axis, f"Of the preset {preset.name}, {what}: {why.reason}", {}, _SOURCE.format(preset.name))
+
+
+def granted_arm(name: str, preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> ArmRequest:
+    """A request for what is granted of a bundle."""
+    return ArmRequest(name, dict(grant(preset, facts, machine, workload).choices), preset.name)
+
+
+def noted(checked: Checked, arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> Checked:
+    """A checked arm with the notes of the bundle that it came from, if its choices are still what was granted."""
+    found = bundle(arm.preset)
+    if found is None:
+        return checked
+    granted = grant(found, facts, machine, workload)
+    if dict(granted.choices) != dict(make_config(facts.model, arm.choices).choices):
+        return checked
+    return replace(checked, verdicts=(*granted.notes, *checked.verdicts))

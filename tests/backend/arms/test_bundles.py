@@ -1,0 +1,101 @@
+"""Bundles run everywhere: what cannot run gives way to the next best, nothing else does, and each change is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.arms.bundles import Granted, bundle, grant, granted_arm, noted
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.arms.presets import ArmPreset, arm_presets
+from backend.config import ArmRequest, Workload
+from backend.hardware import Machine
+from backend.models import ModelFacts, catalogue
+from tests.support.machines import CPU, H200, facts
+
+WORK = Workload(prompt="Once")
+BARE = replace(CPU, packages=(), kernel_layers=())  # no package but what torch and transformers bring
+BARE_H200 = replace(H200, packages=(("torch", "2.13.0"), ("triton", "3.6.0")), hub_offline=True, kernel_layers=())
+MACHINES = {"cpu": CPU, "h200": H200, "bare-cpu": BARE, "bare-h200": BARE_H200}
+BUNDLES = [preset for preset in arm_presets() if preset.bundle]
+MODELS = [entry.name for entry in catalogue()] + [f"random:{e.name}" for e in catalogue() if e.name != "pocket"]
+each = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
+
+
+def refusals(choices: dict[str, str], model: ModelFacts, machine: Machine) -> list[str]:
+    """The axes that refuse these choices; memory, which no choice of a bundle is about, left aside."""
+    blocked = check(make_config(model.model, choices), model, machine, WORK).blocked
+    return [verdict.axis for verdict in blocked if verdict.axis != "model"]
+
+
+def test_the_bundles_are_the_named_combinations() -> None:
+    names = {"guide-four", "guide-as-written", "gpt-oss", "lowest-latency", "lowest-memory", "longest-context"}
+    assert {preset.name for preset in BUNDLES} == names
+    assert bundle("baseline") is None
+    assert bundle("") is None
+
+
+@each
+@pytest.mark.parametrize("preset", BUNDLES, ids=lambda preset: preset.name)
+def test_a_bundle_is_refused_for_no_model_of_the_catalogue(preset: ArmPreset, machine: Machine) -> None:
+    for name in MODELS:
+        model = facts(name)
+        granted = grant(preset, model, machine, WORK)
+        assert refusals(dict(granted.choices), model, machine) == [], name
+
+
+@each
+@pytest.mark.parametrize("preset", BUNDLES, ids=lambda preset: preset.name)
+def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPreset, machine: Machine) -> None:
+    for name in MODELS:
+        model = facts(name)
+        granted = grant(preset, model, machine, WORK)
+        said = {note.axis for note in granted.notes}
+        for axis, wished in preset.wishes(model.kind, model.architecture).items():
+            taken = granted.choices.get(axis)
+            better = wished[: wished.index(taken)] if taken else wished
+            assert (axis in said) == bool(better), (name, axis)
+            for choice in better:
+                assert axis in refusals({**granted.choices, axis: choice}, model, machine), (name, axis, choice)
+
+
+def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> None:
+    (preset,) = [found for found in BUNDLES if found.name == "longest-context"]
+    cache, *rest = grant(preset, facts("Llama-3-8B"), CPU, WORK).notes
+    assert not rest
+    assert (cache.level, cache.axis, cache.source) == ("note", "cache", "presets/arms/longest-context.toml")
+    assert cache.reason.startswith(
+        "Of the preset longest-context, cache=offloaded gives way to cache=quantized-hqq4: Offloading moves"
+    )
+    (windowed,) = grant(preset, facts("Mistral-7B-v0.1"), CPU, WORK).notes
+    assert windowed.reason.startswith("Of the preset longest-context, cache=offloaded is left out: Offloading moves")
+    assert grant(preset, facts("Llama-3-8B"), H200, WORK) == Granted(preset.choices)
+
+
+def test_the_lowest_latency_of_gpt_oss_compiles_what_no_kernel_replaces() -> None:
+    (preset,) = [found for found in BUNDLES if found.name == "lowest-latency"]
+    assert grant(preset, facts("gpt-oss-20b"), H200, WORK).choices == {**preset.choices, "compile": "default"}
+    assert grant(preset, facts("Llama-3-8B"), H200, WORK).choices == preset.choices
+    assert grant(preset, facts("bert-base-uncased"), H200, WORK).choices["compile"] == "reduce-overhead"
+
+
+def test_leaves_other_presets_alone() -> None:
+    for preset in arm_presets():
+        if not preset.bundle:
+            assert grant(preset, facts("bert-base-uncased"), BARE, WORK) == Granted(preset.choices)
+
+
+def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
+    preset = bundle("lowest-latency")
+    assert preset is not None
+    model = facts("gpt2")
+    arm = granted_arm("A", preset, model, CPU, WORK)
+    checked = check(make_config(model.model, arm.choices), model, CPU, WORK)
+    with_notes = noted(checked, arm, model, CPU, WORK)
+    notes = grant(preset, model, CPU, WORK).notes
+    assert {note.axis for note in notes} == {"projections", "cuda_graphs"}
+    assert with_notes.verdicts == (*notes, *checked.verdicts)
+    assert noted(checked, ArmRequest("A", arm.choices), model, CPU, WORK) is checked
+    changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)
+    assert noted(checked, changed, model, CPU, WORK) is checked
+    assert noted(checked, ArmRequest("A", arm.choices, "nosuch"), model, CPU, WORK) is checked
