@@ -60,6 +60,14 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     tuned_kernels: float | None = None
     own_code_files: float | None = None
 
+    # files in the worker's compile cache: at the start, of how many that workers share (torn ones were deleted), and
+    # how many of those there now are shared
+    cache_files_before: float | None = None
+    cache_files_shared: float | None = None
+    cache_files_torn: float | None = None
+    cache_files_published: float | None = None
+    cache_files_compiled: float | None = None
+
     # the machine during the run
     step_busy_s: float | None = None
     sm_clock_mhz: float | None = None

@@ -1,7 +1,8 @@
 """Every place on disk: the project's own files, the user's data (history, measurements), and the cache.
 
-The cache holds compile artifacts and one scratch folder per worker process, removed when that process ends. It can
-contain generated code and pickles that torch loads, so only the current user may write to it.
+The cache holds compile artifacts, compiled code that workers share, and one scratch folder per worker process, removed
+when that process ends. It can contain generated code and pickles that torch loads, so only the current user may write
+to it.
 """
 
 import os

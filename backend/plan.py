@@ -118,8 +118,8 @@ class GeneratePlan(msgspec.Struct, frozen=True):
 
     cache          `DynamicCache`, `StaticCache` or `QuantizedCache` of transformers, by its properties
     compile_mode   mode of torch.compile for the decode step, or None: not compiled
-    compile_cache  torch: torch's cache on disk as it is; fresh: an empty one for each worker, so that compile times
-                   are cold; artefacts: saved after one run and loaded before the next
+    compile_cache  torch: torch's caches, shared by all workers; fresh: an empty one for each worker, so that compile
+                   times are cold; artefacts: saved after one run and loaded before the next
     cuda_graphs    auto: as the compile mode implies; off; compile: by a compile mode; manual: the whole decode
                    step, sampling included, captured once in `torch.cuda.CUDAGraph` and replayed
     loop           generate: the decode loop of transformers; own: that of `backend/worker/loop/loop.py`

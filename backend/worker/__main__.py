@@ -40,6 +40,9 @@ def main() -> None:
     os.dup2(2, 1)
     from backend.worker.channel import PipeChannel
     from backend.worker.commands import Commands
+    from backend.worker.compiler.own_cache import name_folder
+
+    name_folder()
     from backend.worker.serve import serve  # imports torch and transformers: `Ready` reports how long that took
 
     commands = Commands()

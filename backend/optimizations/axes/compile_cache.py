@@ -1,4 +1,4 @@
-"""Where compiled code is cached: torch's cache on disk, an empty one, or saved artefacts."""
+"""Where compiled code is cached: torch's caches on disk, an empty one, or saved artefacts."""
 
 import msgspec
 
@@ -46,7 +46,7 @@ _PICKLES = Rule(
 
 
 class CompileCache(Optimization):
-    """Told by cache hits, by the bytes of artefacts, and by where generated code is stored."""
+    """Told by cache hits, by the bytes of artefacts, and by the files of the worker's cache before and after."""
 
     name = "compile_cache"
     title = "Compile cache"
@@ -54,7 +54,11 @@ class CompileCache(Optimization):
     default = "torch"
     order = 48
     choices = (
-        Choice("torch", "torch's own", "torch's cache on disk as it is; what it holds is not compiled again."),
+        Choice(
+            "torch",
+            "torch's caches",
+            "torch's caches on disk, shared by all workers: what one of them has compiled is not compiled again.",
+        ),
         Choice(
             "fresh",
             "empty",
@@ -102,21 +106,27 @@ class CompileCache(Optimization):
         counts = observation.counts
         if observation.plan.generate.compile_mode is None:
             return Finding(self.name, "torch", "nothing was compiled", outcome="not_applicable")
-        hits, misses = counts.fx_cache_hits or 0, counts.fx_cache_misses or 0
-        told = f"{hits:.0f} graphs came from a cache, {misses:.0f} were compiled"
-        cold_s, before_s = counts.compile_cold_s or 0, counts.artefacts_cold_s or 0
+        hits, misses = int(counts.fx_cache_hits or 0), int(counts.fx_cache_misses or 0)
+        told = f"{hits} graphs came from a cache, {misses} were compiled in {counts.compile_cold_s or 0:.1f} s"
         loaded, saved = counts.artefacts_loaded_bytes or 0, counts.artefacts_saved_bytes or 0
-        own = counts.own_code_files or 0
-        if own and loaded and hits:
-            told += f"; {loaded:,.0f} bytes of artefacts loaded: {cold_s:.1f} s instead of {before_s:.1f} s"
+        before, published = int(counts.cache_files_before or 0), int(counts.cache_files_published or 0)
+        if not counts.own_code_files:
+            return Finding(self.name, "unknown", f"{told}; no generated code was loaded from this worker's own cache")
+        if before or published:
+            shared, compiled = int(counts.cache_files_shared or 0), int(counts.cache_files_compiled or 0)
+            told += (
+                f"; at the start the worker's cache held {before} of the {shared} files that workers share, and "
+                f"{published} of its {compiled} files are shared now"
+            )
+            return Finding(self.name, "torch", told, before + published, shared + compiled)
+        told += f"; the worker's cache was empty and holds {counts.own_code_files:.0f} files of generated code now"
+        if loaded and hits:
+            told += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
+            return Finding(self.name, "artefacts", told, hits, hits + misses)
+        if saved:
+            told += f"; {saved:,.0f} bytes of artefacts saved for the next worker"
             return Finding(self.name, "artefacts", told)
-        if own and saved:
-            told += f" in {cold_s:.1f} s; {saved:,.0f} bytes of artefacts saved for the next worker"
-            return Finding(self.name, "artefacts", told)
-        if own and misses and not hits:
-            told += f" in {cold_s:.1f} s; {own:.0f} files of generated code are in the scratch folder of this worker"
-            return Finding(self.name, "fresh", told)
-        return Finding(self.name, "torch", told)
+        return Finding(self.name, "fresh" if misses and not hits else "unknown", told)
 
 
 AXIS = CompileCache()

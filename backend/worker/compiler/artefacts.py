@@ -1,4 +1,4 @@
-"""Where compiled code is cached: torch's own cache, an empty one, or one filled from saved compile artefacts.
+"""Compile artefacts: all that was compiled for the settings of a run, in one file from which an empty cache is filled.
 
 A file of artefacts contains generated code and pickles, so loading one runs code. Therefore the folder is private to
 this user, and a file that anybody else could have written is ignored. torch uses an artefact only for the same graph,
@@ -17,10 +17,8 @@ import msgspec
 import torch
 
 from backend import hardware, paths
-from backend.plan import CompileCacheKind, Plan
+from backend.plan import Plan
 
-_VARIABLES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
-_USERS_OWN = {name: os.environ.get(name) for name in _VARIABLES}
 _MOST_BYTES = 4 << 30
 
 
@@ -39,20 +37,6 @@ class Taken:
     loaded_bytes: int = 0
     cold_before_s: float = 0.0
     note: str = ""
-
-
-def use_cache(kind: CompileCacheKind) -> None:
-    """Cache compiled code there from the next compilation on. Inductor forgets what was compiled before."""
-    if kind == "torch":
-        for name, value in _USERS_OWN.items():
-            os.environ.pop(name, None) if value is None else os.environ.update({name: value})
-        paths.remove_scratch(os.getpid())
-    else:
-        folder = paths.make_scratch()
-        os.environ.update({name: str(folder / part) for name, part in _VARIABLES.items()})
-    from torch._inductor.utils import clear_caches
-
-    clear_caches()
 
 
 def key_of(plan: Plan, batch_size: int, length: int) -> str:

@@ -31,9 +31,9 @@ from transformers import CompileConfig
 from backend import paths
 from backend.counts import RunCounts
 from backend.messages import Compiled, CompiledGraph
-from backend.plan import GeneratePlan, Plan
+from backend.plan import CompileCacheKind, GeneratePlan, Plan
 from backend.worker.channel import Steps
-from backend.worker.compiler import artefacts
+from backend.worker.compiler import artefacts, own_cache
 
 _UNKNOWN_SKIP = "torch gave no reason"
 _MOST_RECORDS = 4096
@@ -52,7 +52,7 @@ class Compiling:
     """torch.compile for one loaded model. Totals of the ledger go into `counts`, for the axes.
 
     tuned_kernels   Triton kernels whose generated source says max-autotune
-    own_code_files  files of generated code loaded from the scratch folder of this process
+    own_code_files  files of generated code loaded from the compile cache of this process alone
     """
 
     def __init__(self, model: Any, counts: RunCounts) -> None:
@@ -61,12 +61,16 @@ class Compiling:
         self._key = ""
         self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
         self._start: _Start = _Start()
+        self._cache: CompileCacheKind | None = None  # what the compile cache of this process was filled with
+        self._published: tuple[_Start, CompileCacheKind] | None = None
 
     def begin(self, plan: Plan, batch_size: int, length: int) -> list[str]:
         """Before the warm-up of a run. Returns remarks for the user. `length`: slots of a static cache."""
         made = plan.generate
         if made.compile_mode is None:
-            self._start, self._key = _Start.now(), ""  # some code compiles itself, such as flex_attention
+            self._start, self._key = _Start.now(), ""
+            if plan.load.attention == "flex_attention" and self._cache is None:  # it compiles itself
+                self._use_cache("torch")
             return []
         self._start = _Start()
         self._key = artefacts.key_of(plan, batch_size, length) if made.compile_cache == "artefacts" else ""
@@ -75,10 +79,32 @@ class Compiling:
             return []
         self._forget()
         self.settings = settings
-        artefacts.use_cache(made.compile_cache)
+        self._use_cache(made.compile_cache)
         taken = artefacts.take(self._key) if self._key else artefacts.Taken()
         self._new = replace(self._new, loaded_bytes=taken.loaded_bytes, cold_before_s=taken.cold_before_s)
         return [taken.note] if taken.note else []
+
+    def _use_cache(self, kind: CompileCacheKind) -> None:
+        filled = own_cache.use(kind)
+        self._cache, self._published = kind, None
+        self._counts.update(
+            RunCounts(
+                cache_files_before=float(filled.files),
+                cache_files_shared=float(filled.shared),
+                cache_files_torn=float(filled.torn),
+                cache_files_published=0.0,
+                cache_files_compiled=0.0,
+            )
+        )
+
+    def publish(self) -> None:
+        """Share what was compiled with other workers. To be called while nothing compiles."""
+        now = _Start.now()
+        if self._cache is None or self._published == (now, self._cache):
+            return
+        published, compiled = own_cache.publish(self._cache)
+        self._published = now, self._cache
+        self._counts.update(RunCounts(cache_files_published=float(published), cache_files_compiled=float(compiled)))
 
     def _forget(self) -> None:
         torch._dynamo.reset()
@@ -100,15 +126,20 @@ class Compiling:
             steps.step(None, f"{what} {begun[what]}")
 
         begin_s = time.perf_counter()
-        with watching(tell, lambda args: None):
-            yield
+        try:
+            with watching(tell, lambda args: None):
+                yield
+        except BaseException:
+            self.settings = None  # the next run starts with another cache: a file of this one may be torn
+            raise
         took_s = time.perf_counter() - begin_s if cold else 0.0
         self._new = replace(
             self._new, cold_s=self._new.cold_s + took_s, records=self._new.records + begun["CUDA graph"]
         )
 
     def warmed_up(self) -> None:
-        """After the warm-up: save artefacts, if the plan says so and something was compiled."""
+        """After the warm-up: publish what was compiled, and save artefacts if the plan says so."""
+        self.publish()
         if self._key and not self._new.saved_bytes and _Start.now().cache["miss"]:
             cold_s = self._new.cold_before_s or self._new.cold_s
             self._new = replace(self._new, saved_bytes=artefacts.save(self._key, cold_s))

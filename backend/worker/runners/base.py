@@ -209,6 +209,7 @@ class MeasuredRunner(ABC):
             measured.streamer.close()
 
     def _conclude(self, measured: Measured) -> None:
+        self._compiling.publish()
         outcome, compiled = self._outcome(measured), self._compiling.ledger()
         measured.counts.update(self.counts)
         measured.counts.update(padding_counts(measured.task.prompt))

@@ -204,22 +204,39 @@ def test_modes_and_graphs_are_told_apart_by_what_the_trace_shows(look: Observati
         assert claims == {expected}, AXIS[name].find(look)
 
 
+OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
+"""Generated code of the worker's own cache."""
+
+
 @pytest.mark.parametrize(
-    ("counts", "expected", "words"),
+    ("counts", "expected", "reached", "words"),
     [
-        ({}, "torch", "0 graphs came from a cache"),
-        ({"fx_cache_hits": 2, "fx_cache_misses": 1}, "torch", "2 graphs came from a cache, 1 were compiled"),
-        ({"fx_cache_misses": 3, "own_code_files": 9, "compile_cold_s": 12.0}, "fresh", "in 12.0 s"),
-        ({"fx_cache_misses": 3}, "torch", "3 were compiled"),
-        ({"fx_cache_misses": 3, "own_code_files": 9, "artefacts_saved_bytes": 5000}, "artefacts", "5,000 bytes"),
-        ({"fx_cache_hits": 3, "own_code_files": 9, "artefacts_loaded_bytes": 5000, "compile_cold_s": 4.0,
-          "artefacts_cold_s": 31.0}, "artefacts", "4.0 s instead of 31.0 s"),
-        ({"fx_cache_misses": 3, "own_code_files": 9, "artefacts_loaded_bytes": 5000}, "fresh", "3 were compiled"),
+        ({}, "unknown", None, "no generated code"),
+        ({"fx_cache_misses": 3}, "unknown", None, "no generated code"),
+        (OWN | {"fx_cache_misses": 3}, "fresh", None, "3 were compiled in 12.0 s; the worker's cache was empty"),
+        (OWN | {"fx_cache_misses": 3, "artefacts_loaded_bytes": 5000}, "fresh", None, "3 were compiled"),
+        (OWN | {"fx_cache_misses": 3, "cache_files_published": 40, "cache_files_compiled": 40}, "torch", (40, 40),
+         "40 of its 40 files are shared now"),
+        (OWN | {"fx_cache_hits": 2, "cache_files_before": 40, "cache_files_shared": 40, "cache_files_published": 40,
+                "cache_files_compiled": 40}, "torch", (80, 80), "held 40 of the 40 files"),
+        (OWN | {"fx_cache_misses": 2, "cache_files_shared": 40, "cache_files_published": 40,
+                "cache_files_compiled": 40}, "torch", (40, 80), "held 0 of the 40 files"),
+        (OWN | {"fx_cache_hits": 2, "cache_files_before": 40, "cache_files_shared": 40, "cache_files_published": 40,
+                "cache_files_compiled": 45}, "torch", (80, 85), "40 of its 45 files"),
+        (OWN | {"fx_cache_hits": 2}, "unknown", None, "2 graphs came from a cache"),
+        (OWN | {"fx_cache_misses": 3, "artefacts_saved_bytes": 5000}, "artefacts", None, "5,000 bytes"),
+        (OWN | {"fx_cache_hits": 3, "artefacts_loaded_bytes": 5000, "artefacts_cold_s": 31.0}, "artefacts", (3, 3),
+         "took 31.0 s before"),
+        (OWN | {"fx_cache_hits": 2, "fx_cache_misses": 1, "artefacts_loaded_bytes": 5000}, "artefacts", (2, 3),
+         "1 were compiled"),
     ],
 )  # fmt: skip
-def test_where_compiled_code_came_from_is_told_by_counts(counts: dict[str, Any], expected: str, words: str) -> None:
+def test_where_compiled_code_came_from_is_told_by_counts(
+    counts: dict[str, Any], expected: str, reached: tuple[int, int] | None, words: str
+) -> None:
     found = AXIS["compile_cache"].find(seen(3, **counts))
     assert found.effective == expected and words in found.proof
+    assert (found.reached, found.expected) == (reached or (None, None))
 
 
 # --- the script -----------------------------------------------------------------------------------

@@ -1,15 +1,12 @@
 """Compile artefacts are read back only when they are this user's own and whole; else there is a note, never a crash."""
 
 import hashlib
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from backend import paths  # noqa: E402
 from backend.models.source import ModelSource  # noqa: E402
 from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan  # noqa: E402
 from backend.worker.compiler import artefacts  # noqa: E402
@@ -18,10 +15,9 @@ PLAN = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, "default", "ar
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path))
-    yield tmp_path
-    artefacts.use_cache("torch")
+    return tmp_path
 
 
 def put(folder: Path, data: bytes, size: int | None = None, sha256: str | None = None, bits: int = 0o600) -> None:
@@ -70,16 +66,3 @@ def test_the_key_tells_settings_shapes_and_models_apart() -> None:
             ((PLAN, 1, 64), (PLAN, 2, 64), (PLAN, 1, 65), (other, 1, 64), (model, 1, 64))]  # fmt: skip
     assert len(set(keys)) == 5 and artefacts.key_of(PLAN, 1, 64) == keys[0]
     assert all(key.isalnum() for key in keys)
-
-
-def test_an_own_cache_is_in_the_scratch_folder_and_torchs_comes_back(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = {name: os.environ.get(name) for name in ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR")}
-    artefacts.use_cache("fresh")
-    own = paths.scratch_folder(os.getpid())
-    assert own.is_dir() and os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(own / "inductor")
-    assert os.environ["TRITON_CACHE_DIR"] == str(own / "triton")
-    artefacts.use_cache("torch")
-    assert not own.exists()
-    assert {name: os.environ.get(name) for name in before} == {name: artefacts._USERS_OWN[name] for name in before}

@@ -1,0 +1,161 @@
+"""A compile cache of this process alone, filled from the one that workers share and published to it when complete.
+
+Compilers write their output in place: a worker that is killed while g++ links leaves an empty or torn library under its
+final name, and torch, which finds a library by that name, fails with "file too short" from then on. So no worker
+compiles into a folder that another one reads. Each has a folder of its own, which is removed with it, and which starts
+with hard links to the files of the shared folder. Files get there as hard links too, in one step and under their final
+name, and only at moments at which nothing compiles: after a warm-up and after a run. torch names them by their content,
+so a file that is there already is the same. What is torn all the same (after a power cut, say) is found on the way in
+and out: it is deleted.
+
+torch's default folders (/tmp/torchinductor_USER, ~/.triton) and the user's own TORCHINDUCTOR_CACHE_DIR are neither read
+nor written. Precompiled headers, which torch keeps across empty caches on purpose, are shared by every kind of cache: a
+cold compile time does not include them twice.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend import paths
+from backend.plan import CompileCacheKind
+
+VARIABLES = {"TORCHINDUCTOR_CACHE_DIR": "inductor", "TRITON_CACHE_DIR": "triton"}
+HEADERS = "headers"
+MOST_BYTES = 8 << 30
+"""The shared folder is emptied once it is larger than this."""
+
+_NOT_SHARED = {"locks", "autoheuristic", "unhashed_kernel_inputs"}  # locks, and files that torch writes to again
+_ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """What the cache of this process held at the start.
+
+    files   compiled files in it, without headers
+    shared  those that it should hold: all that the shared folder had; 0 for an empty cache
+    torn    files of the shared folder that were not whole, and were deleted
+    """
+
+    files: int = 0
+    shared: int = 0
+    torn: int = 0
+
+
+def name_folder() -> None:
+    """Before torch is imported: whatever compiles goes into this process's own folder, which nobody has made yet."""
+    paths.remove_scratch(os.getpid())  # of an earlier process with the same id
+    _point(paths.scratch_folder(os.getpid()))
+
+
+def use(kind: CompileCacheKind) -> Filled:
+    """Start with a new folder: filled from the shared one ("torch"), or empty. torch forgets what was compiled."""
+    folder, shared = paths.make_scratch(), paths.private_folder("compiled")
+    _point(folder)
+    if sum(map(_size, _files(shared))) > MOST_BYTES:
+        with contextlib.suppress(OSError):
+            shared.rename(folder / "too large")
+        shutil.rmtree(folder / "too large", ignore_errors=True)
+    filled = _fill(folder, shared, kind)
+    from torch._inductor import codecache
+    from torch._inductor.utils import clear_caches
+
+    clear_caches()
+    if hasattr(codecache, "_HEADER_DIR"):  # outside its cache, in a folder that it names when it is imported
+        codecache._HEADER_DIR = str(folder / HEADERS)
+        codecache._HEADER_LOCK_DIR = str(folder / HEADERS / "locks")
+        codecache._precompile_header.cache_clear()
+    return filled
+
+
+def _fill(folder: Path, shared: Path, kind: CompileCacheKind) -> Filled:
+    """Link what is whole in the shared folder, delete what is torn, and count what can then be read."""
+    torn = linked = 0
+    for path in _files(shared):
+        header = path.relative_to(shared).parts[0] == HEADERS
+        if is_torn(path):
+            path.unlink(missing_ok=True)
+            torn += 1
+        elif header or kind == "torch":
+            _link(path, folder / path.relative_to(shared))
+            linked += not header
+    there = sum(1 for path in _files(folder) if path.relative_to(folder).parts[0] != HEADERS)
+    return Filled(there, linked, torn)
+
+
+def publish(kind: CompileCacheKind) -> tuple[int, int]:
+    """Add what was compiled to the shared folder, while nothing compiles: an empty cache adds its headers alone.
+
+    Returns how many compiled files of this process are there now, and how many there should be.
+    """
+    folder, shared = paths.scratch_folder(os.getpid()), paths.private_folder("compiled")
+    found = every = 0
+    for path in _files(folder):
+        part, target = path.relative_to(folder).parts[0], shared / path.relative_to(folder)
+        if part != HEADERS and kind != "torch":
+            continue
+        if not target.exists() and not is_torn(path):
+            with path.open("rb") as file:
+                os.fsync(file.fileno())  # so that a power cut leaves it whole or absent
+            _link(path, target)
+        found += part != HEADERS and target.exists()
+        every += part != HEADERS
+    return found, every
+
+
+def is_torn(path: Path) -> bool:
+    """Whether a file was not written to its end: it is empty, or a library without its last part.
+
+    A linker writes the section headers last, and says at the start where they end.
+    """
+    try:
+        with path.open("rb") as file:
+            head, size = file.read(64), path.stat().st_size
+    except OSError:
+        return True
+    if not head.startswith(_ELF):
+        return size == 0
+    if len(head) < 64:
+        return True
+    begin, each, many = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
+    return begin == 0 or begin + each * many > size
+
+
+def _point(folder: Path) -> None:
+    os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _files(base: Path) -> Iterator[Path]:
+    """Files that are written once and named by their content, in both caches and among the headers."""
+    for part in (*VARIABLES.values(), HEADERS):
+        for folder, folders, names in os.walk(base / part):
+            folders[:] = [name for name in folders if name not in _NOT_SHARED and not name.startswith("tmp.")]
+            if Path(folder) == base / part and part != HEADERS:
+                continue  # files of other kinds
+            for name in names:
+                if not name.startswith(".") and not name.endswith((".lock", ".tmp")):
+                    yield Path(folder, name)
+
+
+def _link(path: Path, target: Path) -> None:
+    """A second name for the same file; a copy, renamed when it is complete, where the file system has no links."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        os.link(path, target)
+    except (FileExistsError, FileNotFoundError):
+        return  # another worker was quicker
+    except OSError:
+        draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+        shutil.copy2(path, draft)
+        os.replace(draft, target)

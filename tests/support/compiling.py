@@ -1,0 +1,53 @@
+"""Compiling in a test's own process: in a folder of its own, with what earlier tests have compiled."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend import paths
+from backend.worker.compiler.own_cache import HEADERS, VARIABLES
+
+
+@contextmanager
+def own_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The cache folder of the app is `folder`, but what workers share is the user's own: headers take long."""
+    import torch
+
+    (folder / "compiled").symlink_to(paths.private_folder("compiled"))
+    monkeypatch.setenv("TOKENDYNO_CACHE", str(folder))
+    for name in VARIABLES:
+        monkeypatch.setenv(name, str(folder / name))  # both are as before after the test
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+    codecache: Any = sys.modules.get("torch._inductor.codecache")
+    if codecache is not None:
+        codecache._HEADER_DIR = str(paths.private_folder("compiled") / HEADERS)
+        codecache._precompile_header.cache_clear()
+
+
+def hesitant_compiler(folder: Path) -> dict[str, str]:
+    """Variables with which torch compiles by a g++ that stops, once, while it writes a kernel's library.
+
+    `folder/hang` makes it leave an empty file under the library's name and wait, as a linker does for a moment;
+    `folder/hanging` appears when it has.
+    """
+    script = folder / "g++-hesitant"
+    script.write_text(
+        f"""#!/bin/sh
+case "$*" in
+  *main.cpp*.so*) if mv {folder}/hang {folder}/hung 2>/dev/null; then
+    last=; for word; do [ "$last" = -o ] && : > "$word"; last=$word; done
+    touch {folder}/hanging; exec sleep 600
+  fi ;;
+esac
+exec g++ "$@"
+"""
+    )
+    script.chmod(0o755)
+    (folder / "hang").touch()
+    return {"CXX": str(script), "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
