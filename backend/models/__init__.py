@@ -1,7 +1,7 @@
 """Models: the catalogue, and the facts of a model before it is loaded. No torch, no transformers."""
 
 from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
-from backend.models.facts import RANDOM_NOTE, LayerKind, Matrix, ModelFacts, ModelKind
+from backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
 from backend.models.resolve import check_loadable, resolve
 from backend.models.shape import ITEMSIZES
 
@@ -9,6 +9,7 @@ __all__ = [
     "DEFAULT_MODEL",
     "ITEMSIZES",
     "RANDOM_NOTE",
+    "CacheLayers",
     "CatalogueEntry",
     "LayerKind",
     "Matrix",

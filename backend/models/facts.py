@@ -5,9 +5,10 @@ from typing import Literal
 
 from backend.models.source import ModelSource
 
-LayerKind = Literal["sliding", "full"]
+LayerKind = Literal["sliding", "full", "fixed"]
 ModelKind = Literal["decoder", "encoder"]
 MatrixKind = Literal["linear", "conv1d", "expert", "embedding", "head"]
+Use = Literal["always", "routed", "never"]
 
 RANDOM_NOTE = "random weights: the text is noise; latency, memory and KV are real"
 
@@ -21,6 +22,7 @@ class Matrix:
           head: the output head (if tied, the first embedding is also the head)
     side  the dimension that tensor parallelism splits: rows, or columns (for a matrix after one split by rows)
     bias  each has a bias with one element per row
+    use   routed: only the experts that a token chooses; never: by no step over text (a vision tower)
     """
 
     kind: MatrixKind
@@ -29,11 +31,34 @@ class Matrix:
     columns: int
     side: Literal["rows", "columns"] = "rows"
     bias: bool = False
+    use: Use = "always"
 
     @property
     def elements(self) -> int:
         """Elements in all of them."""
         return self.count * self.rows * self.columns
+
+
+@dataclass(frozen=True, slots=True)
+class CacheLayers:
+    """`count` layers of the KV cache that are alike, per sequence.
+
+    kind            sliding: keeps a window (of a chunk, in chunked attention); full: all tokens; fixed: a state that
+                    does not grow (linear attention, Mamba), or nothing (a layer without attention)
+    elements        of one token's keys and values together, in the compute dtype
+    window          in tokens, the newest included
+    state_elements  of the fixed state, in the compute dtype; a layer of any kind may have one
+    state_bytes     of the fixed state, in a dtype of its own
+    even            keys and values are as large as each other and there is nothing else that grows
+    """
+
+    count: int
+    kind: LayerKind
+    elements: int
+    window: int | None = None
+    state_elements: int = 0
+    state_bytes: int = 0
+    even: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +71,13 @@ class ModelFacts:
     label              the name to display
     kind               decoder: generates and has a KV cache; encoder: neither (BERT)
     architecture       `model_type` of the text model
-    layer_kinds        one per layer: attends to a sliding window, or to everything
+    layer_kinds        one per layer of the cache: a sliding window, everything, or a fixed state
     window             size of the sliding window, the newest token included; None: no layer has one
     heads, kv_heads    query heads and key/value heads of one layer, each of `head_dim` elements
     intermediate       width of the feed-forward (of one expert in a mixture of experts)
     max_positions      longest sequence that the model supports
     parameters         number of parameters, tied ones once; of an encoder without a task head, as in AutoModel
-    parameters_exact   False: estimated, for an architecture that is not modeled here; see `note`
+    float32_in         parameters that stay in float32 where the rest is loaded in a half precision, by its name
     buffer_bytes       tensors that are not parameters: rotary frequencies, BERT's position ids
     dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
     tied               input embedding and output head are one matrix
@@ -64,6 +89,7 @@ class ModelFacts:
     packed_bytes       size of the tensors in them, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     matrices           the weight matrices by kind and shape, embeddings and head included
+    counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
     """
 
     model: str
@@ -93,9 +119,22 @@ class ModelFacts:
     quantization: str | None = None
     buffer_bytes: int = 0
     packed_bytes: int | None = None
-    parameters_exact: bool = True
     has_chat_template: bool = True
     matrices: tuple[Matrix, ...] = ()
+    float32_in: tuple[tuple[str, int], ...] = ()
+    counted_cache: tuple[CacheLayers, ...] = ()
+
+    @property
+    def cache_layers(self) -> tuple[CacheLayers, ...]:
+        """The layers of the KV cache; none in an encoder."""
+        if self.kind == "encoder" or self.counted_cache:
+            return self.counted_cache
+        elements = 2 * self.kv_heads * self.head_dim
+        both = (
+            CacheLayers(self.sliding_layers, "sliding", elements, self.window),
+            CacheLayers(self.full_layers, "full", elements),
+        )
+        return tuple(layers for layers in both if layers.count)
 
     @property
     def sliding_layers(self) -> int:

@@ -1,5 +1,6 @@
-"""The supported architectures as a table, one row per `model_type`.
+"""The usual architectures as a table, one row per `model_type`: their facts are there at once, without transformers.
 
+Every other architecture is counted by transformers itself (`counting.py`), which takes seconds.
 Each row was read from transformers 5.22: `models/<name>/configuration_<name>.py` for the defaults (which apply when a
 config.json omits a field), `modeling_<name>.py` for the rest. Tests compare the table with that package.
 """
@@ -120,10 +121,6 @@ FAMILIES: dict[str, Family] = {
         30522, 768, 3072, 12, 12, max_positions=512, tied=True, rope_sets="none", layout="bert", parallel="none",
     ),
 }  # fmt: skip
-
-WRAPPERS = {"gemma3": "gemma3_text"}
-"""Multimodal architectures whose text model, in `text_config`, is one of the table."""
-
 
 ENCODERS = frozenset({"camembert", "data2vec-text", "electra", "mpnet", "roberta", "xlm-roberta"})
 """Encoders with BERT's inputs that are not in the table: their forward passes are timed, their sizes estimated."""

@@ -2,21 +2,19 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from backend.errors import InputError, unknown
 from backend.models.catalogue import CatalogueEntry, catalogue, find
+from backend.models.described import describe
 from backend.models.facts import RANDOM_NOTE, ModelFacts
-from backend.models.families import is_encoder
 from backend.models.files import folder, hub
-from backend.models.files.config_fields import parse_json, read_json
+from backend.models.files.config_fields import Fields, parse_json, read_json
 from backend.models.files.gguf import read_gguf
-from backend.models.matrices import list_matrices
-from backend.models.parameters import count_buffer_bytes, count_parameters
 from backend.models.references import clean, local_path
-from backend.models.shape import Shape, read_shape
+from backend.models.shape import read_dtype
 from backend.models.source import ModelSource
 
 RANDOM = "random:"
@@ -72,7 +70,8 @@ def _catalogued(ref: str, entry: CatalogueEntry) -> ModelFacts:
         return _folder(ref, entry.folder, "embedded", entry.title)
     return _facts(
         ref,
-        read_shape(parse_json(entry.config.encode(), entry.name), entry.name),
+        parse_json(entry.config.encode(), entry.name),
+        entry.name,
         ModelSource("hub", repo=entry.repo),
         label=entry.title,
         quantization=entry.quantization,
@@ -83,7 +82,7 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
     source = ModelSource("hub", repo=repo, revision=revision)
     where, label = f"config.json of {repo}", f"{repo}@{revision}" if revision else repo
     try:
-        shape = read_shape(parse_json(hub.fetch_config(repo, revision), where), where)
+        config = parse_json(hub.fetch_config(repo, revision), where)
     except hub.HubUnreachable:
         entry = find(repo)
         if entry is None:
@@ -92,15 +91,16 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         return replace(
             facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
         )
-    return _facts(ref, shape, source, label=label)
+    return _facts(ref, config, where, source, label=label)
 
 
 def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: str) -> ModelFacts:
-    shape = read_shape(folder.read_config(path), str(path / "config.json"))
+    config = folder.read_config(path)
     weights = folder.read_weights(path)
     source = ModelSource(kind, path=str(path.resolve()))
     return replace(
-        _facts(ref, shape, source, label=label, weights=weights), has_chat_template=folder.may_have_chat_template(path)
+        _facts(ref, config, str(path / "config.json"), source, label=label, weights=weights),
+        has_chat_template=folder.may_have_chat_template(path),
     )
 
 
@@ -109,7 +109,8 @@ def _gguf(ref: str, path: Path) -> ModelFacts:
     return replace(
         _facts(
             ref,
-            read_shape(file.config, str(path)),
+            file.config,
+            str(path),
             ModelSource("gguf", path=str(path.resolve())),
             label=path.name,
         ),
@@ -130,16 +131,10 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
         if not (path / "config.json").is_file():
             raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
-    shape = read_shape(config, where)
-    if not shape.known:
-        raise InputError(
-            f"{where}: architecture {shape.architecture!r} is not supported with random weights. "
-            f"Choose a catalogue model: {', '.join(entry.name for entry in catalogue())}."
-        )
     plain = {key: value for key, value in config.items() if key not in NOT_SHAPE}
-    plain.setdefault("dtype", shape.dtype or "float32")
+    plain.setdefault("dtype", read_dtype(Fields(config, where)) or "float32")
     source = ModelSource("random", config_json=msgspec.json.encode(plain, order="deterministic").decode())
-    return _facts(ref, replace(shape, quantization=None), source, label=f"{label} (random weights)")
+    return _facts(ref, plain, where, source, label=f"{label} (random weights)")
 
 
 def _unknown_random(name: str) -> InputError:
@@ -152,53 +147,25 @@ def _nearest(what: str, name: str) -> InputError:
 
 def _facts(
     ref: str,
-    shape: Shape,
+    config: dict[str, Any],
+    where: str,
     source: ModelSource,
     *,
     label: str,
     quantization: str | None = None,
     weights: folder.Weights | None = None,
 ) -> ModelFacts:
-    quantization = shape.quantization or quantization
-    parameters, exact, notes = count_parameters(shape), shape.known, list[str]()
-    if source.kind == "random":
-        notes.append(RANDOM_NOTE)
-    if not shape.known:
-        if weights is not None and quantization is None:
-            parameters = weights.elements
-        notes.append(f"{shape.architecture} is not modeled here, so its sizes are estimates.")
-    if shape.wrapped and source.kind != "random":
-        notes.append("Only the text model is counted, not the vision model.")
-        exact = False
-    return ModelFacts(
+    known = describe(config, where)
+    return replace(
+        known,
         model=ref,
         label=label,
-        kind="encoder" if is_encoder(shape.architecture) else "decoder",
-        architecture=shape.architecture,
-        layers=shape.layers,
-        layer_kinds=shape.layer_kinds,
-        window=shape.window,
-        hidden=shape.hidden,
-        heads=shape.heads,
-        kv_heads=shape.kv_heads,
-        head_dim=shape.head_dim,
-        intermediate=shape.expert_width or shape.intermediate,
-        vocab=shape.vocab,
-        max_positions=shape.max_positions,
-        parameters=parameters,
-        parameters_exact=exact,
-        buffer_bytes=count_buffer_bytes(shape),
-        dtype=shape.dtype or (weights.dtype if weights else None) or "float32",
-        tied=shape.tied,
-        experts=shape.experts,
-        experts_per_token=shape.experts_per_token,
-        sinks=shape.family.moe == "gpt_oss",
+        dtype=known.dtype or (weights.dtype if weights else None) or "float32",
         random=source.kind == "random",
         has_chat_template=source.kind != "random",
         source=source,
-        quantization=quantization,
+        quantization=known.quantization or quantization,
         weight_file_bytes=weights.file_bytes if weights else None,
         packed_bytes=weights.tensor_bytes if weights else None,
-        note=" ".join(notes),
-        matrices=list_matrices(shape),
+        note=" ".join(note for note in (RANDOM_NOTE * (source.kind == "random"), known.note) if note),
     )

@@ -4,19 +4,12 @@ from dataclasses import dataclass
 
 from backend.errors import InputError
 from backend.models.facts import LayerKind
-from backend.models.families import FAMILIES, WRAPPERS, Family
+from backend.models.families import FAMILIES, Family
 from backend.models.files.config_fields import Fields, show
 from backend.models.windows import read_windows
 
 ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
 """Bytes per element, by torch dtype name."""
-
-UNKNOWN = Family(vocab=0, hidden=0, intermediate=0, layers=0, heads=0)
-
-FOREIGN = (  # fields of architectures whose cache or weights are not modeled here
-    "kv_lora_rank", "ssm_state_size", "mamba_d_state", "state_size", "linear_num_value_heads", "conv_L_cache",
-    "attention_chunk_size", "num_kv_shared_layers", "d_model", "decoder_layers", "n_routed_experts",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +17,6 @@ class Shape:
     """The text model of one config: fields as in ModelFacts, and those that only the parameter count needs."""
 
     architecture: str
-    known: bool
     layers: int
     layer_kinds: tuple[LayerKind, ...]
     window: int | None
@@ -47,30 +39,18 @@ class Shape:
     type_vocab: int
     rotary_dim: int
     quantization: str | None
-    wrapped: bool
 
     @property
     def family(self) -> Family:
-        """Its row of the table; llama's for an architecture that is not in it."""
-        return FAMILIES.get(self.architecture, FAMILIES["llama"])
+        """Its row of the table."""
+        return FAMILIES[self.architecture]
 
 
 def read_shape(config: dict[str, object], where: str) -> Shape:
-    """The shape that a config.json describes; `where` names it in errors. No code is run. InputError if invalid."""
-    outer = Fields(config, where)
-    architecture = outer.text("model_type")
-    if architecture is None:
-        raise InputError(f"{where} has no 'model_type'. Use a config.json written by transformers.")
-    wrapped = architecture in WRAPPERS
-    fields = (outer.part("text_config") or Fields({}, where)) if wrapped else outer
-    _refuse_kernels(outer)
-    _refuse_kernels(fields)
-    architecture = WRAPPERS.get(architecture, architecture)
-    family = FAMILIES.get(architecture)
-    if family is None:
-        _refuse_foreign(outer, architecture)
-    known, family = family is not None, family or UNKNOWN
-
+    """The shape that a config.json of the table describes; `where` names it in errors. InputError if invalid."""
+    fields = Fields(config, where)
+    architecture = read_architecture(fields)
+    family = FAMILIES[architecture]
     layers = fields.count(("num_hidden_layers", "n_layer"), family.layers or None, "layers")
     hidden = fields.count(("hidden_size", "n_embd"), family.hidden or None, "width")
     heads = fields.count(("num_attention_heads", "n_head"), family.heads or None, "heads")
@@ -85,15 +65,12 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
     head_dim = fields.count(("head_dim",), family.head_dim or hidden // heads, "width")
     width = fields.count(("intermediate_size", "n_inner"), family.intermediate or 4 * hidden, "width")
     experts = fields.count(("num_local_experts", "num_experts"), family.experts, "experts", 0)
-    if not family.moe and known:
+    if not family.moe:
         experts = 0
     window, kinds = read_windows(fields, family, layers)
-    dtype = fields.text("dtype", "torch_dtype") or outer.text("dtype", "torch_dtype")
-    quantization = outer.part("quantization_config")
 
     return Shape(
         architecture=architecture,
-        known=known,
         layers=layers,
         layer_kinds=kinds,
         window=window,
@@ -104,8 +81,8 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         intermediate=width,
         vocab=fields.count(("vocab_size",), family.vocab or None, "vocab"),
         max_positions=fields.count(("max_position_embeddings", "n_positions"), family.max_positions, "positions"),
-        dtype=_dtype(dtype, where),
-        tied=outer.flag("tie_word_embeddings", fields.flag("tie_word_embeddings", family.tied)),
+        dtype=read_dtype(fields),
+        tied=fields.flag("tie_word_embeddings", family.tied),
         experts=experts,
         experts_per_token=(
             fields.count(("num_experts_per_tok", "experts_per_token"), family.experts_per_token or 1, "experts", 0)
@@ -119,9 +96,36 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         mlp_bias=_bias(fields, family, family.mlp_bias),
         type_vocab=fields.count(("type_vocab_size",), 2, "vocab"),
         rotary_dim=_rotary_dim(fields, head_dim),
-        quantization=quantization.text("quant_method") if quantization else None,
-        wrapped=wrapped,
+        quantization=read_quantization(fields),
     )
+
+
+def read_architecture(fields: Fields) -> str:
+    """The config's `model_type`. InputError without one, or if the config asks for code from the Hub."""
+    architecture = fields.text("model_type")
+    if architecture is None:
+        raise InputError(f"{fields.where} has no 'model_type'. Use a config.json written by transformers.")
+    for part in (fields, *nested(fields)):
+        _refuse_kernels(part)
+    return architecture
+
+
+def nested(fields: Fields) -> list[Fields]:
+    """The configs of a multimodal model's parts."""
+    return [part for name in sorted(fields) if name.endswith("_config") and (part := fields.part(name))]
+
+
+def read_dtype(fields: Fields) -> str | None:
+    """The dtype of the checkpoint, where the config or that of its text model has one. InputError if unknown."""
+    text = fields.part("text_config")
+    name = fields.text("dtype", "torch_dtype") or (text.text("dtype", "torch_dtype") if text else None)
+    return _dtype(name, fields.where)
+
+
+def read_quantization(fields: Fields) -> str | None:
+    """How the checkpoint is quantized, in the word that transformers uses; None if it is not."""
+    part = fields.part("quantization_config")
+    return part.text("quant_method") if part else None
 
 
 def _refuse_kernels(fields: Fields) -> None:
@@ -133,24 +137,6 @@ def _refuse_kernels(fields: Fields) -> None:
                 f"{fields.where} asks for the kernel {show(value)}, which is downloaded code. Remove {name!r}; the arm "
                 "chooses attention."
             )
-
-
-def _refuse_foreign(fields: Fields, architecture: str) -> None:
-    """Refuse an architecture outside the table unless its config states everything that is needed."""
-    known = ", ".join(sorted({*FAMILIES, *WRAPPERS}))
-    if fields.has("auto_map"):
-        raise InputError(
-            f"{fields.where}: the model needs its own code (auto_map, model_type {architecture!r}), and code from a "
-            f"checkpoint is never run. Choose a model with a built-in architecture: {known}."
-        )
-    reason = next((repr(name) for name in FOREIGN if fields.has(name)), None)
-    if fields.flag("is_encoder_decoder", False):
-        reason = "an encoder and a decoder"
-    if reason or not fields.has("hidden_size") or not fields.has("num_hidden_layers"):
-        raise InputError(
-            f"{fields.where}: {architecture!r} models{f' (this one has {reason})' if reason else ''} are not "
-            f"supported: their memory and KV cache cannot be predicted. Choose one of: {known}."
-        )
 
 
 def _expert_layers(fields: Fields, family: Family, layers: int, experts: int) -> int:

@@ -17,14 +17,22 @@ _SCALE_ATTRIBUTES = ("SCB", "CB", "quant_state")
 
 
 def layer_bytes(layer: Any) -> int:
-    """Bytes of a cache layer's keys and values. Cheap enough to call for each token: plain tensors are not searched."""
-    plain = 0 if layer.keys is None else int(layer.keys.nbytes + layer.values.nbytes)
+    """Bytes of all that a cache layer keeps. Cheap enough to call for each token: plain tensors are not searched."""
+    keys = getattr(layer, "keys", None)  # a layer of linear attention has none
+    plain = 0 if keys is None else int(keys.nbytes + layer.values.nbytes)
+    plain += sum(int(tensor.nbytes) for part in extra_parts(layer) for tensor in inner_tensors(part))
     return plain + sum(int(tensor.nbytes) for part in quantized_parts(layer) for tensor in inner_tensors(part))
 
 
 def quantized_parts(layer: Any) -> list[Any]:
     """Quantized keys and values of a cache layer; empty for a plain layer."""
     parts = getattr(layer, "_quantized_keys", None), getattr(layer, "_quantized_values", None)
+    return [part for part in parts if part is not None]
+
+
+def extra_parts(layer: Any) -> list[Any]:
+    """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer."""
+    parts = (getattr(layer, name, None) for name in ("conv_states", "recurrent_states", "indexer_keys"))
     return [part for part in parts if part is not None]
 
 
@@ -44,7 +52,8 @@ def inner_tensors(part: Any) -> Iterator[Any]:
 def cache_tensors(cache: Any) -> Iterator[Any]:
     """Every plain tensor of keys and values in a cache."""
     for layer in cache.layers:
-        yield from inner_tensors([layer.keys, layer.values, *quantized_parts(layer)])
+        pair = [getattr(layer, "keys", None), getattr(layer, "values", None)]
+        yield from inner_tensors([*pair, *extra_parts(layer), *quantized_parts(layer)])
 
 
 def bytes_by_device(cache: Any) -> Counter[str]:

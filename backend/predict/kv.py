@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.models import LayerKind, ModelFacts
+from backend.models import CacheLayers, LayerKind, ModelFacts
 from backend.plan import CacheKind
 
 GROUP = 64
@@ -22,19 +22,22 @@ FP8_SCALE_BYTES = 4  # one float32 for all keys of a layer, one for its values
 
 @dataclass(frozen=True, slots=True)
 class KvBytes:
-    """Bytes of keys and values in the layers with a window and in those with full attention."""
+    """Bytes of keys and values in the layers with a window and in those with full attention, and of the states that do
+    not grow (linear attention, Mamba), whose layers may have keys and values as well."""
 
     sliding: int
     full: int
+    fixed: int = 0
 
     @property
     def total(self) -> int:
-        """Both together."""
-        return self.sliding + self.full
+        """All together."""
+        return self.sliding + self.full + self.fixed
 
 
 class KvPoint(msgspec.Struct, frozen=True):
-    """A corner of the predicted curve: bytes by layer kind when `length` tokens are cached. Runs store it."""
+    """A corner of the predicted curve: bytes by layer kind when `length` tokens are cached. Runs store it. `full` has
+    all that has no window, fixed states included, as it is measured."""
 
     length: int
     sliding: int
@@ -63,21 +66,24 @@ def kv_bytes(
         return KvBytes(0, 0)
     if cache.static and length > max_cache_len:
         raise ValueError(f"a static cache of {max_cache_len} tokens cannot hold {length}")
-    numbers = batch * facts.kv_heads * facts.head_dim  # of one token's keys in one layer, and as many of its values
-    layer: dict[LayerKind, int] = {}
-    for kind in ("sliding", "full"):
+    found: dict[LayerKind, int] = {"sliding": 0, "full": 0, "fixed": 0}
+    for layers in facts.cache_layers:
+        numbers = batch * layers.elements  # of one token's keys and values in one layer
         if cache.quantized:
-            layer[kind] = 2 * _quantized_bytes(cache, length, numbers, itemsize, prompt_length)
+            size = 2 * _quantized_bytes(cache, length, numbers // 2, itemsize, prompt_length)
         else:
-            layer[kind] = 2 * _tokens(facts, cache, kind, length, max_cache_len) * numbers * itemsize
-    return KvBytes(layer["sliding"] * facts.sliding_layers, layer["full"] * facts.full_layers)
+            size = _tokens(layers, cache, length, max_cache_len) * numbers * itemsize
+        found[layers.kind] += layers.count * size
+        if length:
+            found["fixed"] += layers.count * batch * (layers.state_elements * itemsize + layers.state_bytes)
+    return KvBytes(found["sliding"], found["full"], found["fixed"])
 
 
-def _tokens(facts: ModelFacts, cache: CacheKind, kind: LayerKind, length: int, max_cache_len: int) -> int:
+def _tokens(layers: CacheLayers, cache: CacheKind, length: int, max_cache_len: int) -> int:
     """Tokens that one layer keeps. A dynamic layer needs no place for the newest one, so it keeps window - 1;
     a static one has window places, all allocated at the first token (before it, too, in this prediction).
     """
-    window = facts.window if kind == "sliding" and cache.windowed else None
+    window = layers.window if cache.windowed else None
     if cache.static:
         return max_cache_len if window is None else min(window, max_cache_len)
     return length if window is None else min(length, window - 1)
@@ -113,14 +119,14 @@ def kv_polyline(
 ) -> tuple[KvPoint, ...]:
     """The corners of the curve between two lengths; between them it is straight. `first_length` is the prompt's."""
     lengths = {first_length, last_length}
-    if cache.grows and cache.windowed and facts.window:
-        lengths.add(facts.window - 1)
+    if cache.grows and cache.windowed:
+        lengths.update(layers.window - 1 for layers in facts.cache_layers if layers.window)
     if cache.grouped:  # the last length before the residual is quantized, and that
         full = range(first_length + RESIDUAL, last_length + 1, RESIDUAL)
         lengths.update(length - before for length in full for before in (1, 0))
     ordered = sorted(length for length in lengths if first_length <= length <= last_length)
     sizes = [kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, first_length) for length in ordered]
-    return tuple(KvPoint(length, at.sliding, at.full) for length, at in zip(ordered, sizes, strict=True))
+    return tuple(KvPoint(length, at.sliding, at.full + at.fixed) for length, at in zip(ordered, sizes, strict=True))
 
 
 def kv_series(

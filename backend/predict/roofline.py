@@ -89,9 +89,12 @@ def _flops(facts: ModelFacts, length: int, rows: int) -> int:
     """
     per_token = 0
     for index, matrix in enumerate(facts.matrices):
-        match matrix.kind:
+        kind = {"routed": "expert", "never": "never"}.get(matrix.use, matrix.kind)
+        match kind:
+            case "never":
+                continue
             case "expert":
-                per_token += matrix.elements * facts.experts_per_token // facts.experts
+                per_token += matrix.elements * facts.experts_per_token // max(1, facts.experts)
             case "embedding":
                 per_token += matrix.elements if index == 0 and facts.tied and facts.kind == "decoder" else 0
             case _:

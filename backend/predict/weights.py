@@ -28,7 +28,7 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
     """Bytes of all parameters and buffers of the loaded model, scales and tables of quantized weights included.
 
     `quantization` is a choice of that axis. "none" keeps the checkpoint's weights: quantized ones stay quantized
-    (gpt-oss: mxfp4), "mxfp4-dequantized" dequantizes them. Exact if `facts.parameters_exact`, except for checkpoints
+    (gpt-oss: mxfp4), "mxfp4-dequantized" dequantizes them. Exact, except for checkpoints
     quantized in a way that is not modeled here: they count as large as their files, or as dense if those are unknown.
     """
     size = itemsize(facts, dtype)
@@ -40,15 +40,19 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
         saved = sum(m.elements * size - m.count * packing.matrix_bytes(m.rows, m.columns, size) for m in packed)
     elif quantization == "none" and facts.quantization and facts.packed_bytes is not None:
         return facts.packed_bytes + facts.buffer_bytes
-    return facts.parameters * size + facts.buffer_bytes + _fp32_norm_bytes(facts, dtype, quantization) - saved
+    return facts.parameters * size + facts.buffer_bytes + _float32_bytes(facts, dtype, quantization) - saved
 
 
-def _fp32_norm_bytes(facts: ModelFacts, dtype: str, quantization: str) -> int:
-    """Extra bytes of gpt-oss in float16: norms loaded from a checkpoint stay in float32 (`_keep_in_fp32_modules`).
-    Dense random weights do not come from one."""
+def _float32_bytes(facts: ModelFacts, dtype: str, quantization: str) -> int:
+    """Extra bytes of parameters that stay in float32 in a model of half precision (`_keep_in_fp32_modules`): those that
+    were counted, and gpt-oss's norms in float16. Dense random weights do not come from a checkpoint."""
+    name = facts.dtype if dtype == "auto" else dtype
     from_checkpoint = not facts.random or quantization != "none"
-    half = (facts.dtype if dtype == "auto" else dtype) == "float16"
-    return 2 * (2 * facts.layers + 1) * facts.hidden if facts.sinks and half and from_checkpoint else 0
+    wider = max(0, 4 - itemsize(facts, dtype))
+    counted = dict(facts.float32_in).get(name if from_checkpoint else "built", 0)
+    norms = (2 * facts.layers + 1) * facts.hidden
+    own = norms if facts.architecture == "gpt_oss" and name == "float16" and from_checkpoint else 0
+    return wider * (counted + own)
 
 
 def weight_bytes_read(facts: ModelFacts, dtype: str = "auto", quantization: str = "none", batch: int = 1) -> int:
@@ -61,8 +65,10 @@ def weight_bytes_read(facts: ModelFacts, dtype: str = "auto", quantization: str 
     size = itemsize(facts, dtype)
     total = weight_bytes(facts, dtype, quantization)
     for index, matrix in enumerate(facts.matrices):
-        if matrix.kind == "embedding" and not (index == 0 and facts.tied and facts.kind == "decoder"):
-            total -= max(0, matrix.rows - batch) * matrix.columns * size
+        if matrix.use == "never":
+            total -= matrix.count * stored_bytes(facts, matrix, dtype, quantization)
+        elif matrix.kind == "embedding" and not (index == 0 and facts.tied and facts.kind == "decoder"):
+            total -= matrix.count * max(0, matrix.rows - batch) * matrix.columns * size
     if facts.experts:
         idle = (1 - facts.experts_per_token / facts.experts) ** batch
         total -= round(idle * expert_bytes(facts, dtype, quantization))
@@ -71,15 +77,17 @@ def weight_bytes_read(facts: ModelFacts, dtype: str = "auto", quantization: str 
 
 def expert_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "none") -> int:
     """Bytes of all experts' matrices as stored; 0 without experts."""
+    routed = (matrix for matrix in facts.matrices if matrix.kind == "expert" or matrix.use == "routed")
+    return sum(matrix.count * stored_bytes(facts, matrix, dtype, quantization) for matrix in routed)
+
+
+def stored_bytes(facts: ModelFacts, matrix: Matrix, dtype: str, quantization: str) -> int:
+    """Bytes of one matrix as stored."""
     size = itemsize(facts, dtype)
     packing = PACKINGS.get(effective_quantization(facts, quantization))
-
-    def stored_bytes(matrix: Matrix) -> int:
-        if packing is None or "expert" not in packing.kinds:
-            return matrix.elements * size
-        return matrix.count * packing.matrix_bytes(matrix.rows, matrix.columns, size)
-
-    return sum(stored_bytes(matrix) for matrix in facts.matrices if matrix.kind == "expert")
+    if packing is None or matrix.kind not in packing.kinds:
+        return matrix.rows * matrix.columns * size
+    return packing.matrix_bytes(matrix.rows, matrix.columns, size)
 
 
 def packing_of(quantization: str) -> Packing:

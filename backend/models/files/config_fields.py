@@ -1,6 +1,6 @@
 """Reads a config.json that may be wrong or hostile: every value is checked before it is used."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,9 @@ class Fields:
 
     def __contains__(self, name: str) -> bool:
         return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
 
     def raw(self, *names: str) -> Any:
         """The first of these that is given and not null; None otherwise."""

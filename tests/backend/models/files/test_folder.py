@@ -85,15 +85,6 @@ def test_whole_shards_can_be_loaded(folder: Path) -> None:
     check_loadable(facts)
 
 
-def test_an_unknown_architecture_is_counted_from_its_headers(folder: Path) -> None:
-    (folder / "config.json").write_text(json.dumps(CONFIG | {"model_type": "newllama"}))
-    (folder / "model.safetensors").write_bytes(safetensors(1000, "F32", 4))
-    facts = resolve(str(folder))
-    assert facts.parameters == 1000 and not facts.parameters_exact and "estimate" in facts.note
-    with pytest.raises(InputError, match="random weights"):
-        resolve(f"random:{folder}")
-
-
 Break = Callable[[Path], object]
 BROKEN: list[tuple[str, Break, str]] = [
     ("truncated", lambda p: (p / "model.safetensors").write_bytes(safetensors()[:-1]), "complete safetensors"),

@@ -1,0 +1,153 @@
+"""What a model puts into transformers' cache, read from the cache itself after passes over the meta device.
+
+The tensors have shapes but no values. Where the code asks for a value (is any token padding? which experts were
+chosen?) it is answered as for plain text: nothing is padding, and no token of the loop is routed to this expert.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicSlidingWindowLayer
+
+from backend.counter.refused import Refused
+from backend.models.facts import CacheLayers, LayerKind
+
+SHORT, LONG = 3, 70
+"""Lengths of the two passes: a growing tensor differs between them, a state does not."""
+
+aten = torch.ops.aten
+
+
+class _Answers(TorchDispatchMode):  # type: ignore[misc]
+    """Answers what meta tensors cannot."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is aten._local_scalar_dense.default and args[0].device.type == "meta":
+            return True if args[0].dtype == torch.bool else args[0].new_ones((), device="cpu").item()
+        if func is aten.nonzero.default and args[0].device.type == "meta":
+            return args[0].new_empty((0, args[0].dim()), dtype=torch.long)
+        if func is aten._to_copy.default and args[0].device.type == "meta" and _leaves_meta(kwargs or {}):
+            return torch.ones(args[0].shape, dtype=(kwargs or {}).get("dtype") or args[0].dtype)
+        if func is aten.split_with_sizes.default and sum(args[1]) != args[0].shape[(args[2:] or (0,))[0]]:
+            args = (args[0], [args[0].shape[(args[2:] or (0,))[0]], *[0] * (len(args[1]) - 1)], *args[2:])
+        return func(*args, **(kwargs or {}))
+
+
+def _leaves_meta(keywords: dict[str, Any]) -> bool:
+    """Whether a copy is to another device: `.tolist()`, `.cpu()`."""
+    return bool(torch.device(keywords.get("device") or "meta").type != "meta")
+
+
+@contextmanager
+def observed() -> Iterator[None]:
+    """A pass whose tensors have no values."""
+    with torch.no_grad(), _Answers():
+        yield
+
+
+class Ran:
+    """While it is entered, notes which modules are called: `names`."""
+
+    def __init__(self, model: Any) -> None:
+        self.names: set[str] = set()
+        self._model, self._hooks = model, list[Any]()
+
+    def __enter__(self) -> "Ran":
+        for name, module in self._model.named_modules():
+            self._hooks.append(module.register_forward_pre_hook(lambda *_, name=name: self.names.add(name)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for hook in self._hooks:
+            hook.remove()
+
+
+def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int]]:
+    """The cache's layers in their order, equal neighbours together; (heads, width of a key) of most layers."""
+    short, long = (_filled(model, config, length) for length in (SHORT, LONG))
+    layers = [_layer(*pair) for pair in zip(short.layers, long.layers, strict=True)]
+    if not any(layer.elements or layer.state_bytes or layer.state_elements for layer in layers):
+        raise Refused("it does not use transformers' cache, so what it keeps between tokens is unknown")
+    found: list[CacheLayers] = []
+    for layer in layers:
+        count = found.pop().count + 1 if found and replace(found[-1], count=1) == layer else 1
+        found.append(replace(layer, count=count))
+    shapes = [tuple(layer.keys.shape) for layer in long.layers if getattr(layer, "keys", None) is not None]
+    most = max(shapes, key=shapes.count, default=(1, 0, 0, 0))
+    return found, (most[1], most[-1])
+
+
+def _filled(model: Any, config: Any, length: int) -> Any:
+    cache = DynamicCache(config=config.get_text_config(decoder=True))
+    ids = torch.zeros((1, length), dtype=torch.long, device="meta")
+    with observed():
+        answer = model(input_ids=ids, past_key_values=cache, use_cache=True)
+    returned = getattr(answer, "past_key_values", None)
+    if returned is not None and returned is not cache:
+        raise Refused(f"it replaces the cache by one of its own ({type(returned).__name__})")
+    if returned is None:
+        raise Refused("it does not return a cache, so it is recurrent or keeps its state elsewhere")
+    return cache
+
+
+def _layer(short: Any, long: Any) -> CacheLayers:
+    """One layer from its tensors after the short and the long pass."""
+    window = getattr(short, "sliding_window", None) if isinstance(short, DynamicSlidingWindowLayer) else None
+    few, many = SHORT, LONG
+    if window is not None:
+        few, many = min(SHORT, window - 1), min(LONG, window - 1)
+    before, after = dict(held_tensors(short)), dict(held_tensors(long))
+    elements = state_elements = state_bytes = 0
+    for name, tensor in after.items():
+        if name not in before or before[name].dtype != tensor.dtype:
+            raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
+        old, new = before[name].numel(), tensor.numel()
+        each, rest = divmod(new - old, many - few) if many > few else (0, 0)
+        fixed = old - each * few
+        if rest or fixed < 0 or (each and tensor.dtype != torch.bfloat16) or (window and name in KEYS and many == few):
+            raise Refused(f"its cache ({type(long).__name__}) does not grow evenly with the tokens")
+        elements += each
+        if tensor.dtype == torch.bfloat16:
+            state_elements += fixed
+        else:
+            state_bytes += fixed * tensor.element_size()
+    if set(before) != set(after):
+        raise Refused(f"its cache ({type(long).__name__}) changes its form while it grows")
+    kind: LayerKind = "sliding" if window is not None and elements else "full" if elements else "fixed"
+    even = elements == 2 * _numbers(long)
+    return CacheLayers(1, kind, elements, window if kind == "sliding" else None, state_elements, state_bytes, even)
+
+
+KEYS = ("keys", "values")
+
+
+def _numbers(layer: Any) -> int:
+    """Elements of one token's keys; 0 where values have another shape, or there are none."""
+    keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+    if keys is None or values is None or keys.shape != values.shape:
+        return 0
+    return int(keys.shape[1] * keys.shape[3])
+
+
+def held_tensors(layer: Any) -> Iterator[tuple[str, Any]]:
+    """The tensors that hold something for each sequence, by name."""
+    for name, value in vars(layer).items():
+        if name.startswith("cumulative") or name == "_sliding_window_tensor":
+            continue
+        yield from _inside(name, value)
+
+
+def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _inside(f"{name}.{key}", one)
+    elif isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            yield from _inside(f"{name}.{index}", one)

@@ -1,0 +1,146 @@
+"""Builds a model on the meta device and counts its parameters, matrices and cache."""
+
+import copy
+from typing import Any
+
+import torch
+import transformers
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+from backend.counter.cache import Ran, count_cache, observed
+from backend.counter.matrices import list_matrices
+from backend.counter.refused import Refused
+from backend.models.counted import Counted
+from backend.models.facts import CacheLayers
+from backend.models.families import is_encoder
+
+__all__ = ["Refused", "count"]
+
+BUILT = torch.bfloat16
+NOT_SHAPE = (
+    "model_type", "quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures", "dtype",
+    "torch_dtype", "attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation",
+)  # fmt: skip
+"""Fields that say how to load a model, not what it is."""
+
+EXPERTS_PER_TOKEN = (
+    "num_experts_per_tok",
+    "experts_per_token",
+    "moe_topk",
+    "moe_k",
+    "moe_top_k",
+    "top_k_experts",
+    "top_k",
+)
+INTERMEDIATE = (
+    "moe_intermediate_size",
+    "intermediate_size",
+    "ffn_hidden_size",
+    "n_inner",
+    "ffn_dim",
+    "decoder_ffn_dim",
+)
+POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions", "seq_length", "n_ctx")
+
+
+def count(values: dict[str, Any]) -> Counted:
+    """Count the model of a config. Refused, with a reason, where transformers does not tell all that is needed."""
+    transformers.logging.set_verbosity_error()
+    config = read_config(values)
+    encoder = is_encoder(config.model_type)
+    model = build(config, encoder)
+    ran = Ran(model)
+    cache: list[CacheLayers] = []
+    if encoder:
+        with ran, observed():
+            model(input_ids=torch.zeros((1, 4), dtype=torch.long, device="meta"))
+        heads, head_dim = 0, 0
+    else:
+        with ran:
+            cache, (heads, head_dim) = count_cache(model, model.config)
+    text = model.config.get_text_config(decoder=True)
+    matrices = list_matrices(model, ran.names)
+    experts = max((m.count for m in matrices if m.kind == "expert"), default=0)
+    experts = (
+        _number(text, ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts")) if experts else 0
+    )
+    hidden = int(text.hidden_size)
+    queries = _number(text, ("num_attention_heads", "n_head", "n_heads"), heads)
+    head, table = model.get_output_embeddings(), model.get_input_embeddings()
+    width = _number(text, INTERMEDIATE if experts else INTERMEDIATE[1:], 4 * hidden)
+    return Counted(
+        kind="encoder" if encoder else "decoder",
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        buffer_bytes=sum(buffer.nbytes for buffer in model.buffers()),
+        float32_in=_float32(model),
+        matrices=matrices,
+        cache=cache,
+        tied=head is not None and table is not None and head.weight is table.weight,
+        hidden=hidden,
+        heads=queries,
+        kv_heads=heads or queries,
+        head_dim=head_dim or hidden // max(1, queries),
+        intermediate=width,
+        vocab=_number(text, ("vocab_size",), 1),
+        max_positions=_number(text, POSITIONS, 1 << 20),
+        experts=experts,
+        experts_per_token=min(experts, _number(text, EXPERTS_PER_TOKEN, 1)),
+        sinks=any(name.rpartition(".")[2] == "sinks" for name, _ in model.named_parameters()),
+        note=_note(values, model, encoder),
+    )
+
+
+def read_config(values: dict[str, Any]) -> Any:
+    """The config as transformers' own class. Its dtype and kernels are left out: they are the arm's to choose."""
+    name = values.get("model_type")
+    if name not in CONFIG_MAPPING_NAMES:
+        raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
+    if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not is_encoder(str(name)):
+        raise Refused("it is neither among transformers' causal language models nor a known encoder")
+    return AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
+
+
+def _plain(values: dict[str, Any]) -> dict[str, Any]:
+    """Without what is not shape, in nested configs too (these keep their model_type)."""
+    kept = {name: value for name, value in values.items() if name not in NOT_SHAPE}
+    return {
+        name: _plain(value) | {k: value[k] for k in ("model_type",) if k in value} if isinstance(value, dict) else value
+        for name, value in kept.items()
+    }
+
+
+def build(config: Any, encoder: bool) -> Any:
+    """The model on the meta device, as the worker would load it."""
+    auto = AutoModel if encoder else AutoModelForCausalLM
+    with torch.device("meta"):
+        return auto.from_config(config, dtype=BUILT, trust_remote_code=False).eval()
+
+
+def _float32(model: Any) -> dict[str, int]:
+    """Parameters that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too),
+    and those that are built so."""
+    import re
+
+    def held(patterns: Any) -> int:
+        if not patterns:
+            return 0
+        search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns)).search
+        return sum(p.numel() for name, p in model.named_parameters() if search(name))
+
+    strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())
+    built = sum(p.numel() for p in model.parameters() if p.dtype == torch.float32)
+    return {"bfloat16": held(strict), "float16": held(strict | loose), "built": built}
+
+
+def _note(values: dict[str, Any], model: Any, encoder: bool) -> str:
+    if values.get("is_encoder_decoder") or model.config.is_encoder_decoder:
+        return "Only its decoder is counted and loaded, without the encoder."
+    return ""
+
+
+def _number(config: Any, names: tuple[str, ...], default: int = 0) -> int:
+    """The first of these that the config has as a whole number of at least 1."""
+    found = (getattr(config, name, None) for name in names)
+    return next((value for value in found if isinstance(value, int) and value > 0), default)

@@ -1,0 +1,5 @@
+"""Why a model cannot be counted."""
+
+
+class Refused(Exception):
+    """The message completes "cannot be predicted: ..."."""

@@ -1,0 +1,113 @@
+"""Has an architecture counted that is not in the table: transformers builds it, in a process of its own.
+
+The process ends after the answer, and after a minute at the latest; its memory is limited. Answers are kept in
+the cache folder by a hash of the config and the versions that counted it. One process runs at a time.
+"""
+
+import hashlib
+import importlib.metadata
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend.errors import InputError
+from backend.models.counted import VERSION, Answer, Counted
+from backend.models.files.config_fields import Fields
+from backend.paths import ROOT, is_private, private_folder
+
+SECONDS = 120.0
+"""The process grants itself 60 s of a processor; with others at work that takes longer."""
+
+NOT_PASSED_ON = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
+"""Parts of the names of environment variables that the process has no need of."""
+
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers")
+
+_one_at_a_time = threading.Lock()
+
+
+def count(config: dict[str, Any], where: str) -> Counted:
+    """The model that a config describes; `where` names the config in errors.
+
+    InputError, with a reason, if it cannot be counted. Takes seconds the first time and milliseconds after that.
+    """
+    _bound(config, where)
+    data = msgspec.json.encode(config, order="deterministic")
+    file = _file(data)
+    answer = _kept(file)
+    if answer is None:
+        with _one_at_a_time:
+            answer = _kept(file) or _keep(file, _ask(data, where))
+    if answer.counted is None:
+        raise InputError(
+            f"{where}: {config.get('model_type')!r} models are not supported, because their memory and KV cache cannot "
+            f"be predicted: {answer.refused}. Choose another model."
+        )
+    return answer.counted
+
+
+def is_kept(config: dict[str, Any]) -> bool:
+    """Whether the answer is there already, so that nobody needs to wait."""
+    return _kept(_file(msgspec.json.encode(config, order="deterministic"))) is not None
+
+
+def _bound(config: dict[str, Any], where: str) -> None:
+    """InputError for a number of layers that no model has: the process would only be stopped by its limits."""
+    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        fields = Fields(part, where)
+        for name in LAYERS:
+            if fields.has(name):
+                fields.count((name,), None, "layers", 0)
+
+
+def _file(data: bytes) -> Path:
+    versions = [importlib.metadata.version(package) for package in ("transformers", "torch")]
+    key = hashlib.sha256(b"\0".join([data, str(VERSION).encode(), *(version.encode() for version in versions)]))
+    return private_folder("counts") / f"{key.hexdigest()}.json"
+
+
+def _kept(file: Path) -> Answer | None:
+    """The answer in that file; None if there is none, or none of ours."""
+    try:
+        if not is_private(file):
+            return None
+        return msgspec.json.decode(file.read_bytes(), type=Answer)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _keep(file: Path, answer: Answer) -> Answer:
+    """Write whole, or not at all. A full disk costs the next count, not this one."""
+    try:
+        part = file.with_suffix(f".{os.getpid()}")
+        part.write_bytes(msgspec.json.encode(answer))
+        part.replace(file)
+    except OSError:
+        pass
+    return answer
+
+
+def _ask(data: bytes, where: str) -> Answer:
+    """Start the process and wait for its answer. InputError if it has none: that is not kept."""
+    passed = {k: v for k, v in os.environ.items() if not any(part in k.upper() for part in NOT_PASSED_ON)}
+    offline = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "backend.counter"],
+            input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=passed | offline, cwd=ROOT,
+            timeout=SECONDS, check=True,
+        )  # fmt: skip
+        return msgspec.json.decode(done.stdout, type=Answer)
+    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
+        stopped = isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU
+        what = "took more than a minute" if stopped else "ended without an answer"
+        raise InputError(
+            f"{where}: this architecture has to be counted by transformers, which {what}. "
+            "Try again, or choose another model."
+        ) from None

@@ -1,0 +1,90 @@
+"""Counts every causal language model and encoder of transformers at its default config, and holds the prediction
+against transformers' own model and cache.
+
+    python -m tools.bench.count_architectures [model_type ...]
+
+Weights: bytes of the parameters and buffers of the model on the meta device. KV: bytes of all tensors in the cache after
+passes of several lengths, over and under the window, with two sequences. Accepted means: both are equal to the byte.
+"""
+
+import sys
+import time
+from collections import Counter
+
+import torch
+import transformers
+from transformers import DynamicCache
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+from backend.counter.cache import held_tensors, observed
+from backend.counter.model import Refused, build, count, read_config
+from backend.models.described import counted_facts
+from backend.models.families import ENCODERS, is_encoder
+from backend.models.facts import ModelFacts
+from backend.plan import DYNAMIC
+from backend.predict.kv import kv_bytes
+from backend.predict.weights import weight_bytes
+
+BATCH, LENGTHS, LONGEST = 2, (1, 9, 130), 9_000
+
+
+def main() -> None:
+    transformers.logging.set_verbosity_error()
+    named = sys.argv[1:]
+    causal = set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
+    outcome: Counter[str] = Counter()
+    began = time.perf_counter()
+    for name in named or sorted(causal | ENCODERS):
+        said = _line(name)
+        place = "causal" if name in causal else "encoder only"
+        outcome[f"{place}: {said.partition(' ')[0]}"] += 1
+        print(f"{name}: {said}", flush=True)
+    took = time.perf_counter() - began
+    print(
+        f"transformers {transformers.__version__}, torch {torch.__version__}, {took:.0f} s: {dict(sorted(outcome.items()))}"
+    )
+
+
+def _line(name: str) -> str:
+    """Accepted, refused with the reason, or wrong with the difference."""
+    try:
+        facts = counted_facts({"model_type": name}, count({"model_type": name}))
+    except Refused as reason:
+        return f"refused ({reason})"
+    except Exception as error:
+        return f"refused (transformers cannot build it: {type(error).__name__}: {' '.join(str(error).split())[:80]})"
+    wrong = _differences(name, facts)
+    kinds = " + ".join(f"{layers.count} {layers.kind}" for layers in facts.cache_layers)
+    return (
+        f"wrong ({'; '.join(wrong)})" if wrong else f"accepted ({facts.parameters:,} parameters; {kinds or facts.kind})"
+    )
+
+
+def _differences(name: str, facts: ModelFacts) -> list[str]:
+    model = build(read_config({"model_type": name}), is_encoder(name))
+    real = sum(t.nbytes for t in (*model.parameters(), *model.buffers()))
+    found = []
+    if (predicted := weight_bytes(facts, "bfloat16") - _float32(facts)) != real:
+        found.append(f"weights {predicted:,} for {real:,}")
+    if facts.kind == "encoder":
+        return found
+    over = [layers.window + 9 for layers in facts.cache_layers if layers.window and layers.window + 9 < LONGEST]
+    for length in sorted({*LENGTHS, *over}):
+        cache = DynamicCache(config=model.config.get_text_config(decoder=True))
+        with observed():
+            ids = torch.zeros((BATCH, length), dtype=torch.long, device="meta")
+            model(input_ids=ids, past_key_values=cache, use_cache=True)
+        there = sum(t.nbytes for layer in cache.layers for _, t in held_tensors(layer))
+        if (here := kv_bytes(facts, DYNAMIC, length, BATCH, 2).total) != there:
+            found.append(f"KV at {length}: {here:,} for {there:,}")
+    return found
+
+
+def _float32(facts: ModelFacts) -> int:
+    """Bytes by which a checkpoint is loaded larger than the model is built."""
+    kept = dict(facts.float32_in)
+    return 2 * (kept["bfloat16"] - kept["built"])
+
+
+if __name__ == "__main__":
+    main()
