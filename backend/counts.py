@@ -60,6 +60,17 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     tuned_kernels: float | None = None
     own_code_files: float | None = None
 
+    # the measured run's steps without the prefill, and the model's matrices; those that compiled graphs of Inductor
+    # received, summed over those steps, and their share of the bytes; those in its CUDA graphs; our own replays
+    counted_steps: float | None = None
+    matrices: float | None = None
+    compiled_steps: float | None = None
+    compiled_matrices: float | None = None
+    compiled_share: float | None = None
+    replayed_steps: float | None = None
+    replayed_matrices: float | None = None
+    manual_replays: float | None = None
+
     # files in the worker's compile cache: at the start, of how many that workers share (torn ones were deleted), and
     # how many of those there now are shared
     cache_files_before: float | None = None

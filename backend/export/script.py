@@ -130,6 +130,8 @@ class _Decoder(Printer):
             yield f"cache = {self.parts.cache}"
         if self.parts.loop:
             yield f"loop = {self.parts.loop}"
+        if not fixed and (compiled := self.parts.generate.pop("compile_config", None)):
+            yield f"model.compile(**{compiled}.to_dict())  # generate itself compiles with a static cache only"
         yield 'for run in ("warm-up", "timed"):'
         if self.parts.cache and not self.parts.loop:  # which resets it by itself
             yield "    cache.reset()" if fixed else f"    cache = {self.parts.cache}"

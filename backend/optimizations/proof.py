@@ -17,12 +17,16 @@ class Trace:
     kernels  GPU kernels by name; empty on a CPU
     runtime  CUDA runtime calls by name, such as "cudaGraphLaunch"; empty on a CPU
     steps    tokens generated
+    decode   those of `ops` that came after the first token, or after an encoder's first pass
+    eager    those of `decode` that the host called outside compiled graphs
     """
 
     ops: Counter[str]
     kernels: Counter[str]
     runtime: Counter[str]
     steps: int
+    decode: Counter[str] = field(default_factory=Counter)
+    eager: Counter[str] = field(default_factory=Counter)
 
     def matching(self, *parts: str) -> Counter[str]:
         """Operators and kernels whose name contains any of `parts`, ignoring case."""
@@ -52,6 +56,21 @@ class Observation:
 
 
 REGION = "Torch-Compiled Region: "  # profiler event of each call of a compiled graph
+
+
+_PRODUCTS = frozenset(
+    {
+        "aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm", "aten::_int_mm", "aten::_scaled_mm",
+        "aten::_grouped_mm", "aten::_weight_int8pack_mm", "aten::_weight_int4pack_mm",
+        "aten::scaled_dot_product_attention",
+    }
+)  # fmt: skip
+
+
+def products(ops: Counter[str]) -> int:
+    """Products of matrices among these operators: nearly all of a step's work. An attention counts once, whichever
+    operators it calls in turn, unless these are products themselves."""
+    return sum(n for name, n in ops.items() if name in _PRODUCTS)
 
 
 def compiled_calls(trace: Trace) -> Counter[str]:

@@ -6,24 +6,48 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import kv_cache, skips_compilation
-from backend.optimizations.proof import Observation, compiled_calls
+from backend.optimizations.conditions import kv_cache, skips_compilation, uses_own_loop
+from backend.optimizations.proof import Observation, compiled_calls, products
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
 
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
 _MODES = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
-_INDUCTOR = ("triton_poi_", "triton_red_", "triton_per_", "triton_tem_", "triton_mm_", "triton_for_")
 
 
-_NEEDS_STATIC = Rule(
+_LOOP_NEEDS_STATIC = Rule(
     "blocked",
-    lambda s: s.facts.kind == "decoder" and not kv_cache(s).fixed,
-    "generate compiles the decode step on a static cache only; with any other cache it silently skips compilation.",
+    lambda s: s.decoder and uses_own_loop(s) and not kv_cache(s).fixed,
+    "The custom decode loop compiles a step on tensors that never move, and so on the static cache only.",
+    "backend/worker/loop/step.py",
+    fix=(("cache", "static"),),
+)
+_NOT_GROWING = Rule(
+    "blocked",
+    lambda s: s.decoder and not uses_own_loop(s) and not kv_cache(s).fixed and not _grows_plainly(s),
+    "generate compiles the decode step on a static cache only; with an offloaded or quantized one it silently skips "
+    "compilation.",
     _DOCS,
     fix=(("cache", "static"),),
 )
+_GRAPHS_NEED_STATIC = Rule(
+    "blocked",
+    lambda s: s.cuda and s.decoder and not uses_own_loop(s) and _grows_plainly(s),
+    "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
+    "cache still needs.",
+    "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
+    fix=(("cache", "static"),),
+)
+_RECOMPILES = Rule(
+    "note",
+    lambda s: s.decoder and not uses_own_loop(s) and _grows_plainly(s),
+    "With a growing cache each new length is a new shape: the model is compiled again (the prefill too) until "
+    "torch.compile settles on symbolic lengths, and runs uncompiled once it has given up (8 recompilations). A static "
+    "cache is compiled once. The ledger counts the recompilations.",
+    "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+)
+_CACHE_RULES = (_LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
 _SKIPPED = Rule(
     "fallback",
     skips_compilation,
@@ -43,9 +67,14 @@ _LIKE_DEFAULT = Rule(
 )
 
 
+def _grows_plainly(s: Subject) -> bool:
+    cache = kv_cache(s)
+    return cache.grows and not cache.offloaded and not cache.quantized
+
+
 class Compile(Optimization):
-    """Told by a profile of a few extra tokens (calls of compiled graphs, Inductor kernels, CUDA graph launches) and by
-    whether generated kernels were autotuned."""
+    """Told by the matrices that graphs of Inductor received in each measured step, by the products that a profile shows
+    outside of compiled graphs, by CUDA graphs and by whether generated kernels were autotuned."""
 
     name = "compile"
     title = "torch.compile"
@@ -56,24 +85,24 @@ class Compile(Optimization):
     leading = True
     choices = (
         Choice("off", "off", "Eager: every operator is launched from Python."),
-        Choice("default", "default", "Inductor kernels, no CUDA graphs.", (_NEEDS_STATIC, _SKIPPED)),
+        Choice("default", "default", "Inductor kernels, no CUDA graphs.", (*_CACHE_RULES, _SKIPPED)),
         Choice(
             "reduce-overhead",
             "reduce-overhead",
             "Inductor kernels replayed as CUDA graphs.",
-            (_NEEDS_STATIC, _SKIPPED, _LIKE_DEFAULT),
+            (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT),
         ),
         Choice(
             "max-autotune",
             "max-autotune",
             "Autotuned kernels replayed as CUDA graphs; takes minutes to compile.",
-            (_NEEDS_STATIC, _SKIPPED, _LIKE_DEFAULT),
+            (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT),
         ),
         Choice(
             "max-autotune-no-cudagraphs",
             "max-autotune, no CUDA graphs",
             "Autotuned kernels, launched one by one.",
-            (_NEEDS_STATIC, _SKIPPED, _LIKE_DEFAULT),
+            (*_CACHE_RULES, _SKIPPED, _LIKE_DEFAULT),
         ),
     )
 
@@ -89,30 +118,36 @@ class Compile(Optimization):
         dynamic = ", dynamic=True" if made.shapes == "dynamic" else ""
         script.imports.add("from transformers import CompileConfig")
         script.patch.append(f'compile_config = CompileConfig(mode="{made.compile_mode}"{dynamic})')
-        if plan.load.device == "cpu":
+        if plan.load.device == "cpu" and made.cache.fixed:
             script.patch.append(
                 "compile_config._compile_all_devices = True  # otherwise generate skips compilation on a CPU"
             )
         script.generate["compile_config"] = "compile_config"
 
     def find(self, observation: Observation) -> Finding:
-        """Looks for calls of compiled graphs, or on a GPU for Inductor kernels in a manually captured graph."""
-        trace = observation.trace()
-        calls = compiled_calls(trace)
-        kernels = {name: n for name, n in trace.kernels.items() if name.startswith(_INDUCTOR) and "flex" not in name}
-        replayed = trace.runtime["cudaGraphLaunch"] > 0  # flex_attention has Inductor kernels too, but in no graph
-        if not calls and not (kernels and replayed):
-            return Finding(self.name, "off", f"{trace.steps} extra tokens called no compiled graph")
-        launches = trace.runtime["cudaGraphLaunch"] if calls else 0  # without calls, the graph was captured manually
-        tuned = (observation.counts.tuned_kernels or 0) > 0
+        """How many matrices reached compiled code, of all matrices in all decode steps (or passes of an encoder)."""
+        counts, trace = observation.counts, observation.trace()
+        steps, reached = int(counts.counted_steps or 0), int(counts.compiled_matrices or 0)
+        expected = steps * int(counts.matrices or 0)
+        if not reached:
+            told = f"in {steps} steps no weight of the model reached code of Inductor"
+            others = compiled_calls(trace).total()
+            told += f"; {others} compiled graphs were called in the profile, of another backend" if others else ""
+            return Finding(self.name, "off", told)
+        graphs = (counts.replayed_steps or 0) > 0
+        tuned = (counts.tuned_kernels or 0) > 0
         names = {(False, False): "default", (False, True): "reduce-overhead", (True, True): "max-autotune"}
-        mode = names.get((tuned, launches > 0), "max-autotune-no-cudagraphs")
+        mode = names.get((tuned, graphs), "max-autotune-no-cudagraphs")
         proof = (
-            f"{trace.steps} extra tokens called {calls.total()} compiled graphs ({', '.join(sorted(calls)) or 'none'})"
+            f"compiled code of Inductor received {reached:,} of {expected:,} matrices "
+            f"({counts.compiled_share or 0:.1%} of the bytes) in {counts.compiled_steps or 0:.0f} of {steps} steps"
         )
-        if trace.kernels:
-            proof += f", ran {sum(kernels.values())} Inductor kernels, {launches} CUDA graphs"
-        return Finding(self.name, mode, f"{proof}; {_history(observation)}")
+        outside = products(trace.eager)
+        if outside:
+            proof += f"; {outside} products of matrices ran outside of compiled graphs in the profile"
+        # weights that no graph received are products outside already: others are those of attention
+        missed = outside if reached == expected else 0
+        return Finding(self.name, mode, f"{proof}; {_history(observation)}", reached, expected + missed)
 
 
 def _history(observation: Observation) -> str:

@@ -5,7 +5,7 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import experts_settled, kv_cache, replays_graphs, skips_compilation, uses_own_loop
-from backend.optimizations.proof import Observation, compiled_calls
+from backend.optimizations.proof import Observation, products
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import GraphsKind, Plan
 
@@ -112,7 +112,8 @@ _MANUAL_RULES = (
 
 
 class CudaGraphs(Optimization):
-    """Told by the graph launches of a few extra tokens, and by whether compiled code was called for them."""
+    """Told by the replays of each measured step, inside calls of compiled code or outside them, and by the products
+    that a profile shows the host launching one by one."""
 
     name = "cuda_graphs"
     title = "CUDA graphs"
@@ -143,21 +144,24 @@ class CudaGraphs(Optimization):
         return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, cuda_graphs=kind))
 
     def find(self, observation: Observation) -> Finding:
-        """Graph launches within calls of compiled code are Inductor's; without such calls they are ours."""
-        trace = observation.trace()
-        launches = trace.runtime["cudaGraphLaunch"]
-        kernels = sum(trace.kernels.values())
-        steps = max(1, trace.steps)
-        told = f"{launches} graph launches and {kernels:,} kernels in {trace.steps} extra tokens"
-        if trace.kernels:
-            told += f": {launches / steps:.1f} and {kernels / steps:,.0f} per token"
-        if not launches:
-            return Finding(self.name, "off", told)
-        calls = compiled_calls(trace).total()
-        if calls:
-            return Finding(self.name, "compile", f"{told}; {calls} calls of compiled code")
-        captures = observation.counts.graph_captures or 0
-        return Finding(self.name, "manual", f"{told}; no compiled code was called; {captures:.0f} manual captures")
+        """How many measured steps were replayed; with compiled graphs, how many matrices in them. Products that the
+        host called for one by one, in a profile of a few extra tokens, were not replayed."""
+        counts, trace = observation.counts, observation.trace()
+        steps, matrices = int(counts.counted_steps or 0), int(counts.matrices or 0)
+        manual, replayed = int(counts.manual_replays or 0), int(counts.replayed_matrices or 0)
+        told = f"{trace.runtime['cudaGraphLaunch']} graph launches and {sum(trace.kernels.values()):,} kernels in "
+        told += f"{trace.steps} extra tokens"
+        single = products(trace.decode)
+        if single:
+            told += f", {single} products of matrices launched one by one after the first"
+        if replayed:
+            told = f"CUDA graphs of torch.compile replayed {replayed:,} of {steps * matrices:,} matrices; {told}"
+            missed = single if replayed == steps * matrices else 0
+            return Finding(self.name, "compile", told, replayed, steps * matrices + missed)
+        if manual:
+            told = f"our capture was replayed in {manual} of {steps} steps; {told}"
+            return Finding(self.name, "manual", told, manual, steps + single)
+        return Finding(self.name, "off", f"none of {steps} steps was replayed; {told}")
 
 
 AXIS = CudaGraphs()

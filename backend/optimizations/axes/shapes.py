@@ -70,7 +70,7 @@ _DYNAMIC = (
 
 
 class Shapes(Optimization):
-    """Told by the padding and the cache length that the model was given, and by the guards of the graphs it ran."""
+    """Told by the positions that the model has seen, by the slots of its cache, and by the guards of its graphs."""
 
     name = "shapes"
     title = "Shapes"
@@ -123,7 +123,7 @@ class Shapes(Optimization):
         """Where several choices give the same lengths (a prompt as long as a bucket), the planned one is reported."""
         positions, padding = int(observation.counts.positions or 0), int(observation.counts.padding or 0)
         slots = _static_slots(observation.cache)
-        proof = f"the model got {positions - padding:,} tokens and {padding:,} padding tokens"
+        proof = f"the model has seen {positions - padding:,} tokens and {padding:,} padding tokens of the prompt"
         if slots:
             proof += f", and a static cache of {slots:,} slots"
         same = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]

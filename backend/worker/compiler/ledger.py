@@ -63,6 +63,7 @@ class Compiling:
         self._start: _Start = _Start()
         self._cache: CompileCacheKind | None = None  # what the compile cache of this process was filled with
         self._published: tuple[_Start, CompileCacheKind] | None = None
+        self._whole: Any = None  # the compiled call of the whole model
 
     def begin(self, plan: Plan, batch_size: int, length: int) -> list[str]:
         """Before the warm-up of a run. Returns remarks for the user. `length`: slots of a static cache."""
@@ -74,7 +75,9 @@ class Compiling:
             return []
         self._start = _Start()
         self._key = artefacts.key_of(plan, batch_size, length) if made.compile_cache == "artefacts" else ""
-        settings = (made.compile_mode, made.shapes, made.loop, made.cuda_graphs, made.compile_cache, self._key)
+        settings = (
+            made.compile_mode, made.shapes, made.loop, made.cuda_graphs, made.compile_cache, made.cache.name, self._key,
+        )  # fmt: skip
         if settings == self.settings:
             return []
         self._forget()
@@ -109,11 +112,29 @@ class Compiling:
     def _forget(self) -> None:
         torch._dynamo.reset()
         self._model.__dict__.pop("_compiled_call", None)
+        self._whole = None
         counters.clear()
         set_compilation_metrics_limit(_MOST_RECORDS)
         clear_compilation_metrics()
         artefacts.forget()
         self._new = Compiled(0.0, [], {}, {}, 0, 0, 0)
+
+    @contextlib.contextmanager
+    def whole_model(self, plan: GeneratePlan) -> Iterator[None]:
+        """Around `generate` with a growing cache, for which it compiles nothing: its calls of the model are compiled,
+        the prefill too, as by `model.compile()`."""
+        config = None if plan.cache.fixed else compile_config(plan)
+        if config is None:
+            yield
+            return
+        if self._whole is None:
+            self._model.compile(**config.to_dict())
+            self._whole = self._model._compiled_call_impl
+        self._model._compiled_call_impl = self._whole
+        try:
+            yield
+        finally:
+            self._model._compiled_call_impl = None
 
     @contextlib.contextmanager
     def watched(self, steps: Steps, cold: bool) -> Iterator[None]:

@@ -26,8 +26,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[]
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    replay: Callable[[], None] = graph.replay
-    return replay
+    return lambda: graph.replay()  # looked up at each step, so that replays can be counted
 
 
 class HostCopy:

@@ -74,7 +74,8 @@ class LateMeter(Meter):
         self.clock = CudaMeter.clock if cuda else Meter.clock
 
     def event(self) -> Any:
-        """Now, on this meter's clock."""
+        """Now, on this meter's clock: a step was launched."""
+        self.launched += 1
         if not self._cuda:
             return time.perf_counter()
         event = torch.cuda.Event(enable_timing=True)
@@ -83,6 +84,7 @@ class LateMeter(Meter):
 
     def start(self) -> None:
         self.begin = self.event()
+        self.launched = 0
 
     def tell(self, event: Any, token: int) -> None:
         """The token of sequence 0 that existed at `event`."""

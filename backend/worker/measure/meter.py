@@ -39,6 +39,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
 
     Tokens of one step (speculation) are rows with the same event and with the bytes that the cache held after it.
 
+    launched       steps whose work was given to the device; more than `steps` where tokens are read late
     sampler        its `latest` is the newest memory sample
     stop           asked at each token: True ends the generation with this token
     prompt_tokens  length of the prompt, padding included; 0: every step generates one token
@@ -50,7 +51,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self, cache: Any, sliding: list[bool], batch_size: int, sampler: Any, stop: Any, prompt_tokens: int = 0
     ) -> None:
         self.rows: list[TokenRow] = []
-        self.steps = 0
+        self.steps = self.launched = 0
         self._length = prompt_tokens
         self._cache, self._sliding, self._sampler, self._stop = cache, sliding, sampler, stop
         self._go = torch.zeros(batch_size, dtype=torch.bool)
@@ -76,6 +77,7 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         """How many tokens this step generated."""
         new = input_ids.shape[1] - self._length if self._length else 1
         self._length, self.steps = input_ids.shape[1], self.steps + 1
+        self.launched = self.steps
         return new
 
     def _cache_bytes(self) -> tuple[int, int]:

@@ -40,7 +40,8 @@ def symbolic_sizes(shapes: ShapesKind) -> Any:
     return contextlib.nullcontext()
 
 
-def padding_counts(prompt: Prompt) -> RunCounts:
-    """Positions of a row as the model received it, how many of them are padding, and the share."""
-    padding = float((prompt.mask[0] == 0).sum())
-    return RunCounts(positions=float(prompt.tokens), padding=padding, padding_share=padding / prompt.tokens)
+def padding_counts(prompt: Prompt, positions: int) -> RunCounts:
+    """How many of a row's positions are padding, and the share. `positions`: what the model itself has seen of the
+    prompt, by its cache or its output, and not by what it was called with."""
+    padding = float(positions - int((prompt.mask[0] != 0).sum()))
+    return RunCounts(positions=float(positions), padding=padding, padding_share=padding / max(1, positions))

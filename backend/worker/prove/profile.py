@@ -1,12 +1,22 @@
 """Profiles a few extra tokens: the operators, kernels and runtime calls that axes look for."""
 
+import bisect
 from collections import Counter
 from collections.abc import Callable
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import Trace
+from backend.optimizations.proof import REGION, Trace
+
+_STEP_END = "tokendyno: end of a step"
+
+
+def mark_step() -> None:
+    """A step ends here: what follows the first of these is no prefill. Costs nothing unless a profiler listens."""
+    if torch.autograd.profiler._is_profiler_enabled:
+        with record_function(_STEP_END):
+            pass
 
 
 def trace(generate: Callable[[], int], cuda: bool) -> Trace:
@@ -19,8 +29,43 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     ops: Counter[str] = Counter()
     kernels: Counter[str] = Counter()
     runtime: Counter[str] = Counter()
+    begun: list[tuple[int, str]] = []
+    regions: list[tuple[int, int]] = []
+    ends: list[int] = []
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
-    return Trace(ops, kernels, runtime, steps)
+        if on_gpu:
+            continue
+        if name == _STEP_END:
+            ends.append(event.start_ns())
+        elif name.startswith(REGION):
+            regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
+        elif name.startswith("aten::"):
+            begun.append((event.start_ns(), name))
+    del ops[_STEP_END]
+    decode = [(begin, name) for begin, name in begun if ends and begin > min(ends)]
+    inside = _within(regions)
+    return Trace(
+        ops, kernels, runtime, steps, Counter(name for _, name in decode),
+        Counter(name for begin, name in decode if not inside(begin)),
+    )  # fmt: skip
+
+
+def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
+    """Whether a time is in one of these spans (begin, end), which may be nested."""
+    begins: list[int] = []
+    ends: list[int] = []
+    for begin, end in sorted(spans):
+        if ends and begin <= ends[-1]:
+            ends[-1] = max(ends[-1], end)
+        else:
+            begins.append(begin)
+            ends.append(end)
+
+    def inside(time: int) -> bool:
+        at = bisect.bisect_right(begins, time) - 1
+        return at >= 0 and time <= ends[at]
+
+    return inside

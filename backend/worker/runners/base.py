@@ -31,6 +31,7 @@ from backend.worker.prompt.padding import padding_counts
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prove.findings import find_all
 from backend.worker.prove.gpu_busy import step_busy_s
+from backend.worker.prove.graph_calls import GraphCalls
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
 
@@ -98,8 +99,12 @@ class MeasuredRunner(ABC):
         self.counts = msgspec.convert(model.counts, RunCounts)
         self._cuda = model.plan.device == "cuda"
         self._compiling = Compiling(model.model, self.counts)
+        self._graph_calls = GraphCalls(model.model)
         self._memory = MemoryMeter(model.plan.device, shared_process)
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
+
+    first_counted = 1
+    """The first step that an optimization of steps should reach: a decoder's prefill is another matter."""
 
     # --- what a runner decides --------------------------------------------------------------------
 
@@ -135,6 +140,10 @@ class MeasuredRunner(ABC):
     def _profiled_steps(self, task: Task) -> int:
         """How many steps are profiled for the proofs."""
 
+    @abstractmethod
+    def _positions(self, measured: Measured) -> int:
+        """How many positions of the prompt the model has seen, padding included, told by what it left behind."""
+
     def _new_cache(self, task: Task) -> Any:
         """An empty cache; None for a model without."""
         return None
@@ -162,7 +171,8 @@ class MeasuredRunner(ABC):
         if self._compiling.settings != settings:
             self._warm.clear()
         if job.warmup:
-            self._warm_up(task)
+            with self._graph_calls:
+                self._warm_up(task)
         cache = self._new_cache(task)
         torch.manual_seed(job.seed)
         sampler = Sampler(self._memory)
@@ -170,7 +180,8 @@ class MeasuredRunner(ABC):
         self.channel.send(Started(task.prompt.tokens, job.batch_size, job.max_new_tokens, notes, task.length))
         annotations = Annotations(lambda: len(meter.rows), self._window(task), self._cuda)
         streamer = Streamer(meter, sampler, self._tokenizer, self.channel, annotations)
-        with self.channel.phasing("run"), DraftCounter() as drafts:
+        self._graph_calls.begin(lambda: meter.launched)
+        with self.channel.phasing("run"), DraftCounter() as drafts, self._graph_calls:
             measured = Measured(task, cache, meter, sampler, streamer, drafts)
             with self._watched(measured, annotations):
                 self._measure(task, cache, meter)
@@ -212,7 +223,8 @@ class MeasuredRunner(ABC):
         self._compiling.publish()
         outcome, compiled = self._outcome(measured), self._compiling.ledger()
         measured.counts.update(self.counts)
-        measured.counts.update(padding_counts(measured.task.prompt))
+        measured.counts.update(padding_counts(measured.task.prompt, self._positions(measured)))
+        measured.counts.update(self._graph_calls.counts(range(self.first_counted, measured.meter.launched)))
         measured.counts.update(self._own_counts(measured))
         extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)

@@ -18,6 +18,7 @@ from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, read_prompt
+from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
 from backend.worker.runners.warmup import WarmUp, past_window
@@ -39,7 +40,8 @@ class GenerateRunner(MeasuredRunner):
 
     def _generate(self, task: Task, cache: Any, tokens: int, ignore_eos: bool, meter: Any) -> None:
         """Generate up to `tokens` tokens after the prompt; `meter` is told each of them."""
-        with torch.inference_mode(), symbolic_sizes(task.job.plan.generate.shapes):
+        plan = task.job.plan.generate
+        with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan):
             self.model.model.generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
@@ -49,7 +51,8 @@ class GenerateRunner(MeasuredRunner):
             )
 
     def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
-        compiled = compile_config(job.plan.generate)
+        plan = job.plan.generate
+        compiled = compile_config(plan) if plan.cache.fixed else None
         sampling: dict[str, Any] = {"do_sample": False}
         if job.temperature > 0:
             sampling = {
@@ -62,7 +65,7 @@ class GenerateRunner(MeasuredRunner):
             pad_token_id=self.model.pad,
             disable_compile=compiled is None,
             compile_config=compiled,
-            prompt_lookup_num_tokens=job.plan.generate.prompt_lookup or None,
+            prompt_lookup_num_tokens=plan.prompt_lookup or None,
             **sampling,
         )
 
@@ -152,11 +155,20 @@ class GenerateRunner(MeasuredRunner):
             meter.seconds(meter.rows[0]) if meter.rows else 0.0,
         )
 
+    def _positions(self, measured: Measured) -> int:
+        """Of the cache's tokens, those that were not generated; the last one is never cached."""
+        return cached_tokens(measured.cache) - max(0, len(measured.meter.rows) - 1)
+
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
+
+
+def cached_tokens(cache: Any) -> int:
+    """Tokens that a cache has seen, as its layers count them: a window may hold fewer."""
+    return max(int(layer.get_seq_length()) for layer in cache.layers)
 
 
 class Unmeasured(Meter):
@@ -170,4 +182,5 @@ class Unmeasured(Meter):
         )
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        mark_step()
         return self._answers[int(self._stop())]

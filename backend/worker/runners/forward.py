@@ -20,6 +20,7 @@ from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, TokenRow
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 
 WARMUP_PASSES = 8
@@ -29,6 +30,9 @@ PROFILED_PASSES = 4
 
 class ForwardRunner(MeasuredRunner):
     """Runs on an encoder; `max_new_tokens` is the number of passes."""
+
+    first_counted = 0
+    _seen = 0  # positions in the output of the latest pass
 
     def _prepare(self, job: Generate) -> Task:
         read = read_prompt(self.model, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
@@ -63,6 +67,9 @@ class ForwardRunner(MeasuredRunner):
     def _profiled_steps(self, task: Task) -> int:
         return PROFILED_PASSES
 
+    def _positions(self, measured: Measured) -> int:
+        return self._seen
+
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")
 
@@ -74,7 +81,10 @@ class ForwardRunner(MeasuredRunner):
                 if self.cancelled.is_set():
                     return finished
                 torch.compiler.cudagraph_mark_step_begin()
-                call(input_ids=prompt.ids, attention_mask=prompt.mask)  # (B, S); the output is dropped
+                output = call(input_ids=prompt.ids, attention_mask=prompt.mask)  # (B, S)
+                self._seen = output[0].shape[1]
+                del output
+                mark_step()
                 done()
         return most
 
@@ -95,6 +105,7 @@ class PassMeter(Meter):
 
     def tick(self) -> None:
         """A pass is done."""
+        self.launched += 1
         self.rows.append(TokenRow(time.perf_counter(), 0, 0, 0, self._sampler.latest))
 
     def tokens(self, first: int, end: int) -> list[int]:
@@ -114,6 +125,7 @@ class CudaPassMeter(PassMeter):
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         event.synchronize()
+        self.launched += 1
         self.rows.append(TokenRow(event, 0, 0, 0, self._sampler.latest))
 
     def seconds(self, row: TokenRow) -> float:

@@ -16,8 +16,9 @@ from backend.worker.measure.clock import LateMeter
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter
 from backend.worker.prompt.prompt import Prompt
+from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, Task
-from backend.worker.runners.decode import GenerateRunner, Unmeasured
+from backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
 
 
 class LoopRunner(GenerateRunner):
@@ -67,6 +68,10 @@ class LoopRunner(GenerateRunner):
     def _new_meter(self, task: Task, cache: Any, sampler: Sampler) -> Meter:
         return LateMeter(cache, self._sliding, task.job.batch_size, sampler, self.cancelled.is_set, cuda=self._cuda)
 
+    def _positions(self, measured: Measured) -> int:
+        """The layers of the custom loop's cache count the prompt only."""
+        return cached_tokens(measured.cache)
+
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
         counts.update(msgspec.convert(self._loop_counts, RunCounts))
@@ -78,6 +83,7 @@ class UnmeasuredLoop(Unmeasured):
 
     def event(self) -> None:
         """No time is taken."""
+        mark_step()
 
     def tell(self, event: Any, token: int) -> None:
         """Nothing is kept."""

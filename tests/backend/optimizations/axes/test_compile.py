@@ -1,6 +1,7 @@
 """compile, cuda_graphs and compile_cache: what goes together, and proofs that take effects for what they are."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ from backend.optimizations.conditions import skips_compilation
 from backend.optimizations.proof import Trace
 from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from tests.support.machines import CPU, H200, facts, settled
-from tests.support.proof import verify
+from tests.support.proof import claimed
 
 AXIS = {axis.name: axis for axis in all_axes()}
 PLAN = Plan(LoadPlan(ModelSource("random"), device="cuda"), GeneratePlan(STATIC, "default"))
@@ -39,10 +40,23 @@ def verdicts(found: Checked, axis: str) -> list[tuple[str, dict[str, str]]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("loop", ["generate", "own"])
-def test_compiling_needs_the_static_cache_in_both_loops(mode: str, loop: str) -> None:
-    assert ("blocked", {"cache": "static"}) in verdicts(checked(compile=mode, loop=loop), "compile")
+@pytest.mark.parametrize(
+    ("loop", "cache"),
+    [("own", "dynamic"), ("own", "unwindowed"), ("generate", "quantized-fp8"), ("generate", "offloaded")],
+)
+def test_where_tensors_must_not_move_compiling_needs_the_static_cache(mode: str, loop: str, cache: str) -> None:
+    assert ("blocked", {"cache": "static"}) in verdicts(checked(compile=mode, loop=loop, cache=cache), "compile")
     assert verdicts(checked(compile=mode, loop=loop, cache="static"), "compile") == []
+
+
+@pytest.mark.parametrize("cache", ["dynamic", "unwindowed"])
+def test_a_growing_cache_is_compiled_with_a_note_but_not_captured(cache: str) -> None:
+    for machine, mode in ((CPU, "default"), (H200, "default"), (H200, "max-autotune-no-cudagraphs")):
+        found = checked(machine, compile=mode, cache=cache)
+        assert verdicts(found, "compile") == [] and found.plan.generate.compile_mode == mode
+        assert [v.reason for v in found.verdicts if v.axis == "compile" and "recompil" in v.reason]
+    for mode in ("reduce-overhead", "max-autotune"):
+        assert ("blocked", {"cache": "static"}) in verdicts(checked(compile=mode, cache=cache), "compile")
 
 
 def test_how_a_checkpoint_is_packed_decides_whether_generate_compiles_it() -> None:
@@ -172,36 +186,74 @@ def test_a_compile_cache_needs_something_that_is_compiled(kind: str) -> None:
 # --- proofs ---------------------------------------------------------------------------------------
 
 
-def seen(calls: int = 0, kernels: tuple[str, ...] = (), launches: int = 0, **counts: float) -> Observation:
-    ops = Counter({"Torch-Compiled Region: 7/1": calls}) if calls else Counter()
-    trace = Trace(ops, Counter(kernels), Counter({"cudaGraphLaunch": launches} if launches else {}), 4)
-    return Observation(None, None, PLAN, lambda: trace, RunCounts(**counts))
+STEPS, MATRICES = 5, 8
+EVERY = STEPS * MATRICES
 
 
-KERNELS = ("triton_poi_fused_add_0", "triton_red_fused_mm_1", "nvjet_tst_64x8")
+def seen(eager: Sequence[str] = (), decode: Sequence[str] = (), calls: int = 0, **counts: Any) -> Observation:
+    """A measured run of that many decode steps, and a profile in which these operators ran after the first token."""
+    ops = Counter({"Torch-Compiled Region: 7/1": calls} if calls else {})
+    trace = Trace(ops, Counter(), Counter(), 4, Counter(decode or eager), Counter(eager))
+    known: dict[str, Any] = {"counted_steps": STEPS, "matrices": MATRICES} | counts
+    return Observation(None, None, PLAN, lambda: trace, RunCounts(**known))
+
+
+IN_GRAPHS: dict[str, Any] = {"compiled_matrices": EVERY, "compiled_steps": STEPS, "compiled_share": 1.0}
+REPLAYED = IN_GRAPHS | {"replayed_matrices": EVERY, "replayed_steps": STEPS}
 
 
 @pytest.mark.parametrize(
     ("look", "compile_", "graphs"),
     [
         (seen(), "off", "off"),
-        (seen(kernels=("nvjet_tst_64x8", "_rms_norm_kernel")), "off", "off"),
-        (seen(kernels=("triton_tem_fused_flex_attention_0",)), "off", "off"),
-        (seen(3), "default", "off"),
-        (seen(3, KERNELS), "default", "off"),
-        (seen(3, KERNELS, 3), "reduce-overhead", "compile"),
-        (seen(3, KERNELS, 3, tuned_kernels=12), "max-autotune", "compile"),
-        (seen(3, KERNELS, tuned_kernels=12), "max-autotune-no-cudagraphs", "off"),
-        (seen(0, ("nvjet_tst_64x8",), 3, graph_captures=1), "off", "manual"),
-        (seen(0, KERNELS, 3, graph_captures=1), "default", "manual"),
-        (seen(0, KERNELS, 3, graph_captures=1, tuned_kernels=12), "max-autotune-no-cudagraphs", "manual"),
+        (seen(calls=12), "off", "off"),
+        (seen(**IN_GRAPHS), "default", "off"),
+        (seen(**REPLAYED), "reduce-overhead", "compile"),
+        (seen(**REPLAYED, tuned_kernels=12), "max-autotune", "compile"),
+        (seen(**IN_GRAPHS, tuned_kernels=12), "max-autotune-no-cudagraphs", "off"),
+        (seen(manual_replays=STEPS), "off", "manual"),
+        (seen(**IN_GRAPHS, manual_replays=STEPS), "default", "manual"),
+        (seen(**IN_GRAPHS, manual_replays=STEPS, tuned_kernels=12), "max-autotune-no-cudagraphs", "manual"),
     ],
 )
-def test_modes_and_graphs_are_told_apart_by_what_the_trace_shows(look: Observation, compile_: str, graphs: str) -> None:
+def test_modes_and_graphs_are_told_apart_by_what_was_counted(look: Observation, compile_: str, graphs: str) -> None:
     """Always with a plan that says compile=default: it is not believed."""
     for name, expected in (("compile", compile_), ("cuda_graphs", graphs)):
-        claims = {choice.name for choice in AXIS[name].choices if verify(AXIS[name], choice.name, look)}
-        assert claims == {expected}, AXIS[name].find(look)
+        found = AXIS[name].find(look)
+        assert claimed(AXIS[name], look) == {expected}, found
+        assert found.reached == found.expected, "what there was, was everywhere"
+
+
+@pytest.mark.parametrize(
+    ("look", "reached", "expected"),
+    [
+        (seen(**IN_GRAPHS), EVERY, EVERY),
+        (seen(**IN_GRAPHS | {"compiled_matrices": 5, "compiled_share": 0.1}), 5, EVERY),
+        (seen(**IN_GRAPHS | {"compiled_matrices": 16, "compiled_steps": 2}), 16, EVERY),
+        (seen(("aten::scaled_dot_product_attention",) * 3, **IN_GRAPHS), EVERY, EVERY + 3),
+        (seen(("aten::argmax", "aten::cat"), **IN_GRAPHS), EVERY, EVERY),
+        (seen((), ("aten::mm",) * 9, **IN_GRAPHS), EVERY, EVERY),
+    ],
+)
+def test_compiled_is_how_many_matrices_of_all_in_all_steps(look: Observation, reached: int, expected: int) -> None:
+    found = AXIS["compile"].find(look)
+    assert found.effective == "default" and (found.reached, found.expected) == (reached, expected), found
+
+
+@pytest.mark.parametrize(
+    ("look", "reached", "expected"),
+    [
+        (seen(**REPLAYED), EVERY, EVERY),
+        (seen(**REPLAYED | {"replayed_matrices": 30}), 30, EVERY),
+        (seen((), ("aten::mm",) * 9, **REPLAYED), EVERY, EVERY + 9),
+        (seen(manual_replays=STEPS), STEPS, STEPS),
+        (seen(manual_replays=2), 2, STEPS),
+        (seen(("aten::addmm",) * 4, manual_replays=STEPS), STEPS, STEPS + 4),
+    ],
+)
+def test_captured_is_how_many_steps_and_nothing_beside_them(look: Observation, reached: int, expected: int) -> None:
+    found = AXIS["cuda_graphs"].find(look)
+    assert (found.reached, found.expected) == (reached, expected), found
 
 
 OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
@@ -234,7 +286,7 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
 def test_where_compiled_code_came_from_is_told_by_counts(
     counts: dict[str, Any], expected: str, reached: tuple[int, int] | None, words: str
 ) -> None:
-    found = AXIS["compile_cache"].find(seen(3, **counts))
+    found = AXIS["compile_cache"].find(seen(**counts))
     assert found.effective == expected and words in found.proof
     assert (found.reached, found.expected) == (reached or (None, None))
 
@@ -251,8 +303,11 @@ def written(machine: Any, **choices: str) -> str:
 def test_the_script_compiles_in_the_planned_mode_and_makes_a_cpu_do_it_too() -> None:
     gpu = written(H200, compile="max-autotune")
     assert 'CompileConfig(mode="max-autotune")' in gpu and "_compile_all_devices" not in gpu
-    assert "compile_config._compile_all_devices = True" in written(CPU, compile="default")
-    assert "dynamic=True" in written(H200, compile="default", shapes="dynamic")
+    assert "compile_config._compile_all_devices = True" in written(CPU, compile="default", cache="static")
+    assert "dynamic=True" in written(H200, compile="default", cache="static", shapes="dynamic")
+    growing = written(CPU, compile="default", cache="dynamic")
+    assert "model.compile(**compile_config.to_dict())" in growing and "_compile_all_devices" not in growing
+    assert "compile_config=compile_config" not in growing and "model.compile(" not in gpu
     assert "CompileConfig" not in written(H200, cache="static")
     assert "CompileConfig" not in written(H200, compile="default", loop="own"), "that loop compiles its own step"
 

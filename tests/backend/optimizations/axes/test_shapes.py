@@ -106,7 +106,8 @@ def test_padding_is_said_and_counted_and_left_away_where_there_is_none() -> None
     assert padded.ids[0, :4].tolist() == [7] * 4 and padded.mask[0].tolist() == [0] * 4 + [1] * 60
     assert torch.equal(padded.ids[:, 4:], given.ids)
     assert padded.notes == ["60 prompt tokens padded to 64: 6% of the prompt is padding"]
-    assert padding_counts(padded) == RunCounts(positions=64, padding=4, padding_share=0.0625)
+    assert padding_counts(padded, 64) == RunCounts(positions=64, padding=4, padding_share=0.0625)
+    assert padding_counts(padded, 60) == RunCounts(positions=60, padding=0, padding_share=0)
     for kind in ("exact", "dynamic"):
         assert pad(given, kind) is given
     assert pad(padded, "buckets") is padded

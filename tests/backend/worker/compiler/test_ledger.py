@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from backend import paths
@@ -20,10 +19,11 @@ from backend.hardware import detect
 from backend.messages import Annotation, Compiled, Event, Finished, Generate, Progress, Started
 from backend.models import resolve
 from backend.models.source import ModelSource
-from backend.plan import DYNAMIC, LoadPlan, Plan
+from backend.plan import LoadPlan, Plan
 from tests.backend.worker.prove.test_findings import SHAPE
 from tests.support.compiling import own_folder
 from tests.support.local_worker import LocalWorker
+from tests.support.tiny_models import build
 from tests.support.worker import SENTENCE
 
 torch = pytest.importorskip("torch")
@@ -120,13 +120,33 @@ def test_recompiles_and_the_limit_at_which_dynamo_gives_up_are_in_the_ledger() -
     assert found.cold_s == 0 and (found.hits, found.misses) == (0, 0)
 
 
-def test_a_dynamic_cache_is_silently_not_compiled_as_the_rule_says(folder: Path) -> None:
-    """generate is asked to compile all the same: nothing is, and the finding does not believe the plan."""
+def test_generate_silently_compiles_nothing_with_a_growing_cache_as_the_rule_says() -> None:
+    """So the worker compiles the model itself."""
+    from transformers import CompileConfig, DynamicCache, GenerationConfig
+
+    model = build("llama")
+    config = CompileConfig(mode="default")
+    config._compile_all_devices = True
+    with torch.inference_mode():
+        model.generate(
+            torch.tensor([[1, 2, 3]]), past_key_values=DynamicCache(config=model.config),
+            generation_config=GenerationConfig(max_new_tokens=3, pad_token_id=0, compile_config=config),
+        )  # fmt: skip
+    assert not hasattr(model, "_compiled_call")
+
+
+@full
+def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts_how_often(folder: Path) -> None:
     bench = Bench(f"random:{folder / 'llama'}")
-    plan = bench.plan(**COMPILED)
-    forbidden = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, cache=DYNAMIC))
-    finished = bench.carry_out(forbidden)
-    assert finished.compiled is None and finding(finished, "compile").effective == "off"
+    finished = bench.run(cache="dynamic", compile="default")
+    found, made = finding(finished, "compile"), ledger(finished)
+    assert found.effective == "default" and found.reached == found.expected == 11 * 8
+    again = sum(1 for graph in made.graphs if graph.guard)
+    assert again >= 1 and finished.extra.recompiles == again and f", {again} recompiles" in found.proof
+    assert not [mark for mark in bench.told(Annotation) if mark.kind in ("compile", "recompile")], "all in the warm-up"
+
+    plain = bench.run(cache="dynamic")
+    assert finding(plain, "compile").effective == "off", "the same model, without"
 
 
 @slow
