@@ -17,7 +17,8 @@ from backend.hardware.nvidia import detect_gpus
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
     "numpy", "tokenizers", "safetensors", "huggingface-hub", "gguf", "triton", "accelerate",
-    "torchao", "optimum-quanto", "hqq", "mslk", "flash-attn", "flash-attn-3", "flash-attn-4",
+    "torchao", "optimum", "optimum-quanto", "gptqmodel", "compressed-tensors", "hqq",
+    "mslk", "flash-attn", "flash-attn-3", "flash-attn-4",
 )  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """The facts that a config states: by the table of architectures, or counted by transformers."""
 
+from dataclasses import replace
 from typing import Any
 
 from backend.models.counted import Counted
@@ -11,6 +12,7 @@ from backend.models.matrices import list_matrices
 from backend.models.parameters import count_buffer_bytes, count_parameters
 from backend.models.shape import Shape, read_architecture, read_dtype, read_quantization, read_shape
 from backend.models.source import ModelSource
+from backend.models.stored import read_stored
 
 
 def describe(config: dict[str, Any], where: str) -> ModelFacts:
@@ -19,8 +21,10 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
     fields = Fields(config, where)
     architecture = read_architecture(fields)
     if architecture in FAMILIES:
-        return _of_table(read_shape(config, where))
-    return counted_facts(config, count(config, where), where)
+        facts = _of_table(read_shape(config, where))
+    else:
+        facts = counted_facts(config, count(config, where), where)
+    return replace(facts, stored=read_stored(fields, facts.experts > 0))
 
 
 def _of_table(shape: Shape) -> ModelFacts:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backend.models.source import ModelSource
+from backend.models.stored import StoredFormat
 
 LayerKind = Literal["sliding", "full", "fixed"]
 ModelKind = Literal["decoder", "encoder"]
@@ -89,6 +90,7 @@ class ModelFacts:
     packed_bytes       size of the tensors in them, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     matrices           the weight matrices by kind and shape, embeddings and head included
+    stored             the format of a checkpoint that is packed already, as its config states it
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
     """
 
@@ -123,6 +125,7 @@ class ModelFacts:
     matrices: tuple[Matrix, ...] = ()
     float32_in: tuple[tuple[str, int], ...] = ()
     counted_cache: tuple[CacheLayers, ...] = ()
+    stored: StoredFormat | None = None
 
     @property
     def cache_layers(self) -> tuple[CacheLayers, ...]:

@@ -156,6 +156,14 @@ def _facts(
     weights: folder.Weights | None = None,
 ) -> ModelFacts:
     known = describe(config, where)
+    notes = [RANDOM_NOTE * (source.kind == "random"), known.note]
+    if known.stored and known.stored.layout == "unknown" and weights is None:
+        raise InputError(
+            f"{where}: this checkpoint is quantized with {known.stored.method}, and how many bytes that takes is not "
+            f"known: {known.stored.reason}. Download it and give its folder, or choose another checkpoint."
+        )
+    if known.stored and known.stored.layout == "decompressed":
+        notes.append("transformers unpacks compressed-tensors at the first step: it needs as much memory as dense.")
     return replace(
         known,
         model=ref,
@@ -167,5 +175,5 @@ def _facts(
         quantization=known.quantization or quantization,
         weight_file_bytes=weights.file_bytes if weights else None,
         packed_bytes=weights.tensor_bytes if weights else None,
-        note=" ".join(note for note in (RANDOM_NOTE * (source.kind == "random"), known.note) if note),
+        note=" ".join(note for note in notes if note),
     )

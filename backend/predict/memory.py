@@ -11,9 +11,8 @@ from backend.models import ModelFacts
 from backend.plan import DYNAMIC, UNWINDOWED
 from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.parallel import shard
-from backend.predict.quantized import PACKINGS
 from backend.predict.setup import Setup
-from backend.predict.weights import itemsize, weight_bytes
+from backend.predict.weights import itemsize, packing_of, quantization_on, weight_bytes
 from backend.predict.workspace import Work, decode_bytes, prefill_bytes
 
 MIB = 1 << 20
@@ -111,7 +110,7 @@ def peak_bytes(
     workspace = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
     if setup.cuda:
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
-    weights = weight_bytes(facts, setup.dtype, setup.quantization)
+    weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
     return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end)
 
@@ -171,7 +170,7 @@ def cublas_workspace_bytes(setup: Setup) -> int:
 
 
 def _packed_scratch(facts: ModelFacts, setup: Setup, size: int) -> int:
-    packing = PACKINGS.get(setup.quantization)
+    packing = packing_of(facts, setup.quantization)
     copies = packing.scratch_copies if packing else 0
     linear = [matrix.rows * matrix.columns for matrix in facts.matrices if matrix.kind in ("linear", "conv1d")]
     return copies * max(linear, default=0) * size

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
+from backend.models.stored import StoredFormat
+
 
 @dataclass(frozen=True, slots=True)
 class Packing:
@@ -87,6 +89,45 @@ PACKINGS: dict[str, Packing] = {
     "quanto-int4": Packing("quanto", _LINEAR, _quanto_int4, 1),
     "mxfp4": Packing("mxfp4", frozenset({"expert"}), _mxfp4),
 }
+
+
+# --- checkpoints that are packed already ------------------------------------------------------------
+
+
+def stored_packing(stored: StoredFormat) -> Packing | None:
+    """How a packed checkpoint stores its matrices once loaded; None if they are dense then.
+
+    Of GPTQ and AWQ: the layout in the file (`qweight`, `qzeros`, `scales`), which gptqmodel's kernels rearrange without
+    changing its size by more than a few percent. Of FP8: `FP8Linear` and `FP8Experts` of transformers.
+    """
+    match stored.layout:
+        case "choice":
+            return PACKINGS[stored.choice]
+        case "gptq":
+            return Packing("gptqmodel", _LINEAR, lambda rows, columns, size: _gptq(stored, rows, columns))
+        case "awq":
+            return Packing("gptqmodel", _LINEAR, lambda rows, columns, size: _awq(stored, rows, columns))
+        case "fp8":
+            return Packing("fp8", _LINEAR | {"expert"}, lambda rows, columns, size: _fp8(stored, rows, columns))
+    return None
+
+
+def _gptq(stored: StoredFormat, rows: int, columns: int) -> int:
+    """Codes, a packed zero point and a float16 scale for each group and row, an int32 group for each column."""
+    return _awq(stored, rows, columns) + 4 * columns
+
+
+def _awq(stored: StoredFormat, rows: int, columns: int) -> int:
+    """Codes, and a packed zero point and a float16 scale for each group and row."""
+    groups = ceil(columns / stored.group) if stored.group else 1
+    return ceil(rows * columns * stored.bits / 8) + ceil(groups * rows * stored.bits / 8) + 2 * groups * rows
+
+
+def _fp8(stored: StoredFormat, rows: int, columns: int) -> int:
+    """A byte a number and a float32 scale for each block."""
+    high, wide = stored.block
+    blocks = ceil(rows / high) * ceil(columns / wide) if high and wide else 1
+    return rows * columns + 4 * blocks
 
 
 def library_of(quantization: str) -> str:

@@ -16,7 +16,7 @@ from backend.plan import DYNAMIC
 from backend.predict.kv import kv_bytes
 from backend.predict.parallel import shard
 from backend.predict.setup import Setup
-from backend.predict.weights import itemsize, weight_bytes_read
+from backend.predict.weights import itemsize, quantization_on, weight_bytes_read
 
 POINTS = 17
 """Cache lengths at which the bound's curve is sampled, corners not counted. Between corners it is straight, except
@@ -54,7 +54,7 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
     encoder = facts.kind == "encoder"
     rows = batch * length if encoder else batch
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    weights = weight_bytes_read(rank, setup.dtype, setup.quantization, rows)
+    weights = weight_bytes_read(rank, setup.dtype, quantization_on(facts, setup), rows)
     kv = 0 if encoder else kv_bytes_read(facts, setup, length, batch)
     flops = _flops(rank, length, rows)
     memory_s = (weights + kv) / rates.bandwidth_bytes_per_s

@@ -6,9 +6,11 @@ from backend.errors import unknown
 from backend.models import ITEMSIZES, Matrix, ModelFacts
 from backend.models.parameters import count_parameters
 from backend.models.shape import read_shape
-from backend.predict.quantized import PACKINGS, Packing
+from backend.predict.quantized import PACKINGS, Packing, stored_packing
+from backend.predict.setup import Setup
 
-DENSE = ("none", "mxfp4-dequantized")
+DENSE = ("none", "dequantized", "mxfp4-dequantized")
+"""Names that leave weights dense; `dequantized`: a packed checkpoint that this device cannot compute with."""
 
 
 def parameters(config: Mapping[str, object]) -> int:
@@ -32,14 +34,9 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
     quantized in a way that is not modeled here: they count as large as their files, or as dense if those are unknown.
     """
     size = itemsize(facts, dtype)
-    quantization = effective_quantization(facts, quantization)
-    saved = 0
-    if quantization not in DENSE:
-        packing = packing_of(quantization)
-        packed = [matrix for matrix in facts.matrices if matrix.kind in packing.kinds]
-        saved = sum(m.elements * size - m.count * packing.matrix_bytes(m.rows, m.columns, size) for m in packed)
-    elif quantization == "none" and facts.quantization and facts.packed_bytes is not None:
+    if quantization == "none" and facts.packed_bytes is not None and _as_in_the_file(facts):
         return facts.packed_bytes + facts.buffer_bytes
+    saved = sum(m.elements * size - m.count * stored_bytes(facts, m, dtype, quantization) for m in facts.matrices)
     return facts.parameters * size + facts.buffer_bytes + _float32_bytes(facts, dtype, quantization) - saved
 
 
@@ -84,19 +81,36 @@ def expert_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
 def stored_bytes(facts: ModelFacts, matrix: Matrix, dtype: str, quantization: str) -> int:
     """Bytes of one matrix as stored."""
     size = itemsize(facts, dtype)
-    packing = PACKINGS.get(effective_quantization(facts, quantization))
-    if packing is None or matrix.kind not in packing.kinds:
+    packing = packing_of(facts, quantization)
+    left = facts.stored is not None and facts.stored.vision_dense and matrix.use == "never"
+    if packing is None or matrix.kind not in packing.kinds or left:
         return matrix.rows * matrix.columns * size
     return packing.matrix_bytes(matrix.rows, matrix.columns, size)
 
 
-def packing_of(quantization: str) -> Packing:
-    """Storage format of that choice. InputError for an unknown name."""
-    if quantization not in PACKINGS:
-        raise unknown("quantization", quantization, [*DENSE, *PACKINGS])
-    return PACKINGS[quantization]
+def packing_of(facts: ModelFacts, quantization: str) -> Packing | None:
+    """How the loaded matrices are stored; None if they are dense. InputError for an unknown name."""
+    if quantization == "none" and facts.stored and (stored := stored_packing(facts.stored)):
+        return stored
+    name = effective_quantization(facts, quantization)
+    if name not in (*DENSE, *PACKINGS):
+        raise unknown("quantization", name, [*DENSE, *PACKINGS])
+    return PACKINGS.get(name)
 
 
 def effective_quantization(facts: ModelFacts, quantization: str) -> str:
     """The quantization of the loaded weights: "none" means mxfp4 where the checkpoint is in mxfp4."""
     return "mxfp4" if quantization == "none" and facts.quantization == "mxfp4" else quantization
+
+
+def quantization_on(facts: ModelFacts, setup: Setup) -> str:
+    """The setup's quantization; "dequantized" for a checkpoint in FP8 where there is no FP8 arithmetic: transformers
+    makes it dense while loading (quantizers/quantizer_finegrained_fp8.py)."""
+    fp8 = setup.quantization == "none" and facts.stored is not None and facts.stored.layout == "fp8"
+    return "dequantized" if fp8 and not (setup.cuda and setup.capability >= (8, 9)) else setup.quantization
+
+
+def _as_in_the_file(facts: ModelFacts) -> bool:
+    """Whether the checkpoint is packed and its loaded weights take the bytes of its tensors. MXFP4's biases widen."""
+    method, layout = facts.quantization, facts.stored.layout if facts.stored else "unknown"
+    return method not in (None, "mxfp4") and layout != "decompressed"

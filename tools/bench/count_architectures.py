@@ -3,8 +3,9 @@ against transformers' own model and cache.
 
     python -m tools.bench.count_architectures [model_type ...]
 
-Weights: bytes of the parameters and buffers of the model on the meta device. KV: bytes of all tensors in the cache after
-passes of several lengths, over and under the window, with two sequences. Accepted means: both are equal to the byte.
+Weights: bytes of the parameters and buffers of the model on the meta device. KV: bytes of all tensors in the cache
+after passes of several lengths, over and under the window, with two sequences. Accepted: both are equal to
+the byte.
 """
 
 import sys
@@ -19,8 +20,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from backend.counter.cache import held_tensors, observed
 from backend.counter.model import Refused, build, count, read_config
 from backend.models.described import counted_facts
-from backend.models.families import ENCODERS, is_encoder
 from backend.models.facts import ModelFacts
+from backend.models.families import ENCODERS, is_encoder
 from backend.plan import DYNAMIC
 from backend.predict.kv import kv_bytes
 from backend.predict.weights import weight_bytes
@@ -39,10 +40,8 @@ def main() -> None:
         place = "causal" if name in causal else "encoder only"
         outcome[f"{place}: {said.partition(' ')[0]}"] += 1
         print(f"{name}: {said}", flush=True)
-    took = time.perf_counter() - began
-    print(
-        f"transformers {transformers.__version__}, torch {torch.__version__}, {took:.0f} s: {dict(sorted(outcome.items()))}"
-    )
+    took, totals = time.perf_counter() - began, dict(sorted(outcome.items()))
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}, {took:.0f} s: {totals}")
 
 
 def _line(name: str) -> str:

@@ -41,13 +41,23 @@ def _left_to_checkpoint(s: Subject) -> bool:
     return s.facts.quantization not in (None, "mxfp4")
 
 
-_LIBRARIES = {"bitsandbytes": "bitsandbytes", "torchao": "torchao", "quanto": "optimum-quanto"}
+_LIBRARIES = (
+    ("bitsandbytes", "bitsandbytes"),
+    ("torchao", "torchao"),
+    ("quanto", "optimum-quanto"),
+    ("gptq", "optimum"),
+    ("gptq", "gptqmodel"),
+    ("awq", "gptqmodel"),
+    ("compressed-tensors", "compressed-tensors"),
+    ("hqq", "hqq"),
+)
+"""(method of a checkpoint, a package that transformers needs for it): `validate_environment` of its quantizers."""
 
 
 def _needs_library(method: str, package: str) -> Rule:
     return blocked(
         lambda s: s.facts.quantization == method and not s.machine.has(package),
-        f"This checkpoint was quantized with {package}, which is not installed: pip install {package}.",
+        f"This checkpoint's weights ({method}) need {package}, which is not installed: pip install {package}.",
         f"https://pypi.org/project/{package}/",
         (),
     )
@@ -60,7 +70,14 @@ CHECKPOINT = (
         "This checkpoint is already quantized: none leaves its weights as they are, and the ledger names their format.",
         _MERGE,
     ),
-    *(_needs_library(method, package) for method, package in _LIBRARIES.items()),
+    *(_needs_library(method, package) for method, package in _LIBRARIES),
+    Rule(
+        "note",
+        lambda s: s.facts.quantization == "fp8" and not (s.cuda and s.machine.capability >= (8, 9)),
+        "FP8 arithmetic needs a GPU of compute capability 8.9 (Ada, Hopper): here transformers makes these weights "
+        "dense while it loads them.",
+        "transformers 5.22: quantizers/quantizer_finegrained_fp8.py, validate_environment",
+    ),
 )
 
 

@@ -1,0 +1,137 @@
+"""How a checkpoint that is packed already stores its matrices, from `quantization_config` in its config.json.
+
+Read from transformers 5.22: `utils/quantization_config.py` for the fields, `quantizers/` and `integrations/` for what
+is packed. What cannot be told apart here is refused with a reason, never taken for dense.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.models.files.config_fields import Fields, show
+
+Layout = Literal["choice", "gptq", "awq", "fp8", "decompressed", "mxfp4", "unknown"]
+
+DENSE_ANYWAY = re.compile(r"lm_head|embed|norm|gate$|router|score$|output$")
+"""Modules that have no matrix which would be packed, or a small one: a list may leave them out."""
+VISION = re.compile(r"vis|projector|audio|mtp")
+
+SKIPS = ("modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers", "skip_modules")
+"""Where the methods list what they left dense."""
+
+TORCHAO = {
+    "Int8WeightOnlyConfig": "torchao-int8",
+    "Int8DynamicActivationInt8WeightConfig": "torchao-int8",
+    "Float8WeightOnlyConfig": "torchao-fp8",
+    "Float8DynamicActivationFloat8WeightConfig": "torchao-fp8",
+    "Int4WeightOnlyConfig": "torchao-int4",
+}
+"""Config of torchao -> the choice of the axis `quantization` that packs alike."""
+
+EXPERTS_STAY = ("gptq", "awq", "bitsandbytes", "torchao", "quanto")
+"""Libraries that pack linear layers only, while transformers 5 stacks experts: it cannot load their packed experts."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFormat:
+    """The format of a packed checkpoint.
+
+    method   `quant_method`
+    layout   how a matrix is stored; choice: as the choice `choice` of the axis `quantization` stores it; decompressed:
+             packed in the file only
+    bits     of a number
+    group    columns (inputs) that share a scale; 0: all of them
+    block    rows and columns that share a scale (fp8); (0, 0): all of them
+    vision_dense  the matrices that no step over text uses were left dense
+    reason   why the bytes are unknown, with layout "unknown"
+    """
+
+    method: str
+    layout: Layout
+    choice: str = ""
+    bits: int = 0
+    group: int = 0
+    block: tuple[int, int] = (0, 0)
+    vision_dense: bool = False
+    reason: str = ""
+
+
+def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
+    """The format that a config states; None for a dense checkpoint. InputError for a field of the wrong kind."""
+    part = config.part("quantization_config")
+    if part is None:
+        return None
+    method = part.text("quant_method") or ("bitsandbytes" if part.has("load_in_4bit", "load_in_8bit") else "")
+    if method == "mxfp4":
+        return StoredFormat(method, "mxfp4")
+    if experts and method in EXPERTS_STAY:
+        return _unknown(method, "transformers 5 stacks a layer's experts and cannot load them packed in this way")
+    skipped = [str(name) for field in SKIPS for name in part.items(field, 100_000) or ()]
+    strange = next((name for name in skipped if not (DENSE_ANYWAY.search(name) or VISION.search(name))), None)
+    if strange is not None:
+        return _unknown(method, f"it leaves out {show(strange)}, whose share of the weights is not known here")
+    dense = any(VISION.search(name) for name in skipped)
+    match method:
+        case "gptq" if not part.has("dynamic", "modules_in_block_to_quantize"):
+            return _grouped(part, "gptq", dense)
+        case "awq" if part.raw("version", "format") in (None, "gemm", "GEMM", "gemv", "GEMV"):
+            return _grouped(part, "awq", dense)
+        case "fp8":
+            return _fp8(part, dense)
+        case "compressed-tensors":
+            return StoredFormat(method, "decompressed")
+        case "bitsandbytes":
+            return _bitsandbytes(part, dense)
+        case "torchao":
+            return _torchao(part, dense)
+        case "quanto" if part.raw("weights") in ("int8", "int4"):
+            return StoredFormat(method, "choice", f"quanto-{part.raw('weights')}", vision_dense=dense)
+        case "hqq":
+            return _unknown(method, "transformers 5.22 cannot load HQQ weights")
+    return _unknown(method, "this format, or this variant of it, is not modeled here")
+
+
+def _grouped(part: Fields, layout: Literal["gptq", "awq"], dense: bool) -> StoredFormat:
+    bits = part.count(("bits", "w_bit"), 4, "width")
+    group = part.raw("group_size", "q_group_size")
+    if bits not in (2, 3, 4, 8) or (layout == "awq" and bits != 4):
+        return _unknown(layout, f"{bits} bits are not modeled here")
+    group = 128 if group is None else group
+    if isinstance(group, bool) or not isinstance(group, int) or not (group == -1 or 8 <= group <= 65_536):
+        return _unknown(layout, f"its group_size is {show(group)}")
+    return StoredFormat(layout, layout, bits=bits, group=max(0, group), vision_dense=dense)
+
+
+def _fp8(part: Fields, dense: bool) -> StoredFormat:
+    """DeepSeek's blocks, or one scale a matrix."""
+    block = part.items("weight_block_size", 2)
+    if block is None:
+        return StoredFormat("fp8", "fp8", bits=8, vision_dense=dense)
+    if len(block) != 2 or not all(type(extent) is int and 8 <= extent <= 65_536 for extent in block):
+        return _unknown("fp8", f"its weight_block_size is {show(block)}")
+    return StoredFormat("fp8", "fp8", bits=8, block=(block[0], block[1]), vision_dense=dense)
+
+
+def _bitsandbytes(part: Fields, dense: bool) -> StoredFormat:
+    if part.flag("load_in_8bit", False):
+        return StoredFormat("bitsandbytes", "choice", "bnb-int8", vision_dense=dense)
+    kind = part.text("bnb_4bit_quant_type") or "fp4"
+    if not part.flag("load_in_4bit", False) or kind not in ("nf4", "fp4"):
+        return _unknown("bitsandbytes", "its quantization_config has neither load_in_8bit nor load_in_4bit")
+    double = "-double" if part.flag("bnb_4bit_use_double_quant", False) else ""
+    return StoredFormat("bitsandbytes", "choice", f"bnb-{kind}{double}", vision_dense=dense)
+
+
+def _torchao(part: Fields, dense: bool) -> StoredFormat:
+    given = part.part("quant_type")
+    kind = given.part("default") if given else None
+    name = kind.text("_type") if kind else None
+    data = kind.part("_data") if kind else None
+    group = data.raw("group_size") if data else None
+    if name not in TORCHAO or (name == "Int4WeightOnlyConfig" and group not in (None, 128)):
+        return _unknown("torchao", f"{name or 'its quant_type'} is not modeled here")
+    return StoredFormat("torchao", "choice", TORCHAO[name], vision_dense=dense)
+
+
+def _unknown(method: str, reason: str) -> StoredFormat:
+    return StoredFormat(method or "unknown", "unknown", reason=reason)

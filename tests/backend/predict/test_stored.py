@@ -1,0 +1,124 @@
+"""Checkpoints that are packed already: their bytes from the config alone, against published files and transformers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.errors import InputError
+from backend.models import resolve
+from backend.predict.setup import Setup
+from backend.predict.weights import quantization_on, weight_bytes, weight_bytes_read
+
+LLAMA = {
+    "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
+    "num_attention_heads": 32, "vocab_size": 32000, "torch_dtype": "float16",
+}  # fmt: skip
+MISTRAL = LLAMA | {"model_type": "mistral", "intermediate_size": 14336, "num_key_value_heads": 8}
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True, "damp_percent": 0.01}
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}
+FP8 = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+NF4 = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
+
+PUBLISHED = [
+    # huggingface.co/TheBloke/LLaMa-7B-GPTQ/tree/ca74eb9cdb31d0534e7a22ec64a148dac9932f5c
+    (LLAMA, GPTQ, 4.28e9),
+    # huggingface.co/datasets/Intel/ld_requests: TheBloke/Mistral-7B-Instruct-v0.2-AWQ, model_size 4.15
+    (MISTRAL, AWQ, 4.15e9),
+]
+
+
+def written(folder: Path, config: dict[str, Any], quantization: dict[str, Any] | None) -> str:
+    more = {} if quantization is None else {"quantization_config": quantization}
+    (folder / "config.json").write_text(json.dumps(config | more))
+    return str(folder)
+
+
+@pytest.mark.parametrize(("config", "quantization", "file_bytes"), PUBLISHED, ids=["gptq", "awq"])
+def test_a_published_file_is_as_large_as_its_config_says(
+    config: dict[str, Any], quantization: dict[str, Any], file_bytes: float, tmp_path: Path
+) -> None:
+    facts = resolve(written(tmp_path, config, quantization))
+    assert weight_bytes(facts) == pytest.approx(file_bytes, rel=0.01)
+    assert weight_bytes_read(facts) < weight_bytes(facts) < 0.35 * weight_bytes(facts, "auto", "dequantized")
+
+
+@pytest.mark.parametrize("block", [[128, 128], None], ids=["blocks", "one scale"])
+@pytest.mark.parametrize("architecture", ["llama", "qwen3_moe"])
+def test_fp8_takes_what_the_modules_of_transformers_take(architecture: str, block: Any, tmp_path: Path) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.integrations.finegrained_fp8 import replace_with_fp8_linear
+    from transformers.utils.quantization_config import FineGrainedFP8Config
+
+    config = {
+        "model_type": architecture, "hidden_size": 320, "intermediate_size": 640, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "head_dim": 80, "num_experts": 4,
+        "moe_intermediate_size": 192, "dtype": "bfloat16",
+    }  # fmt: skip
+    settings = FineGrainedFP8Config(weight_block_size=block)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.bfloat16)
+        model = replace_with_fp8_linear(
+            model, modules_to_not_convert=["lm_head"], quantization_config=settings, pre_quantized=True
+        )
+    held = sum(tensor.numel() * tensor.element_size() for tensor in (*model.parameters(), *model.buffers()))
+    facts = resolve(written(tmp_path, config, FP8 | {"weight_block_size": block}))
+    assert weight_bytes(facts) == pytest.approx(held, rel=0.001)
+
+
+def test_bitsandbytes_is_packed_as_the_choice_of_that_name(tmp_path: Path) -> None:
+    dense = resolve(written(tmp_path, LLAMA, None))
+    for more, choice in (
+        ({}, "bnb-nf4"),
+        ({"bnb_4bit_use_double_quant": True}, "bnb-nf4-double"),
+        ({"bnb_4bit_quant_type": "fp4"}, "bnb-fp4"),
+        ({"load_in_4bit": False, "load_in_8bit": True}, "bnb-int8"),
+    ):
+        facts = resolve(written(tmp_path, LLAMA, NF4 | more))
+        assert weight_bytes(facts) == weight_bytes(dense, "auto", choice) < weight_bytes(dense)
+
+
+def test_fp8_is_made_dense_where_there_is_no_fp8_arithmetic(tmp_path: Path) -> None:
+    facts = resolve(written(tmp_path, LLAMA, FP8))
+    dense = weight_bytes(resolve(written(tmp_path, LLAMA, None)))
+    ampere, hopper = (Setup(device="cuda", capability=capability) for capability in ((8, 0), (9, 0)))
+    assert weight_bytes(facts, "auto", quantization_on(facts, Setup())) == dense
+    assert weight_bytes(facts, "auto", quantization_on(facts, ampere)) == dense
+    assert weight_bytes(facts, "auto", quantization_on(facts, hopper)) < 0.6 * dense
+
+
+def test_what_is_unpacked_at_the_first_step_counts_as_dense(tmp_path: Path) -> None:
+    facts = resolve(written(tmp_path, LLAMA, {"quant_method": "compressed-tensors", "ignore": ["lm_head"]}))
+    assert "as much memory as dense" in facts.note
+    assert weight_bytes(facts) == weight_bytes(resolve(written(tmp_path, LLAMA, None)))
+
+
+UNKNOWN: list[tuple[dict[str, Any], str]] = [
+    ({"quant_method": "hqq"}, "cannot load HQQ"),
+    ({"quant_method": "aqlm"}, "not modeled"),
+    ({"quant_method": "from-the-future"}, "not modeled"),
+    ({}, "not modeled"),
+    (GPTQ | {"bits": 5}, "5 bits"),
+    (GPTQ | {"group_size": "many"}, "group_size"),
+    (GPTQ | {"dynamic": {"-:.*down.*": {}}}, "not modeled"),
+    (AWQ | {"version": "exllama"}, "not modeled"),
+    (AWQ | {"modules_to_not_convert": ["model.layers.0.self_attn"]}, "leaves out"),
+    (FP8 | {"weight_block_size": [128, "x"]}, "weight_block_size"),
+    ({"quant_method": "bitsandbytes"}, "neither"),
+    ({"quant_method": "torchao", "quant_type": {"default": {"_type": "UIntXWeightOnlyConfig"}}}, "UIntX"),
+]
+
+
+@pytest.mark.parametrize(("quantization", "said"), UNKNOWN, ids=lambda value: str(value)[:50])
+def test_an_unknown_format_is_refused_with_a_reason(quantization: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        resolve(written(tmp_path, LLAMA, quantization))
+
+
+def test_packed_experts_that_transformers_cannot_load_are_refused(tmp_path: Path) -> None:
+    config = LLAMA | {"model_type": "mixtral", "num_hidden_layers": 2}
+    with pytest.raises(InputError, match="experts"):
+        resolve(written(tmp_path, config, GPTQ))
+    assert resolve(written(tmp_path, config, FP8)).stored
