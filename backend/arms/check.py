@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backend.arms.remedies import remedies
+from backend.arms.tried import untried_note
 from backend.config import Config, Workload
 from backend.errors import InputError
 from backend.evidence import Verdict
@@ -53,6 +54,8 @@ def check(config: Config, facts: ModelFacts, machine: Machine, workload: Workloa
     room = machine.free_device_bytes + held_bytes
     if memory.total > room:
         verdicts.append(_too_large(facts, memory, machine, room, *_remedy(requested, facts, machine, workload, room)))
+    elif untried := _untried(requested, verdicts, machine):
+        verdicts.append(untried)
     return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory)
 
 
@@ -74,6 +77,16 @@ def _plan(
         planned[axis.name] = axis.resolve(choice, subject)
         plan = axis.edit(plan, planned[axis.name], subject)
     return verdicts, planned, plan
+
+
+def _untried(requested: Mapping[str, str], verdicts: list[Verdict], machine: Machine) -> Verdict | None:
+    """A note if no recorded run had some of these choices together; none for an arm that is refused."""
+    if any(verdict.level == "blocked" for verdict in verdicts):
+        return None
+    running = dict(requested) | {v.axis: v.becomes for v in verdicts if v.level == "fallback"}
+    started = defaults()
+    chosen = {axis: choice for axis, choice in running.items() if choice != started[axis]}
+    return untried_note(chosen, "cuda" if machine.device == "cuda" else "cpu")
 
 
 def _predicted_memory(plan: Plan, facts: ModelFacts, machine: Machine, workload: Workload) -> MemoryEstimate:

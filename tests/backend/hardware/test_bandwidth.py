@@ -1,15 +1,22 @@
 """Measured bandwidth: a real measurement, what is stored, and the reasons for failing."""
 
+import itertools
 import json
+import statistics
 import sys
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from backend import hardware
 from backend.hardware import bandwidth
 from backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
+from backend.worker import bandwidth as inside
 from tests.support.machines import CPU, H200
 
 
@@ -19,18 +26,49 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_this_machine_reads_and_copies_at_a_plausible_rate() -> None:
-    import torch
+def test_a_rate_is_the_bytes_of_the_buffer_by_the_median_of_the_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that shows half a second for the first call of each kind and a quarter for the others."""
+    monkeypatch.setattr(time, "perf_counter", iter(clock()).__next__)
+    found = inside.measure("cpu", 8 << 20)
+    assert found["read_bytes_per_s"] == (8 << 20) / 0.25
+    assert found["copy_bytes_per_s"] == 2 * (8 << 20) / 0.25
 
-    from backend.worker.bandwidth import measure as inside
 
+def clock() -> Iterator[float]:
+    """Begin and end of each call: the first of each kind takes 0.5 s, the others 0.25 s."""
+    now = 0.0
+    for number in itertools.count():
+        yield now
+        now += 0.25 if number % inside.REPEATS["cpu"] else 0.5
+        yield now
+
+
+def test_this_machine_reads_and_copies_as_fast_as_another_way_to_measure_it_says() -> None:
+    """numpy beside torch, in turn. Twice the bytes or half the seconds would show; a busy machine slows both."""
     threads = torch.get_num_threads()
-    found = inside("cpu", 64 << 20)
+    source = np.ones((64 << 20) // 4, dtype=np.float32)
+    target = np.empty_like(source)
+    ratios: dict[str, list[float]] = {"read_bytes_per_s": [], "copy_bytes_per_s": []}
+    for _ in range(2):
+        found = inside.measure("cpu", source.nbytes)
+        others = {"read_bytes_per_s": seconds(source.max), "copy_bytes_per_s": seconds(np.copyto, target, source) / 2}
+        for name, taken_s in others.items():
+            rate = found[name]
+            assert isinstance(rate, float)
+            ratios[name].append(rate * taken_s / source.nbytes)
     assert torch.get_num_threads() == threads
-    for name in ("read_bytes_per_s", "copy_bytes_per_s"):
-        rate = found[name]
-        assert isinstance(rate, float) and 1e8 < rate < 1e13, name
     assert "67,108,864 bytes" in str(found["method"]) and "median of" in str(found["method"])
+    assert all(1 / 4 < statistics.median(found) < 4 for found in ratios.values()), ratios
+
+
+def seconds(act: Callable[..., object], *arguments: object) -> float:
+    """Median seconds of a call."""
+    taken = []
+    for _ in range(5):
+        begin_s = time.perf_counter()
+        act(*arguments)
+        taken.append(time.perf_counter() - begin_s)
+    return statistics.median(taken)
 
 
 @pytest.mark.slow

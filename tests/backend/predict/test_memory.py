@@ -27,7 +27,8 @@ def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
 
 
 MEASURED = [
-    # (model, setup, prompt, new tokens, allocator's peak MiB, NVML's peak MiB): one H200, see MEASUREMENTS.md
+    # (model, setup, prompt, new tokens, allocator's peak MiB if known, NVML's peak MiB): one H200, all 16 arms that
+    # the constants were fitted to, see MEASUREMENTS.md; arms that nothing was fitted to: test_held_out.py
     ("random:Mistral-7B-v0.1", {}, 2000, 64, 14328.22, 15208),
     ("random:Mistral-7B-v0.1", {"cache": STATIC}, 2000, 64, 14331.97, 15346),
     ("random:Qwen3-0.6B", {"cache": STATIC, "graphs": "manual"}, 64, 64, 1248.58, 2036),
@@ -40,16 +41,22 @@ MEASURED = [
     ("pocket", {}, 64, 100, 43.03, 810),
     ("pocket", {"dtype": "float32"}, 64, 100, 53.04, 808),
     ("pocket", {"cache": STATIC}, 64, 100, 43.39, 812),
-]
+    ("pocket", {"cache": STATIC, "dtype": "float32"}, 64, 100, None, 810),
+    ("random:Qwen3-0.6B", {"cache": STATIC}, 64, 64, None, 2024),  # compile=default
+    ("random:Qwen3-0.6B", {"quantization": "quanto-int8"}, 64, 32, None, 1600),
+    pytest.param("random:Llama-3-8B", {"quantization": "bnb-int8"}, 500, 32, None, 13474, marks=pytest.mark.xfail(
+        strict=True, reason="12,650 MiB were reserved for 9,135 MiB of tensors: unexplained")),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "changes", "prompt", "new", "tensors_mib", "total_mib"), MEASURED)
 def test_it_is_near_what_one_h200_measured(
-    name: str, changes: dict[str, Any], prompt: int, new: int, tensors_mib: float, total_mib: float
+    name: str, changes: dict[str, Any], prompt: int, new: int, tensors_mib: float | None, total_mib: float
 ) -> None:
     memory = peak_bytes(resolve(name), Setup(**{**H200, **changes}), prompt, new)
-    assert memory.tensors / MIB == pytest.approx(tensors_mib, rel=0.005, abs=4)
-    assert memory.total / MIB == pytest.approx(total_mib, rel=0.025)
+    if tensors_mib is not None:
+        assert memory.tensors / MIB == pytest.approx(tensors_mib, rel=0.005, abs=4)
+    assert memory.total / MIB == pytest.approx(total_mib, rel=0.03)
 
 
 @pytest.mark.parametrize("name", ["Llama-3-8B", "Mistral-7B-v0.1", "gpt-oss-20b", "Gemma-3-1b", "gpt2"])
