@@ -91,6 +91,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     attention     value of `attn_implementation`, or None: transformers chooses
     device        "cpu" or "cuda"
     quantization  a choice of that axis; "none" leaves the weights as the checkpoint holds them
+    packed        how many matrices that quantizes, by the model's facts; the proof counts against it
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
     kernels_path  that folder
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
@@ -105,6 +106,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     attention: str | None = None
     device: str = "cpu"
     quantization: str = "none"
+    packed: int = 0
     kernels: KernelsKind = "off"
     kernels_path: str = ""
     kernels_compiled: bool = False

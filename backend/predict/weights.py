@@ -40,6 +40,18 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
     return facts.parameters * size + facts.buffer_bytes + _float32_bytes(facts, dtype, quantization) - saved
 
 
+def packed_matrices(facts: ModelFacts, quantization: str) -> int:
+    """How many matrices that choice quantizes. A slice of a three-dimensional parameter counts as one."""
+    if effective_quantization(facts, quantization) in DENSE:
+        return 0
+    packing, size = packing_of(effective_quantization(facts, quantization)), itemsize(facts)
+    return sum(
+        m.count
+        for m in facts.matrices
+        if m.kind in packing.kinds and packing.matrix_bytes(m.rows, m.columns, size) != m.rows * m.columns * size
+    )
+
+
 def _float32_bytes(facts: ModelFacts, dtype: str, quantization: str) -> int:
     """Extra bytes of parameters that stay in float32 in a model of half precision (`_keep_in_fp32_modules`): those that
     were counted, and gpt-oss's norms in float16. Dense random weights do not come from a checkpoint."""

@@ -1,6 +1,9 @@
 """The number format of weights, activations and KV cache."""
 
+import re
 from collections import Counter
+from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -8,6 +11,7 @@ from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
+from backend.optimizations.tensor_bytes import quantized_parts
 from backend.plan import Plan
 from backend.script.parts import Script
 
@@ -15,7 +19,7 @@ _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtyp
 
 
 class Dtype(Optimization):
-    """Told by the format of most weight bytes."""
+    """Told by the format of every tensor of the weights and of the KV cache."""
 
     name = "dtype"
     title = "Dtype"
@@ -61,14 +65,39 @@ class Dtype(Optimization):
             script.load["dtype"] = f"torch.{plan.load.dtype}"
 
     def find(self, observation: Observation) -> Finding:
+        """Counts every tensor of the weights and of the KV cache; those that the model's class keeps in float32, and
+        those that a quantization packs, need not have the planned format."""
         sizes: Counter[str] = Counter()
-        for parameter in observation.model.parameters():
+        tensors: Counter[str] = Counter()
+        kept = _kept_in_float32(observation.model)
+        for name, parameter in observation.model.named_parameters():
             if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
                 continue  # quantized: its compute dtype is that of the other weights
-            sizes[str(parameter.dtype).removeprefix("torch.")] += parameter.numel() * parameter.element_size()
+            dtype = str(parameter.dtype).removeprefix("torch.")
+            sizes[dtype] += parameter.numel() * parameter.element_size()
+            if not (kept and dtype == "float32" and kept.search(name)):
+                tensors[dtype] += 1
         main, count = sizes.most_common(1)[0]
         rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
-        return Finding(self.name, main, f"weights: {count:,} bytes in {main}{rest}")
+        caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
+        cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
+        tensors += caches
+        proof = f"weights: {count:,} bytes in {main}{rest}{cached}"
+        return Finding(self.name, main, proof, tensors[main], tensors.total())
+
+
+def _kept_in_float32(model: Any) -> re.Pattern[str] | None:
+    """Names of parameters that transformers keeps in float32 for this class, whatever the dtype."""
+    names = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
+    names += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
+    return re.compile("|".join(map(re.escape, names))) if names else None
+
+
+def _plain_cache(cache: Any) -> Iterator[Any]:
+    """Keys and values of all layers that are not quantized."""
+    for layer in cache.layers if cache is not None else []:
+        if not quantized_parts(layer):
+            yield from (part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point())
 
 
 AXIS = Dtype()

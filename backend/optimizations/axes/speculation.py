@@ -89,7 +89,7 @@ class Speculation(Optimization):
             f"{counts.draft_tokens or 0:.0f} draft tokens, {accepted} accepted"
         )
         outcome: Outcome = "" if counts.draft_tokens else "no_effect"
-        return Finding(self.name, "prompt-lookup", proof, outcome=outcome)
+        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps, outcome)
 
 
 AXIS = Speculation()

@@ -17,11 +17,12 @@ from backend.optimizations.tensor_bytes import bytes_by_device, cache_tensors, i
 from backend.plan import CACHES, Plan
 from backend.script.parts import Script
 
+_WINDOWED = ("sliding_attention", "chunked_attention")
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
 
 
 class Cache(Optimization):
-    """Told by the classes of the cache's layers, the devices of their tensors, and bytes per element."""
+    """Told by the class of every layer of the cache, the devices of its tensors, and bytes per element."""
 
     name = "cache"
     title = "KV cache"
@@ -80,28 +81,56 @@ class Cache(Optimization):
                 script.patch.append("unpack_with_torch()")
 
     def find(self, observation: Observation) -> Finding:
-        layers = Counter(type(layer).__name__ for layer in observation.cache.layers)
-        proof = ", ".join(f"{n} x {name}" for name, n in sorted(layers.items())) + f"; {_bytes_text(observation)}"
-        backend = next((_BACKENDS[name] for name in layers if name in _BACKENDS), "")
-        if backend:
-            bits = sorted({_bits(part) for layer in observation.cache.layers for part in quantized_parts(layer)})
-            told = " and ".join(f"{n} bits" for n in bits)
-            suffix = "" if backend == "fp8" and bits == [8] else "/".join(map(str, bits))
-            return Finding(self.name, f"quantized-{backend}{suffix}", f"{proof}; {told} per element")
+        """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors."""
+        layers = observation.cache.layers
         offloaded = _on_host(observation) > 0
-        if any(name.startswith("Static") for name in layers):
-            return Finding(self.name, "offloaded_static" if offloaded else "static", proof)
-        if offloaded:
-            return Finding(self.name, "offloaded", proof)
-        kinds = getattr(observation.model.config.get_text_config(decoder=True), "layer_types", None) or []
-        windowed = sum("Sliding" in name for name in layers.elements())
-        sliding = sum(kind == "sliding_attention" for kind in kinds)
-        if not kinds and getattr(observation.model.config, "sliding_window", None):
-            sliding = len(observation.cache.layers)
-        if sliding == 0:
-            same = "unwindowed" if not observation.plan.generate.cache.windowed else "dynamic"
-            return Finding(self.name, same, proof + " (no sliding layers: dynamic and unwindowed are the same)")
-        return Finding(self.name, "dynamic" if windowed else "unwindowed", proof)
+        sliding = _sliding_positions(observation.model.config, len(layers))
+        told = [_choices_of(layer, slides, offloaded) for layer, slides in zip(layers, sliding, strict=True)]
+        counted = Counter(type(layer).__name__ for layer in layers)
+        proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {_bytes_text(observation)}"
+        bits = sorted({_bits(part) for layer in layers for part in quantized_parts(layer)})
+        if bits:
+            proof += f"; {' and '.join(f'{n} bits' for n in bits)} per element"
+        planned = observation.plan.generate.cache.name
+        votes = Counter(name for names in told for name in names)
+        effective = planned if votes[planned] else next((name for name, _ in votes.most_common()), "unknown")
+        reached = votes[effective]
+        if reached < len(layers):
+            proof += f"; {reached} of {len(layers)} layers hold their tokens like that"
+        elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
+            proof += " (no sliding layers: dynamic and unwindowed are the same)"
+        return Finding(self.name, effective, proof, reached, len(layers))
+
+
+def _sliding_positions(config: Any, layers: int) -> list[bool]:
+    """Which layers of the model attend to a window, in their order."""
+    text = config.get_text_config(decoder=True)
+    kinds = getattr(text, "layer_types", None)
+    if kinds:
+        return [kind in _WINDOWED for kind in kinds[:layers]] + [False] * (layers - len(kinds))
+    return [bool(getattr(text, "sliding_window", None))] * layers
+
+
+def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
+    """The choices that keep a layer's tokens as this one does; none for a layer that holds no token."""
+    name = type(layer).__name__
+    parts = quantized_parts(layer)
+    if name in _BACKENDS:
+        backend, bits = _BACKENDS[name], sorted({_bits(part) for part in parts})
+        suffix = "" if backend == "fp8" and bits == [8] else "/".join(map(str, bits))
+        return (f"quantized-{backend}{suffix}",) if parts else ()
+    if layer.keys is None or not layer.keys.numel():
+        return ()
+    windowed = "Sliding" in name or "Ring" in name
+    if name.startswith("Static") or "Slot" in name:
+        if slides != windowed:
+            return ()
+        return ("offloaded_static",) if offloaded else ("static",)
+    if offloaded:
+        return ("offloaded",)
+    if not slides:
+        return () if windowed else ("dynamic", "unwindowed")
+    return ("dynamic",) if windowed else ("unwindowed",)
 
 
 def _on_host(observation: Observation) -> int:

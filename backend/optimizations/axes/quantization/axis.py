@@ -14,10 +14,12 @@ from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
 from backend.optimizations.tensor_bytes import bnb_scales, inner_tensors, total_bytes, triton_weights, weight_tensors
 from backend.plan import Plan
+from backend.predict.weights import packed_matrices
 from backend.script.parts import Script
 
 _SAMPLE = 256  # blocks to look at
 _BLOCK = 32  # weights that share an MXFP4 scale
+_MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
 
 
 class Quantization(Optimization):
@@ -89,7 +91,8 @@ class Quantization(Optimization):
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         if name == self.resolve(self.default, subject):
             name = self.default
-        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, quantization=name))
+        packed = packed_matrices(subject.facts, name) if name != self.default else 0
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, quantization=name, packed=packed))
 
     def write(self, script: Script, plan: Plan) -> None:
         write_settings(script, plan.load)
@@ -97,43 +100,63 @@ class Quantization(Optimization):
     def find(self, observation: Observation) -> Finding:
         """Looks at every weight: its class, the dtype of its inner tensors, bitsandbytes' tables and second level.
 
-        Dense experts whose blocks of 32 hold no more magnitudes than MXFP4 has were dequantized from it; the plan only
-        tells whether this run did so. Weights that the checkpoint had quantized count as none: as it holds them.
+        Counted against the matrices that the prediction packs. Dense experts whose blocks of 32 hold no more
+        magnitudes than MXFP4 has were dequantized from it; the plan only tells whether this run did so. Weights that
+        the checkpoint had quantized count as none: as it holds them.
         """
         kinds: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
-        for kind, tensors in _quantized(observation.model):
-            kinds[kind] += 1
+        for kind, matrices, tensors in _quantized(observation.model):
+            kinds[kind] += matrices
             sizes[kind] += total_bytes(tensors)
         total = total_bytes(weight_tensors(observation.model))
-        if kinds:
-            (effective, _) = sizes.most_common(1)[0]
-            parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in kinds.items()]
-            proof = f"{', '.join(parts)}; {total - sum(sizes.values()):,} bytes in the rest"
-            held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
-            if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
-                return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
+        if not kinds:
+            return self._dense(observation, total)
+        planned = observation.plan.load
+        (effective, _) = sizes.most_common(1)[0]
+        expected = planned.packed
+        if effective == "mxfp4":
+            expected = kinds["mxfp4"] + len(_dense_experts(observation.model))
+        told = {kind: f"{n}" for kind, n in kinds.items()}
+        told[effective] += f" of {expected}" if expected else ""
+        parts = [f"{n} matrices in {kind}: {sizes[kind]:,} bytes with scales" for kind, n in told.items()]
+        proof = f"{', '.join(parts)}; {total - sum(sizes.values()):,} bytes in the rest"
+        held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
+        if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
+            return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
+        if not expected:
             return Finding(self.name, effective, proof)
+        return Finding(self.name, effective, proof, kinds[effective], expected)
+
+    def _dense(self, observation: Observation, total: int) -> Finding:
+        """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
+        experts = _dense_experts(observation.model)
+        planned = observation.plan.load.quantization
         proof = f"no quantized weights; {total:,} bytes"
-        most = _magnitudes(observation.model)
-        if not 0 < most <= 8:
+        if not experts or planned not in ("mxfp4", "mxfp4-dequantized"):
             return Finding(self.name, "none", proof)
-        proof += f"; experts have at most {most} magnitudes in any block of {_BLOCK}, as MXFP4 does"
-        ours = observation.plan.load.quantization in ("mxfp4", "mxfp4-dequantized")
-        return Finding(self.name, "mxfp4-dequantized" if ours else "none", proof)
+        coarse = sum(_magnitudes(weight) <= _MXFP4_MAGNITUDES for weight in experts)
+        if not coarse:
+            return Finding(self.name, "none", f"{proof}; no experts hold values of MXFP4")
+        proof += (
+            f"; {coarse} of {len(experts)} mixtures have at most {_MXFP4_MAGNITUDES} magnitudes in any block of "
+            f"{_BLOCK}, as MXFP4 does"
+        )
+        return Finding(self.name, "mxfp4-dequantized", proof, coarse, len(experts))
 
 
-def _quantized(model: Any) -> list[tuple[str, list[Any]]]:
-    """Every quantized matrix: (choice, its plain tensors, scales included)."""
+def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
+    """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales)."""
     found = []
+    joined = {id(module.whole): len(module.sizes) for module in model.modules() if type(module).__name__ == "Fused"}
     for module in model.modules():
         for parameter in module._parameters.values():
             kind = None if parameter is None else _kind(parameter)
             if kind is not None:
                 state = bnb_scales(getattr(module, "state", None))
                 parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
-                found.append((kind, list(parts.values())))
-        found += [("mxfp4", parts) for parts in triton_weights(module).values()]
+                found.append((kind, joined.get(id(module), 1), list(parts.values())))
+        found += [("mxfp4", 1, parts) for parts in triton_weights(module).values()]
     return found
 
 
@@ -164,15 +187,21 @@ def _kind(weight: Any) -> str | None:
     return f"{library}-{bits.get(data.dtype, data.dtype)}"
 
 
-def _magnitudes(model: Any) -> int:
-    """Most distinct magnitudes in a block of 32 weights of the first experts; 0 without gpt-oss's experts."""
+def _dense_experts(model: Any) -> list[Any]:
+    """The dense experts of gpt-oss: of each mixture the weight that blocks of MXFP4 can be told from."""
+    found = []
     for module in model.modules():
         weight = module._parameters.get("down_proj")  # (experts, in, out); blocks lie along `in`
         if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
-            rows = weight[0].detach().T[:_SAMPLE, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
-            blocks = rows.reshape(-1, _BLOCK)[:_SAMPLE].sort(-1).values
-            return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())
-    return 0
+            found.append(weight)
+    return found
+
+
+def _magnitudes(weight: Any) -> int:
+    """Most distinct magnitudes in a block of 32 weights, of a sample of the last expert."""
+    rows = weight[-1].detach().T[:_SAMPLE, : weight.shape[1] // _BLOCK * _BLOCK].abs().float()
+    blocks = rows.reshape(-1, _BLOCK)[:_SAMPLE].sort(-1).values
+    return int(((blocks.diff(dim=-1) != 0).sum(-1) + 1).max())
 
 
 AXIS = Quantization()

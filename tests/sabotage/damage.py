@@ -1,0 +1,56 @@
+"""Ways to break a model between its load and its first use."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+
+from backend.worker.load import loader
+
+
+@contextlib.contextmanager
+def model_changed(change: Callable[[Any], None]) -> Iterator[None]:
+    """`change` gets every model that is loaded meanwhile, before anything else sees it."""
+    plain = loader.LoadedModel.__init__
+
+    def changed(self: Any, plan: Any, model: Any, *more: Any) -> None:
+        change(model)
+        plain(self, plan, model, *more)
+
+    with mock.patch.object(loader.LoadedModel, "__init__", changed):
+        yield
+
+
+def layers_of(model: Any) -> list[Any]:
+    """The decoder layers."""
+    return list(model.model.layers)
+
+
+def some_layers(model: Any, share: str) -> list[Any]:
+    """`share`: "all", "half" or "one" of the decoder layers."""
+    layers = layers_of(model)
+    return layers[: {"all": len(layers), "half": len(layers) // 2, "one": 1}[share]]
+
+
+def in_layers(share: str, change: Callable[[Any], None]) -> Callable[[], Any]:
+    """A patch that changes some layers of every model that is loaded."""
+
+    def each(model: Any) -> None:
+        for layer in some_layers(model, share):
+            change(layer)
+
+    return lambda: model_changed(each)
+
+
+def unpack(layer: Any) -> None:
+    """Replace every packed linear layer by a dense one."""
+    for parent in list(layer.modules()):
+        for name, module in list(parent.named_children()):
+            weight = module._parameters.get("weight")
+            if weight is None or type(weight) is torch.nn.Parameter or not hasattr(module, "in_features"):
+                continue
+            bias = module._parameters.get("bias")
+            dense = torch.nn.Linear(module.in_features, module.out_features, bias is not None, dtype=torch.bfloat16)
+            setattr(parent, name, dense)

@@ -1,0 +1,133 @@
+"""Caches whose layers are not of the kind that was asked for, or do not do what their class promises."""
+
+import contextlib
+import functools
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from transformers.cache_utils import (
+    DynamicCache,
+    DynamicLayer,
+    DynamicSlidingWindowLayer,
+    Fp8QuantizedLayer,
+    HQQQuantizedLayer,
+    QuantoQuantizedLayer,
+    StaticLayer,
+    StaticSlidingWindowLayer,
+)
+
+from backend.worker.runners.cache import Caches
+from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.support.tiny_models import CONFIGS
+
+SHARES = {"all": 1.0, "half": 0.5, "one": 0.0}
+
+
+@functools.cache
+def without_windows() -> str:
+    """A tiny Llama, whose layers all attend to everything: quantized caches take no others."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "config.json").write_text(
+        json.dumps({"model_type": "llama", "dtype": "bfloat16", **CONFIGS["llama"], "vocab_size": 320})
+    )
+    return f"random:{folder}"
+
+
+def swapped(share: str, other: Callable[[Any], Any]) -> Callable[[], Any]:
+    """A patch of the worker's seam: some layers of every new cache are replaced. `other` gets the layer."""
+    plain = Caches.make
+
+    def make(self: Any, plan: Any, batch_size: int, length: int) -> Any:
+        cache = plain(self, plan, batch_size, length)
+        changed = [i for i, layer in enumerate(cache.layers) if type(other(layer)) is not type(layer)]
+        for i in changed[: max(1, int(len(changed) * SHARES[share]))]:
+            cache.layers[i] = other(cache.layers[i])
+        return cache
+
+    return lambda: mock.patch.object(Caches, "make", make)
+
+
+def _growing(layer: Any) -> Any:
+    return DynamicLayer() if isinstance(layer, StaticLayer) else layer
+
+
+def _without_window(layer: Any) -> Any:
+    return StaticLayer(layer.max_cache_len) if isinstance(layer, StaticSlidingWindowLayer) else layer
+
+
+def _keeps_all(layer: Any) -> Any:
+    return DynamicLayer() if isinstance(layer, DynamicSlidingWindowLayer) else layer
+
+
+def _windows(share: str) -> Callable[[], Any]:
+    """Layers that should keep everything have windows after all; transformers adds plain ones behind them."""
+    plain = Caches.make
+
+    def make(self: Any, plan: Any, batch_size: int, length: int) -> Any:
+        cache, windowed = plain(self, plan, batch_size, length), DynamicCache(config=self._config).layers
+        sliding = [i for i, layer in enumerate(windowed) if isinstance(layer, DynamicSlidingWindowLayer)]
+        wrong = sliding[: max(1, int(len(sliding) * SHARES[share]))]
+        cache.layers = [layer if i in wrong else DynamicLayer() for i, layer in enumerate(windowed)]
+        return cache
+
+    return lambda: mock.patch.object(Caches, "make", make)
+
+
+@contextlib.contextmanager
+def _never_crops() -> Iterator[None]:
+    """A sliding-window layer that attends to its window and keeps every token, under its own name."""
+    plain = DynamicSlidingWindowLayer.update
+
+    def update(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
+        kept = [self.keys, self.values] if self.is_initialized else [keys[..., :0, :], values[..., :0, :]]
+        if self.is_initialized:
+            self.keys, self.values = self.window
+        found = plain(self, keys, values, *more, **rest)
+        self.window = self.keys, self.values
+        self.keys, self.values = torch.cat([kept[0], keys], -2), torch.cat([kept[1], values], -2)
+        return found
+
+    with mock.patch.object(DynamicSlidingWindowLayer, "update", update):
+        yield
+
+
+def _dense(kind: type) -> Callable[[Any], Any]:
+    return lambda layer: DynamicLayer() if isinstance(layer, kind) else layer
+
+
+SABOTEURS = [
+    Sabotage("cache", "dynamic", f"{share} of the windows keep all", swapped(share, _keeps_all),
+             turns_to=("partial", "failed"), tier="slow" if share == "one" else "full")
+    for share in SHARES
+] + [
+    Sabotage("cache", "dynamic", "windows that never crop", _never_crops,
+             work=(("max_new_tokens", 200),), turns_to=("partial",), tier="full"),
+    Sabotage("cache", "static", "all layers grow", swapped("all", _growing), turns_to=("failed",)),
+] + [
+    Sabotage("cache", "static", f"{share} of the windows keep all", swapped(share, _without_window),
+             turns_to=("partial",), tier="full")
+    for share in SHARES
+] + [
+    Sabotage("cache", "unwindowed", f"{share} of the sliding layers have windows", _windows(share),
+             turns_to=("partial", "failed"), tier="slow" if share == "one" else "full")
+    for share in SHARES
+] + [
+    Sabotage("cache", choice, f"{share} not quantized", swapped(share, _dense(kind)), model=without_windows,
+             work=(("prompt_tokens", 64),), turns_to=("failed",) if share == "all" else ("partial",),
+             tier="slow" if share == "one" and choice != "quantized-quanto4" else "full")
+    for choice, kind in (
+        ("quantized-fp8", Fp8QuantizedLayer), ("quantized-hqq4", HQQQuantizedLayer),
+        ("quantized-quanto4", QuantoQuantizedLayer),
+    )
+    for share in SHARES
+]  # fmt: skip
+REASONS = {
+    ("cache", "offloaded"): "It needs a GPU: tests/gpu/test_sabotage.py.",
+    ("cache", "offloaded_static"): "It needs a GPU: tests/gpu/test_sabotage.py.",
+}
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -1,0 +1,56 @@
+"""A dtype that only some weights have, or only the weights."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from transformers.cache_utils import DynamicLayer
+
+from tests.sabotage.damage import in_layers
+from tests.sabotage.saboteur import Sabotage, tests_of
+
+DTYPES = {"bfloat16": torch.float32, "float16": torch.float32, "float32": torch.bfloat16}
+
+
+def _cast(dtype: torch.dtype) -> Any:
+    """Hold the attention's weights in another dtype, and compute in it."""
+
+    def change(layer: Any) -> None:
+        for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+            module = getattr(layer.self_attn, name)
+            own = module.weight.dtype
+            module.to(dtype)
+            module.register_forward_pre_hook(lambda _, given: (given[0].to(dtype),))
+            module.register_forward_hook(lambda _, given, out, own=own: out.to(own))
+
+    return change
+
+
+@contextlib.contextmanager
+def _other_cache() -> Iterator[None]:
+    """Keys and values are kept in float32."""
+    plain = DynamicLayer.update
+
+    def update(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
+        found = plain(self, keys, values, *more, **rest)
+        self.keys, self.values = self.keys.float(), self.values.float()
+        return tuple(part.to(keys.dtype) for part in found)
+
+    with mock.patch.object(DynamicLayer, "update", update):
+        yield
+
+
+SABOTEURS = [
+    Sabotage(
+        "dtype", choice, f"attention of {share} in another format", in_layers(share, _cast(other)),
+        turns_to=("partial", "failed"), tier="slow" if share == "one" else "full",
+    )
+    for choice, other in DTYPES.items()
+    for share in ("one", "half", "all")
+] + [
+    Sabotage("dtype", "bfloat16", "half of the KV cache in float32", _other_cache, turns_to=("partial",)),
+    Sabotage("dtype", "auto", "attention of one layer in another format", in_layers("one", _cast(torch.float32)))
+]  # fmt: skip
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -1,0 +1,41 @@
+"""Quantization that reaches only some matrices, or none."""
+
+from backend.paths import PRESETS
+from tests.sabotage.damage import in_layers, unpack
+from tests.sabotage.saboteur import Sabotage, tests_of
+
+PACKED = str(PRESETS / "models" / "pocket-mxfp4")
+ON_A_CPU = ("torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4")
+MANNERS = {"one": "one layer of eight is dense", "half": "half of the layers are dense", "all": "all layers are dense"}
+
+
+def _scattered(layer: object) -> None:
+    """Give the experts values that no 4-bit float has."""
+    for module in layer.modules():  # type: ignore[attr-defined]
+        if "down_proj" in module._parameters:
+            module.down_proj.data.normal_()
+
+
+SABOTEURS = [
+    Sabotage(
+        "quantization", choice, manner, in_layers(share, unpack),
+        turns_to=("failed",) if share == "all" else ("partial",),
+        tier="slow" if share == "one" and not choice.startswith(("bnb-fp4", "quanto-int4")) else "full",
+    )
+    for choice in ON_A_CPU
+    for share, manner in MANNERS.items()
+] + [
+    Sabotage(
+        "quantization", "mxfp4-dequantized", f"experts of {share} are not from MXFP4", in_layers(share, _scattered),
+        model=PACKED, turns_to=("failed",) if share == "all" else ("partial",),
+        tier="slow" if share == "one" else "full",
+    )
+    for share in ("one", "half", "all")
+]  # fmt: skip
+REASONS = {
+    ("quantization", "bnb-nf4-double"): "A CPU with AVX512-BF16 repacks it to nf4: tests/gpu/test_sabotage.py.",
+    ("quantization", "bnb-fp4-double"): "A CPU with AVX512-BF16 repacks it to fp4: tests/gpu/test_sabotage.py.",
+    ("quantization", "torchao-int4"): "It needs a GPU: tests/gpu/test_sabotage.py.",
+    ("quantization", "mxfp4"): "It needs a GPU: tests/gpu/test_sabotage.py.",
+}
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -1,0 +1,48 @@
+"""Prompt lookup that proposes nothing, or only sometimes."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
+from transformers.generation.utils import GenerationMixin
+
+from tests.sabotage.saboteur import Sabotage, tests_of
+
+TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
+
+
+@contextlib.contextmanager
+def _removed() -> Iterator[None]:
+    """`generate` decodes greedily, as if nothing had been asked for."""
+    plain = GenerationMixin.generate
+
+    def generate(self: Any, *args: Any, generation_config: Any = None, **more: Any) -> Any:
+        generation_config.prompt_lookup_num_tokens = None
+        return plain(self, *args, generation_config=generation_config, **more)
+
+    with mock.patch.object(GenerationMixin, "generate", generate):
+        yield
+
+
+@contextlib.contextmanager
+def _silent() -> Iterator[None]:
+    """Draft tokens are looked up, and never proposed."""
+
+    def get_candidates(self: Any, input_ids: Any, **more: Any) -> Any:
+        return input_ids, None
+
+    with mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates):
+        yield
+
+
+WORK = (("prompt", TWICE), ("max_new_tokens", 24))
+SABOTEURS = [
+    Sabotage("speculation", "prompt-lookup", "removed", _removed, work=WORK, turns_to=("failed",)),
+    Sabotage(
+        "speculation", "prompt-lookup", "nothing is proposed", _silent, work=WORK,
+        turns_to=("no_effect",),
+    ),
+]  # fmt: skip
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
