@@ -76,3 +76,6 @@ def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tup
 def _case(one: Sabotage, marks: Sequence[pytest.MarkDecorator], manner: str = "intact") -> Any:
     """One saboteur as the parameter of a test in its tier."""
     return pytest.param(one, marks=[getattr(pytest.mark, one.tier), *marks], id=f"{one.axis}={one.choice}: {manner}")
+
+
+tests_of.__test__ = False  # its name begins like that of a test
