@@ -42,14 +42,10 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
 
 def packed_matrices(facts: ModelFacts, quantization: str) -> int:
     """How many matrices that choice quantizes. A slice of a three-dimensional parameter counts as one."""
-    if effective_quantization(facts, quantization) in DENSE:
-        return 0
-    packing, size = packing_of(effective_quantization(facts, quantization)), itemsize(facts)
-    return sum(
-        m.count
-        for m in facts.matrices
-        if m.kind in packing.kinds and packing.matrix_bytes(m.rows, m.columns, size) != m.rows * m.columns * size
-    )
+    size = itemsize(facts)
+    dense = (m.rows * m.columns * size for m in facts.matrices)
+    stored = (stored_bytes(facts, m, "auto", quantization) for m in facts.matrices)
+    return sum(m.count for m, one, other in zip(facts.matrices, dense, stored, strict=True) if one != other)
 
 
 def _float32_bytes(facts: ModelFacts, dtype: str, quantization: str) -> int:

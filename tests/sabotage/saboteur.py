@@ -78,4 +78,4 @@ def _case(one: Sabotage, marks: Sequence[pytest.MarkDecorator], manner: str = "i
     return pytest.param(one, marks=[getattr(pytest.mark, one.tier), *marks], id=f"{one.axis}={one.choice}: {manner}")
 
 
-tests_of.__test__ = False  # its name begins like that of a test
+tests_of.__test__ = False  # type: ignore[attr-defined]  # its name begins like that of a test
