@@ -11,6 +11,7 @@ from backend.arms.parse import parse_arm
 from backend.config import Workload
 from backend.models import resolve
 from backend.optimizations.axes.attention.axis import AXIS
+from tests.support.refusals import skip_or_fail
 from tests.support.tiny_models import CONFIGS, build
 from tools.bench.gpu.bench_cli import bench, tell
 
@@ -29,10 +30,10 @@ GROUPED = [name for name in CONFIGS if name != "gpt_oss"]
 
 
 def runnable(model: str, arm: str) -> None:
-    """Skip with the first reason why the arm cannot run here."""
+    """Skip if the arm cannot run here and that is as expected; fail if it is refused for another reason."""
     checked = check(parse_arm(model, arm), resolve(model), hardware.detect(), Workload(prompt="Once"))
     if checked.blocked:
-        pytest.skip(checked.blocked[0].reason)
+        skip_or_fail(arm.partition(",")[0], checked.blocked[0].reason, model)
 
 
 def row(model: str, arm: str, tokens: int = 64) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.optimizations import all_axes
 from tests.support.ledger import SOUND
+from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.every import keep, perform, settled, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -64,7 +65,7 @@ def test_the_choice_is_proved_and_the_memory_given_back(baseline: int, bench: Be
     choices, why = settled(bench, model, arm if "=" in arm else "")
     if why:
         keep(model, arm, None, None, why, 0)
-        pytest.skip(why)
+        skip_or_fail(arm, why, model)
     run, document = perform(bench, model, choices)
     bench.pool.drop("A")  # safe: the bench is idle
     for _ in range(SPARES):

@@ -9,6 +9,7 @@ from backend.arms.check import check
 from backend.models import resolve
 from backend.optimizations import all_axes
 from tests.support.ledger import SOUND
+from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -42,7 +43,7 @@ def blocked(arm: str) -> str:
 def test_the_choice_is_proved_and_the_memory_given_back(arm: str) -> None:
     reason = blocked(arm)
     if reason:
-        pytest.skip(f"refused: {reason}")
+        skip_or_fail(arm, reason, MODEL)
     before = used_bytes()
     name = "encoder_" + arm.replace("=", "-").replace(",", "_")
     document: dict[str, Any] = bench(

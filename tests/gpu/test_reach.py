@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from backend.paths import ROOT
+from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.bench_cli import Pair
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
@@ -40,10 +41,10 @@ PAIRS = {
 
 
 def run(name: str, pair: Pair) -> dict[str, Any]:
-    """One comparison; skip with the reason where an arm is refused here (a missing package)."""
+    """One comparison; a refused arm is a failure unless it is listed."""
     done = subprocess.run(pair.command(), cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     if done.returncode == 2:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
+        skip_or_fail(f"{pair.a},{pair.b}", done.stderr.strip().splitlines()[-1], pair.model)
     assert done.returncode == 0, done.stderr[-3000:]
     if folder := os.environ.get("TOKENDYNO_OUT"):
         (Path(folder) / f"predict-{name}.json").write_text(done.stdout)

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from backend import hardware
 from backend.arms.check import Checked
 from backend.config import ArmRequest, Request, Workload
@@ -20,6 +18,7 @@ from backend.paths import PRESETS
 from backend.script.definitions import definitions
 from backend.script.parts import Script
 from tests.support.machines import settled
+from tests.support.refusals import skip_or_fail
 
 WORK = Workload("Once upon a time, there was a little fox named Pip.", max_new_tokens=24, ignore_eos=True)
 CHOICES = [(axis, choice) for axis in all_axes() for choice in axis.choices if choice.name != axis.default]
@@ -103,12 +102,13 @@ def small_models(folder: Path) -> list[ModelFacts]:
 
 
 def arm_with(models: list[ModelFacts], axis: Optimization, choice: Choice) -> tuple[ModelFacts, Checked]:
-    """The first model with which a choice runs here as requested, or at all; skips if there is none. Compiled arms use
-    the last model, which compiles fastest."""
+    """The first model with which a choice runs here as requested, or at all; if there is none, skips what is listed and
+    fails else. Compiled arms use the last model, which compiles fastest."""
     arms = [(model, settled(model, {axis.name: choice.name}, hardware.detect(), WORK)) for model in models]
     running = [(model, checked) for model, checked in arms if not checked.blocked]
     if not running:
-        pytest.skip(arms[0][1].blocked[0].reason)
+        reason, device = arms[0][1].blocked[0].reason, hardware.detect().device
+        skip_or_fail(f"{axis.name}={choice.name}", reason, device=device)
     as_asked = [arm for arm in running if not any(v.level == "fallback" for v in arm[1].verdicts)] or running
     return as_asked[-1 if as_asked[-1][1].plan.generate.compile_mode else 0]
 
