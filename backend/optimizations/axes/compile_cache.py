@@ -120,7 +120,7 @@ class CompileCache(Optimization):
             )
             return Finding(self.name, "torch", told, before + published, shared + compiled)
         told += f"; the worker's cache was empty and holds {counts.own_code_files:.0f} files of generated code now"
-        if loaded and hits:
+        if loaded:
             told += f"; {loaded:,.0f} bytes of artefacts loaded: it took {counts.artefacts_cold_s or 0:.1f} s before"
             return Finding(self.name, "artefacts", told, hits, hits + misses)
         if saved:

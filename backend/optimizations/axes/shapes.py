@@ -7,7 +7,7 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import compiles, skips_compilation, uses_own_loop
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, compiled_calls
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import GRAPH_MODES, Plan, ShapesKind
 from backend.predict.lengths import LAST_DOUBLED, PADDED, rounded
@@ -127,12 +127,12 @@ class Shapes(Optimization):
         if slots:
             proof += f", and a static cache of {slots:,} slots"
         same = [kind for kind in ("exact", "padded", "buckets") if _fits(observation, kind, positions, padding, slots)]
-        symbolic = _symbolic_graphs(observation)
+        symbolic, graphs = _graphs(observation)
         if symbolic:
             proof += f"; compiled with symbolic shapes: graph {', '.join(symbolic)}"
         planned = observation.plan.generate.shapes
         if planned == "dynamic" and symbolic and not padding:
-            return Finding(self.name, "dynamic", proof)
+            return Finding(self.name, "dynamic", proof, len(symbolic), graphs)
         if len(same) > 1 and planned in same:
             proof += f" ({', '.join(same[:-1])} and {same[-1]} are the same here)"
         return Finding(self.name, planned if planned in same else next(iter(same), "unknown"), proof)
@@ -154,15 +154,16 @@ def _static_slots(cache: Any) -> int:
     return max((int(layer.keys.shape[2]) for layer in full), default=0)
 
 
-def _symbolic_graphs(observation: Observation) -> list[str]:
-    """Compiled graphs in the profile of a few extra tokens whose guards have symbolic shapes. Dynamo creates them by
-    itself, too, once a size has changed."""
-    if getattr(observation.model, "_compiled_call", None) is None:
-        return []
+def _graphs(observation: Observation) -> tuple[list[str], int]:
+    """Graphs of the model in the profile of a few extra tokens: those whose guards have symbolic shapes, and how many
+    there are. Dynamo makes symbolic ones by itself, too, once a size has changed."""
+    if not observation.counts.compiled_matrices:
+        return [], 0
     from torch._dynamo.utils import get_compilation_metrics
 
-    ran = {name.rpartition(" ")[2] for name in observation.trace().matching("Torch-Compiled Region")}
-    return sorted(m.compile_id for m in get_compilation_metrics() if m.compile_id in ran and m.shape_env_guard_count)
+    ran = compiled_calls(observation.trace())
+    symbolic = {m.compile_id for m in get_compilation_metrics() if m.compile_id in ran and m.shape_env_guard_count}
+    return sorted(symbolic), len(ran)
 
 
 AXIS = Shapes()
