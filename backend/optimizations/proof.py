@@ -18,7 +18,7 @@ class Trace:
     runtime  CUDA runtime calls by name, such as "cudaGraphLaunch"; empty on a CPU
     steps    tokens generated
     decode   those of `ops` that came after the first token, or after an encoder's first pass
-    eager    those of `decode` that the host called outside compiled graphs
+    eager    those of `decode` that the host called outside graphs of Inductor
     """
 
     ops: Counter[str]

@@ -7,9 +7,12 @@ from collections.abc import Callable
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import REGION, Trace
+from backend.optimizations.proof import Trace
 
 _STEP_END = "tokendyno: end of a step"
+_INDUCTOR_CALL = "## Call CompiledFxGraph"
+"""Inductor's own range around each call of a graph. That of Dynamo ("Torch-Compiled Region") is around a whole frame,
+and so around what runs eagerly at a graph break, too."""
 
 
 def mark_step() -> None:
@@ -40,7 +43,7 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
             continue
         if name == _STEP_END:
             ends.append(event.start_ns())
-        elif name.startswith(REGION):
+        elif name.startswith(_INDUCTOR_CALL):
             regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith("aten::"):
             begun.append((event.start_ns(), name))
