@@ -1,6 +1,70 @@
 """Sabotage of choices that only a GPU can run."""
 
-from tests.sabotage.saboteur import Sabotage
+import itertools
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
-SABOTEURS: list[Sabotage] = []
-REASONS: dict[tuple[str, str], str] = {}
+import pytest
+
+from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.small_llama import LAYERS, small_llama
+from tests.sabotage.test_compile import (
+    OWN,
+    STATIC,
+    eager_layers,
+    forgotten,  # noqa: F401
+    one_step_in_three,
+    removed,
+)
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
+REPLAYING = (*STATIC, ("compile", "reduce-overhead"))
+
+
+def without_graphs() -> Any:
+    """Compiled, in the mode that launches its kernels one by one."""
+    import torch
+
+    plain = torch.compile
+    return mock.patch.object(torch, "compile", lambda model, **how: plain(model, **how | {"mode": "default"}))
+
+
+def captured(how: Callable[[Callable[[], None], Callable[[], None]], Callable[[], None]]) -> Any:
+    """The custom loop's step: `how` makes what the loop calls of the step and of its replay."""
+    from backend.worker.loop.cuda_graph import capture
+
+    return mock.patch("backend.worker.loop.loop.capture", lambda step, rewind: how(step, capture(step, rewind)))
+
+
+def never_replayed() -> Any:
+    return captured(lambda step, replay: step)
+
+
+def replayed_once_in_three() -> Any:
+    def alternating(step: Callable[[], None], replay: Callable[[], None]) -> Callable[[], None]:
+        count = itertools.count()
+        return lambda: (replay if next(count) % 3 == 0 else step)()
+
+    return captured(alternating)
+
+
+def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str], ...]) -> Sabotage:
+    return Sabotage("cuda_graphs", choice, manner, patch, beside, small_llama, tier="gpu")
+
+
+SABOTEURS: list[Sabotage] = [
+    Sabotage("compile", "reduce-overhead", "nothing is compiled", removed, STATIC, small_llama, tier="gpu"),
+    Sabotage("compile", "reduce-overhead", "without CUDA graphs", without_graphs, STATIC, small_llama, tier="gpu"),
+    _graphs("compile", "kernels are launched one by one", without_graphs, REPLAYING),
+    _graphs("compile", "half of the layers are not", lambda: eager_layers(lambda n: n >= LAYERS // 2), REPLAYING),
+    _graphs("compile", "one step in three is", one_step_in_three, REPLAYING),
+    _graphs("manual", "captured, and never replayed", never_replayed, OWN),
+    _graphs("manual", "one step in three is replayed", replayed_once_in_three, OWN),
+]
+_TUNED = "Broken as reduce-overhead is, and compiling with it takes minutes of a GPU."
+REASONS: dict[tuple[str, str], str] = {
+    ("compile", "max-autotune"): _TUNED,
+    ("compile", "max-autotune-no-cudagraphs"): _TUNED,
+}
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -86,10 +86,10 @@ def one_step_in_three() -> Iterator[None]:
         yield
 
 
-def gives_up() -> Any:
+def model_not_compiled() -> Any:
     import torch
 
-    return torch._dynamo.config.patch(recompile_limit=1)
+    return mock.patch.object(torch.nn.Module, "compile", lambda model, **how: None)
 
 
 def _compile(manner: str, patch: Any, beside: tuple[tuple[str, str], ...] = STATIC) -> Sabotage:
@@ -106,23 +106,20 @@ SABOTEURS = [
     _compile("no attention is compiled", eager_attention),
     _compile("one step in three is compiled", one_step_in_three),
     _compile("the step of the custom loop is not compiled", removed, OWN),
-    _compile("the compiler gives up on growing lengths", gives_up, GROWING),
+    _compile("the model is not compiled for a growing cache", model_not_compiled, GROWING),
+    _compile("no layer is compiled for a growing cache", lambda: eager_layers(lambda layer: True), GROWING),
 ]
-_MODES = "A CPU falls back to default; on a GPU tests/gpu/test_compile.py tells the modes apart by replays and tuning."
-REASONS = {
-    ("compile", "reduce-overhead"): _MODES,
-    ("compile", "max-autotune"): _MODES,
-    ("compile", "max-autotune-no-cudagraphs"): _MODES,
-}
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "patch", [removed, lambda: other_backend("eager")], ids=["nothing is compiled", "another backend"]
+    ("patch", "beside"),
+    [(removed, STATIC), (lambda: other_backend("eager"), STATIC), (model_not_compiled, GROWING), (removed, OWN)],
+    ids=["nothing is compiled", "another backend", "growing cache", "custom loop"],
 )
-def test_without_a_compiler_no_row_is_green(patch: Any) -> None:
-    """The two that guard most, in a few seconds: nothing is compiled. Their controls are in the tier of all others."""
+def test_without_a_compiler_no_row_is_green(patch: Any, beside: Any) -> None:
+    """Those that guard most, in a few seconds: nothing is compiled. Their controls are in the tier of all others."""
     with patch():
-        row = _compile("", patch).row()
+        row = _compile("", patch, beside).row()
     assert row.status in NOT_GREEN and row.finding.effective == "off", row
