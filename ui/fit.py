@@ -12,6 +12,7 @@ from backend.fit.table import DEFAULT_CONTEXT, Fit, fit
 from backend.fit.text import best, cells, columns, heading, remarks, usual_columns
 from backend.hardware.gpu_specs import gpus
 from backend.redact import redact
+from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.inputs import model_input, number_input, read_text, read_whole
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
@@ -55,6 +56,13 @@ def fit_page(bench: Bench, opened: gr.Tab) -> None:
             table: gr.update(value=cells(found), headers=columns(found), visible=True),
         }  # fmt: skip
 
+    def announce(value: object) -> Updates:
+        return {message: COUNTING} if slow_to_resolve(value, bench) else {}
+
+    model.change(
+        shows_errors(message)(announce), model, [message], queue=False, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
     gr.on(
         [opened.select, model.change, gpu.change, count.change, context.change, batch.change],
         shows_errors(message)(show), [model, gpu, context, batch, count], outputs, show_progress="hidden",

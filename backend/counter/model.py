@@ -7,7 +7,7 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from backend.counter.cache import Ran, count_cache, observed
 from backend.counter.matrices import list_matrices
@@ -51,6 +51,7 @@ def count(values: dict[str, Any]) -> Counted:
     config = read_config(values)
     encoder = is_encoder(config.model_type)
     model = build(config, encoder)
+    buffer_bytes = sum(buffer.nbytes for buffer in model.buffers())  # a pass may change their dtype
     ran = Ran(model)
     cache: list[CacheLayers] = []
     if encoder:
@@ -73,7 +74,7 @@ def count(values: dict[str, Any]) -> Counted:
     return Counted(
         kind="encoder" if encoder else "decoder",
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        buffer_bytes=sum(buffer.nbytes for buffer in model.buffers()),
+        buffer_bytes=buffer_bytes,
         float32_in=_float32(model),
         matrices=matrices,
         cache=cache,
@@ -99,7 +100,15 @@ def read_config(values: dict[str, Any]) -> Any:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
     if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not is_encoder(str(name)):
         raise Refused("it is neither among transformers' causal language models nor a known encoder")
-    return AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
+    config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
+    if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(str(name)) and not _decodes(config):
+        raise Refused("it is an encoder that is not known here")
+    return config
+
+
+def _decodes(config: Any) -> bool:
+    """Whether a type that may be either generates text."""
+    return bool(getattr(config, "is_decoder", False) or config.is_encoder_decoder)
 
 
 def _plain(values: dict[str, Any]) -> dict[str, Any]:

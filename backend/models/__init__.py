@@ -2,7 +2,7 @@
 
 from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
 from backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
-from backend.models.resolve import check_loadable, resolve
+from backend.models.resolve import check_loadable, must_count, resolve
 from backend.models.shape import ITEMSIZES
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "ModelKind",
     "catalogue",
     "check_loadable",
+    "must_count",
     "resolve",
 ]

@@ -11,6 +11,9 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +27,29 @@ from backend.paths import ROOT, is_private, private_folder
 SECONDS = 120.0
 """The process grants itself 60 s of a processor; with others at work that takes longer."""
 
+COMMAND = (sys.executable, "-m", "backend.counter")
+
 NOT_PASSED_ON = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 """Parts of the names of environment variables that the process has no need of."""
 
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers")
 
 _one_at_a_time = threading.Lock()
+_wait: ContextVar[bool] = ContextVar("wait", default=True)
+
+
+class NotCountedYet(Exception):
+    """Within `without_waiting`: the answer is not there, and somebody would have to wait for it."""
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """Within it `count` starts no process: it raises NotCountedYet instead."""
+    token = _wait.set(False)
+    try:
+        yield
+    finally:
+        _wait.reset(token)
 
 
 def count(config: dict[str, Any], where: str) -> Counted:
@@ -41,6 +61,8 @@ def count(config: dict[str, Any], where: str) -> Counted:
     data = msgspec.json.encode(config, order="deterministic")
     file = _file(data)
     answer = _kept(file)
+    if answer is None and not _wait.get():
+        raise NotCountedYet
     if answer is None:
         with _one_at_a_time:
             answer = _kept(file) or _keep(file, _ask(data, where))
@@ -50,11 +72,6 @@ def count(config: dict[str, Any], where: str) -> Counted:
             f"be predicted: {answer.refused}. Choose another model."
         )
     return answer.counted
-
-
-def is_kept(config: dict[str, Any]) -> bool:
-    """Whether the answer is there already, so that nobody needs to wait."""
-    return _kept(_file(msgspec.json.encode(config, order="deterministic"))) is not None
 
 
 def _bound(config: dict[str, Any], where: str) -> None:
@@ -99,7 +116,7 @@ def _ask(data: bytes, where: str) -> Answer:
     offline = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "backend.counter"],
+            COMMAND,
             input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=passed | offline, cwd=ROOT,
             timeout=SECONDS, check=True,
         )  # fmt: skip

@@ -122,11 +122,16 @@ FAMILIES: dict[str, Family] = {
     ),
 }  # fmt: skip
 
-ENCODERS = frozenset({"camembert", "data2vec-text", "electra", "mpnet", "roberta", "xlm-roberta"})
-"""Encoders with BERT's inputs that are not in the table: their forward passes are timed, their sizes estimated."""
+ENCODERS = frozenset({
+    "albert", "bert-generation", "big_bird", "camembert", "convbert", "data2vec-text", "deberta-v2", "distilbert",
+    "electra", "ernie", "gte", "megatron-bert", "mobilebert", "modernbert", "mpnet", "nomic_bert", "nystromformer",
+    "rembert", "roberta", "roberta-prelayernorm", "roc_bert", "roformer", "squeezebert", "xlm-roberta",
+    "xlm-roberta-xl", "yoso",
+})  # fmt: skip
+"""Encoders with BERT's inputs that are not in the table: their forward passes are timed, their sizes counted."""
 
 
 def is_encoder(architecture: str) -> bool:
-    """Whether this `model_type` is an encoder, which generates nothing; an unknown one is taken for a decoder."""
+    """Whether this `model_type` is an encoder, which generates nothing. Counting refuses those in no list."""
     family = FAMILIES.get(architecture)
     return architecture in ENCODERS or (family is not None and family.layout == "bert")

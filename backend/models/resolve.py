@@ -8,6 +8,7 @@ import msgspec
 
 from backend.errors import InputError, unknown
 from backend.models.catalogue import CatalogueEntry, catalogue, find
+from backend.models.counting import NotCountedYet, without_waiting
 from backend.models.described import describe
 from backend.models.facts import RANDOM_NOTE, ModelFacts
 from backend.models.files import folder, hub
@@ -45,6 +46,18 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
     if parsed is None:
         raise _unknown(name)
     return _hub(ref, *parsed)
+
+
+def must_count(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> bool:
+    """Whether `resolve` would have to wait for transformers to count the architecture, up to a minute."""
+    try:
+        with without_waiting():
+            resolve(ref, models_dir, local_paths=local_paths)
+    except NotCountedYet:
+        return True
+    except InputError:
+        return False
+    return False
 
 
 def check_loadable(facts: ModelFacts) -> None:

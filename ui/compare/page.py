@@ -28,6 +28,7 @@ from ui.compare.request import (
 from ui.compare.unsupported import titles
 from ui.compare.verdicts import describe
 from ui.compare.work_row import WorkRow, work_row
+from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.summary import machine_line, model_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
@@ -76,6 +77,7 @@ class _Page:
         changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
         gr.on(changes, safe(self.check), self.asked, checked, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
+        self.work.model.change(safe(self.announce), self.work.model, [self.message], queue=False, **quiet)
         dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
         self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.message], queue=False,
                                **quiet)  # fmt: skip
@@ -124,6 +126,10 @@ class _Page:
             updates |= {self.message: str(error), self.facts: ""} | {arm.verdicts: "" for arm in self.arms}
             updates |= {code: no_code(str(error)) for code in self.codes}
         return updates
+
+    def announce(self, model: object) -> Updates:
+        """Say so before the facts of another model take a while; `check` replaces the sentence."""
+        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
 
     def check_first(self, *values: Any) -> Updates:
         """The same when the page was opened; a message of `attach` stays."""

@@ -2,10 +2,11 @@
 
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. The reader of the `gguf` package takes 2 s for a
 vocabulary of 49,152 and trusts any array length. This one skips over arrays (80 ms) and rejects any length that exceeds
-the file.
+the file, or what any model has: a sparse file of 20 GB takes no disk and would take hours.
 """
 
 import struct
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -47,7 +48,13 @@ SCALARS = {
     12: "<d",
 }
 STRING, ARRAY = 8, 9
-MAX_ENTRIES = 1 << 20  # keys or tensors; real files have a few hundred of each
+MAX_ENTRIES = 1 << 17  # keys or tensors; real files have a few hundred of each
+MAX_STRINGS = 1 << 20  # in all arrays together; the largest vocabulary has 262,144, and as many merges
+MAX_TEXT = 1 << 20  # bytes of a key or a value; chat templates have tens of thousands
+MAX_TEXTS = 64 << 20  # bytes of all of them
+MAX_DIMENSIONS = 8  # GGML has 4
+MAX_EXTENT = 1 << 48
+MAX_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,8 @@ class GgufFile:
 class _Reader:
     def __init__(self, file: BinaryIO, size: int) -> None:
         self.file, self.size = file, size
+        self.strings, self.texts = 0, 0
+        self.end = time.monotonic() + MAX_SECONDS
 
     def bytes(self, count: int) -> bytes:
         if not 0 <= count <= self.size - self.file.tell():
@@ -73,7 +82,11 @@ class _Reader:
         return struct.unpack(form, self.bytes(struct.calcsize(form)))[0]
 
     def text(self) -> str:
-        return self.bytes(self.scalar(10)).decode("utf-8", "replace")
+        count = self.scalar(10)
+        self.texts += count
+        if count > MAX_TEXT or self.texts > MAX_TEXTS:
+            raise ValueError("a text")
+        return self.bytes(count).decode("utf-8", "replace")
 
     def value(self, code: int) -> Any:
         """A number or text; an array is skipped and returned as ("array", length)."""
@@ -85,11 +98,29 @@ class _Reader:
         if kind in SCALARS:
             self.skip(count * struct.calcsize(SCALARS[kind]))
         elif kind == STRING:
-            for _ in range(self.at_most(count, 8)):
+            self.strings += self.at_most(count, 8)
+            if self.strings > MAX_STRINGS:
+                raise ValueError("strings")
+            for _ in range(count):
                 self.skip(self.scalar(10))
         else:
             raise ValueError("an array of arrays")
         return ("array", count)
+
+    def extents(self) -> tuple[int, ...]:
+        """A tensor's dimensions."""
+        count = self.scalar(4)
+        if count > MAX_DIMENSIONS:
+            raise ValueError("dimensions")
+        found = tuple(self.scalar(10) for _ in range(count))
+        if any(extent > MAX_EXTENT for extent in found):
+            raise ValueError("an extent")
+        return found
+
+    def check_time(self) -> None:
+        """Give up on a file of many small parts, each of them allowed."""
+        if time.monotonic() > self.end:
+            raise ValueError("time")
 
     def skip(self, count: int) -> None:
         if not 0 <= count <= self.size - self.file.tell():
@@ -127,13 +158,15 @@ def _read(reader: _Reader, path: Path) -> GgufFile:
         raise InputError(f"{path} is GGUF version {version}; only versions 2 and 3 are supported. Convert it again.")
     values: dict[str, Any] = {}
     for _ in range(pairs):
+        reader.check_time()
         key = reader.text()
         values[key] = reader.value(reader.scalar(4))
     sizes = dict[str, tuple[int, ...]]()
     last = 0
     for _ in range(tensors):
+        reader.check_time()
         name = reader.text()
-        sizes[name] = tuple(reader.scalar(10) for _ in range(reader.at_most(reader.scalar(4), 8)))
+        sizes[name] = reader.extents()
         kind, offset = reader.scalar(4), reader.scalar(10)
         last = max(last, offset + _tensor_bytes(kind, sizes[name]))
     align = values.get("general.alignment", 32)

@@ -39,7 +39,7 @@ class Cache(Optimization):
         ),
         Choice(
             "unwindowed", "full (no sliding window)", "Grows with each token, and every layer keeps every token.",
-            (rules.SAME_AS_DYNAMIC,), tried_on_several_gpus=False,
+            (*rules.UNWINDOWED, rules.SAME_AS_DYNAMIC), tried_on_several_gpus=False,
         ),
         Choice("static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.", loss=3),
         Choice(

@@ -60,6 +60,23 @@ _ALL_FULL = Rule(
     f"{_CODE}: QuantizedCache",
     fix=(("cache", "dynamic"),),
 )
+_EVEN = Rule(
+    "blocked",
+    lambda s: any(layers.kind == "fixed" or not layers.even or layers.state_bytes for layers in s.facts.counted_cache),
+    "This architecture keeps other things than keys and values of one size (latents, states of linear attention), and "
+    "what a quantized cache makes of them was not counted.",
+    f"{_CODE}: LinearAttentionLayer, DynamicIndexedLayer; MLA in models/deepseek_v3",
+    fix=(("cache", "dynamic"),),
+)
+UNWINDOWED = (
+    Rule(
+        "blocked",
+        lambda s: any(layers.kind == "fixed" or layers.state_bytes for layers in s.facts.counted_cache),
+        "A cache that does not know the config has no place for this architecture's states of linear attention.",
+        f"{_CODE}: DynamicCache without a config has DynamicLayers only",
+        fix=(("cache", "dynamic"),),
+    ),
+)
 _LOSSY = Rule(
     "note",
     lambda s: s.facts.kind == "decoder",
@@ -100,6 +117,6 @@ _UNPACKS = Rule(
     "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
 )
 
-FP8 = (_ALL_FULL, _LOSSY)
-HQQ = (_needs("hqq"), _ALL_FULL, _GROUPS, _LOSSY)
-QUANTO = (_needs("optimum-quanto"), _ALL_FULL, _GROUPS, _UNPACKS, _LOSSY)
+FP8 = (_ALL_FULL, _EVEN, _LOSSY)
+HQQ = (_needs("hqq"), _ALL_FULL, _EVEN, _GROUPS, _LOSSY)
+QUANTO = (_needs("optimum-quanto"), _ALL_FULL, _EVEN, _GROUPS, _UNPACKS, _LOSSY)

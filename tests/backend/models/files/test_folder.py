@@ -2,6 +2,7 @@
 
 import json
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -166,3 +167,34 @@ def test_a_huge_config_is_refused_quickly(folder: Path) -> None:
         file.truncate(100 << 20)
     with pytest.raises(InputError, match="more than 4,194,304 bytes"):
         resolve(str(folder))
+
+
+HOSTILE_HEADERS: dict[str, bytes] = {
+    "60,000 dimensions": json.dumps(
+        {"w": {"dtype": "F32", "shape": [10**15] * 60_000, "data_offsets": [0, 0]}}
+    ).encode(),
+    "a size of 10^18": json.dumps({"w": {"dtype": "F32", "shape": [10**18], "data_offsets": [0, 0]}}).encode(),
+    "a negative size": json.dumps({"w": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 0]}}).encode(),
+    "offsets that run back": json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [8, 4]}}).encode(),
+    "a number of 10^5 digits": b'{"w": {"dtype": "F32", "shape": [' + b"9" * 100_000 + b'], "data_offsets": [0, 0]}}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE_HEADERS)
+def test_a_hostile_header_costs_a_second_and_one_sentence(name: str, folder: Path) -> None:
+    header = HOSTILE_HEADERS[name]
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    began = time.process_time()
+    with pytest.raises(InputError, match="not a complete safetensors file"):
+        check_loadable(resolve(str(folder)))
+    assert time.process_time() - began < 1
+
+
+def test_a_sparse_header_of_a_file_of_20_gb_is_not_read(folder: Path) -> None:
+    with (folder / "model.safetensors").open("wb") as file:
+        file.write(struct.pack("<Q", 19 * 10**9))
+        file.truncate(20 * 10**9)
+    began = time.process_time()
+    with pytest.raises(InputError, match="not a complete safetensors file"):
+        check_loadable(resolve(str(folder)))
+    assert time.process_time() - began < 1

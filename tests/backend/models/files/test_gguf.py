@@ -129,3 +129,49 @@ def test_the_block_sizes_are_those_of_the_gguf_package() -> None:
 
     real = {int(kind): size for kind, size in constants.GGML_QUANT_SIZES.items()}
     assert {kind: real[kind] for kind in BLOCKS} == BLOCKS
+
+
+def sparse(path: Path, data: bytes, size: int) -> None:
+    """A file that begins with `data` and goes on with a hole."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.truncate(size)
+
+
+BEGIN = b"GGUF" + struct.pack("<I", 3)
+HUGE: dict[str, tuple[bytes, int]] = {
+    "a tensor of 10^6 dimensions": (
+        BEGIN + struct.pack("<QQ", 1, 0) + text("t") + struct.pack("<I", 10**6), 8 * 10**6 + 200,
+    ),
+    "10^8 strings": (
+        BEGIN + struct.pack("<QQ", 0, 1) + text("tokenizer.ggml.tokens") + struct.pack("<IIQ", ARRAY, TEXT, 10**8),
+        8 * 10**8 + 200,
+    ),
+    "a text of 20 GB": (
+        BEGIN + struct.pack("<QQ", 0, 1) + text("general.name") + struct.pack("<IQ", TEXT, 20 * 10**9), 21 * 10**9,
+    ),
+    "10^5 keys of a hole of 20 GB": (BEGIN + struct.pack("<QQ", 0, 10**5), 20 * 10**9),
+    "10^5 arrays of 10^4 strings": (
+        BEGIN
+        + struct.pack("<QQ", 0, 200)
+        + b"".join(
+            text(f"k{i}") + struct.pack("<IIQ", ARRAY, TEXT, 10_000) + bytes(80_000) for i in range(200)
+        ),
+        20 * 10**9,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_sparse_file_of_any_size_costs_a_second_and_little_memory(name: str, tmp_path: Path) -> None:
+    import tracemalloc
+
+    path = tmp_path / "huge.gguf"
+    sparse(path, *HUGE[name])
+    tracemalloc.start()
+    began = time.process_time()
+    with pytest.raises(InputError, match="GGUF file"):
+        resolve(str(path))
+    took, (_, peak) = time.process_time() - began, tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert took < 6 and peak < 32 << 20

@@ -1,0 +1,133 @@
+"""Asking transformers, in a process of its own, for what the table of architectures does not have."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.errors import InputError
+from backend.models import counting, must_count, resolve
+from backend.models.counted import Answer
+
+FALCON = {
+    "model_type": "falcon", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 96,
+    "multi_query": True, "new_decoder_architecture": False,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, reason: str) -> list[bytes]:
+    """What is asked of the process, which refuses everything."""
+    asked: list[bytes] = []
+
+    def ask(data: bytes, where: str) -> Answer:
+        asked.append(data)
+        return Answer(refused=reason)
+
+    monkeypatch.setattr(counting, "_ask", ask)
+    return asked
+
+
+def never(*_: Any, **__: Any) -> Any:
+    raise AssertionError("a process was started")
+
+
+@pytest.mark.parametrize("change", [{"num_hidden_layers": 10**9}, {"text_config": {"n_layer": 5_000}}])
+def test_more_layers_than_any_model_has_start_no_process(
+    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "run", never)
+    with pytest.raises(InputError, match="whole number from 0 to 4,096"):
+        counting.count(FALCON | change, "config.json")
+
+
+def test_a_refusal_is_kept_and_names_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = answering(monkeypatch, "it is recurrent")
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"^x: 'falcon' models are not supported.*: it is recurrent\."):
+            counting.count(FALCON, "x")
+    assert len(asked) == 1
+    with counting.without_waiting(), pytest.raises(counting.NotCountedYet):
+        counting.count(FALCON | {"vocab_size": 97}, "x")
+    with counting.without_waiting(), pytest.raises(InputError):
+        counting.count(FALCON, "x")
+
+
+def test_a_file_that_others_can_write_or_that_is_torn_is_not_an_answer(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = answering(monkeypatch, "no")
+    spoils: list[Callable[[Path], object]] = [lambda f: f.chmod(0o666), lambda f: f.write_bytes(b'{"counted": {')]
+    for spoil in spoils:
+        with pytest.raises(InputError):
+            counting.count(FALCON, "x")
+        (file,) = (cache / "counts").iterdir()
+        spoil(file)
+        with counting.without_waiting(), pytest.raises(counting.NotCountedYet):
+            counting.count(FALCON, "x")
+    with pytest.raises(InputError):
+        counting.count(FALCON, "x")
+    assert len(asked) == 3
+
+
+def test_a_process_that_ends_early_is_an_error_in_words_and_is_not_kept(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for body, said in (("import sys; sys.exit(3)", "ended without"), ("print('{')", "ended without")):
+        monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-c", body))
+        with pytest.raises(InputError, match=said):
+            counting.count(FALCON, "x")
+    killed = f"import os; os.kill(os.getpid(), {int(signal.SIGXCPU)})"
+    monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-c", killed))
+    with pytest.raises(InputError, match="more than a minute"):
+        counting.count(FALCON, "x")
+    assert not list((cache / "counts").iterdir())
+
+
+def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_secret")
+    show = "import os, json; print(json.dumps({'refused': ' '.join(sorted(os.environ))}))"
+    monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-c", show))
+    answer = counting._ask(b"{}", "x")
+    assert "HF_HUB_OFFLINE" in answer.refused and "HF_TOKEN" not in answer.refused
+
+
+@pytest.mark.slow
+def test_an_architecture_outside_the_table_is_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "falcon").mkdir()
+    (tmp_path / "falcon" / "config.json").write_bytes(msgspec.json.encode(FALCON))
+    assert must_count(str(tmp_path / "falcon")) and not must_count("pocket") and not must_count("nonsense")
+    facts = resolve(str(tmp_path / "falcon"))
+    assert not must_count(str(tmp_path / "falcon"))
+    assert (facts.heads, facts.kv_heads, facts.head_dim, facts.layers) == (4, 1, 16, 2)
+    monkeypatch.setattr(subprocess, "run", never)
+    began = time.perf_counter()
+    assert resolve(str(tmp_path / "falcon")) == facts and time.perf_counter() - began < 0.5
+
+
+HOSTILE = [
+    {"model_type": "falcon", "num_hidden_layers": 4_096, "hidden_size": 1 << 40},
+    {"model_type": "jamba", "num_experts": 10**9},
+    {"model_type": "falcon", "vocab_size": -5},
+    {"model_type": "falcon", "hidden_size": "__import__('os').system('id')"},
+    {"model_type": "evil", "auto_map": {"AutoModel": "x.Y"}},
+]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("config", HOSTILE, ids=str)
+def test_a_hostile_config_costs_a_bounded_process(config: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as error:
+        counting.count(config, "config.json")
+    assert len(str(error.value)) < 700 and str(error.value).isprintable()
