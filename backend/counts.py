@@ -18,6 +18,10 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     allocator_peak_bytes: float | None = None
     allocator_reserved_bytes: float | None = None
     weight_bytes: float | None = None
+    # what this worker's process holds beyond what it held before its first measured run, caches not counted, and what
+    # of that the proof of this run left
+    left_bytes: float | None = None
+    proof_left_bytes: float | None = None
     kv_cpu_bytes: float | None = None
     kv_cuda_bytes: float | None = None
 

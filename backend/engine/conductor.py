@@ -78,7 +78,7 @@ class Conductor:
 
     def _take(self, arm: str) -> None:
         try:
-            self._pool.take(arm, self._plan(arm))
+            self._pool.take(arm, self._plan(arm), self._command(arm))
         except StartError as error:
             raise Halt("failed", f"Arm {arm} failed during startup. {error}") from error
 
@@ -97,22 +97,27 @@ class Conductor:
 
     def _wait_ready(self, arm: str) -> None:
         worker = self._pool.slots[arm]
-        if worker.ready and worker.begin_s < self._begin_s:
+        if worker.ready and worker.begin_s < self._begin_s and not worker.remark:
             return  # started before this run: its startup is not part of this run's log
-        self._log(arm, Progress("start", "begin", worker.start_s or time.monotonic() - worker.begin_s))
+        note, worker.remark = worker.remark, ""
+        self._log(arm, Progress("start", "begin", worker.start_s or time.monotonic() - worker.begin_s, None, note))
         self._exchange.wait_ready(arm)
         assert worker.start_s is not None
-        self._log(arm, Progress("start", "end", worker.start_s, 1.0))
+        self._log(arm, Progress("start", "end", worker.start_s, 1.0, note))
 
-    def _generate(self, arm: str) -> None:
+    def _command(self, arm: str) -> Generate:
         work = self._run.request.workload
-        command = Generate(
+        return Generate(
             plan=self._plan(arm), prompt=work.prompt, prompt_tokens=work.prompt_tokens,
             max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
             seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
             top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
             prove=self._repeat == work.repeats - 1,
         )  # fmt: skip
+
+    def _generate(self, arm: str) -> None:
+        command = self._command(arm)
+        self._pool.slots[arm].residue.begin(command)
         finished = self._exchange.ask(arm, command, "warmup")
         self._note_memory(arm)
         if isinstance(finished, Finished) and finished.reason == "cancelled":

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from backend.engine.executor import ChooseExecutor, Died, Executor, ExecutorKind, Inbox, Letter, StartError
-from backend.messages import Ready
+from backend.engine.residue import Residue
+from backend.messages import Failed, Finished, Generate, Ready
 from backend.plan import Plan
 
 log = logging.getLogger("tokendyno")
@@ -22,6 +23,8 @@ class Worker:
     begin_s     when it was started (time.monotonic)
     start_s     seconds from its start to `Ready`, None until then
     held_bytes  memory by device that ending it frees: measured where that is possible, else as planned
+    residue     what its runs left in its memory
+    remark      why it was started, where a worker that held the model could not be used again
     """
 
     executor: Executor
@@ -29,6 +32,8 @@ class Worker:
     begin_s: float
     start_s: float | None = None
     held_bytes: Mapping[int, int] = field(default_factory=dict)
+    residue: Residue = field(default_factory=Residue)
+    remark: str = ""
 
     @property
     def ready(self) -> bool:
@@ -63,15 +68,19 @@ class WorkerPool:
 
     # --- for the engine thread --------------------------------------------------------------------
 
-    def take(self, slot: str, plan: Plan) -> Worker:
-        """The slot's worker if it is alive and holds the plan's model or none, else a spare, else a new one.
+    def take(self, slot: str, plan: Plan, command: Generate | None = None) -> Worker:
+        """The slot's worker if it is alive, holds the plan's model or none, and can measure the memory of `command`
+        alone; else a spare, else a new one.
 
         StartError where no executor can be started.
         """
         kind = self.choose(plan)
         worker = self.slots.get(slot)
+        remark = ""
         if worker is not None and _serves(worker, kind, ("", plan.load_key)):
-            return worker
+            remark = worker.residue.disturbs(command) if command is not None and kind.isolated else ""
+            if not remark:
+                return worker
         self.drop(slot)
         if not kind.isolated:
             self.end_all()
@@ -80,6 +89,7 @@ class WorkerPool:
         if spare is not None:
             self.spares.remove(spare)
         self.slots[slot] = spare or self._start(kind)
+        self.slots[slot].remark = remark and f"a new worker: {remark}"
         return self.slots[slot]
 
     def drop(self, slot: str) -> None:
@@ -116,14 +126,19 @@ class WorkerPool:
                 for slot in lost:
                     self.drop(slot)
                 return lost
+            case Finished() as finished:
+                worker.residue.note(finished)
+            case Failed(bad_input=True):
+                worker.residue.refused()
             case _:
                 pass
         return []
 
     def prewarm(self) -> None:
-        """Start a spare if too few workers are alive; give up after repeated failures to start."""
+        """Start a spare if too few workers are alive that can take any run; give up after repeated failures to
+        start."""
         kind = self.choose(None)
-        alive = [worker for worker in self._all() if worker.executor.alive]
+        alive = [worker for worker in self._all() if worker.executor.alive and not worker.residue.spent]
         if len(alive) >= self.wanted_spares or not kind.isolated or self._start_failures >= MAX_START_FAILURES:
             return
         if self._start_failures:

@@ -4,7 +4,9 @@ from backend.hardware import kernel_packages
 from backend.optimizations import mxfp4
 from backend.optimizations.subject import Subject
 from backend.plan import CACHES, GRAPH_MODES, CacheKind
+from backend.predict.memory import attention_of
 from backend.predict.quantized import library_of
+from backend.predict.setup import Setup
 
 COMPILED_CHECKPOINTS = frozenset({"compressed-tensors", "fp8", "gemma", "gguf", "mxfp8", "nvfp4", "torchao"})
 """Quantized checkpoints that `generate` compiles all the same; a test compares this with transformers' classes."""
@@ -25,6 +27,12 @@ def compute_dtype(s: Subject) -> str:
 def half_precision(s: Subject) -> bool:
     """Whether activations are in a 2-byte format."""
     return compute_dtype(s) in ("float16", "bfloat16")
+
+
+def attention_in_use(s: Subject) -> str:
+    """The attention that runs: as asked for, else the default of transformers."""
+    choice = s.choices["attention"]
+    return attention_of(s.facts, Setup(attention=None if choice == "auto" else choice))
 
 
 def kv_cache(s: Subject) -> CacheKind:

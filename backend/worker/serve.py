@@ -27,6 +27,7 @@ from backend.worker.channel import Channel
 from backend.worker.commands import Commands
 from backend.worker.errors import explain
 from backend.worker.load.loader import LoadedModel, load
+from backend.worker.reports import Reports
 from backend.worker.runners.base import Runner
 from backend.worker.runners.choice import runner_for
 
@@ -78,12 +79,14 @@ def serve(commands: Commands, channel: Channel, shared_process: bool = False) ->
     """
     transformers.utils.logging.disable_progress_bar()
     worker = Worker(channel, commands.cancelled, shared_process)
+    reports = Reports()
     channel.send(ready())
     for command in commands:
         try:
-            worker.carry_out(command)
+            with reports.listening():
+                worker.carry_out(command)
         except Exception as error:
-            failed = failure(error, channel)
+            failed = failure(error, channel, reports.said())
             channel.send(failed)
             if failed.fatal:
                 return
@@ -97,9 +100,12 @@ def ready() -> Ready:
     return Ready(os.getpid(), IMPORT_S, versions)
 
 
-def failure(error: Exception, channel: Channel) -> Failed:
-    """What the user is told of an exception; the traceback goes to standard error as well."""
+def failure(error: Exception, channel: Channel, logged: str = "") -> Failed:
+    """What the user is told of an exception, with what libraries logged before it; the traceback goes to standard error
+    as well."""
     sentence, advice, fatal = explain(error)
+    if logged and not isinstance(error, InputError):
+        sentence = f"{sentence} Logged before that: {logged.rstrip('.')}."
     detail = "".join(traceback.format_exception(error))[-8000:]
     print(detail, file=sys.stderr, flush=True)
     return Failed(channel.phase, sentence, advice, detail, fatal, isinstance(error, InputError))

@@ -9,6 +9,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import attention_in_use, kv_cache
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
 from backend.optimizations.tensor_bytes import quantized_parts
@@ -16,6 +17,22 @@ from backend.plan import Plan
 from backend.script.parts import Script
 
 _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype"
+_CPU = "measured: MEASUREMENTS.md, number formats on a CPU"
+
+
+def _builds_kernels_for_each_length(s: Subject) -> bool:
+    """oneDNN's bfloat16 matrix products outside of sdpa, whose shape grows with the cache."""
+    return s.decoder and not s.cuda and kv_cache(s).grows and attention_in_use(s) == "eager"
+
+
+_CLIMBS = Rule(
+    "note",
+    _builds_kernels_for_each_length,
+    "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
+    "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
+    "static cache do not climb.",
+    _CPU,
+)
 
 
 class Dtype(Optimization):
@@ -33,6 +50,7 @@ class Dtype(Optimization):
             "bfloat16",
             "bfloat16",
             "2 bytes per number, with the range of float32.",
+            (_CLIMBS,),
             loss=31,
             combines=(("cache", "dynamic"), ("cache", "offloaded")),
         ),

@@ -1,5 +1,8 @@
 """Samples the worker's memory beside the measured path: from NVML on a GPU, resident memory on a CPU."""
 
+import ctypes
+import gc
+import sys
 import threading
 import time
 from collections import deque
@@ -42,6 +45,25 @@ class MemoryMeter:
         self._last = self._ask() or self._last
         return self._last
 
+    def settled(self) -> int:
+        """Bytes now, after everything unused was given back to the system. Free memory that torch's GPU allocator
+        keeps is not counted."""
+        _give_back()
+        kept = 0
+        if self.device == "cuda":
+            import torch
+
+            kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
+        return self.read() - int(kept)
+
+    def empty(self) -> None:
+        """Give back to the system what earlier runs no longer use, on the GPU too. The next steps allocate anew."""
+        _give_back()
+        if self.device == "cuda":
+            import torch
+
+            torch.cuda.empty_cache()
+
     def _resident(self) -> int:
         return int(self._process.memory_info().rss)
 
@@ -60,6 +82,15 @@ class MemoryMeter:
             self._ask, self.label = gpu.memory_bytes, "GPU memory of the worker (NVML)"
         elif gpu.used_bytes() is not None:
             self._ask, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
+
+
+def _give_back() -> None:
+    """Collect garbage, and have the C library return the free part of its heap (glibc keeps it otherwise)."""
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # not in musl
+        if trim is not None:
+            trim(0)
 
 
 class Sampler:

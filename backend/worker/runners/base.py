@@ -20,6 +20,7 @@ from backend.counts import RunCounts
 from backend.evidence import Finding
 from backend.messages import Compiled, Finished, Generate, Started
 from backend.optimizations import Observation
+from backend.optimizations.tensor_bytes import bytes_by_device
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
 from backend.worker.load.loader import LoadedModel
@@ -34,6 +35,9 @@ from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
+
+REFILL_STEPS = 2
+"""Steps between giving memory back and the measured run: a prompt and a token."""
 
 
 class Runner(Protocol):
@@ -102,6 +106,8 @@ class MeasuredRunner(ABC):
         self._graph_calls = GraphCalls(model.model)
         self._memory = MemoryMeter(model.plan.device, shared_process)
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
+        self._settle = True  # before the next measured run
+        self._clean: int | None = None  # bytes of the process before its first measured run, without caches
 
     first_counted = 1
     """The first step that an optimization of steps should reach: a decoder's prefill is another matter."""
@@ -173,6 +179,8 @@ class MeasuredRunner(ABC):
         if job.warmup:
             with self._graph_calls:
                 self._warm_up(task)
+                if self._settle and not self.cancelled.is_set():
+                    self._begin_level(task)
         cache = self._new_cache(task)
         torch.manual_seed(job.seed)
         sampler = Sampler(self._memory)
@@ -197,6 +205,19 @@ class MeasuredRunner(ABC):
             self._compiling.warmed_up()
             self._warm[shape] = done
         self.counts.update(self._warm[shape])
+
+    def _begin_level(self, task: Task) -> None:
+        """Begin a run at the same level of memory as any other: without what the warm-up and earlier runs no longer
+        use, but with what a few steps of this one allocate again, which must not take time of the first token."""
+        self._memory.empty()
+        if self._clean is None:
+            cache = self._new_cache(task)
+            self._clean = self._memory.settled() - self._cache_bytes(cache)
+        self._repeat(task, min(REFILL_STEPS, task.job.max_new_tokens))
+        self._settle = False
+
+    def _cache_bytes(self, cache: Any) -> int:
+        return bytes_by_device(cache).get(self.model.plan.device, 0) if cache is not None else 0
 
     @contextmanager
     def _watched(self, measured: Measured, annotations: Annotations) -> Iterator[None]:
@@ -229,10 +250,21 @@ class MeasuredRunner(ABC):
         extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)
         findings: list[Finding] = []
-        if measured.task.job.prove and outcome.reason != "cancelled":
-            findings = self._prove(measured, extra)
+        if measured.task.job.prove or outcome.reason == "cancelled":
+            before = self._memory.settled()
+            if outcome.reason != "cancelled":
+                findings = self._prove(measured, extra)
+            self._note_left(measured.counts, before, measured.cache)
         extra.update(measured.counts)
         self.channel.send(self._finished(measured, outcome, findings, extra, compiled))
+
+    def _note_left(self, counts: RunCounts, before_proof: int, cache: Any) -> None:
+        """What the runs of this process left in it, the model and the cache in use not counted."""
+        self._settle = True
+        if self._clean is not None:
+            now = self._memory.settled()
+            counts.left_bytes = float(now - self._cache_bytes(cache) - self._clean)
+            counts.proof_left_bytes = float(now - before_proof)
 
     def _prove(self, measured: Measured, extra: RunCounts) -> list[Finding]:
         task = measured.task

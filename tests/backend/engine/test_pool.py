@@ -1,11 +1,13 @@
 """The pool: which worker a slot gets, spares and their back-off, and memory by device."""
 
+import msgspec
 import pytest
 
+from backend.counts import RunCounts
 from backend.engine import pool as pool_module
 from backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter, StartError
 from backend.engine.pool import WorkerPool
-from backend.messages import Ready
+from backend.messages import Finished, Generate, Ready
 from backend.plan import Plan
 from tests.support.scripted_executor import SCRIPTED, ScriptedExecutor
 from tests.support.worker import plan_of
@@ -98,3 +100,20 @@ def test_spares_are_given_up_after_repeated_failures_until_one_starts(
     pool.wanted_spares = 2
     pool.prewarm()
     assert len(pool.spares) == 1
+
+
+def test_a_worker_whose_memory_would_not_be_the_runs_alone_is_replaced_and_says_why(plan: Plan) -> None:
+    pool = of(SCRIPTED)
+    run = Generate(plan, "once", 0, 40, 1, 0.0, 0, True, True)
+    longer = msgspec.structs.replace(run, max_new_tokens=150)
+    worker = pool.take("A", plan, run)
+    worker.executor.load_key = plan.load_key
+    worker.residue.begin(run)
+    left = RunCounts(left_bytes=50.0 * (1 << 20), proof_left_bytes=0.0)
+    pool.record(Letter(worker.executor, Finished("length", "", 0.1, 1.0, 400 << 20, "RSS", "clock", [], left)))
+    assert pool.take("A", plan, run) is worker
+    pool.wanted_spares = 1
+    pool.prewarm()
+    (spare,) = pool.spares
+    assert pool.take("A", plan, longer) is spare and not worker.executor.alive
+    assert "earlier runs left 50 MiB" in spare.remark

@@ -1,0 +1,69 @@
+"""What the runs of one worker left in its memory, and whether another run can still be measured there.
+
+The peak of a process holds all that earlier runs did not give back: kernels that oneDNN or cuDNN built for their
+lengths, graphs, what a profile allocated. A worker is kept for the next run only where none of that would count as the
+run's own.
+"""
+
+from dataclasses import dataclass, field
+
+import msgspec
+
+from backend.messages import Finished, Generate, encode
+
+TOLERATED_SHARE = 0.025
+"""Of the worker's peak: what may be left without a new worker being started. A proof leaves 1.9% in the smallest worker
+(MEASUREMENTS.md)."""
+
+
+@dataclass(slots=True)
+class Residue:
+    """The runs of one worker. Runs that are equal but for their proof leave nothing that each of them does not use.
+
+    left_bytes        what all runs left, the model not counted
+    proof_left_bytes  what the latest proof left
+    """
+
+    runs: set[bytes] = field(default_factory=set)
+    left_bytes: float = 0.0
+    proof_left_bytes: float = 0.0
+    peak_bytes: float = 0.0
+    running: bytes | None = None
+
+    def begin(self, command: Generate) -> None:
+        """A run begins."""
+        self.running = _key(command)
+
+    def refused(self) -> None:
+        """The run was refused before anything ran."""
+        self.running = None
+
+    def note(self, finished: Finished) -> None:
+        """The run ended."""
+        if self.running is not None:
+            self.runs.add(self.running)
+        self.running = None
+        self.left_bytes = finished.extra.left_bytes or 0.0
+        self.proof_left_bytes = finished.extra.proof_left_bytes or 0.0
+        self.peak_bytes = float(finished.peak_memory_bytes)
+
+    def disturbs(self, command: Generate) -> str:
+        """Why this run needs a new worker, in a few words; "" if it can be measured here."""
+        if self.running is not None:
+            return "the run before did not end"
+        left = self.proof_left_bytes if self.runs == {_key(command)} else self.left_bytes
+        if not self._counts(left):
+            return ""
+        return f"earlier runs left {left / (1 << 20):,.0f} MiB in the last one, which would count as this run's"
+
+    @property
+    def spent(self) -> bool:
+        """Whether any other run needs a new worker."""
+        return self.running is not None or self._counts(self.left_bytes)
+
+    def _counts(self, left: float) -> bool:
+        return left > TOLERATED_SHARE * self.peak_bytes
+
+
+def _key(command: Generate) -> bytes:
+    return encode(msgspec.structs.replace(command, prove=False))

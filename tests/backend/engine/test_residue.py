@@ -1,0 +1,74 @@
+"""A worker is kept for the next run only where its memory would be that run's alone."""
+
+import msgspec
+import pytest
+
+from backend.counts import RunCounts
+from backend.engine.residue import TOLERATED_SHARE, Residue
+from backend.messages import Finished, Generate
+from backend.models.source import ModelSource
+from backend.plan import LoadPlan, Plan
+
+MIB = 1 << 20
+RUN = Generate(Plan(LoadPlan(ModelSource("folder"))), "once", 0, 40, 1, 0.0, 0, True, True)
+OTHER = msgspec.structs.replace(RUN, max_new_tokens=150)
+
+
+def finished(left: float, proof: float, peak: int = 400 * MIB) -> Finished:
+    extra = RunCounts(left_bytes=left, proof_left_bytes=proof)
+    return Finished("length", "", 0.1, 1.0, peak, "RSS", "clock", [], extra)
+
+
+def after(command: Generate, left_mib: float, proof_mib: float) -> Residue:
+    residue = Residue()
+    residue.begin(command)
+    residue.note(finished(left_mib * MIB, proof_mib * MIB))
+    return residue
+
+
+def test_a_new_worker_can_take_anything() -> None:
+    assert Residue().disturbs(RUN) == "" and not Residue().spent
+
+
+@pytest.mark.parametrize(
+    ("left_mib", "proof_mib", "same", "other"),
+    [
+        (7, 6, True, True),  # little is left
+        (50, 6, True, False),  # kernels for the lengths of this run: its own again, but not another's
+        (50, 40, False, False),  # even the same run would start higher
+        (0, 0, True, True),
+    ],
+)
+def test_what_was_left_decides_who_may_follow(left_mib: float, proof_mib: float, same: bool, other: bool) -> None:
+    residue = after(RUN, left_mib, proof_mib)
+    assert (residue.disturbs(RUN) == "") is same
+    assert (residue.disturbs(OTHER) == "") is other
+    assert residue.spent is not other
+
+
+def test_the_proof_makes_no_other_run_of_it() -> None:
+    assert after(msgspec.structs.replace(RUN, prove=False), 50, 0).disturbs(RUN) == ""
+
+
+def test_the_reason_says_how_much() -> None:
+    assert "earlier runs left 50 MiB" in after(RUN, 50, 0).disturbs(OTHER)
+
+
+def test_two_different_runs_are_each_others() -> None:
+    residue = after(RUN, 5, 0)
+    residue.begin(OTHER)
+    residue.note(finished(60 * MIB, 0))
+    assert residue.disturbs(OTHER) and residue.disturbs(RUN)
+
+
+def test_a_run_that_did_not_end_leaves_an_unknown_amount() -> None:
+    residue = Residue()
+    residue.begin(RUN)
+    assert residue.disturbs(RUN) and residue.spent
+    residue.refused()
+    assert residue.disturbs(RUN) == "" and not residue.spent, "nothing ran"
+
+
+def test_the_limit_is_a_share_of_the_peak() -> None:
+    edge = TOLERATED_SHARE * 400
+    assert after(RUN, edge, 0).disturbs(OTHER) == "" != after(RUN, edge + 0.1, 0).disturbs(OTHER)
