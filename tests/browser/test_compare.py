@@ -152,7 +152,7 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "baseline")
     user.page.wait_for_timeout(300)
-    user.choose("axis-a-compile", "default")
+    user.choose("axis-a-loop", "own")
     fix = user.page.locator("#verdicts-a .blocked .td-fix")
     fix.wait_for()
     user.shot("blocked-1366")
@@ -161,7 +161,7 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('static')")
     fix.click()
     user.page.locator("#verdicts-a .blocked").wait_for(state="detached")
-    assert user.chosen("axis-a-cache") == "static" and user.chosen("preset-a") == "compiled"
+    assert user.chosen("axis-a-cache") == "static" and user.chosen("preset-a") == "own-loop"
     assert user.message() == ""
 
 

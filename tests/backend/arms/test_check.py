@@ -53,15 +53,14 @@ def test_sdpa_stays_where_there_are_none(model: str) -> None:
     assert checked.planned["attention"] == "sdpa"
 
 
-@pytest.mark.parametrize("mode", ["default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs"])
 @pytest.mark.parametrize("cache", ["dynamic", "unwindowed"])
-def test_compile_is_blocked_without_a_static_cache_and_its_fix_settles_it(mode: str, cache: str) -> None:
-    checked = judge(compile=mode, cache=cache)
+def test_the_custom_loop_is_blocked_without_a_static_cache_and_its_fix_settles_it(cache: str) -> None:
+    checked = judge(loop="own", cache=cache)
     (blocked,) = checked.blocked
-    assert (blocked.axis, blocked.fix) == ("compile", {"cache": "static"})
+    assert (blocked.axis, blocked.fix) == ("loop", {"cache": "static"})
     with pytest.raises(InputError, match=r"Set cache=static\.$"):
         checked.require_runnable()
-    assert judge(**{"compile": mode, "cache": cache, **blocked.fix}).blocked == ()
+    assert judge(**{"loop": "own", "cache": cache, **blocked.fix}).blocked == ()
 
 
 def test_compile_off_is_never_blocked() -> None:

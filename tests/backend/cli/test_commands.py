@@ -76,8 +76,9 @@ def test_doctor_as_a_process() -> None:
         ("unwindowed", 0, []),
         ("attention=sdpa", 0, ["fallback"]),
         ("dtype=float16", 0, ["note"]),
-        ("compile=default", 2, ["blocked"]),
-        ("attention=sdpa,compile=default", 2, ["fallback", "blocked"]),
+        ("compile=default", 0, ["note"]),
+        ("cuda_graphs=manual", 2, ["blocked"]),
+        ("attention=sdpa,cuda_graphs=manual", 2, ["fallback", "blocked"]),
         ("compiled", 0, []),
     ],
 )

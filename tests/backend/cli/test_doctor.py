@@ -34,7 +34,8 @@ def test_every_choice_has_a_line(name: str) -> None:
         ("dtype", "auto", True, ""),
         ("attention", "sdpa", False, "sinks"),
         ("cache", "unwindowed", True, ""),
-        ("compile", "default", True, "with cache=static"),
+        ("compile", "default", True, "growing cache"),
+        ("loop", "own", True, "with cache=static"),
         ("compile", "reduce-overhead", False, "the same code as default"),
     ],
 )

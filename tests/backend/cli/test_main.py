@@ -45,7 +45,7 @@ BAD = [
     (["--arm", "attention=spda"], "Unknown attention choice 'spda'. Did you mean 'sdpa'?"),
     (["--arm", "unwindow"], "Unknown preset 'unwindow'. Did you mean 'unwindowed'?"),
     (["--arm", "cache=static,cache=dynamic"], "appears twice"),
-    (["--arm", "compile=default"], "Set cache=static."),
+    (["--arm", "loop=own"], "Set cache=static."),
     (["--prompt", ""], "The prompt is empty"),
     (["--prompt", "  \n "], "The prompt is empty"),
     (["--prompt", "\udcff"], "not valid UTF-8"),

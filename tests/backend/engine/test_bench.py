@@ -139,9 +139,9 @@ def test_a_full_queue_refuses_with_advice_and_takes_runs_again_when_it_has_drain
 def test_a_blocked_arm_is_refused_before_anything_starts(bench: Bench) -> None:
     newest = bench.runs.newest()
     with pytest.raises(InputError, match="cache=static"):
-        bench.submit(request({"compile": "default"}))
+        bench.submit(request({"loop": "own"}))
     with pytest.raises(InputError, match=r"^Arm B: .*cache=static"):
-        bench.submit(request({}, {"compile": "default"}))
+        bench.submit(request({}, {"loop": "own"}))
     assert bench.runs.newest() == newest
 
 

@@ -200,7 +200,7 @@ def test_export_prints_a_script_or_writes_it_to_a_file(tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--arm", "compile=default"], "Set cache=static."),
+        (["--arm", "loop=own"], "Set cache=static."),
         (["--arm", "compile=fast"], "Unknown compile choice 'fast'"),
         (["--model", "poket"], "Did you mean 'pocket'?"),
         (["-o", "/nowhere/at/all.py"], "Name another with --output."),
@@ -216,7 +216,7 @@ def test_export_refuses_in_one_sentence(arguments: list[str], says: str, capsys:
 
 def test_a_refused_export_leaves_the_old_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "arm.py").write_text("old")
-    assert main(["export", "--arm", "compile=default", "-o", str(tmp_path / "arm.py")]) == 2
+    assert main(["export", "--arm", "loop=own", "-o", str(tmp_path / "arm.py")]) == 2
     assert (tmp_path / "arm.py").read_text() == "old"
 
 

@@ -35,7 +35,7 @@ def test_an_arm_that_runs_is_a_script(bench: Bench) -> None:
 
 
 def test_an_arm_that_would_be_refused_is_the_reason_as_a_comment(bench: Bench) -> None:
-    text = shown(bench, request({"compile": "default"}))
+    text = shown(bench, request({"loop": "own"}))
     assert ast.parse(text).body == [] and "Set cache=static." in text.replace("\n# ", " ")
 
 
