@@ -14,9 +14,9 @@ that choice is loaded, measured and proved in this process. The row's status mus
 of `turns_to`), and without the patch it must be; one run without a patch serves all sabotage of an arm.
 
 Tiers: "slow" for the one sabotage a choice that guards most, if it takes under 3 s and does not compile; "full" for all
-other manners and for everything that compiles; "gpu" in `tests/gpu/test_sabotage.py`.
+other manners and for everything that compiles; "gpu" in `tests/gpu/test_sabotage*.py`.
 
 Where no sabotage can be written, a module-level `REASONS` says why, by (axis, choice). `test_every_choice.py` collects
-both from every test file here and from `tests/gpu/test_sabotage.py`, and fails for a choice that neither names. An axis
-is taken out of its `UNFINISHED` once its file is there.
+both from every test file here and from `tests/gpu/test_sabotage*.py`, and fails for a choice that neither names. An
+axis is taken out of its `UNFINISHED` once its file is there.
 """

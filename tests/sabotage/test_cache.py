@@ -126,8 +126,4 @@ SABOTEURS = [
     )
     for share in SHARES
 ]  # fmt: skip
-REASONS = {
-    ("cache", "offloaded"): "It needs a GPU: tests/gpu/test_sabotage.py.",
-    ("cache", "offloaded_static"): "It needs a GPU: tests/gpu/test_sabotage.py.",
-}
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

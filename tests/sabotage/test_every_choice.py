@@ -30,7 +30,8 @@ OFF = {(axis.name, axis.off) for axis in all_axes() if axis.off}
 
 def modules() -> list[ModuleType]:
     names = [f"tests.sabotage.{file.stem}" for file in sorted(HERE.glob("test_*.py")) if file != Path(__file__)]
-    return [importlib.import_module(name) for name in (*names, "tests.gpu.test_sabotage")]
+    names += [f"tests.gpu.{file.stem}" for file in sorted((HERE.parent / "gpu").glob("test_sabotage*.py"))]
+    return [importlib.import_module(name) for name in names]
 
 
 SABOTEURS: list[Sabotage] = [one for module in modules() for one in getattr(module, "SABOTEURS", ())]

@@ -32,10 +32,4 @@ SABOTEURS = [
     )
     for share in ("one", "half", "all")
 ]  # fmt: skip
-REASONS = {
-    ("quantization", "bnb-nf4-double"): "A CPU with AVX512-BF16 repacks it to nf4: tests/gpu/test_sabotage.py.",
-    ("quantization", "bnb-fp4-double"): "A CPU with AVX512-BF16 repacks it to fp4: tests/gpu/test_sabotage.py.",
-    ("quantization", "torchao-int4"): "It needs a GPU: tests/gpu/test_sabotage.py.",
-    ("quantization", "mxfp4"): "It needs a GPU: tests/gpu/test_sabotage.py.",
-}
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

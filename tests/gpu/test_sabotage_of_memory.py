@@ -1,0 +1,82 @@
+"""Sabotage of quantizations, caches and ways of loading that only a GPU can run."""
+
+import contextlib
+import functools
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from tests.sabotage.damage import in_layers, unpack
+from tests.sabotage.saboteur import Sabotage, tests_of
+
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
+SHAPE = "random:Qwen3-0.6B"
+
+
+@functools.cache
+def checkpoint() -> str:
+    """Folder of the embedded model's weights in float32: a checkpoint whose files are read."""
+    import shutil
+
+    from backend.paths import PRESETS
+
+    folder = f"{tempfile.mkdtemp(prefix='checkpoint-')}/pocket"
+    shutil.copytree(PRESETS / "models" / "pocket", folder)
+    return folder
+
+
+def without_warm_up() -> Any:
+    """transformers reserves nothing before it reads."""
+    return mock.patch("transformers.modeling_utils.caching_allocator_warmup", lambda *args, **more: None)
+
+
+def placed_at_once() -> Any:
+    """Weights go to the GPU as they are read, whatever was planned."""
+    return mock.patch("backend.worker.load.loader.device_keywords", lambda plan: {"device_map": plan.device})
+
+
+@contextlib.contextmanager
+def never_offloaded() -> Iterator[None]:
+    """The cache stays on the GPU."""
+    from transformers import DynamicCache, StaticCache
+
+    with contextlib.ExitStack() as stack:
+        for kind in (DynamicCache, StaticCache):
+            plain = kind.__init__
+
+            def init(self: Any, *args: Any, plain: Any = plain, **more: Any) -> None:
+                more.pop("offloading", None)
+                plain(self, *args, **more)
+
+            stack.enter_context(mock.patch.object(kind, "__init__", init))
+        yield
+
+
+SABOTEURS = [
+    Sabotage("quantization", choice, f"{share} of the layers dense", in_layers(share, unpack), model=SHAPE,
+             turns_to=("failed",) if share == "all" else ("partial",), tier="gpu")
+    for choice in ("torchao-int4", "bnb-nf4-double", "bnb-fp4-double")
+    for share in ("one", "half", "all")
+] + [
+    Sabotage("cache", choice, "never offloaded", never_offloaded, model=SHAPE, turns_to=("failed",), tier="gpu")
+    for choice in ("offloaded", "offloaded_static")
+] + [
+    Sabotage("loading", "device_map", "without the warm-up", without_warm_up, model=checkpoint, turns_to=("failed",),
+             tier="gpu"),
+    Sabotage("loading", "plain", "placed as it is read", placed_at_once, model=checkpoint, turns_to=("failed",),
+             tier="gpu"),
+]  # fmt: skip
+REASONS = {
+    (
+        "loading",
+        "no-warmup",
+    ): "It is the absence of a step: device_map without its warm-up turns into it.",
+    (
+        "quantization",
+        "mxfp4",
+    ): "It needs the Hub's kernels, which no machine of ours reaches.",
+}
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
