@@ -1,0 +1,56 @@
+"""What axes declare about themselves, as users and other parts rely on it."""
+
+import re
+
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.optimizations import all_axes, axis_names
+from backend.optimizations.base import MOST_LOSS
+from backend.paths import ROOT
+from tests.support.machines import CPU, facts
+
+
+def test_axes_come_in_the_order_of_the_table_for_users() -> None:
+    """A load is edited before the generation, and a ledger reads in the order in which things happen."""
+    rows = re.findall(r"^\| `([a-z_]+)` \|", (ROOT / "docs" / "axes.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert list(axis_names()) == rows
+
+
+def test_no_two_choices_lose_equally_much() -> None:
+    """Else the order of remedies would follow from the names of axes."""
+    losses = [choice.loss for axis in all_axes() for choice in axis.choices if choice.loss is not None]
+    assert len(set(losses)) == len(losses)
+    assert all(0 < loss < MOST_LOSS for loss in losses)
+
+
+def test_a_choice_never_suggested_sorts_after_every_other_and_a_default_before() -> None:
+    for axis in all_axes():
+        for choice in axis.choices:
+            loss = axis.loss(choice.name)
+            if choice.name == axis.default:
+                assert loss == 0
+            elif choice.loss is None:
+                assert loss == MOST_LOSS
+            else:
+                assert loss == choice.loss
+
+
+def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
+    refused = set()
+    for axis in all_axes():
+        other = next(choice.name for choice in axis.choices if choice.name != axis.default)
+        checked = check(make_config("m", {axis.name: other}), facts("bert-base-uncased"), CPU, Workload(prompt="x"))
+        if any("generates no tokens" in verdict.reason for verdict in checked.blocked):
+            refused.add(axis.name)
+            assert not axis.matters(facts("bert-base-uncased"))
+            assert axis.matters(facts())
+    assert refused == {"cache", "loop", "speculation"}
+
+
+def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:
+    """tests/backend/predict/test_processes.py: plain and static caches, all quantizations but torchao's int4."""
+    every = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
+    untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
+    caches = ("unwindowed", "offloaded", "offloaded_static", "quantized-fp8", "quantized-hqq4", "quantized-quanto4")
+    assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")}

@@ -1,0 +1,73 @@
+"""Bytes of one quantized matrix, added up by hand from the libraries' layouts; the slow tier counts real tensors."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.models import resolve
+from backend.models.facts import Matrix
+from backend.plan import CACHES
+from backend.predict.memory import peak_bytes
+from backend.predict.quantized import PACKINGS
+from backend.predict.setup import Setup
+
+SQUARE = 256 * 256
+TABLE = 16 * 4  # a lookup table of 16 float32 values
+MATRICES = [
+    # choice, rows, columns, bytes of a dense element, bytes: codes, then scales and what else there is
+    ("bnb-int8", 256, 256, 2, SQUARE + 256 * 4),
+    ("bnb-nf4", 256, 256, 2, SQUARE // 2 + (SQUARE // 64) * 4 + TABLE),
+    ("bnb-nf4", 3, 43, 2, 65 + 3 * 4 + TABLE),  # 129 weights: 65 bytes, 3 blocks
+    ("bnb-fp4", 256, 256, 4, SQUARE // 2 + (SQUARE // 64) * 4 + TABLE),
+    ("bnb-nf4-double", 256, 256, 2, SQUARE // 2 + 1024 + 4 * 4 + TABLE + 256 * 4 + 4),
+    ("bnb-nf4-double", 257, 64, 2, 257 * 32 + 257 + 2 * 4 + TABLE + 256 * 4 + 4),
+    ("torchao-int8", 256, 256, 2, SQUARE + 256 * 4 + 256),  # a scale and a zero point per row
+    ("torchao-fp8", 256, 256, 2, SQUARE + 256 * 4),
+    ("torchao-int4", 256, 1024, 2, 256 * 512 + 256 * 8 * 2 * 2),
+    ("torchao-int4", 4, 128, 2, 8 * 512 + 8 * 8 * 2 * 2),  # padded to 8 rows and 1,024 columns
+    ("torchao-int4", 256, 192, 2, 256 * 192 * 2),  # left dense
+    ("quanto-int8", 256, 256, 2, SQUARE + 256 * 2 + 8),
+    ("quanto-int8", 256, 256, 4, SQUARE + 256 * 4 + 8),
+    ("quanto-int4", 256, 256, 2, SQUARE // 2 + 256 * 2 * (2 + 2) + 8),
+    ("quanto-int4", 256, 192, 2, 256 * 96 + 256 * 2 * (2 + 2) + 8),  # groups of 96
+    ("quanto-int4", 256, 160, 2, 256 * 80 + 256 * 5 * (2 + 2) + 8),  # groups of 32
+    ("quanto-int4", 256, 64, 2, 256 * 32 + 256 * (2 + 2) + 8),  # one group for each row
+    ("mxfp4", 256, 256, 2, SQUARE // 2 + SQUARE // 32 + 256 * 2),
+    ("mxfp4", 256, 256, 4, SQUARE // 2 + SQUARE // 32),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("choice", "rows", "columns", "size", "expected"), MATRICES)
+def test_a_matrix_takes_its_codes_and_scales(choice: str, rows: int, columns: int, size: int, expected: int) -> None:
+    assert PACKINGS[choice].matrix_bytes(rows, columns, size) == expected
+
+
+def test_a_double_quantized_layout_is_the_same_for_both_tables() -> None:
+    for rows, columns in ((256, 256), (257, 64), (3, 43)):
+        nf4, fp4 = (PACKINGS[f"bnb-{table}-double"].matrix_bytes(rows, columns, 2) for table in ("nf4", "fp4"))
+        assert nf4 == fp4
+
+
+def test_what_is_multiplied_in_its_codes_needs_no_dense_copy_and_the_others_need_one_of_the_largest_matrix() -> None:
+    facts = replace(
+        resolve("random:Qwen3-0.6B"),
+        matrices=(Matrix("linear", 2, 512, 256), Matrix("linear", 2, 128, 128), Matrix("embedding", 1, 9, 256)),
+    )
+    for choice in PACKINGS:
+        if choice == "mxfp4":
+            continue
+        copies = 0 if choice == "torchao-int4" else 1
+        assert PACKINGS[choice].scratch_copies == copies
+        one, two = (
+            peak_bytes(facts, Setup(quantization=choice, dtype=dtype, cache=CACHES["static"]), 1, 1).workspace
+            - peak_bytes(facts, Setup(dtype=dtype, cache=CACHES["static"]), 1, 1).workspace
+            for dtype in ("bfloat16", "float32")
+        )
+        assert (one, two) == (copies * 512 * 256 * 2, copies * 512 * 256 * 4), choice
+
+
+def test_which_matrices_a_library_takes() -> None:
+    for choice, packing in PACKINGS.items():
+        expected = {"expert"} if choice == "mxfp4" else {"linear", "conv1d"} if choice[:3] == "bnb" else {"linear"}
+        assert packing.kinds == expected
+        assert packing.library == choice.partition("-")[0].replace("bnb", "bitsandbytes")
