@@ -3,10 +3,20 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from backend.counts import RunCounts
 from backend.plan import Plan
+
+Shape = tuple[int, ...]
+ShapedCall = tuple[str, tuple[Shape, ...]]
+"""An operator, and the shapes of its first inputs; () for one that is not a tensor."""
+
+SHAPED = frozenset(
+    {"aten::softmax", "aten::scaled_dot_product_attention", "aten::linear", "aten::mm", "aten::addmm", "aten::bmm"}
+)
+"""Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +26,10 @@ class Trace:
     ops      operators by name, such as "aten::mm", and "Torch-Compiled Region: 0/0" for each call of a compiled graph
     kernels  GPU kernels by name; empty on a CPU
     runtime  CUDA runtime calls by name, such as "cudaGraphLaunch"; empty on a CPU
-    steps    tokens generated
+    steps    passes through the model, that of the prompt included: the tokens generated, unless drafts were accepted
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
+    shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     """
 
     ops: Counter[str]
@@ -27,6 +38,7 @@ class Trace:
     steps: int
     decode: Counter[str] = field(default_factory=Counter)
     eager: Counter[str] = field(default_factory=Counter)
+    shapes: Counter["ShapedCall"] = field(default_factory=Counter)
 
     def matching(self, *parts: str) -> Counter[str]:
         """Operators and kernels whose name contains any of `parts`, ignoring case."""
@@ -55,6 +67,34 @@ class Observation:
     counts: RunCounts = field(default_factory=RunCounts)
 
 
+def hides(observation: Observation) -> str:
+    """Why operators of a decode step cannot be seen in the trace, as the end of a sentence; "" if all can be."""
+    trace = observation.trace()
+    if compiled_calls(trace):
+        return "in compiled code"
+    if any("GraphLaunch" in name for name in trace.runtime):
+        return "in replayed CUDA graphs"
+    if trace.matching("tokendyno_matvec", "::decoder_layer"):
+        return "in kernels that compute whole layers or products"
+    return ""
+
+
+def coverage(observation: Observation, seen: int, a_pass: int) -> tuple[int | None, int | None]:
+    """(reached, expected) calls, of which each pass should make `a_pass` and the trace shows `seen`.
+
+    Where passes are hidden, those of the prompt are visible all the same and must be complete; where all are (an
+    encoder, compiled as a whole), nothing was counted. More calls than expected do not make up for a pass without.
+    """
+    if not hides(observation):
+        expected = a_pass * max(1, observation.trace().steps)
+    elif seen:
+        expected = a_pass
+    else:
+        return None, None
+    return min(seen, expected), expected
+
+
+_UNKNOWN = SimpleNamespace(co_name="", co_filename="")  # a graph of which nothing was recorded
 REGION = "Torch-Compiled Region: "  # profiler event of each call of a compiled graph
 
 
@@ -75,10 +115,15 @@ def products(ops: Counter[str]) -> int:
 
 def compiled_calls(trace: Trace) -> Counter[str]:
     """Calls of compiled graphs by compile id, without those of flex_attention, which compiles itself."""
+    return regions(trace, lambda graph: "flex_attention" not in (graph.co_filename or ""))
+
+
+def regions(trace: Trace, wanted: Callable[[Any], bool]) -> Counter[str]:
+    """Calls of those compiled graphs, by compile id, that are `wanted` by what Dynamo recorded of them."""
     found = Counter({name.removeprefix(REGION): n for name, n in trace.ops.items() if name.startswith(REGION)})
     if not found:
         return found
     from torch._dynamo.utils import get_compilation_metrics
 
-    flex = {str(m.compile_id) for m in get_compilation_metrics() if "flex_attention" in (m.co_filename or "")}
-    return Counter({name: n for name, n in found.items() if name not in flex})
+    known = {str(graph.compile_id): wanted(graph) for graph in get_compilation_metrics()}
+    return Counter({name: n for name, n in found.items() if known.get(name, wanted(_UNKNOWN))})

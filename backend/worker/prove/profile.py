@@ -2,12 +2,13 @@
 
 import bisect
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import Trace
+from backend.optimizations.proof import SHAPED, Shape, ShapedCall, Trace
 
 _STEP_END = "tokendyno: end of a step"
 _INDUCTOR_CALL = "## Call CompiledFxGraph"
@@ -23,9 +24,9 @@ def mark_step() -> None:
 
 
 def trace(generate: Callable[[], int], cuda: bool) -> Trace:
-    """Run `generate` (returns how many tokens it generated) under torch's profiler, and sort its events by kind."""
+    """Run `generate` (returns how many passes it made) under torch's profiler, and sort its events by kind."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
-    with profile(activities=activities) as profiler:
+    with profile(activities=activities, record_shapes=True) as profiler:
         steps = generate()
         if cuda:
             torch.cuda.synchronize()
@@ -35,6 +36,7 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     begun: list[tuple[int, str]] = []
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
+    shapes: Counter[ShapedCall] = Counter()
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
@@ -47,12 +49,14 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
             regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith("aten::"):
             begun.append((event.start_ns(), name))
+        if name in SHAPED:
+            shapes[name, tuple(_shape(one) for one in event.shapes()[:3])] += 1
     del ops[_STEP_END]
     decode = [(begin, name) for begin, name in begun if ends and begin > min(ends)]
     inside = _within(regions)
     return Trace(
         ops, kernels, runtime, steps, Counter(name for _, name in decode),
-        Counter(name for begin, name in decode if not inside(begin)),
+        Counter(name for begin, name in decode if not inside(begin)), shapes,
     )  # fmt: skip
 
 
@@ -72,3 +76,8 @@ def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:
         return at >= 0 and time <= ends[at]
 
     return inside
+
+
+def _shape(recorded: Sequence[Any]) -> Shape:
+    """A tensor's shape; () for anything else, such as a list of tensors."""
+    return tuple(recorded) if all(isinstance(size, int) for size in recorded) else ()

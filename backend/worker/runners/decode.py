@@ -76,10 +76,11 @@ class GenerateRunner(MeasuredRunner):
         return self._generate_unmeasured(task, task.prompt, steps)
 
     def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
+        """Generate that many tokens; returns in how many passes."""
         again = Task(task.job, prompt, task.length)
         stop = Unmeasured(self.cancelled.is_set, prompt.ids)
         self._generate(again, self._new_cache(again), tokens, True, stop)
-        return tokens
+        return stop.passes
 
     # --- before the run ---------------------------------------------------------------------------
 
@@ -172,10 +173,11 @@ def cached_tokens(cache: Any) -> int:
 
 
 class Unmeasured(Meter):
-    """Lets a generation be ended early; measures nothing."""
+    """Lets a generation be ended early; measures nothing. passes: how many the model made so far."""
 
     def __init__(self, stop: Any, ids: torch.Tensor) -> None:
         self._stop = stop
+        self.passes = 0
         self._answers = (
             torch.zeros(ids.shape[0], dtype=torch.bool, device=ids.device),
             torch.ones(ids.shape[0], dtype=torch.bool, device=ids.device),
@@ -183,4 +185,5 @@ class Unmeasured(Meter):
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         mark_step()
+        self.passes += 1
         return self._answers[int(self._stop())]

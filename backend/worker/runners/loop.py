@@ -55,7 +55,7 @@ class LoopRunner(GenerateRunner):
         again = Task(task.job, prompt, task.length)
         stop = UnmeasuredLoop(self.cancelled.is_set, prompt.ids)
         self._generate(again, self._new_cache(again), tokens, True, stop)
-        return tokens
+        return stop.passes
 
     def _shape(self, task: Task) -> Any:
         job = task.job
@@ -86,7 +86,7 @@ class UnmeasuredLoop(Unmeasured):
         mark_step()
 
     def tell(self, event: Any, token: int) -> None:
-        """Nothing is kept."""
+        self.passes += 1
 
     def stopping(self) -> bool:
         """Whether to end with the token that was told last."""

@@ -5,11 +5,11 @@ from collections import Counter
 import msgspec
 
 from backend.evidence import Finding
-from backend.optimizations.axes.attention import probe
+from backend.optimizations.axes.attention import probe, traced
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
 from backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation, Trace
+from backend.optimizations.proof import Observation, Trace, coverage, hides
 from backend.optimizations.subject import Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -28,7 +28,7 @@ _MARKS = {
 
 
 class Attention(Optimization):
-    """Told by the function that a short probe pass calls; the trace names the kernels that ran."""
+    """Told by the calls of every layer in a trace of the run's own steps."""
 
     name = "attention"
     title = "Attention"
@@ -95,14 +95,42 @@ class Attention(Optimization):
             script.prepare.append("register_grouped_attention()")
 
     def find(self, observation: Observation) -> Finding:
-        """Probes one short pass for the attention function it calls, and names the kernels that the trace shows."""
-        calls = probe.calls(observation.model)
-        found = probe.effective(calls)
-        whole = observation.trace().matching("::decoder_layer").total()
-        apart = (
-            f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise " if whole else ""
-        )
-        return Finding(self.name, found, f"{apart}{_probed(calls)}; {_traced(observation.trace())}")
+        """Counts in the trace which attention every layer called in every pass.
+
+        A short pass with a mask, outside of the run, tells only what the trace does not: whether KV heads were
+        repeated, and to which package a flash kernel belongs.
+        """
+        probed = probe.calls(observation.model)
+        name = probe.effective(probed)
+        trace, heads = observation.trace(), traced.heads_of(observation.model)
+        calls = traced.calls(trace, heads)
+        others, whole = calls.others(name), trace.matching("::decoder_layer").total()
+        if others and not calls.of(name) and not name.startswith(("flash", probe.KERNELS)):
+            name, others = others.most_common(1)[0][0], Counter()
+        reached, expected = _counted(observation, calls.of(name), others.total(), name)
+        said = [_probed(probed), _traced(trace)]
+        if whole:
+            said.insert(0, f"{whole} decoder layers ran in a fused layer kernel with its own attention; otherwise")
+        if expected is not None:
+            said.append(f"{reached} of {expected} calls were {name}" + "".join(f", {n} {o}" for o, n in others.items()))
+        if hidden := hides(observation):
+            said.append(f"decode steps ran {hidden}, where calls of attention cannot be counted")
+        return Finding(self.name, name, "; ".join(said), reached, expected)
+
+
+def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
+    """(reached, expected) calls of attention: every layer in every pass.
+
+    Flash kernels are no operators of torch: there, calls of anything else are what is missing.
+    """
+    layers = traced.layers(observation)
+    if name.startswith(("flash", probe.KERNELS)) or (hides(observation) and not seen):
+        passes = layers * max(1, observation.trace().steps)
+        return (max(0, passes - others), passes) if others else (None, None)
+    reached, expected = coverage(observation, seen, layers)
+    if reached is None or expected is None:
+        return None, None
+    return reached, max(expected, reached + others)
 
 
 def _probed(calls: list[probe.Call]) -> str:

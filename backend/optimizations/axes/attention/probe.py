@@ -1,7 +1,7 @@
 """Which attention function a model calls, watched during one short uncompiled pass.
 
-The trace of the run is not enough: compiled code hides operators, a replayed graph hides all but its kernels, and
-neither shows whether KV heads were repeated. So the functions that attention calls are patched and watched.
+Detail for the trace of the run, which is the proof: the trace does not tell whose flash kernel ran, and without a mask
+not whether KV heads would be repeated. So the functions that attention calls are patched and watched.
 """
 
 import contextlib
@@ -22,12 +22,14 @@ class Call:
     """A call of sdpa, softmax, flex_attention or FlashAttention, with shapes that show how heads were grouped.
 
     queries, keys  (B, heads, length, D); of a softmax `queries` is the shape of the scores, `keys` empty
+    gqa            of sdpa: it was told to group heads itself; a model with a single KV head broadcasts it without
     taken          of FlashAttention: the choice that the function belongs to
     """
 
     function: str
     queries: tuple[int, ...] = ()
     keys: tuple[int, ...] = ()
+    gqa: bool = False
     taken: str = ""
 
 
@@ -66,7 +68,7 @@ def effective(seen: list[Call]) -> str:
 def grouped(call: Call, prompt: Call) -> bool:
     """Whether this call had fewer KV heads than query heads."""
     if call.function == "sdpa":
-        return call.keys[1] < call.queries[1]
+        return call.gqa and call.keys[1] < call.queries[1]
     heads = prompt.queries[1]  # scores (B, K, G, S): products written out by groups
     return call.function == "softmax" and call.queries[2] > 1 and call.queries[1] * call.queries[2] == heads
 
@@ -82,7 +84,7 @@ def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
     import transformers.masking_utils as masks
 
     def sdpa(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
-        seen.append(Call("sdpa", tuple(query.shape), tuple(key.shape)))
+        seen.append(Call("sdpa", tuple(query.shape), tuple(key.shape), bool(more.get("enable_gqa"))))
         return plain(query, key, *rest, **more)
 
     def softmax(plain: Any, scores: Any, *rest: Any, **more: Any) -> Any:
@@ -99,7 +101,7 @@ def _watch(stack: contextlib.ExitStack, seen: list[Call]) -> None:
 
     def flashing(plain: Any, query: Any, key: Any, *rest: Any, **more: Any) -> Any:
         out = plain(query, key, *rest, **more)
-        seen.append(Call("flash", tuple(query.shape), tuple(key.shape), _flash_taken()))
+        seen.append(Call("flash", tuple(query.shape), tuple(key.shape), taken=_flash_taken()))
         return out
 
     stack.enter_context(_replaced(torch.nn.functional, "scaled_dot_product_attention", sdpa))

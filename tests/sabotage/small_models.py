@@ -1,0 +1,46 @@
+"""Configs on disk of small models with random weights, for runs that want an architecture that pocket is not."""
+
+import atexit
+import functools
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+_SHAPE: dict[str, Any] = {
+    "vocab_size": 300, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 256, "bos_token_id": 0, "eos_token_id": 1,
+    "pad_token_id": 2, "dtype": "float32",
+}  # fmt: skip
+_MORE: dict[str, dict[str, Any]] = {
+    "llama": {"architectures": ["LlamaForCausalLM"]},
+    "mixtral": {"architectures": ["MixtralForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2},
+}
+LAYERS = 4
+
+
+@functools.cache
+def _base() -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="tokendyno-sabotage-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+@functools.cache
+def llama() -> str:
+    """Grouped heads, separate projections, no experts, no windows."""
+    return _written("llama")
+
+
+@functools.cache
+def mixtral() -> str:
+    """Four experts, two for each token, in every layer."""
+    return _written("mixtral")
+
+
+def _written(architecture: str) -> str:
+    folder = _base() / architecture
+    folder.mkdir()
+    config = {"model_type": architecture} | _SHAPE | _MORE[architecture]
+    (folder / "config.json").write_text(json.dumps(config))
+    return f"random:{folder}"

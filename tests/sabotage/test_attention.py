@@ -1,0 +1,97 @@
+"""attention: other functions in the measured run than the one that was asked for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+import torch
+import transformers.models.llama.modeling_llama as llama_code
+from transformers import AttentionInterface
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+
+from backend.optimizations.axes.attention import probe
+from backend.worker.patch import attention as patch
+from tests.sabotage.saboteur import Sabotage, Tier, tests_of
+from tests.sabotage.small_models import LAYERS, llama
+
+Which = Callable[[int], bool]
+
+
+def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
+    """Attention in plain products and a softmax, with the masks of any implementation."""
+    groups = query.shape[1] // key.shape[1]
+    key, value = (tensor.repeat_interleave(groups, 1) for tensor in (key, value))
+    scores = query @ key.transpose(2, 3) * scaling
+    if isinstance(mask, torch.Tensor):
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
+    return (scores.softmax(-1) @ value).transpose(1, 2).contiguous(), None
+
+
+def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
+    return sdpa_attention_forward(module, query, key, value, mask, scaling=scaling)
+
+
+@contextmanager
+def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator[None]:
+    """`other` in the layers `where`; the short pass of the probe is left alone, unless it is to be fooled as well."""
+    probing: list[bool] = []
+    plain = {
+        "eager": llama_code.eager_attention_forward, "sdpa": sdpa_attention_forward,
+        "sdpa-gqa": patch.grouped_attention, "flex_attention": AttentionInterface()["flex_attention"],
+    }[choice]  # fmt: skip
+
+    def attend(module: Any, *rest: Any, **more: Any) -> Any:
+        broken = where(module.layer_idx) and (probed_too or not probing)
+        return (other if broken else plain)(module, *rest, **more)
+
+    def watched(model: Any) -> Any:
+        probing.append(True)
+        try:
+            return real(model)
+        finally:
+            probing.clear()
+
+    real = probe.calls
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(probe, "calls", watched))
+        if choice == "eager":
+            stack.enter_context(mock.patch.object(llama_code, "eager_attention_forward", attend))
+        elif choice == "sdpa-gqa":
+            stack.enter_context(mock.patch.object(patch, "grouped_attention", attend))
+        else:
+            stack.enter_context(mock.patch.dict(AttentionInterface._global_mapping, {choice: attend}))
+        yield
+
+
+def breaking(choice: str, other: Any, where: Which, probed_too: bool = False) -> Callable[[], AbstractContextManager]:
+    return lambda: swapped(choice, other, where, probed_too)
+
+
+MANNERS: list[tuple[str, Which, bool]] = [
+    ("half of the layers", lambda layer: layer % 2 == 0, False),
+    ("in the measured run, not in the short pass", lambda layer: True, False),
+    ("one layer", lambda layer: layer == LAYERS - 1, False),
+    ("half of the layers, in the short pass too", lambda layer: layer < LAYERS // 2, True),
+]
+OTHERS: list[tuple[str, str, Any, tuple[tuple[str, str], ...]]] = [
+    ("auto", "sdpa", by_hand, ()),
+    ("sdpa", "sdpa", by_hand, (("cache", "static"),)),
+    ("eager", "eager", in_sdpa, ()),
+    ("sdpa-gqa", "sdpa-gqa", in_sdpa, (("cache", "static"),)),
+    ("flex_attention", "flex_attention", in_sdpa, ()),
+]
+
+
+def tier(choice: str, manner: int) -> Tier:
+    return "full" if manner or choice == "flex_attention" else "slow"
+
+
+SABOTEURS = [
+    Sabotage(
+        "attention", choice, manner, breaking(function, other, where, probed_too), beside, llama, tier=tier(choice, i)
+    )
+    for choice, function, other, beside in OTHERS
+    for i, (manner, where, probed_too) in enumerate(MANNERS)
+]
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
