@@ -102,7 +102,7 @@ def test_a_folder_for_a_repository_of_the_hub_is_loaded_as_that(
 ) -> None:
     """The code that loads Hub kernels, with the bundled kernel under the name of the Hub's."""
     from backend.optimizations import Observation
-    from backend.optimizations.axes.kernels import AXIS
+    from backend.optimizations.axes.kernels.axis import AXIS
     from backend.plan import Plan
     from backend.worker.patch.apply import put_in
 

@@ -73,6 +73,9 @@ def tests_of(saboteurs: Sequence[Sabotage], *marks: pytest.MarkDecorator) -> tup
     )
 
 
+tests_of.__test__ = False  # type: ignore[attr-defined]  # by its name pytest would take it for a test
+
+
 def _case(one: Sabotage, marks: Sequence[pytest.MarkDecorator], manner: str = "intact") -> Any:
     """One saboteur as the parameter of a test in its tier."""
     return pytest.param(one, marks=[getattr(pytest.mark, one.tier), *marks], id=f"{one.axis}={one.choice}: {manner}")

@@ -1,12 +1,13 @@
 """Whether projections of the same input are fused into one matrix."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, coverage, hides
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -14,6 +15,10 @@ from backend.script.parts import Script
 _SOURCE = "backend/worker/patch/projections.py, with a test for each of these architectures"
 FAMILIES = ("Llama", "Mistral", "Qwen3")
 _OFFERED = ("DecoderLayer", "RotaryEmbedding")
+GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
+"""Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
+Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
+
 LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED}
 """Classes that a kernel may replace once projections are fused, and the layer name each is offered under."""
 
@@ -25,7 +30,7 @@ experts only."""
 
 
 class Projections(Optimization):
-    """Told by how many matrices share an input in a forward pass."""
+    """Told by the products of the run's own steps: one for each group of matrices that share an input."""
 
     name = "projections"
     title = "Projections"
@@ -82,32 +87,46 @@ class Projections(Optimization):
             script.patch.insert(0, "fuse(model)")  # before kernels replace the layers that it fuses
 
     def find(self, observation: Observation) -> Finding:
-        """Watches which matrices get the same input in one forward pass over two tokens."""
-        import torch
+        """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
+        groups = [group for module in observation.model.modules() for group in GROUPS if _has(module, group)]
+        fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
+        if not fused:
+            return Finding(self.name, "separate", f"{len(groups)} groups of matrices share an input; none is fused")
+        seen = products(observation, fused)
+        packed = any(type(matrix.weight).__name__ != "Parameter" for matrix in fused)
+        unseen = packed and not seen
+        reached, expected = (len(fused), len(groups)) if unseen else coverage(observation, seen, len(groups))
+        said = f"{len(fused)} of {len(groups)} groups of matrices are one matrix each; "
+        said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
+        if unseen:
+            said += "; packed matrices are multiplied by operators that do not show their shapes"
+        if hidden := hides(observation):
+            said += f"; decode steps ran {hidden}"
+        return Finding(self.name, "fused", said, reached, expected)
 
-        met: dict[int, list[Any]] = {}
 
-        def watch(module: Any, inputs: tuple[Any, ...]) -> None:
-            met.setdefault(id(inputs[0]), []).append(inputs[0])  # the list keeps the tensor, and so its id
+def _has(module: Any, group: tuple[str, ...]) -> bool:
+    return all(hasattr(module, part) for part in group)
 
-        matrices = [m for m in observation.model.modules() if getattr(getattr(m, "weight", None), "ndim", 0) == 2]
-        matrices = [m for m in matrices if not isinstance(m, torch.nn.Embedding)]
-        hooks = [module.register_forward_pre_hook(watch) for module in matrices]
-        try:
-            with torch.inference_mode():
-                observation.model(input_ids=torch.tensor([[1, 2]], device=observation.model.device), use_cache=False)
-        finally:
-            for hook in hooks:
-                hook.remove()
-        together = sum(len(vectors) for vectors in met.values() if len(vectors) > 1)
-        total = sum(map(len, met.values()))
-        replaced = sum(type(module).__name__ == "Fused" for module in observation.model.modules())
-        name = "fused" if replaced and not together else "separate"
-        proof = (
-            f"{together} of {total} matrices shared their input with another in a forward pass; "
-            f"{replaced} matrices are fused"
-        )
-        return Finding(self.name, name, proof)
+
+def products(observation: Observation, matrices: list[Any]) -> int:
+    """Products with these matrices in the trace, told by rows and columns; those of equal matrices beside them are
+    taken off."""
+    trace = observation.trace()
+    ours = {id(matrix) for matrix in matrices}
+    sizes = {tuple(matrix.weight.shape) for matrix in matrices}
+    equal = sum(
+        tuple(module.weight.shape) in sizes
+        for module in observation.model.modules()
+        if getattr(getattr(module, "weight", None), "ndim", 0) == 2
+        and hasattr(module, "in_features")
+        and id(module) not in ours
+    )
+    by_operator: Counter[str] = Counter()
+    for (name, shapes), n in trace.shapes.items():
+        if any(shape in sizes or shape[::-1] in sizes for shape in shapes[1:]):
+            by_operator[name] += n
+    return max(0, max(by_operator.values(), default=0) - equal * trace.steps)
 
 
 AXIS = Projections()

@@ -10,11 +10,7 @@ import torch
 from torch import nn
 
 from backend.errors import InputError
-from backend.optimizations.axes.projections import LAYERS
-
-GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
-"""Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
-Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
+from backend.optimizations.axes.projections import GROUPS, LAYERS
 
 
 class Fused(nn.Module):  # type: ignore[misc]

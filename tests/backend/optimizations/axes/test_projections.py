@@ -1,17 +1,21 @@
-"""projections: told apart by the matrices that one vector meets; what is refused has nothing to fuse or cannot be."""
+"""projections: told apart by the products of a pass; what is refused has nothing to fuse or cannot be."""
 
+import functools
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from backend.evidence import Finding
 from backend.messages import Finished
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.patch.projections import fuse
+from backend.worker.prove.profile import trace
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
 from tests.support.machines import H200, facts, settled
 from tests.support.proof import verify
@@ -26,22 +30,59 @@ def claims(model: Any) -> set[str]:
     return {choice.name for choice in AXIS.choices if verify(AXIS, choice.name, Observation(model, None, PLAN))}
 
 
+def traced(model: Any) -> Finding:
+    """The finding after a pass of this model, as a run is profiled."""
+
+    def make() -> int:
+        with torch.inference_mode():
+            model(torch.tensor([[5, 6, 7]]))
+        return 1
+
+    once = functools.cache(lambda: trace(make, False))
+    return AXIS.find(Observation(model, None, PLAN, once))
+
+
 @pytest.mark.parametrize("architecture", CONFIGS)
-def test_it_is_seen_which_vectors_meet_several_matrices(architecture: str) -> None:
+def test_every_group_is_counted(architecture: str) -> None:
     model = build(architecture)
-    assert claims(model) == {"separate"}
-    assert claims(model) == {"separate"}, "the watching left something behind"
+    assert traced(model).effective == "separate"
     fuse(model)
-    assert claims(model) == {"separate" if architecture == "gpt2" else "fused"}
+    found = traced(model)
+    if architecture == "gpt2":
+        assert found.effective == "separate"
+        return
+    groups = 4 if architecture == "gpt_oss" else 8  # of 4 layers; gpt-oss has experts in the place of gate and up
+    assert (found.effective, found.reached, found.expected) == ("fused", groups, groups)
 
 
-def test_a_half_fused_model_is_not_fused() -> None:
+def test_a_half_fused_model_is_counted_as_half() -> None:
     model = build("llama")
     kept = model.model.layers[0].self_attn
     model.model.layers[0].self_attn = None
     fuse(model)
     model.model.layers[0].self_attn = kept
-    assert claims(model) == {"separate"}
+    found = traced(model)
+    assert (found.effective, found.reached, found.expected) == ("fused", 7, 8)
+
+
+def test_a_matrix_of_the_same_size_beside_them_does_not_stand_in_for_one() -> None:
+    """The output matrix has as many rows here as q, k and v together."""
+    model = build("llama")
+    fuse(model)
+    rows = model.model.layers[0].self_attn.q_proj.whole.out_features
+    model.lm_head = torch.nn.Linear(32, rows, bias=False)
+    assert traced(model).reached == 8
+    model.model.layers[1].self_attn.q_proj.forward = lambda x: apart(model.model.layers[1].self_attn.q_proj, x)
+    assert traced(model).reached == 7
+
+
+def apart(fused: Any, x: Any) -> Any:
+    """What a fused matrix computes, in a product for each part."""
+    whole = fused.whole.weight
+    whole = whole if type(whole) is torch.nn.Parameter else whole.dequantize()
+    first, *others = (torch.nn.functional.linear(x, part) for part in whole.split(fused.sizes))
+    fused.later[:] = [(x, part) for part in reversed(others)]
+    return first
 
 
 def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(workers: dict[str, Any]) -> None:  # noqa: F811
@@ -97,7 +138,6 @@ def test_these_have_nothing_to_fuse(architecture: str) -> None:
 @pytest.mark.parametrize("quantization", ["bnb-nf4", "quanto-int8"])
 def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: str, tmp_path: Path) -> None:
     """The rule against what happens: these classes are not joinable."""
-    import torch
     from torch import nn
 
     from backend.errors import InputError

@@ -17,7 +17,7 @@ from backend.errors import InputError
 from backend.hardware import kernel_packages
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.kernels import AXIS
+from backend.optimizations.axes.kernels.axis import AXIS
 from backend.plan import KernelsKind, LoadPlan, Plan
 from backend.worker.patch import kernels
 from backend.worker.patch.apply import put_in
@@ -130,7 +130,7 @@ def test_a_kernel_replaces_a_layer_of_torch_but_not_its_subclasses(tmp_path: Pat
     before = logits(model)
     put_in(model, plan("local", package(tmp_path / "linear", "linear", LINEAR)))
     layers = len(model.model.layers)
-    assert found(model).proof == f"{7 * layers} x Linear by linear"
+    assert found(model).proof.startswith(f"{7 * layers} x Linear by linear; its package defines no operator")
     torch.testing.assert_close(logits(model), before, atol=1e-5, rtol=0)
 
 
@@ -168,7 +168,8 @@ def test_a_repository_named_in_local_kernels_is_used(tmp_path: Path, monkeypatch
     before = logits(model)
     put_in(model, plan("hub"))
     finding = found(model)
-    assert (finding.effective, finding.proof) == ("hub", f"4 x MegaBlocksMoeMLP by {MEGABLOCKS} (LOCAL_KERNELS)")
+    assert finding.effective == "hub"
+    assert finding.proof.startswith(f"4 x MegaBlocksMoeMLP by {MEGABLOCKS} (LOCAL_KERNELS)")
     assert torch.equal(logits(model), before)
 
 

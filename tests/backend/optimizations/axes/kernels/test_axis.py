@@ -11,7 +11,8 @@ from backend.hardware import Machine, kernel_packages
 from backend.models import ModelFacts
 from backend.models.source import ModelSource
 from backend.optimizations import subject_of
-from backend.optimizations.axes.kernels import _NO_NORMS, AXIS
+from backend.optimizations.axes.kernels.axis import AXIS
+from backend.optimizations.axes.kernels.rules import NO_NORMS
 from backend.optimizations.conditions import hub_kernel_repositories
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
@@ -96,7 +97,7 @@ LOCAL = [
 ]
 
 
-@pytest.mark.parametrize("architecture", sorted(_NO_NORMS))
+@pytest.mark.parametrize("architecture", sorted(NO_NORMS))
 def test_where_no_rmsnorm_can_be_replaced_there_is_none_in_the_source(architecture: str) -> None:
     import inspect
     import sys

@@ -1,0 +1,122 @@
+"""Whether layers are replaced by kernels: none, those of the Hub, or those of a local folder."""
+
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.hardware import kernel_packages
+from backend.optimizations.axes.kernels.replaced import Layer, layers, own_names
+from backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import compiles
+from backend.optimizations.proof import Observation, coverage, hides
+from backend.optimizations.subject import Subject
+from backend.plan import KernelsKind, Plan
+from backend.script.parts import Script
+from backend.script.source import literal
+
+
+class Kernels(Optimization):
+    """Told by the operators and kernels that only the loaded packages define, called by every layer in every pass."""
+
+    name = "kernels"
+    title = "Kernels"
+    summary = "Kernels that replace layers of the model, loaded by the package kernels."
+    default = "off"
+    off = "off"
+    order = 22
+    choices = (
+        Choice("off", "off", "No layers replaced: the model's own code."),
+        Choice(
+            "hub",
+            "from the Hub",
+            "use_kernels=True: layers are replaced by prebuilt kernels of kernels-community, binaries that run here.",
+            HUB_RULES,
+        ),
+        Choice(
+            "local",
+            "local folder",
+            "Layers are replaced by kernels of a local folder: yours if set, otherwise those shipped with tokendyno.",
+            LOCAL_RULES,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        kind: KernelsKind = "hub" if name == "hub" else "local" if name == "local" else "off"
+        load = msgspec.structs.replace(
+            plan.load,
+            kernels=kind,
+            kernels_path=subject.machine.kernels if kind == "local" else "",
+            kernels_compiled=kind != "off" and compiles(subject),
+        )
+        return msgspec.structs.replace(plan, load=load)
+
+    def write(self, script: Script, plan: Plan) -> None:
+        load = plan.load
+        if load.kernels == "off":
+            return
+        if load.kernels == "hub":
+            mode = "Mode.INFERENCE | Mode.TORCH_COMPILE" if load.kernels_compiled else "Mode.INFERENCE"
+            script.imports.add("from kernels import Mode")
+            script.patch.append(f"model.set_use_kernels(True, mode={mode})")
+            return
+        packages = kernel_packages.layers(Path(load.kernels_path), load.device)
+        script.define("worker/patch/kernels.py", "local_mapping", "replace_layers")
+        script.patch.append(literal({name: str(package) for name, package in packages.items()}, "packages = "))
+        script.patch.append("mapping = local_mapping(packages, DEVICE)")
+        if "StepEnd" in packages and plan.generate.loop == "own":
+            script.define("worker/patch/kernels.py", "add_step_end")
+            script.patch.append("add_step_end(model)")
+        script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
+
+    def find(self, observation: Observation) -> Finding:
+        """Counts the layers that should have a kernel, those that have, and the calls of the kernels' own operators."""
+        model, load = observation.model, observation.plan.load
+        slots = [one for one in layers(model) if one.kernel]
+        if not slots:
+            return Finding(self.name, "off", "no layers replaced")
+        offered = {one.layer for one in slots}
+        if load.kernels == "local":
+            offered |= set(kernel_packages.layers(Path(load.kernels_path), load.device))
+        wanted = [one for one in layers(model) if one.layer in offered]
+        names = own_names({one.package for one in slots})
+        reached, expected = _counted(observation, len(slots), len(wanted), names)
+        kinds = {one.kind for one in slots}
+        said = ", ".join(f"{n} x {layer} by {kernel}" for (kernel, layer), n in Counter(map(_by, slots)).most_common())
+        if len(wanted) > len(slots):
+            said += f"; {len(wanted) - len(slots)} of {len(wanted)} such layers have the model's own code"
+        if not names:
+            said += "; its package defines no operator or Triton kernel of its own, so the trace cannot show it"
+        if ran := ", ".join(f"{n} x {name[:60]}" for name, n in _ran(observation, names).most_common(3)):
+            said += f"; traced: {ran}"
+        if hidden := hides(observation):
+            said += f"; decode steps ran {hidden}"
+        return Finding(self.name, "local" if "local" in kinds else "hub", said, reached, expected)
+
+
+def _by(layer: Layer) -> tuple[str, str]:
+    return layer.kernel, layer.layer
+
+
+def _ran(observation: Observation, names: set[str]) -> Counter[str]:
+    """Events of the trace that have such a name; torch.compile and the variants of a kernel append to it."""
+    trace = observation.trace()
+    return Counter(
+        {name: n for name, n in (trace.ops + trace.kernels).items() if any(name.startswith(own) for own in names)}
+    )
+
+
+def _counted(observation: Observation, replaced: int, wanted: int, names: set[str]) -> tuple[int | None, int | None]:
+    """(reached, expected) calls on a CPU, where each layer calls its operator in each pass; on a GPU layers, since one
+    kernel may compute several, if any of the kernels was seen."""
+    seen = _ran(observation, names).total()
+    if observation.plan.load.device == "cuda":
+        proved = bool(seen) or not names  # a binary of the Hub may launch what has any name
+        return (replaced if proved else 0), wanted
+    reached, expected = coverage(observation, seen, wanted)
+    return (0, wanted) if reached is None or expected is None else (reached, expected)
+
+
+AXIS = Kernels()

@@ -1,0 +1,97 @@
+"""When kernels can replace layers."""
+
+from backend.models.families import ENCODERS
+from backend.optimizations.conditions import compiles, hub_kernel_repositories, runs_mxfp4, uses_own_loop
+from backend.optimizations.subject import Rule, Subject
+
+_MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
+NO_NORMS = frozenset(
+    {"gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "opt", "phi", "stablelm"} | {"bert", *ENCODERS}
+)
+"""Architectures without an RMSNorm that a kernel can replace: Gemma's adds 1 to its weight, the others have
+LayerNorm."""
+
+
+def _near(subject: Subject) -> tuple[str, ...]:
+    return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
+
+
+_OFF = (("kernels", "off"),)
+_NO_PACKAGE = Rule(
+    "blocked",
+    lambda s: not s.machine.has("kernels"),
+    "The package kernels, which replaces layers with kernels, is not installed.",
+    "https://huggingface.co/docs/kernels",
+    fix=_OFF,
+)
+HUB_RULES = (
+    _NO_PACKAGE,
+    Rule(
+        "fallback",
+        lambda s: not hub_kernel_repositories(s),
+        "On a CPU use_kernels=True replaces no layer of this model: the only CPU kernels on the Hub are for "
+        "gpt-oss's experts.",
+        _MAPPING,
+        becomes="off",
+        fix=_OFF,
+    ),
+    Rule(
+        "blocked",
+        lambda s: bool(hub_kernel_repositories(s)) and s.machine.hub_offline and not _near(s),
+        "The Hub is offline (HF_HUB_OFFLINE), and none of the kernels that transformers would use for this model is "
+        "in the Hub cache. Point to local copies with LOCAL_KERNELS, or download them once while online.",
+        _MAPPING,
+        fix=_OFF,
+    ),
+    Rule(
+        "note",
+        lambda s: s.machine.hub_offline and 0 < len(_near(s)) < len(hub_kernel_repositories(s)),
+        "The Hub is offline (HF_HUB_OFFLINE): only kernels that are already cached are used.",
+        _MAPPING,
+    ),
+    Rule(
+        "blocked",
+        runs_mxfp4,
+        "With use_kernels transformers dequantizes MXFP4 weights to bfloat16: use_kernels is for weights in full "
+        "precision, and MXFP4 has its own kernels.",
+        "transformers 5.22: quantizers/quantizer_mxfp4.py",
+        fix=_OFF,
+    ),
+    Rule(
+        "note",
+        lambda s: s.machine.device == "cuda" and compiles(s),
+        "Kernels that torch.compile cannot trace are left out, such as those for RMSNorm and the rotary embedding.",
+        _MAPPING,
+    ),
+)
+LOCAL_RULES = (
+    _NO_PACKAGE,
+    Rule(
+        "note",
+        lambda s: (
+            "DecoderLayer" in s.machine.kernel_layers
+            and s.facts.architecture in ("llama", "mistral", "qwen3")
+            and uses_own_loop(s)
+            and s.choices["projections"] == "fused"
+        ),
+        "Decode steps of a single sequence run whole decoder layers of the kernel folder, attention included; the "
+        "chosen attention computes prefill and batches only.",
+        "presets/kernels/matvec/build/torch-cuda/layers.py",
+    ),
+    Rule(
+        "blocked",
+        lambda s: not s.machine.kernel_layers,
+        "No folder with kernels for this device was found. Set one with --kernels-dir or TOKENDYNO_KERNELS; it "
+        "contains kernel packages, each with build/torch-cpu or build/torch-cuda.",
+        "backend/hardware/kernel_packages.py",
+        fix=_OFF,
+    ),
+    Rule(
+        "fallback",
+        lambda s: s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS,
+        "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
+        "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
+        becomes="off",
+        fix=_OFF,
+    ),
+)

@@ -1,0 +1,90 @@
+"""Calls of attention counted in traces as a GPU leaves them; those of a CPU are really made, in `tests/sabotage`."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from backend.models.source import ModelSource
+from backend.optimizations import Observation
+from backend.optimizations.axes.attention import probe, traced
+from backend.optimizations.axes.attention.axis import AXIS
+from backend.optimizations.axes.attention.flash import FA2, HUB_FA3
+from backend.optimizations.axes.attention.traced import Heads, calls
+from backend.optimizations.proof import Trace
+from backend.plan import LoadPlan, Plan
+from tests.support.tiny_models import tiny
+
+LAYERS, STEPS = 4, 4
+SDPA, SOFTMAX = "aten::scaled_dot_product_attention", "aten::softmax"
+PROMPT, NEW = ((1, 4, 5, 8), (1, 2, 5, 8)), ((1, 4, 1, 8), (1, 2, 9, 8))
+COPIED = ((1, 4, 1, 8), (1, 4, 9, 8))
+SCORES, GROUPED, ROUTER = ((1, 4, 1, 9),), ((1, 2, 2, 9),), ((1, 4),)
+
+
+def trace(shapes: dict[Any, int], runtime: str = "", **ops: int) -> Trace:
+    named = Counter({f"aten::{name}": n for name, n in ops.items()})
+    return Trace(named, Counter(), Counter({runtime: 3} if runtime else {}), STEPS, Counter(shapes))
+
+
+def found(monkeypatch: pytest.MonkeyPatch, probed: str, made: Trace) -> Any:
+    """The finding where the short pass says `probed`."""
+    monkeypatch.setattr(probe, "effective", lambda seen: probed)
+    return AXIS.find(Observation(tiny("llama"), None, Plan(LoadPlan(ModelSource("random"))), lambda: made))
+
+
+def test_softmax_is_of_attention_by_its_dimensions_and_grouped_by_its_heads() -> None:
+    made = trace({(SOFTMAX, SCORES): 3, (SOFTMAX, GROUPED): 2, (SOFTMAX, ROUTER): 7})
+    counted = calls(made, Heads(4, 2))
+    assert (counted.eager, counted.grouped) == (3, 2)
+    assert calls(made, Heads(4, 4)).eager == 5
+
+
+def test_the_softmax_inside_of_sdpa_is_not_eager_attention() -> None:
+    made = trace({(SDPA, NEW): 4, (SOFTMAX, SCORES): 4}, _scaled_dot_product_attention_math=4)
+    counted = calls(made, Heads(4, 2))
+    assert (counted.sdpa, counted.eager) == (4, 0)
+
+
+FULL = LAYERS * STEPS
+CASES = [
+    ("sdpa", {(SDPA, NEW): FULL}, "", ("sdpa", FULL, FULL)),
+    ("sdpa", {(SDPA, NEW): FULL - 1, (SOFTMAX, SCORES): 1}, "", ("sdpa", FULL - 1, FULL)),
+    ("sdpa", {(SOFTMAX, SCORES): FULL}, "", ("eager", FULL, FULL)),
+    ("sdpa", {(SDPA, PROMPT): LAYERS}, "cudaGraphLaunch", ("sdpa", LAYERS, LAYERS)),
+    ("sdpa", {(SDPA, PROMPT): LAYERS - 1}, "cudaGraphLaunch", ("sdpa", LAYERS - 1, LAYERS)),
+    ("sdpa", {}, "cudaGraphLaunch", ("sdpa", None, None)),
+    ("sdpa", {}, "", ("sdpa", 0, FULL)),
+    ("sdpa-gqa", {(SDPA, PROMPT): LAYERS, (SOFTMAX, GROUPED): FULL - LAYERS}, "", ("sdpa-gqa", FULL, FULL)),
+    ("sdpa-gqa", {(SDPA, NEW): FULL - 2, (SDPA, COPIED): 2}, "", ("sdpa-gqa", FULL - 2, FULL)),
+    (FA2, {}, "", (FA2, None, None)),
+    (HUB_FA3, {}, "cudaGraphLaunch", (HUB_FA3, None, None)),
+    (FA2, {(SDPA, NEW): FULL // 2}, "", (FA2, FULL // 2, FULL)),
+    (FA2, {(SOFTMAX, SCORES): 1}, "", (FA2, FULL - 1, FULL)),
+    (FA2, {(SOFTMAX, SCORES): FULL}, "", (FA2, 0, FULL)),
+]
+
+
+@pytest.mark.parametrize(("probed", "shapes", "runtime", "wanted"), CASES)
+def test_every_layer_of_every_visible_pass_is_counted(
+    probed: str, shapes: dict[Any, int], runtime: str, wanted: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a trace cannot show is not counted, and no reason to doubt."""
+    finding = found(monkeypatch, probed, trace(shapes, runtime))
+    assert (finding.effective, finding.reached, finding.expected) == wanted
+
+
+def test_what_cannot_be_seen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "replayed CUDA graphs" in found(monkeypatch, "sdpa", trace({}, "cudaGraphLaunch")).proof
+    assert "cannot be counted" not in found(monkeypatch, "sdpa", trace({(SDPA, NEW): FULL})).proof
+
+
+def test_layers_are_those_whose_keys_were_cached() -> None:
+    class Layer:
+        keys = object()
+
+    class Cache:
+        layers = (Layer(), Layer(), object())
+
+    seen = Observation(tiny("llama"), Cache(), Plan(LoadPlan(ModelSource("random"))))
+    assert traced.layers(seen) == 2

@@ -1,0 +1,63 @@
+"""kernels: layers that keep the model's own code, whoever owns the forward."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import FunctionType, MethodType
+from typing import Any
+from unittest import mock
+
+from backend.worker.patch import kernels as patch
+from tests.sabotage.saboteur import Sabotage, tests_of
+
+Which = Callable[[int, int], bool]
+
+
+def own_code(module: Any, hidden_states: Any) -> Any:
+    """A kernel that calls what it should replace."""
+    return type(module).forward(module, hidden_states)
+
+
+def taken_out(module: Any) -> None:
+    del module.forward
+
+
+def hollow(module: Any) -> None:
+    """A forward that belongs to the kernel's package by its name, and computes nothing itself."""
+    fake = FunctionType(own_code.__code__, own_code.__globals__)
+    fake.__module__ = module.forward.__func__.__module__
+    module.forward = MethodType(fake, module)
+
+
+@contextmanager
+def broken(how: Callable[[Any], None], where: Which) -> Iterator[None]:
+    real = patch.replace_layers
+
+    def replace(model: Any, *rest: Any) -> None:
+        real(model, *rest)
+        replaced = [module for module in model.modules() if getattr(type(module), "kernel_layer_name", "") == "RMSNorm"]
+        for i, module in enumerate(replaced):
+            if where(i, len(replaced)):
+                how(module)
+
+    with mock.patch.object(patch, "replace_layers", replace):
+        yield
+
+
+def breaking(how: Callable[[Any], None], where: Which) -> Callable[[], AbstractContextManager[None]]:
+    return lambda: broken(how, where)
+
+
+SABOTEURS = [
+    Sabotage("kernels", "local", "a forward that calls the model's own code", breaking(hollow, lambda i, n: True)),
+    Sabotage("kernels", "local", "all but one", breaking(taken_out, lambda i, n: i > 0), tier="full"),
+    Sabotage("kernels", "local", "one layer", breaking(taken_out, lambda i, n: i == n - 1), tier="full"),
+    Sabotage("kernels", "local", "half of the layers", breaking(taken_out, lambda i, n: i % 2 == 0), tier="full"),
+    Sabotage("kernels", "local", "half of them hollow", breaking(hollow, lambda i, n: i % 2 == 0), tier="full"),
+    Sabotage("kernels", "local", "one hollow", breaking(hollow, lambda i, n: i == 0), tier="full"),
+    Sabotage("kernels", "local", "removed", breaking(taken_out, lambda i, n: True), tier="full"),
+]
+REASONS = {
+    ("kernels", "hub"): "It downloads binaries from the Hub, which no machine of the tests reaches; "
+    "`tests/backend/worker/patch/test_kernels.py` loads one of its repositories from a folder.",
+}
+test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
