@@ -58,3 +58,26 @@ def test_later_events_leave_a_copy_alone() -> None:
     series.take(ArmEvent("A", 1, 3.0, tokens(0, 2)))
     assert (copied.ids, copied.text, copied.repeats_s) == ([0, 1, 2], "abc", {0: [0.1] * 3})
     assert (copied.phases["run"].state, series.phases["run"].state) == ("begin", "step")
+
+
+def test_a_phase_that_begins_again_starts_anew_and_one_that_goes_on_keeps_its_start_and_note() -> None:
+    run = Run(created(arms="A"))
+    for at_s, event in (
+        (1.0, Progress("compile", "begin", 0.0, note="graph 1")), (3.0, Progress("compile", "step", 2.0, 0.5)),
+        (4.0, Progress("compile", "end", 3.0)),
+    ):  # fmt: skip
+        run.append(ArmEvent("A", 0, at_s, event))
+    phase = run.arms["A"].phases["compile"]
+    assert (phase.state, phase.seconds, phase.fraction, phase.note) == ("end", 3.0, None, "graph 1")
+    first = phase
+    run.append(ArmEvent("A", 1, 9.0, Progress("compile", "begin", 1.0)))
+    again = run.arms["A"].phases["compile"]
+    assert again is not first
+    assert (again.state, again.seconds, again.note) == ("begin", 1.0, "")
+
+
+def test_a_phase_of_which_the_beginning_was_missed_is_there_all_the_same() -> None:
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 5.0, Progress("load", "step", 2.0, 0.25)))
+    assert run.arms["A"].phases["load"].fraction == 0.25
+    assert run.arms["A"].state == "working"

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from backend.counts import RunCounts
-from backend.messages import Annotation, Started, Tokens
+from backend.messages import Annotation, Progress, Samples, Started, Tokens
 from backend.predict.kv import KvPoint
 from backend.runs.records import ArmEvent, Ended, Predicted, RooflinePoint, decode_record
 from backend.runs.run import Run
@@ -168,3 +168,30 @@ def test_a_prediction_stored_by_an_older_version_still_opens() -> None:
     run.append(decode_record(old))
     assert run.arms["A"].predicted_kv == [KvPoint(5, 1, 2)]
     assert run.arms["A"].roofline == [] and run.arms["A"].predicted_memory == {}
+
+
+def test_figures_are_refreshed_twice_a_second_while_tokens_stream_and_at_once_by_anything_else() -> None:
+    run = Run(created(arms="A"))
+
+    def refreshed(record: ArmEvent) -> bool:
+        before = run.version
+        run.append(record)
+        return run.version > before
+
+    assert refreshed(ArmEvent("A", 0, 0.0, Progress("run", "begin", 0.0)))
+    assert refreshed(ArmEvent("A", 0, 1.0, tokens(0, 1)))
+    assert not refreshed(ArmEvent("A", 0, 1.4, tokens(1, 1)))
+    assert refreshed(ArmEvent("A", 0, 1.5, tokens(2, 1)))
+    assert not refreshed(ArmEvent("A", 0, 1.9, tokens(3, 1)))
+    assert not refreshed(ArmEvent("A", 0, 1.95, Samples([0.0], [1]))), "the chart reads it by its cursor"
+    assert refreshed(ArmEvent("A", 0, 1.96, Progress("run", "end", 1.0)))
+
+
+def test_a_pull_brings_four_thousand_tokens_at_most_and_the_next_one_the_rest() -> None:
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 4_500)))
+    run.append(Ended(2.0, "done"))
+    past = run.past(0, [[0, 0, 0]])
+    assert (past.columns[0].first, past.columns[0].end, past.ended) == (0, 4_000, False)
+    rest = run.past(0, [[4_000, 0, 0]])
+    assert (rest.columns[0].end, rest.ended) == (4_500, True)
