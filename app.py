@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
             footer_links=[], app_kwargs={"middleware": [Middleware(PolicyMiddleware)]},
         )  # fmt: skip
-        bench.start(prewarm=2, prewarm_after_s=4)
+        bench.start(prewarm=2, prewarm_after_s=4, measure_when_idle=True)
         shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
         print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)
         if demo.share_url:

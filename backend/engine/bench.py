@@ -25,7 +25,7 @@ from backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_k
 from backend.engine.pool import WorkerPool
 from backend.errors import InputError
 from backend.evidence import Verdict
-from backend.hardware import Machine
+from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, resolve
 from backend.runs.log import RunLog
@@ -36,6 +36,9 @@ from backend.runs.store import Store
 log = logging.getLogger("tokendyno")
 
 MAX_QUEUED = 16
+
+QUIET_S = 20.0
+"""Seconds without a run before the memory bandwidth is measured, which takes all cores for a few seconds."""
 
 
 class Bench:
@@ -64,16 +67,19 @@ class Bench:
         self._current: Job | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._prewarm_at_s = 0.0
+        self._prewarm_at_s = self._quiet_from_s = 0.0
+        self._measuring_due = False
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     # --- for every thread -------------------------------------------------------------------------
 
-    def start(self, prewarm: int = 0, prewarm_after_s: float = 0.0) -> None:
+    def start(self, prewarm: int = 0, prewarm_after_s: float = 0.0, measure_when_idle: bool = False) -> None:
         """Start the engine thread. `prewarm`: workers to start ahead of the first run, which then need not wait for
-        imports; `prewarm_after_s`: the delay, so that their imports leave the cores to a page that is opening."""
+        imports; `prewarm_after_s`: the delay, so that their imports leave the cores to a page that is opening;
+        `measure_when_idle`: measure this machine's memory bandwidth once, after a quiet time."""
         self.pool.wanted_spares = prewarm
-        self._prewarm_at_s = time.monotonic() + prewarm_after_s
+        self._prewarm_at_s = self._quiet_from_s = time.monotonic() + prewarm_after_s
+        self._measuring_due = measure_when_idle
         self._thread.start()
 
     def close(self) -> None:
@@ -192,15 +198,30 @@ class Bench:
                 self._current = job
             if job is not None:
                 self._run(job)
+                self._quiet_from_s = time.monotonic()
                 continue
-            early_s = self._prewarm_at_s - time.monotonic()
-            if early_s <= 0:
-                self.pool.prewarm()
+            wait_s = self._between_runs()
             with contextlib.suppress(queue.Empty):
-                letter = self.pool.inbox.get(timeout=early_s if early_s > 0 else None)
+                letter = self.pool.inbox.get(timeout=wait_s)
                 self.pool.record(letter)
                 if isinstance(letter.body, Died):
                     log.warning("an idle worker ended: %s", letter.body.cause)
+
+    def _between_runs(self) -> float | None:
+        """Do what is due. Returns the seconds until something else is; None if nothing will be."""
+        now_s = time.monotonic()
+        if now_s < self._prewarm_at_s:
+            return self._prewarm_at_s - now_s
+        self.pool.prewarm()
+        if not self._measuring_due:
+            return None
+        if now_s < self._quiet_from_s + QUIET_S:
+            return self._quiet_from_s + QUIET_S - now_s
+        self._measuring_due = not peak_rates.measure_once(self.machine(), self._wanted)
+        return 0.0 if self._measuring_due else None
+
+    def _wanted(self) -> bool:
+        return self._closing.is_set() or bool(self._jobs)
 
     def _run(self, job: Job) -> None:
         status: Status = "done"

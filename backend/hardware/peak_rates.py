@@ -1,10 +1,13 @@
 """Peak rates for the roofline: memory bandwidth and FLOP/s, measured on this machine or from a data sheet."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from backend.hardware import Machine, bandwidth
 from backend.hardware.gpu_specs import GpuSpec, find_by_nvml_name
+
+log = logging.getLogger("tokendyno")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,33 @@ def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: C
 _TRIED: set[str] = set()
 
 
+def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
+    """While nothing runs: measure the bandwidth of the device in use if that was never done, and store it.
+
+    Returns whether that is settled; False where `stopped` ended it. A failure is logged, and this process does not try
+    again.
+    """
+    name = bandwidth.device_name(machine)
+    if name in _TRIED or bandwidth.recall(machine) is not None:
+        return True
+    try:
+        failed = bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
+    except bandwidth.MeasureFailed as error:
+        if stopped():
+            return False
+        failed = f"the memory bandwidth of {name} could not be measured: {error}"
+    if failed:
+        _TRIED.add(name)
+        log.warning(failed)
+    return True
+
+
 def remark(machine: Machine) -> str:
     """What is unknown about this machine's peak rates, in a sentence; "" if nothing is."""
     name = machine.gpus[0].name if machine.gpus else "the CPU"
     if of_machine(machine, "float32") is None:
-        return f"The memory bandwidth of {name} is unknown. Measure it with: tokendyno doctor --bandwidth."
+        when = "The app measures it while idle, tokendyno doctor --bandwidth at once."
+        return f"The memory bandwidth of {name} is not known yet. {when}"
     if machine.gpus and find_by_nvml_name(name) is None:
         return f"{name} is not in the catalogue: bandwidth was measured here, peak FLOP/s is unknown."
     return ""

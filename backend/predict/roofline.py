@@ -103,7 +103,7 @@ def _flops(facts: ModelFacts, length: int, rows: int) -> int:
     return 2 * rows * (per_token + 2 * attended * facts.heads * facts.head_dim)
 
 
-UNKNOWN = "bandwidth unknown: run doctor --bandwidth"
+UNKNOWN = "memory bandwidth not measured yet"
 """Why there is no bound, in a few words for a label."""
 
 

@@ -2,9 +2,10 @@
 
 In one run: gpt-fast and a bare `generate` script, each in its own process; then arms of the registry, carried out by
 the app's code one after the other in this process; then the app's overhead. Medians of `--repeats` runs, batch 1,
-random weights. The bound: bytes of weights, keys and values that a token must read, at `--bandwidth`. The most
-important rows run first and each is saved when it is done, for runs that are cut short (`--budget-s`); `--resume`
-continues from the file. `--tiny`: a small model, to try this script on a CPU.
+random weights. The bound: bytes of weights, keys and values that a token must read, at the read bandwidth measured on
+this machine (now, if it never was), else the data sheet's: that of the app. The most important rows run first and each
+is saved when it is done, for runs that are cut short (`--budget-s`); `--resume` continues from the file. `--tiny`: a
+small model, to try this script on a CPU.
 """
 
 import argparse
@@ -19,6 +20,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
+from backend import hardware
+from backend.hardware import peak_rates
 from tools.bench.limit_arms import Row, Work, measure
 
 BIG, SMALL = "random:Llama-3-8B", "random:Qwen3-0.6B"
@@ -94,7 +97,6 @@ def main() -> None:
     parser.add_argument("--prompt-tokens", type=int, default=224)
     parser.add_argument("--new", type=int, default=800)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--bandwidth", type=float, default=4.3e12, help="bytes per second; an H200 copies at 4.3e12")
     parser.add_argument("--gpt-fast", type=Path, help="a checkout to compare with")
     parser.add_argument("--only", nargs="*", help="rows whose title contains one of these")
     parser.add_argument("--json", type=Path, help="file for the rows, rewritten after each")
@@ -137,6 +139,13 @@ def rows(options: argparse.Namespace, work: Work, tiny: str) -> list[tuple[str, 
 def perform(wanted: list[tuple[str, Callable[[], Row]]], options: argparse.Namespace) -> None:
     """Measure, print and save one row after the other."""
     begin_s = time.monotonic()
+    machine = hardware.detect()
+    peak_rates.measure_once(machine, stopped=lambda: False)
+    rates = peak_rates.of_machine(machine, "bfloat16")
+    bandwidth = rates.bandwidth_bytes_per_s if rates else None
+    print(
+        f"roofline bound at {bandwidth / 1e9:,.4g} GB/s, {rates.source}" if bandwidth and rates else "no roofline bound"
+    )
     print(f"prompt {options.prompt_tokens}, {options.new} tokens, medians of {options.repeats} runs; ms a token")
     print(f"{'ms':>8} {'x bound':>8} {'runs':>23} {'compile':>8} {'warm-up':>8}  row")
     kept = []
@@ -144,18 +153,18 @@ def perform(wanted: list[tuple[str, Callable[[], Row]]], options: argparse.Names
         rows_before = [Row(**found) for found in json.loads(options.json.read_text())]
         kept = [row for row in rows_before if not row.error]
     for row in kept:
-        print(told(row, options.bandwidth))
+        print(told(row, bandwidth))
     for title, act in [(title, act) for title, act in wanted if title not in {row.title for row in kept}]:
         if time.monotonic() - begin_s > options.budget_s:
             print(f"{title}: skipped, after {options.budget_s:.0f} s")
             continue
         kept.append(act())
-        print(told(kept[-1], options.bandwidth), flush=True)
+        print(told(kept[-1], bandwidth), flush=True)
         if options.json:
             options.json.write_text(json.dumps([asdict(row) for row in kept], indent=1))
 
 
-def told(row: Row, bandwidth: float) -> str:
+def told(row: Row, bandwidth: float | None) -> str:
     """The row as one line of the table."""
     if row.error:
         return f"{row.title}: {row.error}"
@@ -164,7 +173,7 @@ def told(row: Row, bandwidth: float) -> str:
         return f"{row.title}: {statistics.median(row.ratios):.4f} (pairs {runs})"
     latency_s = statistics.median(row.latency_s)
     runs = " ".join(f"{1e3 * s:.3f}" for s in row.latency_s)
-    share = f"{latency_s * bandwidth / row.read_bytes:.3f}" if row.read_bytes else ""
+    share = f"{latency_s * bandwidth / row.read_bytes:.3f}" if row.read_bytes and bandwidth else ""
     wrong = f"  NOT PROVED: {', '.join(row.unproved)}" if row.unproved else ""
     left = f"  {row.left_bytes / 2**20:,.0f} MiB left behind" if row.left_bytes > 64 << 20 else ""
     seconds = f"{row.compile_s:>7.1f}s {row.warmup_s:>7.1f}s"

@@ -5,8 +5,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from backend.engine import bench as bench_module
 from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind, Inbox, StartError
+from backend.hardware import peak_rates
 from backend.messages import Cancel, Generate, Load
 from tests.support.processes import wait_for
 from tests.support.scripted_executor import PROMPT_TOKENS, SCRIPTED, Fault, ScriptedExecutor
@@ -107,3 +109,28 @@ def test_arms_on_a_kind_without_memory_of_its_own_take_turns_and_the_run_says_so
     assert alive == [0, 0, 0, 0] and len(started) == 4
     for arm in run.created.arms:
         assert [verdict.reason for verdict in arm.verdicts] == ["All arms share this process."]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_the_bandwidth_is_measured_between_runs_until_it_is_settled(
+    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch, asked: bool
+) -> None:
+    """First a run comes in between: then it is still due."""
+    answers, seen = [False, True], []
+
+    def measure(machine: object, stopped: Callable[[], bool]) -> bool:
+        assert not stopped()
+        seen.append(time.monotonic())
+        return answers.pop(0)
+
+    monkeypatch.setattr(peak_rates, "measure_once", measure)
+    monkeypatch.setattr(bench_module, "QUIET_S", 0.2)
+    bench = Bench(lambda plan: SCRIPTED)
+    bench.start(measure_when_idle=asked)
+    try:
+        assert bench.wait(bench.submit(request({})), 10).status == "done"
+        ended_s = time.monotonic()
+        wait_for(lambda: len(seen) == 2 or (not asked and time.monotonic() > ended_s + 0.5))
+    finally:
+        bench.close()
+    assert len(seen) == (2 if asked else 0)

@@ -121,6 +121,28 @@ def test_a_stop_ends_the_measurement_and_it_is_tried_again_with_the_next_run(
     assert len(said) == 2 and not any("could not" in sentence for sentence in said)
 
 
+@pytest.mark.parametrize("machine", [CPU, H200, STRANGE], ids=["a CPU", "a known card", "an unknown card"])
+def test_any_device_is_measured_once_when_there_is_time(
+    machine: Machine, untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answer = '{"read_bytes_per_s": 3e12, "copy_bytes_per_s": 2e12, "method": "sum"}'
+    stand_in(tmp_path, monkeypatch, f"open({str(tmp_path / 'runs')!r}, 'a').write('.'); print({answer!r})")
+    assert all(peak_rates.measure_once(machine, lambda: False) for _ in range(2))
+    assert (tmp_path / "runs").read_text() == ".", "it was measured again"
+    found = peak_rates.of_machine(machine, "bfloat16")
+    assert found is not None and found.bandwidth_bytes_per_s == 3e12 and "measured" in found.source
+
+
+def test_a_run_ends_the_measurement_which_is_then_still_due(
+    untried: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stand_in(tmp_path, monkeypatch, "import time; time.sleep(60)")
+    assert not peak_rates.measure_once(CPU, lambda: True)
+    stand_in(tmp_path, monkeypatch, "raise SystemExit('no')")
+    assert peak_rates.measure_once(CPU, lambda: False), "a failure is not tried again"
+    assert peak_rates.of_machine(CPU, "bfloat16") is None
+
+
 def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     """Replaces the module that the measuring process runs."""
     fake = folder / "python"
