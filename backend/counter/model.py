@@ -51,7 +51,7 @@ def count(values: dict[str, Any]) -> Counted:
     config = read_config(values)
     encoder = is_encoder(config.model_type)
     model = build(config, encoder)
-    buffer_bytes = sum(buffer.nbytes for buffer in model.buffers())  # a pass may change their dtype
+    buffers = [(buffer.dtype == BUILT, buffer.numel(), buffer.nbytes) for buffer in model.buffers()]  # a pass may cast
     ran = Ran(model)
     cache: list[CacheLayers] = []
     if encoder:
@@ -74,7 +74,8 @@ def count(values: dict[str, Any]) -> Counted:
     return Counted(
         kind="encoder" if encoder else "decoder",
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        buffer_bytes=buffer_bytes,
+        buffer_bytes=sum(size for follows, _, size in buffers if not follows),
+        buffer_elements=sum(elements for follows, elements, _ in buffers if follows),
         float32_in=_float32(model),
         matrices=matrices,
         cache=cache,
@@ -128,7 +129,7 @@ def build(config: Any, encoder: bool) -> Any:
 
 
 def _float32(model: Any) -> dict[str, int]:
-    """Parameters that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too),
+    """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too),
     and those that are built so."""
     import re
 
@@ -136,8 +137,9 @@ def _float32(model: Any) -> dict[str, int]:
         if not patterns:
             return 0
         search = re.compile("|".join(rf"((^|\.){pattern}($|\.))" for pattern in patterns)).search
-        return sum(p.numel() for name, p in model.named_parameters() if search(name))
+        return sum(tensor.numel() for name, tensor in named if search(name))
 
+    named = [*model.named_parameters(), *((n, b) for n, b in model.named_buffers() if b.dtype == BUILT)]
     strict, loose = set(model._keep_in_fp32_modules_strict or ()), set(model._keep_in_fp32_modules or ())
     built = sum(p.numel() for p in model.parameters() if p.dtype == torch.float32)
     return {"bfloat16": held(strict), "float16": held(strict | loose), "built": built}

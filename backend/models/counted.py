@@ -4,7 +4,7 @@ import msgspec
 
 from backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 1
+VERSION = 2
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 
@@ -19,6 +19,7 @@ class Counted(msgspec.Struct, frozen=True):
     kind: ModelKind
     parameters: int
     buffer_bytes: int
+    buffer_elements: int
     float32_in: dict[str, int]
     matrices: list[Matrix]
     cache: list[CacheLayers]

@@ -80,6 +80,7 @@ def counted_facts(config: dict[str, Any], found: Counted, where: str = "the conf
         max_positions=found.max_positions,
         parameters=found.parameters,
         buffer_bytes=found.buffer_bytes,
+        buffer_elements=found.buffer_elements,
         dtype=read_dtype(fields) or "",
         tied=found.tied,
         experts=found.experts,

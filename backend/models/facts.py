@@ -80,6 +80,7 @@ class ModelFacts:
     parameters         number of parameters, tied ones once; of an encoder without a task head, as in AutoModel
     float32_in         parameters that stay in float32 where the rest is loaded in a half precision, by its name
     buffer_bytes       tensors that are not parameters: rotary frequencies, BERT's position ids
+    buffer_elements    numbers of such tensors that have the dtype of the parameters
     dtype              torch dtype of the checkpoint, e.g. "bfloat16"; what "auto" in a plan means
     tied               input embedding and output head are one matrix
     experts            experts per layer, 0 if dense; each token is routed to `experts_per_token` of them
@@ -120,6 +121,7 @@ class ModelFacts:
     tied: bool = False
     quantization: str | None = None
     buffer_bytes: int = 0
+    buffer_elements: int = 0
     packed_bytes: int | None = None
     has_chat_template: bool = True
     matrices: tuple[Matrix, ...] = ()

@@ -50,6 +50,8 @@ def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
     if tensor == expert == 1:
         return ""
     if plan == "none":
+        if facts.architecture not in FAMILIES:
+            return f"how transformers splits {facts.architecture} is not modeled here."
         return f"transformers has no parallel plan for {facts.architecture}."
     if plan == "heads" and facts.kv_heads % tensor:
         return f"its {facts.kv_heads} key/value head{'s' * (facts.kv_heads > 1)} cannot be split evenly."

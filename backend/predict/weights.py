@@ -37,7 +37,8 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
     if quantization == "none" and facts.packed_bytes is not None and _as_in_the_file(facts):
         return facts.packed_bytes + facts.buffer_bytes
     saved = sum(m.elements * size - m.count * stored_bytes(facts, m, dtype, quantization) for m in facts.matrices)
-    return facts.parameters * size + facts.buffer_bytes + _float32_bytes(facts, dtype, quantization) - saved
+    buffers = facts.buffer_bytes + facts.buffer_elements * size
+    return facts.parameters * size + buffers + _float32_bytes(facts, dtype, quantization) - saved
 
 
 def packed_matrices(facts: ModelFacts, quantization: str) -> int:

@@ -7,8 +7,10 @@ from backend.units import bytes_text, three
 
 def model_line(facts: ModelFacts) -> str:
     """The facts of a model."""
-    if facts.window is not None and facts.sliding_layers:
-        kinds = f"{facts.sliding_layers} sliding (window {facts.window:,}), {facts.full_layers} full"
+    fixed = facts.layer_kinds.count("fixed")
+    if facts.kind == "decoder" and (facts.sliding_layers or fixed):
+        sliding = f"{facts.sliding_layers} sliding (window {facts.window:,}), " if facts.window else ""
+        kinds = f"{sliding}{facts.full_layers} full{f', {fixed} without a growing cache' if fixed else ''}"
     else:
         kinds = "all full attention" if facts.kind == "decoder" else "encoder"
     parts = [

@@ -169,7 +169,8 @@ class GenerateRunner(MeasuredRunner):
 
 def cached_tokens(cache: Any) -> int:
     """Tokens that a cache has seen, as its layers count them: a window may hold fewer."""
-    return max(int(layer.get_seq_length()) for layer in cache.layers)
+    growing = (layer for layer in cache.layers if hasattr(layer, "get_seq_length"))  # linear attention counts no tokens
+    return max((int(layer.get_seq_length()) for layer in growing), default=0)
 
 
 class Unmeasured(Meter):

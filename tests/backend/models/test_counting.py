@@ -118,7 +118,7 @@ def test_an_architecture_outside_the_table_is_counted_once(tmp_path: Path, monke
 
 HOSTILE = [
     {"model_type": "falcon", "num_hidden_layers": 4_096, "hidden_size": 1 << 40},
-    {"model_type": "jamba", "num_experts": 10**9},
+    {"model_type": "falcon", "vocab_size": 1 << 70},
     {"model_type": "falcon", "vocab_size": -5},
     {"model_type": "falcon", "hidden_size": "__import__('os').system('id')"},
     {"model_type": "evil", "auto_map": {"AutoModel": "x.Y"}},
