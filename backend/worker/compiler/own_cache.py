@@ -8,8 +8,8 @@ name, and only at moments at which nothing compiles: after a warm-up and after a
 so a file that is there already is the same. What is torn all the same (after a power cut, say) is found on the way in
 and out: it is deleted.
 
-torch's default folders (/tmp/torchinductor_USER, ~/.triton) and the user's own TORCHINDUCTOR_CACHE_DIR are neither read
-nor written. Precompiled headers, which torch keeps across empty caches on purpose, are shared by every kind of cache: a
+torch's default folder (/tmp/torchinductor_USER) and the user's own TORCHINDUCTOR_CACHE_DIR are neither read nor
+written. Precompiled headers, which torch keeps across empty caches on purpose, are shared by every kind of cache: a
 cold compile time does not include them twice.
 """
 
@@ -47,15 +47,18 @@ class Filled:
 
 
 def name_folder() -> None:
-    """Before torch is imported: whatever compiles goes into this process's own folder, which nobody has made yet."""
+    """Before torch is imported: what compiles before any run goes into this process's own folder, made when needed.
+
+    Triton writes a file aside and renames it: kernels that no graph contains stay in its usual cache.
+    """
     paths.remove_scratch(os.getpid())  # of an earlier process with the same id
-    _point(paths.scratch_folder(os.getpid()))
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(paths.scratch_folder(os.getpid()) / "inductor")
 
 
 def use(kind: CompileCacheKind) -> Filled:
     """Start with a new folder: filled from the shared one ("torch"), or empty. torch forgets what was compiled."""
     folder, shared = paths.make_scratch(), paths.private_folder("compiled")
-    _point(folder)
+    os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
     if sum(map(_size, _files(shared))) > MOST_BYTES:
         with contextlib.suppress(OSError):
             shared.rename(folder / "too large")
@@ -123,10 +126,6 @@ def is_torn(path: Path) -> bool:
         return True
     begin, each, many = (int.from_bytes(head[a:b], "little") for a, b in ((40, 48), (58, 60), (60, 62)))
     return begin == 0 or begin + each * many > size
-
-
-def _point(folder: Path) -> None:
-    os.environ.update({name: str(folder / part) for name, part in VARIABLES.items()})
 
 
 def _size(path: Path) -> int:

@@ -38,6 +38,7 @@ PARTS = {
 TOGETHER = [
     {"projections": "fused", "quantization": "torchao-int8", "loop": "own", "cache": "static", "kernels": "local"},
     pytest.param({"cache": "static", "loop": "own", "compile": "default"}, marks=pytest.mark.full),
+    pytest.param({"cache": "static", "compile": "default"}, marks=pytest.mark.full),  # alone: with a growing cache
 ]
 RANDOM = [{}, {"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"}]
 

@@ -344,7 +344,7 @@ def test_artefacts_are_saved_and_loaded_again_with_the_seconds_that_it_took_befo
     assert (found.loaded_bytes, found.saved_bytes) == (saved.saved_bytes, 0)
     assert found.cold_before_s == pytest.approx(saved.cold_s)
     told = finding(second, "compile_cache")
-    assert told.effective == "artefacts" and f"instead of {saved.cold_s:.1f} s" in told.proof
+    assert told.effective == "artefacts" and f"it took {saved.cold_s:.1f} s before" in told.proof
     assert "artefact" not in "".join(bench.told(Started)[0].notes)
 
     file.write_bytes(b"rubbish")

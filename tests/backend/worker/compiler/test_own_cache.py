@@ -109,7 +109,7 @@ def test_what_compiles_before_any_run_does_it_in_a_folder_of_its_own(cache: Path
     folder = paths.scratch_folder(os.getpid())
     assert not folder.exists(), "left by another process with this id"
     assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(folder / "inductor")
-    assert os.environ["TRITON_CACHE_DIR"] == str(folder / "triton")
+    assert os.environ["TRITON_CACHE_DIR"] == "as before", "Triton renames what it has written"
 
 
 COMPILE = """
