@@ -83,7 +83,7 @@ def _untried(requested: Mapping[str, str], verdicts: list[Verdict], machine: Mac
     """A note if no recorded run had some of these choices together; none for an arm that is refused."""
     if any(verdict.level == "blocked" for verdict in verdicts):
         return None
-    running = dict(requested) | {v.axis: v.becomes for v in verdicts if v.level == "fallback"}
+    running = dict(requested) | {v.axis: v.becomes for v in reversed(verdicts) if v.level == "fallback"}  # the first
     started = defaults()
     chosen = {axis: choice for axis, choice in running.items() if choice != started[axis]}
     return untried_note(chosen, "cuda" if machine.device == "cuda" else "cpu")

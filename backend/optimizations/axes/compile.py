@@ -33,7 +33,7 @@ _NOT_GROWING = Rule(
 )
 _GRAPHS_NEED_STATIC = Rule(
     "blocked",
-    lambda s: s.cuda and s.decoder and not uses_own_loop(s) and _grows_plainly(s),
+    lambda s: s.cuda and _compiles_growing(s),
     "CUDA graphs of torch.compile write each step's keys and values over those of the step before, which a growing "
     "cache still needs.",
     "https://docs.pytorch.org/docs/stable/torch.compiler_cudagraph_trees.html",
@@ -41,7 +41,7 @@ _GRAPHS_NEED_STATIC = Rule(
 )
 _RECOMPILES = Rule(
     "note",
-    lambda s: s.decoder and not uses_own_loop(s) and _grows_plainly(s),
+    lambda s: _compiles_growing(s),
     "With a growing cache each new length is a new shape: the model is compiled again (the prefill too) until "
     "torch.compile settles on symbolic lengths, and runs uncompiled once it has given up (8 recompilations). A static "
     "cache is compiled once. The ledger counts the recompilations.",
@@ -59,7 +59,7 @@ _SKIPPED = Rule(
 )
 _LIKE_DEFAULT = Rule(
     "fallback",
-    lambda s: s.machine.device != "cuda",
+    lambda s: s.machine.device != "cuda" and not skips_compilation(s),
     "On a CPU there are no CUDA graphs and no kernels to autotune: this mode generates the same code as default.",
     "tests/backend/worker/compiler/test_ledger.py: the generated code of all modes is the same",
     becomes="default",
@@ -70,6 +70,11 @@ _LIKE_DEFAULT = Rule(
 def _grows_plainly(s: Subject) -> bool:
     cache = kv_cache(s)
     return cache.grows and not cache.offloaded and not cache.quantized
+
+
+def _compiles_growing(s: Subject) -> bool:
+    """Whether generate compiles this model, and on a growing cache."""
+    return s.decoder and not uses_own_loop(s) and _grows_plainly(s) and not skips_compilation(s)
 
 
 class Compile(Optimization):

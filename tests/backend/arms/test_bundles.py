@@ -99,3 +99,19 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)
     assert noted(checked, changed, model, CPU, WORK) is checked
     assert noted(checked, ArmRequest("A", arm.choices, "nosuch"), model, CPU, WORK) is checked
+
+
+@pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])
+def test_the_guide_as_written_is_not_compiled_and_says_so(machine: Machine) -> None:
+    """bitsandbytes, a growing cache and torch.compile, in one script: amber, not refused."""
+    (preset,) = [found for found in BUNDLES if found.name == "guide-as-written"]
+    model = facts("gpt2")
+    granted = grant(preset, model, machine, WORK)
+    assert {note.axis for note in granted.notes} == (set() if machine is H200 else {"attention"})
+    checked = check(make_config(model.model, granted.choices), model, machine, WORK)
+    assert (checked.requested["compile"], checked.planned["compile"]) == ("reduce-overhead", "off")
+    assert (checked.planned["quantization"], checked.planned["dtype"]) == ("bnb-int8", "float16")
+    (amber,) = [verdict for verdict in checked.verdicts if verdict.level == "fallback"]
+    assert (amber.axis, amber.becomes) == ("compile", "off")
+    assert "bitsandbytes" in amber.reason
+    assert not any("compile" in v.reason for v in checked.verdicts if v.reason.startswith("Not tried"))
