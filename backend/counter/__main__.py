@@ -30,8 +30,11 @@ def main() -> None:
     os.dup2(2, 1)  # libraries print
     config = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, object])
 
+    import transformers
+
     from backend.counter.model import Refused, count
 
+    transformers.logging.set_verbosity_error()
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (mapped + ROOM_BYTES, mapped + ROOM_BYTES))
     try:

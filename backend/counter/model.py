@@ -47,7 +47,6 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_targe
 
 def count(values: dict[str, Any]) -> Counted:
     """Count the model of a config. Refused, with a reason, where transformers does not tell all that is needed."""
-    transformers.logging.set_verbosity_error()
     config = read_config(values)
     encoder = is_encoder(config.model_type)
     model = build(config, encoder)
@@ -97,12 +96,12 @@ def count(values: dict[str, Any]) -> Counted:
 def read_config(values: dict[str, Any]) -> Any:
     """The config as transformers' own class. Its dtype and kernels are left out: they are the arm's to choose."""
     name = values.get("model_type")
-    if name not in CONFIG_MAPPING_NAMES:
+    if not isinstance(name, str) or name not in CONFIG_MAPPING_NAMES:
         raise Refused(f"transformers {transformers.__version__} has no model_type {str(name)[:60]!r}")
-    if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not is_encoder(str(name)):
+    if name not in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not is_encoder(name):
         raise Refused("it is neither among transformers' causal language models nor a known encoder")
     config = AutoConfig.for_model(name, **_plain(copy.deepcopy(values)))
-    if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(str(name)) and not _decodes(config):
+    if name in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not is_encoder(name) and not _decodes(config):
         raise Refused("it is an encoder that is not known here")
     return config
 

@@ -1,0 +1,98 @@
+"""What is counted without values, against real small models and the tensors of their caches."""
+
+from typing import Any
+
+import pytest
+
+from backend.models.described import counted_facts
+from backend.plan import DYNAMIC
+from backend.predict.kv import kv_bytes
+from backend.predict.weights import weight_bytes
+from tests.support.counted_models import COUNTED
+
+DECODERS = [name for name in COUNTED if name != "an encoder"]
+LENGTHS = (1, 5, 40)
+
+
+def facts_of(config: dict[str, Any]) -> Any:
+    from backend.counter.model import count
+
+    return counted_facts(config, count(config))
+
+
+def real(config: dict[str, Any]) -> Any:
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=torch.float32).eval()
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_weights_and_cache_are_those_of_a_real_model(name: str) -> None:
+    import torch
+    from transformers import DynamicCache
+
+    from backend.counter.cache import held_tensors
+
+    config = COUNTED[name]
+    facts, model = facts_of(config), real(config)
+    held = sum(tensor.nbytes for tensor in (*model.parameters(), *model.buffers()))
+    assert weight_bytes(facts, "float32") == held
+    assert facts.parameters == sum(parameter.numel() for parameter in model.parameters())
+    for length in LENGTHS:
+        cache = DynamicCache(config=model.config.get_text_config(decoder=True))
+        with torch.no_grad():
+            model(input_ids=torch.ones((2, length), dtype=torch.long), past_key_values=cache, use_cache=True)
+        there = sum(tensor.nbytes for layer in cache.layers for _, tensor in held_tensors(layer))
+        assert kv_bytes(facts, DYNAMIC, length, 2, 4).total == there, length
+
+
+KINDS = {
+    "multi-query": ("full", 2, 2 * 16),  # one KV head, where a guess by the query heads would say 4
+    "latents": ("full", 2, 32 + 16),  # the compressed latent and the rotary key
+    "chunks": ("sliding", 3, 2 * 2 * 16),
+    "shared layers": ("full", 1, 2 * 2 * 16),  # 4 layers, of which 2 have a cache
+    "attention or a state": ("fixed", 2, 0),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_kinds_of_layers_are_told_apart(name: str) -> None:
+    kind, count, elements = KINDS[name]
+    layers = [layer for layer in facts_of(COUNTED[name]).cache_layers if layer.kind == kind]
+    assert sum(layer.count for layer in layers) == count and {layer.elements for layer in layers} == {elements}
+
+
+def test_a_mixture_lists_its_experts_and_what_every_token_uses() -> None:
+    facts = facts_of(COUNTED["latents"])
+    experts = [matrix for matrix in facts.matrices if matrix.use == "routed"]
+    assert (facts.experts, facts.experts_per_token) == (4, 2)
+    assert {matrix.kind for matrix in experts} == {"expert"} and sum(matrix.count for matrix in experts) == 2 * 4
+    assert facts.matrices[0].kind == "embedding" and facts.matrices[-1].kind == "head"
+
+
+def test_an_encoder_has_no_cache_and_is_built_without_a_head() -> None:
+    facts = facts_of(COUNTED["an encoder"])
+    assert facts.kind == "encoder" and facts.cache_layers == () and kv_bytes(facts, DYNAMIC, 9, 1, 4).total == 0
+    assert not [matrix for matrix in facts.matrices if matrix.kind == "head"]
+
+
+REFUSED = [
+    ({"model_type": "recurrent_gemma", "num_hidden_layers": 3}, "recurrent"),
+    ({"model_type": "mamba", "num_hidden_layers": 2}, "recurrent"),
+    ({"model_type": "longformer"}, "neither"),
+    ({"model_type": "xmod"}, "encoder"),
+    ({"model_type": "t5"}, "neither"),
+    ({"model_type": "llava"}, "neither"),
+    ({"model_type": "evil", "auto_map": {"AutoModel": "x.Y"}}, "no model_type"),
+    ({"model_type": ["llama"]}, "no model_type"),
+]
+
+
+@pytest.mark.parametrize(("config", "said"), REFUSED, ids=lambda value: str(value)[:40])
+def test_what_cannot_be_counted_is_refused_with_a_reason(config: dict[str, Any], said: str) -> None:
+    from backend.counter.model import Refused, count
+
+    with pytest.raises(Refused, match=said):
+        count(config)
