@@ -30,6 +30,11 @@ def quantized_parts(layer: Any) -> list[Any]:
     return [part for part in parts if part is not None]
 
 
+def keeps_tokens(layer: Any) -> bool:
+    """Whether a cache layer has keys and values; a layer of linear attention alone has a fixed state instead."""
+    return hasattr(layer, "keys")
+
+
 def extra_parts(layer: Any) -> list[Any]:
     """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer."""
     parts = (getattr(layer, name, None) for name in ("conv_states", "recurrent_states", "indexer_keys"))

@@ -12,7 +12,7 @@ from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, kv_cache
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
-from backend.optimizations.tensor_bytes import quantized_parts
+from backend.optimizations.tensor_bytes import keeps_tokens, quantized_parts
 from backend.plan import Plan
 from backend.script.parts import Script
 
@@ -114,7 +114,7 @@ def _kept_in_float32(model: Any) -> re.Pattern[str] | None:
 def _plain_cache(cache: Any) -> Iterator[Any]:
     """Keys and values of all layers that are not quantized."""
     for layer in cache.layers if cache is not None else []:
-        if not quantized_parts(layer):
+        if keeps_tokens(layer) and not quantized_parts(layer):
             yield from (part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point())
 
 

@@ -13,7 +13,13 @@ from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_con
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
-from backend.optimizations.tensor_bytes import bytes_by_device, cache_tensors, inner_tensors, quantized_parts
+from backend.optimizations.tensor_bytes import (
+    bytes_by_device,
+    cache_tensors,
+    inner_tensors,
+    keeps_tokens,
+    quantized_parts,
+)
 from backend.plan import CACHES, Plan
 from backend.script.parts import Script
 
@@ -85,7 +91,11 @@ class Cache(Optimization):
         layers = observation.cache.layers
         offloaded = _on_host(observation) > 0
         sliding = _sliding_positions(observation.model.config, len(layers))
-        told = [_choices_of(layer, slides, offloaded) for layer, slides in zip(layers, sliding, strict=True)]
+        told = [
+            _choices_of(layer, slides, offloaded)
+            for layer, slides in zip(layers, sliding, strict=True)
+            if keeps_tokens(layer)
+        ]
         counted = Counter(type(layer).__name__ for layer in layers)
         proof = ", ".join(f"{n} x {name}" for name, n in sorted(counted.items())) + f"; {_bytes_text(observation)}"
         bits = sorted({_bits(part) for layer in layers for part in quantized_parts(layer)})
@@ -95,11 +105,11 @@ class Cache(Optimization):
         votes = Counter(name for names in told for name in names)
         effective = planned if votes[planned] else next((name for name, _ in votes.most_common()), "unknown")
         reached = votes[effective]
-        if reached < len(layers):
-            proof += f"; {reached} of {len(layers)} layers hold their tokens like that"
+        if reached < len(told):
+            proof += f"; {reached} of {len(told)} layers hold their tokens like that"
         elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
             proof += " (no sliding layers: dynamic and unwindowed are the same)"
-        return Finding(self.name, effective, proof, reached, len(layers))
+        return Finding(self.name, effective, proof, reached, len(told))
 
 
 def _sliding_positions(config: Any, layers: int) -> list[bool]:
@@ -122,7 +132,7 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if layer.keys is None or not layer.keys.numel():
         return ()
     windowed = "Sliding" in name or "Ring" in name
-    if name.startswith("Static") or "Slot" in name:
+    if "Static" in name or "Slot" in name:
         if slides != windowed:
             return ()
         return ("offloaded_static",) if offloaded else ("static",)
