@@ -13,16 +13,9 @@ from backend.predict.weights import itemsize, weight_bytes
 from tests.support.counted_models import COUNTED
 from tests.support.worker import request
 
-FALSE_RED = pytest.mark.xfail(
-    strict=True,
-    reason="the probe of attention takes one KV head that sdpa broadcasts (no enable_gqa) for sdpa-gqa",
-)
-
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=FALSE_RED) if name == "multi-query" else name for name in COUNTED]
-)
+@pytest.mark.parametrize("name", COUNTED)
 def test_a_run_measures_what_was_counted_and_nothing_fails(name: str, warm_bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(COUNTED[name]))
     model = f"random:{tmp_path}"
