@@ -60,11 +60,18 @@ class Cancel(Message, frozen=True, tag="cancel"):
     """Stop the current generation after the token in flight; its Finished says "cancelled"."""
 
 
+class Probe(Message, frozen=True, tag="probe"):
+    """How close the two likeliest next tokens are after the latest prompt and these generated tokens. Answered by
+    Probed or Failed."""
+
+    token_ids: list[int]
+
+
 class Shutdown(Message, frozen=True, tag="shutdown"):
     """Exit in good order."""
 
 
-Command = Load | Generate | Cancel | Shutdown
+Command = Load | Generate | Probe | Cancel | Shutdown
 
 
 # --- events: worker -> engine ---------------------------------------------------------------------
@@ -228,6 +235,20 @@ class Finished(Message, frozen=True, tag="finished"):
     compiled: Compiled | None = None
 
 
+class Probed(Message, frozen=True, tag="probed"):
+    """The two likeliest next tokens, most likely first: ids, texts and logits, of one forward pass over all tokens."""
+
+    token: int
+    ids: list[int]
+    texts: list[str]
+    logits: list[float]
+
+    @property
+    def gap(self) -> float:
+        """By how much the likeliest leads."""
+        return self.logits[0] - self.logits[1]
+
+
 class Failed(Message, frozen=True, tag="failed"):
     """The command failed; `error` says why and `advice` what to do.
 
@@ -244,7 +265,7 @@ class Failed(Message, frozen=True, tag="failed"):
     bad_input: bool = False
 
 
-Event = Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Failed
+Event = Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
 
 encode = msgspec.json.Encoder().encode
 decode_command = msgspec.json.Decoder(Command).decode

@@ -7,7 +7,7 @@ from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.ledger import ledger_rows, ledger_summary
-from backend.views.sentences import annotations, comparison_sentence, diagnoses, interference_of
+from backend.views.sentences import annotations, comparison_sentence, diagnoses, interference_of, texts_sentence
 from backend.views.tiles import Tile, tiles
 
 _LABEL_WIDTH = 40
@@ -99,4 +99,6 @@ def _texts(run: Snapshot) -> list[str]:
     texts = {name: plain(arm.text) for name, arm in run.arms.items()}
     if len(texts) == 2 and len(set(texts.values())) == 1:
         return ["", "Both arms generated the same text:", next(iter(texts.values()))]
-    return [line for name, text in texts.items() for line in ("", f"Text of arm {name}:", text)]
+    lines = [line for name, text in texts.items() for line in ("", f"Text of arm {name}:", text)]
+    difference = texts_sentence(run.texts())
+    return [*lines, "", difference] if difference else lines

@@ -1,5 +1,6 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
+import contextlib
 import threading
 import time
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
 from backend.engine.prediction import predict
 from backend.hardware import Machine, peak_rates
-from backend.messages import Event, Finished, Generate, Load, Progress, Ready, Started
+from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Started
 from backend.models import ModelFacts
 from backend.plan import Plan
 from backend.runs.log import RunLog
@@ -56,6 +57,18 @@ class Conductor:
                     self._take(arm)
                     self._load(arm)
                 self._generate(arm)
+        self._probe_difference()
+
+    def _probe_difference(self) -> None:
+        """Where greedy texts differ, ask the worker of one arm how close the choice was. Nothing is measured any more,
+        and a failure costs only this answer."""
+        texts = self._run.snapshot().texts()
+        arm = next((name for name in self._arms if name in self._pool.slots), None)
+        if texts is None or texts.tokens_equal_until is None or arm is None:
+            return
+        ids = self._run.arms[arm].ids[: texts.tokens_equal_until]
+        with contextlib.suppress(Halt):
+            self._exchange.ask(arm, Probe(ids), "prove")
 
     def _plan(self, arm: str) -> Plan:
         return self._job.arms[arm].plan

@@ -21,6 +21,7 @@ from backend.messages import (
     Finished,
     Loaded,
     PhaseName,
+    Probed,
     Progress,
     Ready,
     Samples,
@@ -69,7 +70,7 @@ class Exchange:
         while not worker.ready:
             self._next(arm, worker)
 
-    def ask(self, arm: str, command: Command, phase: PhaseName) -> Loaded | Finished:
+    def ask(self, arm: str, command: Command, phase: PhaseName) -> Loaded | Finished | Probed:
         """Send a command; returns its answer. `phase`: what the worker does until it reports a phase itself."""
         self.phase = phase
         worker = self._pool.slots[arm]
@@ -80,7 +81,7 @@ class Exchange:
             match event:
                 case Progress(phase=reported):
                     self.phase = reported
-                case Loaded() | Finished():
+                case Loaded() | Finished() | Probed():
                     return event
                 case Failed():
                     self._fail(arm, event)
@@ -121,7 +122,7 @@ class Exchange:
                 case Progress() as event:
                     self._last_step = (event.fraction, event.note)
                     return event
-                case Ready() | Loaded() | Started() | Tokens() | Finished() | Failed() as event:
+                case Ready() | Loaded() | Started() | Tokens() | Finished() | Probed() | Failed() as event:
                     return event
                 case Samples() | Annotation() as event:
                     self._log(arm, event)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from backend.counts import RunCounts
-from backend.messages import Annotation, Finished, Loaded, PhaseName, Progress, Samples, Started, Tokens
+from backend.messages import Annotation, Finished, Loaded, PhaseName, Probed, Progress, Samples, Started, Tokens
 from backend.predict.kv import KvPoint
 from backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, Unit
 from backend.runs.summary import Measured
@@ -66,6 +66,7 @@ class ArmSeries:
     annotations: list[Annotation] = field(default_factory=list)
     finishes: dict[int, Finished] = field(default_factory=dict)
     interference: list[tuple[int, Annotation]] = field(default_factory=list)
+    probed: Probed | None = None
 
     # --- folding ----------------------------------------------------------------------------------
 
@@ -95,6 +96,8 @@ class ArmSeries:
                     self.started = event
             case Finished():
                 self._take_finish(event, record.repeat)
+            case Probed():
+                self.probed = event
             case _:
                 pass
 

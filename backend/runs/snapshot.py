@@ -8,6 +8,7 @@ from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
 from backend.runs.records import ArmPlanned, Created, Status, Unit
 from backend.runs.summary import Comparison, Summary, compare, summarize
+from backend.runs.texts import TextComparison, compare_texts
 from backend.runs.witness import doubt
 
 
@@ -70,6 +71,15 @@ class Snapshot:
         a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())
         both = [n for n in a if n in b]
         return compare([a[n] for n in both], [b[n] for n in both], prefill=self.unit == "token")
+
+    def texts(self) -> TextComparison | None:
+        """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""
+        arms = list(self.arms.values())
+        greedy = self.unit == "token" and self.request.workload.temperature == 0
+        if len(arms) != 2 or not greedy or not all(arm.finished and arm.completed(0) for arm in arms):
+            return None
+        planned = [self.planned(name).planned for name in self.arms]
+        return compare_texts([arm.ids for arm in arms], planned, next((a.probed for a in arms if a.probed), None))
 
     def ledger(self, name: str) -> list[Evidence]:
         """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""

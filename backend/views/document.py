@@ -52,6 +52,7 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
         workload=now.request.workload,
         unit=now.unit,
         comparison=now.comparison(),
+        texts=now.texts(),
         arms=[_arm(now, name, kv_predicted[name]) for name in now.arms],
     )
 

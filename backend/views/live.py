@@ -15,7 +15,14 @@ from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.ledger import LedgerRow, ledger_rows, ledger_summary
-from backend.views.sentences import AnnotationText, annotations, comparison_sentence, diagnoses, interference_of
+from backend.views.sentences import (
+    AnnotationText,
+    annotations,
+    comparison_sentence,
+    diagnoses,
+    interference_of,
+    texts_sentence,
+)
 from backend.views.tiles import PHASE_TITLES, Tile, tiles
 
 
@@ -82,6 +89,7 @@ class Head(msgspec.Struct, frozen=True, rename={"comparison": "verdict"}):
     now_s       seconds since the run was created
     quiet       the browser shares the CPU with the measurement and should poll less often
     comparison  A against B in a sentence, once the run has ended
+    texts       whether their greedy texts are the same, likewise
     """
 
     title: str
@@ -94,6 +102,7 @@ class Head(msgspec.Struct, frozen=True, rename={"comparison": "verdict"}):
     max_new_tokens: int
     unit: Unit
     comparison: str
+    texts: str
     arms: list[ArmHead]
 
 
@@ -124,7 +133,8 @@ def head_of(run: Snapshot, now_s: float) -> Head:
     return Head(
         created.model_label, created.model_note, created.created, now_s, message, run.memory_label,
         created.device == "cpu", work.max_new_tokens, run.unit,
-        comparison_sentence(run.comparison() if run.ended else None, run.unit), [_arm_head(run, n) for n in run.arms],
+        comparison_sentence(run.comparison() if run.ended else None, run.unit),
+        texts_sentence(run.texts() if run.ended else None), [_arm_head(run, n) for n in run.arms],
     )  # fmt: skip
 
 

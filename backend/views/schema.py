@@ -10,6 +10,7 @@ from backend.evidence import Level
 from backend.messages import AnnotationKind, PhaseName
 from backend.runs.records import Status, Unit
 from backend.runs.summary import Comparison, Summary
+from backend.runs.texts import TextComparison
 from backend.views.ledger import LedgerRow
 
 
@@ -177,4 +178,5 @@ class Document(Part, frozen=True):
     workload: Workload
     unit: Unit
     comparison: Comparison | None
+    texts: TextComparison | None
     arms: list[ArmDocument]

@@ -9,6 +9,7 @@ from backend.messages import Annotation, AnnotationKind
 from backend.runs.records import Unit
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import NOISY_CV, Comparison, Summary
+from backend.runs.texts import TextComparison
 from backend.units import seconds_text, three
 
 
@@ -38,6 +39,20 @@ def comparison_sentence(found: Comparison | None, unit: Unit = "token") -> str:
     if found.outcome == "no_difference":
         return f"No significant difference: {what} A/B is {_ratio(ratio)} ({bounds})."
     return f"{faster} is {_ratio(ratio)} times as fast as {other}, by {what} ({bounds})."
+
+
+def texts_sentence(found: TextComparison | None) -> str:
+    """Whether two greedy texts are the same, and why not; "" where there is nothing to compare."""
+    if found is None:
+        return ""
+    if found.tokens_equal_until is None:
+        return "Both arms generated the same tokens."
+    sentence = f"The texts differ from token {found.tokens_equal_until:,} on (counted from 0)"
+    if found.gap is not None:
+        first, second = (repr(text) for text in found.likeliest)
+        sentence += f", where the two likeliest tokens, {first} and {second}, are {three(found.gap)} logits apart"
+    why = f"Between these arms differ: {', '.join(found.causes)}." if found.causes else "The arms have the same plan."
+    return f"{sentence}. {why}"
 
 
 def _ratio(value: float) -> str:

@@ -5,7 +5,10 @@ import queue
 import threading
 from collections.abc import Iterator
 
-from backend.messages import Cancel, Command, Generate, Load, Shutdown
+from backend.messages import Cancel, Command, Generate, Load, Probe, Shutdown
+
+Work = Load | Generate | Probe
+"""Commands that are carried out in turn."""
 
 
 class Commands:
@@ -17,7 +20,7 @@ class Commands:
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
-        self._queue: queue.SimpleQueue[tuple[int, Load | Generate] | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[tuple[int, Work] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._put = self._cancelled_up_to = 0  # numbers of the newest Generate, and of the newest cancelled one
 
@@ -30,7 +33,7 @@ class Commands:
                     self.cancelled.set()
             case Shutdown():
                 self.close()
-            case Load() | Generate():
+            case Load() | Generate() | Probe():
                 self._put += isinstance(command, Generate)
                 self._queue.put((self._put, command))
 
@@ -46,7 +49,7 @@ class Commands:
                 self._queue.get_nowait()
         self.close()
 
-    def __iter__(self) -> Iterator[Load | Generate]:
+    def __iter__(self) -> Iterator[Work]:
         while (taken := self._queue.get()) is not None:
             number, command = taken
             if isinstance(command, Generate):

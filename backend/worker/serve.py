@@ -21,10 +21,10 @@ with light_imports():
 
 from backend import hardware
 from backend.errors import InputError
-from backend.messages import Failed, Generate, Load, Loaded, Ready
+from backend.messages import Failed, Generate, Load, Loaded, Probe, Ready
 from backend.optimizations.tensor_bytes import parameter_count
 from backend.worker.channel import Channel
-from backend.worker.commands import Commands
+from backend.worker.commands import Commands, Work
 from backend.worker.errors import explain
 from backend.worker.load.loader import LoadedModel, load
 from backend.worker.reports import Reports
@@ -44,7 +44,7 @@ class Worker:
         self._runner: Runner | None = None
         self._key = ""
 
-    def carry_out(self, command: Load | Generate) -> None:
+    def carry_out(self, command: Work) -> None:
         """Answered by events; whatever it raises is for `failure` to explain."""
         match command:
             case Load():
@@ -56,6 +56,10 @@ class Worker:
                     self._model, command.plan, self._channel, self._cancelled, self._shared_process, self._runner
                 )
                 self._runner.run(command)
+            case Probe():
+                if self._runner is None:
+                    raise RuntimeError("Probe was sent before its Generate")
+                self._runner.probe(command.token_ids)
 
     def _load(self, command: Load) -> None:
         reused = self._model is not None and self._key == command.plan.load_key

@@ -17,6 +17,8 @@ from backend.messages import (
     Generate,
     Load,
     Loaded,
+    Probe,
+    Probed,
     Progress,
     Ready,
     Samples,
@@ -34,6 +36,7 @@ PLAN = Plan(LoadPlan(ModelSource("random", config_json='{"a": "\\n"}')))
 COMMANDS: list[Command] = [
     Load(PLAN, 5),
     Generate(PLAN, "line one\nline two \x00 🐻", 0, 8, 1, 0.5, 2**63 - 1, True, False),
+    Probe([5, 6]),
     Cancel(),
     Shutdown(),
 ]
@@ -57,6 +60,7 @@ EVENTS: list[Event] = [
         RunCounts(lookups=0.0, energy_j=1.0),
         Compiled(9.5, [CompiledGraph(8.0), CompiledGraph(1.0, "x < 3")], {"a break": 1}, {"cpu": 2}, 0, 1, 1),
     ),
+    Probed(3, [7, 8], [" a", " the"], [1.5, 1.25]),
     Failed("run", "it broke", "mend it", "Traceback", True, False),
 ]
 

@@ -51,6 +51,9 @@ class Runner(Protocol):
     def run(self, job: Generate) -> None:
         """Send everything up to `Finished`. InputError where the request cannot be run as written."""
 
+    def probe(self, token_ids: list[int]) -> None:
+        """Send `Probed`: the two likeliest tokens after the prompt of the latest run and these tokens."""
+
 
 @dataclass(slots=True)
 class Task:
@@ -149,6 +152,10 @@ class MeasuredRunner(ABC):
     @abstractmethod
     def _positions(self, measured: Measured) -> int:
         """How many positions of the prompt the model has seen, padding included, told by what it left behind."""
+
+    def probe(self, token_ids: list[int]) -> None:
+        """Only a model that generates tokens has an answer."""
+        raise RuntimeError("Probe was sent to a model that generates no tokens")
 
     def _new_cache(self, task: Task) -> Any:
         """An empty cache; None for a model without."""

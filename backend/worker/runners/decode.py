@@ -6,7 +6,7 @@ import torch
 from transformers import GenerationConfig, StoppingCriteriaList
 
 from backend.counts import RunCounts
-from backend.messages import Generate
+from backend.messages import Generate, Probed
 from backend.optimizations.tensor_bytes import bytes_by_device
 from backend.predict.lengths import cache_places
 from backend.worker.channel import Channel
@@ -35,6 +35,7 @@ class GenerateRunner(MeasuredRunner):
         super().__init__(model, channel, *more)
         self._caches = Caches(model.model.config, self.fixed_cache)
         self._sliding = sliding_layers(model.model.config)
+        self._prompt: list[int] = []  # of the latest run, without padding
 
     # --- generating -------------------------------------------------------------------------------
 
@@ -82,12 +83,23 @@ class GenerateRunner(MeasuredRunner):
         self._generate(again, self._new_cache(again), tokens, True, stop)
         return stop.passes
 
+    def probe(self, token_ids: list[int]) -> None:
+        """All tokens in one forward pass without a cache, so the sums are ordered as in a prefill."""
+        ids = torch.tensor([[*self._prompt, *token_ids]], device=self.model.plan.device)
+        with torch.inference_mode():
+            logits = self.model.model(input_ids=ids, use_cache=False, logits_to_keep=1).logits[0, -1].float()
+        found = logits.topk(2)
+        likeliest = found.indices.tolist()
+        texts = [self.model.tokenizer.decode([token]) for token in likeliest]
+        self.channel.send(Probed(len(token_ids), likeliest, texts, found.values.tolist()))
+
     # --- before the run ---------------------------------------------------------------------------
 
     def _prepare(self, job: Generate) -> Task:
         plan = job.plan.generate
         read = read_prompt(self.model, job)
         prompt = pad(read, plan.shapes, self.model.pad)
+        self._prompt = read.ids[0].tolist()
         self._caches.require_groups(plan, job.batch_size, prompt.tokens)
         return Task(job, prompt, cache_places(plan.shapes, read.tokens, job.max_new_tokens))
 

@@ -93,7 +93,7 @@ function finish(reply) {
   over = true;
   setPace(true);
   phases.tick(series, true);
-  texts.finish(series);
+  texts.finish(series, head.texts);
   charts.end();
   element.dataset.status = reply.status;
   element.dataset.over = reply.run;

@@ -52,8 +52,8 @@ function makeTexts(box) {
     body.append(document.createTextNode(text.slice(0, difference)), mark, rest);
   }
 
-  // All texts are complete: write and compare them.
-  function finish(series) {
+  // All texts are complete: write and compare them. `said`: from which token they differ and why, in a sentence.
+  function finish(series, said) {
     if (!panes.length) return;
     const all = series.map(arm => arm.text), [a, b] = all;
     const at = all.length < 2 ? -1 : firstDifference(a, b);
@@ -63,7 +63,7 @@ function makeTexts(box) {
     if (!shorter) setText(note, '');
     else if (same) setText(note, 'The texts are identical.');
     else if (at < 0) setText(note, 'The first ' + count(shorter) + ' characters are identical; one text is longer.');
-    else setText(note, 'The texts first differ at character ' + count(at + 1) + ', marked \u2260.');
+    else setText(note, 'The texts first differ at character ' + count(at + 1) + ', marked \u2260. ' + (said || ''));
   }
 
   return { build, append, finish };

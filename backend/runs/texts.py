@@ -1,0 +1,61 @@
+"""The texts of two arms: from which token they differ, how close the choice was there, and what may have decided it.
+
+Greedy decoding takes the likeliest token. Where the two likeliest are closer than rounding, any change of the number
+format or of the order in which sums are formed may swap them, and everything after that token differs.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from backend.messages import Probed
+
+CAUSES = {
+    "number format": ("dtype", "quantization", "cache"),
+    "order of summation": (
+        "attention", "cache", "compile", "cuda_graphs", "loop", "experts", "kernels", "projections", "shapes",
+    ),
+    "verification of several tokens at once": ("speculation",),
+}  # fmt: skip
+"""Why equal models may choose another token -> axes that do this. A cache changes the number format if it is
+quantized."""
+
+
+class TextComparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Greedy texts of two arms.
+
+    tokens_equal_until  index of the first generated token at which they differ; None where none does
+    gap                 the lead of the likeliest of all tokens over the next one there, in logits; None if not probed
+    likeliest           texts of those two tokens
+    causes              what may have decided between them: number format, order of summation, ...
+    """
+
+    tokens_equal_until: int | None
+    gap: float | None = None
+    likeliest: list[str] = []
+    causes: list[str] = []
+
+
+def equal_until(a: Sequence[int], b: Sequence[int]) -> int | None:
+    """Index of the first token that differs, the end of a shorter text included; None if there is none."""
+    for index, (one, other) in enumerate(zip(a, b, strict=False)):
+        if one != other:
+            return index
+    return None if len(a) == len(b) else min(len(a), len(b))
+
+
+def compare_texts(
+    ids: Sequence[Sequence[int]], planned: Sequence[Mapping[str, str]], probed: Probed | None
+) -> TextComparison:
+    """Two arms by their token ids and planned choices. `probed` counts only where it is of that token."""
+    at = equal_until(*ids)
+    if at is None:
+        return TextComparison(None)
+    changed = {axis for axis, choice in planned[0].items() if planned[1].get(axis) != choice}
+    quantized = any(choices.get("cache", "").startswith("quantized") for choices in planned)
+    axes = {cause: set(names) - ({"cache"} if cause == "number format" and not quantized else set())
+            for cause, names in CAUSES.items()}  # fmt: skip
+    causes = [cause for cause, names in axes.items() if names & changed]
+    if probed is None or probed.token != at:
+        return TextComparison(at, causes=causes)
+    return TextComparison(at, probed.gap, probed.texts, causes)

@@ -1,0 +1,36 @@
+"""Two arms whose greedy texts part: the gap at that token is asked of a real worker, after the measured runs."""
+
+import pytest
+
+from backend.executors import open_bench
+from tests.support.worker import request
+
+
+@pytest.mark.slow
+def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward() -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    from backend.paths import PRESETS
+
+    bench = open_bench()
+    bench.start()
+    try:
+        asked = request({"dtype": "bfloat16"}, {"dtype": "bfloat16", "cache": "static"}, max_new_tokens=200)
+        run = bench.wait(bench.submit(asked), 240)
+        texts = run.snapshot().texts()
+    finally:
+        bench.close()
+    assert run.status == "done" and texts is not None
+    at = texts.tokens_equal_until
+    assert at is not None and texts.gap is not None, "choose a text that differs"
+    folder = PRESETS / "models" / "pocket"
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.bfloat16).eval()
+    from transformers import AutoTokenizer
+
+    prompt = AutoTokenizer.from_pretrained(folder)(asked.workload.prompt)["input_ids"]
+    with torch.inference_mode():
+        logits = model(input_ids=torch.tensor([prompt + run.arms["A"].ids[:at]])).logits[0, -1].float()
+    first, second = logits.topk(2).values.tolist()
+    assert texts.gap == pytest.approx(first - second, abs=0.13)  # one step of bfloat16 at such logits
+    assert {run.arms[name].ids[at] for name in "AB"} <= set(logits.topk(4).indices.tolist())

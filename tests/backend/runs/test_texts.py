@@ -1,0 +1,55 @@
+"""From which token two texts differ, and what is said of it."""
+
+import pytest
+
+from backend.messages import Probed
+from backend.optimizations import axis_names
+from backend.runs.texts import CAUSES, TextComparison, compare_texts, equal_until
+from backend.views.sentences import texts_sentence
+
+PLAIN = {"dtype": "bfloat16", "cache": "dynamic", "attention": "eager", "speculation": "off", "loading": "plain"}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "at"),
+    [([1, 2, 3], [1, 2, 3], None), ([1, 2, 3], [1, 9, 3], 1), ([1, 2], [1, 2, 3], 2), ([9], [1], 0), ([], [], None)],
+)
+def test_the_first_token_that_differs(a: list[int], b: list[int], at: int | None) -> None:
+    assert equal_until(a, b) == equal_until(b, a) == at
+
+
+@pytest.mark.parametrize(
+    ("change", "causes"),
+    [
+        ({}, []),
+        ({"loading": "device_map"}, []),
+        ({"dtype": "float32"}, ["number format"]),
+        ({"cache": "static"}, ["order of summation"]),
+        ({"cache": "quantized-fp8"}, ["number format", "order of summation"]),
+        ({"speculation": "prompt-lookup"}, ["verification of several tokens at once"]),
+        ({"attention": "sdpa", "dtype": "float16"}, ["number format", "order of summation"]),
+    ],
+)
+def test_the_causes_are_those_of_the_choices_that_differ(change: dict[str, str], causes: list[str]) -> None:
+    assert compare_texts([[1], [2]], [PLAIN, PLAIN | change], None).causes == causes
+
+
+def test_every_axis_that_is_named_as_a_cause_exists() -> None:
+    assert {axis for axes in CAUSES.values() for axis in axes} <= set(axis_names())
+
+
+def test_a_probe_of_another_token_is_not_taken() -> None:
+    for token, gap in ((1, 0.25), (0, None)):
+        probed = Probed(token, [7, 8], [" a", " the"], [3.5, 3.25])
+        assert compare_texts([[1, 2], [1, 3]], [PLAIN, PLAIN], probed).gap == gap
+
+
+def test_it_is_said_with_the_gap_and_the_cause_and_only_equal_tokens_are_called_the_same() -> None:
+    found = TextComparison(67, 0.03125, [" a", " the"], ["order of summation"])
+    assert texts_sentence(found) == (
+        "The texts differ from token 67 on (counted from 0), where the two likeliest tokens, ' a' and ' the', are "
+        "0.0312 logits apart. Between these arms differ: order of summation."
+    )
+    assert "the same" not in texts_sentence(found)
+    assert texts_sentence(TextComparison(None)) == "Both arms generated the same tokens."
+    assert texts_sentence(None) == ""
