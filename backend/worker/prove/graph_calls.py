@@ -3,7 +3,7 @@
 A compiled graph receives the weights that it works on as inputs. So the matrices among the inputs of a step's graphs,
 of all matrices of the model, are the share of its work that was compiled; nothing is concluded from what was asked for.
 Graphs of another backend are not Inductor's, and the graphs of flex_attention have no weights. A graph's weights are
-looked up once; after that a call costs a few dictionary lookups.
+looked up once, in the warm-up; after that a call costs a few dictionary lookups.
 """
 
 import sys
@@ -38,10 +38,18 @@ class GraphCalls:
         self._compiled: dict[int, frozenset[int]] = {}
         self._replayed: dict[int, frozenset[int]] = {}
         self._manual: set[int] = set()
-        self._numbers, self._bytes = {}, []
+        numbers: dict[int, int] = {}
+        self._bytes = []
         for matrix in matrices(self._model):
-            if self._numbers.setdefault(_address(matrix), len(self._bytes)) == len(self._bytes):
+            if numbers.setdefault(_address(matrix), len(self._bytes)) == len(self._bytes):
                 self._bytes.append(matrix.nbytes)
+        if numbers != self._numbers:
+            self.forget()
+        self._numbers = numbers
+
+    def forget(self) -> None:
+        """Let go of compiled graphs, which are to be freed or belong to other weights."""
+        self._graphs.clear()
 
     def __enter__(self) -> "GraphCalls":
         code = sys.modules.get("torch._inductor.output_code")  # not loaded where nothing was compiled
@@ -56,7 +64,6 @@ class GraphCalls:
         for owner, name, plain in reversed(self._plain):
             setattr(owner, name, plain)
         self._plain.clear()
-        self._graphs.clear()
 
     def _patch(self, owner: Any, name: str, counting: Callable[[Any], Any]) -> None:
         plain = getattr(owner, name)
@@ -106,7 +113,8 @@ class GraphCalls:
     def _add(self, steps: dict[int, frozenset[int]], found: frozenset[int]) -> None:
         step = self._step()
         known = steps.get(step, NOTHING)
-        steps[step] = known | found if known else found
+        if known is not found:
+            steps[step] = known | found if known else found
 
     def _matrices_of(self, graph: Any, inputs: Sequence[Any]) -> frozenset[int]:
         known = self._graphs.get(id(graph))

@@ -183,6 +183,7 @@ class MeasuredRunner(ABC):
         notes = task.prompt.notes + self._compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
         if self._compiling.settings != settings:
             self._warm.clear()
+            self._graph_calls.forget()
         if job.warmup:
             with self._graph_calls:
                 self._warm_up(task)
