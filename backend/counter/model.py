@@ -1,6 +1,7 @@
 """Builds a model on the meta device and counts its parameters, matrices and cache."""
 
 import copy
+import re
 from typing import Any
 
 import torch
@@ -130,7 +131,6 @@ def build(config: Any, encoder: bool) -> Any:
 def _float32(model: Any) -> dict[str, int]:
     """Numbers that `from_pretrained` keeps in float32 (`_keep_in_fp32_modules`, and `_strict` for bfloat16 too),
     and those that are built so."""
-    import re
 
     def held(patterns: Any) -> int:
         if not patterns:
