@@ -45,7 +45,10 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     draft_tokens: float | None = msgspec.field(default=None, name="guessed")
     accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
 
-    # the custom decode loop
+    # passes through the model in the measured run, that of the prompt included
+    passes: float | None = None
+
+    # the custom decode loop: its steps in the measured run, graphs captured so far
     own_steps: float | None = None
     graph_captures: float | None = None
 

@@ -1,5 +1,7 @@
 """How a mixture of experts is computed."""
 
+from collections import Counter
+
 import msgspec
 
 from backend.evidence import Finding
@@ -13,7 +15,7 @@ from backend.optimizations.conditions import (
     runs_mxfp4,
     takes_hub_kernels,
 )
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, coverage, hides
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -22,7 +24,8 @@ _MOE = "transformers 5.22: integrations/moe.py"
 GROUPED = "grouped_mm_kept"
 """A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
 
-_GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")  # two a layer: gate and up together, down
+_GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")
+_GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
 
 
 def _settles(when: object, reason: str, source: str) -> Rule:
@@ -130,30 +133,37 @@ class Experts(Optimization):
             script.patch.append(f"set_experts(model, {plan.load.experts!r})")
 
     def find(self, observation: Observation) -> Finding:
-        """Looks in the trace of a few tokens for the mark of each way, in the prompt's pass and in those that decode.
-
-        The prompt's pass is never compiled, so its operators are always to be observation.
-        """
+        """Counts in the trace in which way each mixture computed its experts in each pass."""
         layers = sum(hasattr(module, "_is_expert_parallel") for module in observation.model.modules())
-        trace = observation.trace()
         if not layers:
-            return Finding(self.name, "auto", "no module holds experts", outcome="not_applicable")
-        if not trace.steps:
-            return Finding(self.name, "auto", "no trace")
-        grouped = sum(trace.ops[name] for name in _GROUPED)
-        replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
-        copied, looped = trace.ops["aten::repeat_interleave"], trace.ops["aten::one_hot"]
-        proof = (
-            f"{trace.steps} tokens through {layers} mixtures: {grouped} grouped GEMM calls, {copied} batches of copied "
-            f"weights, {looped} loops over experts"
+            nothing = "no module holds experts whose implementation can be chosen"
+            return Finding(self.name, "auto", nothing, outcome="not_applicable")
+        trace, load = observation.trace(), observation.plan.load
+        calls = sum(trace.ops[name] for name in _GROUPED)
+        ways = Counter(
+            grouped_mm=calls // _GROUPED_CALLS,
+            batched_mm=trace.ops["aten::repeat_interleave"],
+            eager=trace.ops["aten::one_hot"],
         )
-        if grouped < 2 * layers:
-            name = "eager" if looped >= layers else "batched_mm" if copied >= layers else "auto"
-            return Finding(self.name, name, proof)
-        if max(grouped, replayed) > 2 * layers or (trace.steps == 1 and observation.plan.load.experts is not None):
-            return Finding(self.name, "grouped_mm", proof)
-        here = "batched ones" if copied else "none visible in compiled code"
-        return Finding(self.name, "auto", f"{proof}: grouped GEMM calls in prefill, {here} while decoding")
+        way, seen = ways.most_common(1)[0]
+        if hidden := hides(observation):
+            replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
+            if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
+                only_there = max(calls, replayed) <= _GROUPED_CALLS * layers
+                way, seen = ("auto" if only_there else "grouped_mm"), ways["grouped_mm"]
+        elif load.device == "cuda" and load.experts is None and seen < layers * trace.steps:
+            way = "auto"  # `generate` changes to batched_mm for decoding
+            seen = min(layers, ways["grouped_mm"]) + min(layers * (trace.steps - 1), ways["batched_mm"])
+        elif load.device == "cuda" and load.experts is None and trace.steps == 1:
+            way = "auto"
+        reached, expected = coverage(observation, seen, layers)
+        proof = (
+            f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
+            f"of copied weights, {ways['eager']} loops over experts"
+        )
+        if hidden:
+            proof += f"; decode steps ran {hidden}"
+        return Finding(self.name, way if seen else "auto", proof, reached or 0, expected or layers)
 
 
 AXIS = Experts()

@@ -92,7 +92,7 @@ class DecodeLoop:
         waiting: deque[Any] = deque([meter.event()])
         copy.send(0, waiting[-1])
         running = set(range(step.out.shape[1]))
-        launched, read = 1, 0  # tokens
+        launched, read, calls = 1, 0, step.calls  # tokens, and steps of earlier runs
         with step.decoding():
             while running and read < max_new_tokens:
                 while launched < max_new_tokens and len(waiting) < ahead:
@@ -106,5 +106,5 @@ class DecodeLoop:
                 running = {row for row in running if ids[row] not in eos}
                 if meter.stopping():
                     break
-        self._counts["own_steps"] = self._counts.get("own_steps", 0) + launched - 1
+        self._counts["own_steps"] = self._counts.get("own_steps", 0) + step.calls - calls
         return step.out[:read].T.clone()

@@ -43,6 +43,7 @@ class Step:
     done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
                sees the EOS, and does not use this
     turns      (1,) int32 zero, in which a kernel counts its finished programs
+    calls      how often it ran
     """
 
     def __init__(self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int) -> None:
@@ -62,6 +63,7 @@ class Step:
         self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
         self.turns = zeros(1, dtype=torch.int32)
         self.advance: Callable[[], None] = self._advance
+        self.calls = 0
 
     def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int]) -> None:
         """Read the prompt (B, P) and choose the first token."""
@@ -91,6 +93,7 @@ class Step:
     def __call__(self) -> None:
         with record_function(STEP_NAME):
             self.advance()
+        self.calls += 1
 
     def _advance(self) -> None:
         logits = self._model(

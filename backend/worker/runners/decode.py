@@ -174,6 +174,7 @@ class GenerateRunner(MeasuredRunner):
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
+        counts.passes = float(measured.meter.steps)
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts

@@ -72,6 +72,10 @@ class LoopRunner(GenerateRunner):
         """The layers of the custom loop's cache count the prompt only."""
         return cached_tokens(measured.cache)
 
+    def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
+        self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
+        super()._measure(task, cache, meter)
+
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
         counts.update(msgspec.convert(self._loop_counts, RunCounts))

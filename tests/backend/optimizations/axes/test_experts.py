@@ -88,7 +88,7 @@ def test_the_text_is_the_same_in_every_way() -> None:
 @pytest.mark.parametrize("architecture", ["llama", "gpt2"])
 def test_without_experts_there_is_nothing_to_find(architecture: str) -> None:
     finding = AXIS.find(seen(tiny(architecture)))
-    assert (finding.effective, finding.proof) == ("auto", "no module holds experts")
+    assert (finding.effective, finding.proof) == ("auto", "no module holds experts whose implementation can be chosen")
 
 
 def test_on_a_cpu_auto_is_grouped_mm_throughout() -> None:
@@ -99,25 +99,37 @@ def test_on_a_cpu_auto_is_grouped_mm_throughout() -> None:
 LAYERS = 4
 
 
-@pytest.mark.parametrize(
-    ("ops", "kernels", "name"),
-    [
-        ({"aten::_grouped_mm": 2 * LAYERS * TOKENS}, {}, "grouped_mm"),
-        ({"aten::_grouped_mm": 2 * LAYERS, "aten::repeat_interleave": LAYERS * (TOKENS - 1)}, {}, "auto"),
-        ({"aten::_grouped_mm": 2 * LAYERS}, {"bmm_kernel": 99}, "auto"),
-        ({"aten::_grouped_mm": 2 * LAYERS}, {"Gemm<GroupProblemShape<X>>": 2 * LAYERS * TOKENS}, "grouped_mm"),
-        ({"aten::_grouped_mm": 2 * LAYERS, "transformers::grouped_mm_fallback": 24}, {}, "grouped_mm"),
-        ({"aten::repeat_interleave": LAYERS * TOKENS}, {}, "batched_mm"),
-        ({"aten::repeat_interleave": LAYERS}, {}, "batched_mm"),
-        ({"aten::one_hot": LAYERS}, {}, "eager"),
-        ({"aten::mm": 99}, {}, "auto"),
-    ],
-)
-def test_prompt_and_decoding_are_told_apart(ops: dict[str, int], kernels: dict[str, int], name: str) -> None:
+ALL = LAYERS * TOKENS
+MM, COPY, LOOP = "aten::_grouped_mm", "aten::repeat_interleave", "aten::one_hot"
+FALLBACK = "transformers::grouped_mm_fallback"
+PROFILES = [
+    ("cpu", {MM: 2 * ALL}, {}, False, ("grouped_mm", ALL, ALL)),
+    ("cpu", {MM: 2 * ALL - 2, COPY: 1}, {}, False, ("grouped_mm", ALL - 1, ALL)),
+    ("cpu", {MM: 2 * LAYERS, FALLBACK: 2 * (ALL - LAYERS)}, {}, False, ("grouped_mm", ALL, ALL)),
+    ("cpu", {COPY: ALL}, {}, False, ("batched_mm", ALL, ALL)),
+    ("cpu", {COPY: LAYERS}, {}, False, ("batched_mm", LAYERS, ALL)),
+    ("cpu", {LOOP: ALL // 2, MM: ALL}, {}, False, ("grouped_mm", ALL // 2, ALL)),
+    ("cpu", {LOOP: ALL}, {}, False, ("eager", ALL, ALL)),
+    ("cpu", {"aten::mm": 99}, {}, False, ("auto", 0, ALL)),
+    ("cuda", {MM: 2 * LAYERS, COPY: ALL - LAYERS}, {}, False, ("auto", ALL, ALL)),
+    ("cuda", {MM: 2 * LAYERS, COPY: ALL - LAYERS - 1}, {}, False, ("auto", ALL - 1, ALL)),
+    ("cuda", {MM: 2 * ALL}, {}, False, ("grouped_mm", ALL, ALL)),
+    ("cuda", {MM: 2 * LAYERS}, {"bmm_kernel": 99}, True, ("auto", LAYERS, LAYERS)),
+    ("cuda", {MM: 2 * LAYERS}, {"Gemm<GroupProblemShape<X>>": 2 * ALL}, True, ("grouped_mm", LAYERS, LAYERS)),
+    ("cuda", {COPY: LAYERS}, {}, True, ("batched_mm", LAYERS, LAYERS)),
+    ("cuda", {LOOP: LAYERS - 1}, {}, True, ("eager", LAYERS - 1, LAYERS)),
+]
+
+
+@pytest.mark.parametrize(("device", "ops", "kernels", "replayed", "wanted"), PROFILES)
+def test_every_mixture_of_every_visible_pass_is_counted(
+    device: Any, ops: dict[str, int], kernels: dict[str, int], replayed: bool, wanted: tuple[str, int, int]
+) -> None:
     """As profiles on a GPU look, where `generate` swaps and graphs hide operators."""
-    made = Trace(Counter(ops), Counter(kernels), Counter(), TOKENS)
-    one = Observation(tiny("gpt_oss"), None, Plan(LoadPlan(ModelSource("random"))), trace=lambda: made)
-    assert AXIS.find(one).effective == name
+    made = Trace(Counter(ops), Counter(kernels), Counter({"cudaGraphLaunch": 3} if replayed else {}), TOKENS)
+    plan = Plan(LoadPlan(ModelSource("random"), device=device))
+    finding = AXIS.find(Observation(tiny("gpt_oss"), None, plan, trace=lambda: made))
+    assert (finding.effective, finding.reached, finding.expected) == wanted
 
 
 @pytest.mark.full
