@@ -189,3 +189,13 @@ def test_more_gpus_never_hold_more_each(gpus: int) -> None:
             ]
             fewer, more = (peak_bytes(facts, setup, 500, 100, 2) for setup in setups)
             assert more.weights < fewer.weights and more.kv <= fewer.kv and more.tensors < fewer.tensors
+
+
+def test_as_many_gpus_as_the_limit_are_counted_and_one_more_is_refused() -> None:
+    check_sizes(resolve("random:Llama-3-8B"), 1)
+    wide = replace(resolve("random:Llama-3-8B"), heads=MAX_GPUS * 2, kv_heads=MAX_GPUS)
+    check_sizes(wide, MAX_GPUS)
+    with pytest.raises(InputError, match=f"from 1 to {MAX_GPUS}"):
+        check_sizes(wide, MAX_GPUS + 1)
+    with pytest.raises(InputError, match=f"from 1 to {MAX_GPUS}"):
+        check_sizes(wide, 0)
