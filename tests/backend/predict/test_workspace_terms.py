@@ -28,7 +28,8 @@ def shape(architecture: str = "llama", **more: Any) -> ModelFacts:
 
 def prefill(facts: ModelFacts, attention: str = "sdpa", **more: Any) -> int:
     """Without ids, positions and rotary tables, which every pass has: 3 x 8 bytes a token, 2 tables of 8 x 2 bytes."""
-    size, batch = more.pop("size", 2), more.pop("batch", 1)
+    size: int = more.pop("size", 2)
+    batch: int = more.pop("batch", 1)
     work = Work(batch, ROWS // batch, size, attention, **more)
     tables = 2 * len(set(facts.layer_kinds)) * facts.head_dim * size
     return prefill_bytes(facts, work) - work.length * (3 * batch * 8 + tables)
