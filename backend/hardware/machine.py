@@ -68,6 +68,17 @@ class Machine:
         return self.version(package) is not None
 
     @property
+    def torch_has_cuda(self) -> bool:
+        """Whether the installed torch is a CUDA build: by its local version (+cpu, +cu130), and without one by what
+        PyPI serves for this system."""
+        found = self.version("torch")
+        if found is None:
+            return False
+        return (
+            found.local.startswith("cu") if found.local else self.system.endswith("x86_64") and "Linux" in self.system
+        )
+
+    @property
     def device(self) -> str:
         """Where workers load the model: "cuda" with a GPU, else "cpu"."""
         return "cuda" if self.gpus else "cpu"

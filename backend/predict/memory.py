@@ -21,6 +21,10 @@ CPU_RUNTIME_BYTES = 385 * MIB
 """Resident memory without any model, after generating: 366 (float32) to 390 MiB (bfloat16), two models, two cores, the
 CPU build of torch 2.13 and transformers 5.22 (MEASUREMENTS.md)."""
 
+CUDA_BUILD_BYTES = 336 * MIB
+"""What the CUDA build of torch takes more on a CPU: pocket took 757 MiB where 421 were predicted for the CPU build. One
+point, of another machine, and not confirmed since."""
+
 CONTEXT_BYTES = 748 * MIB
 """CUDA context, cuBLAS, loaded kernels and torch's stream pool (tokens are read on a stream of their own), on one H200
 with driver 580: what NVML counted beyond the allocator's memory, equal to the MiB in six arms without any of the terms
@@ -183,7 +187,8 @@ def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensor
         lengths = min(lengths, facts.window)
     if not setup.cuda:
         kernels = lengths * CPU_KERNEL_BYTES if attention_of(facts, setup) == "eager" else 0
-        return CPU_RUNTIME_BYTES + min(kernels, CPU_KERNELS_BYTES)
+        libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
+        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
     found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
     if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):
         found += CUDNN_BYTES + lengths * PLAN_BYTES

@@ -17,6 +17,7 @@ class Setup:
     max_places    slots of a static cache; None: as many as needed
     padded        the prompt is padded, so attention needs a mask
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
+    cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
     """
 
@@ -30,6 +31,7 @@ class Setup:
     max_places: int | None = None
     padded: bool = False
     graphs: str = ""
+    cuda_build: bool = False
     tensor_parallel: int = 1
     expert_parallel: int = 1
 
@@ -49,5 +51,5 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         dtype=plan.load.dtype, quantization=plan.load.quantization, cache=plan.generate.cache,
         attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
-        graphs=graphs,
+        graphs=graphs, cuda_build=machine.torch_has_cuda,
     )  # fmt: skip

@@ -251,3 +251,18 @@ def test_what_the_installed_torch_says_is_what_is_read() -> None:
 
     said = torch.version.cuda
     assert nvidia.torch_cuda() == (None if said is None else tuple(int(n) for n in said.split(".")[:2]))
+
+
+@pytest.mark.parametrize(
+    ("torch", "system", "cuda"),
+    [
+        ("2.13.0+cpu", "Linux 6.1 x86_64", False),
+        ("2.13.0+cu130", "Linux 6.1 x86_64", True),
+        ("2.13.0", "Linux 6.1 x86_64", True),  # PyPI's
+        ("2.13.0", "Darwin 24 arm64", False),
+        ("", "Linux 6.1 x86_64", False),
+    ],
+)
+def test_a_cuda_build_of_torch_is_known_without_importing_it(torch: str, system: str, cuda: bool) -> None:
+    packages = (("torch", torch),) if torch else ()
+    assert replace(CPU, packages=packages, system=system).torch_has_cuda is cuda

@@ -73,6 +73,14 @@ def test_more_of_anything_never_needs_less(name: str, cache: str, device: str) -
     assert total(new=800) >= base < total(dtype="float32")
 
 
+def test_the_cuda_build_of_torch_takes_more_host_memory_and_none_on_a_gpu() -> None:
+    facts = resolve("pocket")
+    small, large = (peak_bytes(facts, Setup(cuda_build=cuda), 12, 40) for cuda in (False, True))
+    assert large.total - small.total == large.runtime_bytes - small.runtime_bytes == 336 * MIB
+    on_gpu = [peak_bytes(facts, Setup(**H200, cuda_build=cuda), 12, 40) for cuda in (False, True)]
+    assert on_gpu[0] == on_gpu[1]
+
+
 def test_a_prompt_longer_than_the_window_is_held_whole_until_the_first_decoded_token() -> None:
     facts = resolve("random:Mistral-7B-v0.1")
     long = peak_bytes(facts, Setup(), 20_000, 10)
