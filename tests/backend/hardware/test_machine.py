@@ -4,6 +4,7 @@ import contextlib
 import importlib.metadata
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
