@@ -1,12 +1,14 @@
-"""Sabotage of choices that only a GPU can run."""
+"""Sabotage of choices that only a GPU can run, and of those that a GPU runs with other operators and kernels."""
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import pytest
 
+from tests.sabotage import test_attention, test_experts, test_kernels, test_loop, test_projections
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_llama import LAYERS, small_llama
 from tests.sabotage.test_compile import (
@@ -53,7 +55,16 @@ def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str],
     return Sabotage("cuda_graphs", choice, manner, patch, beside, small_llama, tier="gpu")
 
 
+AS_ON_A_CPU = [
+    replace(one, tier="gpu")
+    for module in (test_attention, test_experts, test_kernels, test_loop, test_projections)
+    for one in module.SABOTEURS
+    if one.manner in ("half of the layers", "one layer", "half in parts", "in the measured run alone")
+]
+"""What a trace shows of a GPU is another matter: operators beside kernels, in half precision or float32."""
+
 SABOTEURS: list[Sabotage] = [
+    *AS_ON_A_CPU,
     Sabotage("compile", "reduce-overhead", "nothing is compiled", removed, STATIC, small_llama, tier="gpu"),
     Sabotage("compile", "reduce-overhead", "without CUDA graphs", without_graphs, STATIC, small_llama, tier="gpu"),
     _graphs("compile", "kernels are launched one by one", without_graphs, REPLAYING),

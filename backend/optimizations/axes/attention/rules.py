@@ -55,6 +55,14 @@ SDPA_RULES = (
 GQA_RULES = (
     *_NO_SDPA_RULES,
     Rule(
+        "blocked",
+        lambda s: s.facts.architecture == "falcon",
+        "Falcon's code chooses between attention classes of its own and takes no function from outside; its sdpa "
+        "broadcasts the single KV head as it is.",
+        "transformers 5.22: FALCON_ATTENTION_CLASSES",
+        fix=_ANYWAY,
+    ),
+    Rule(
         "fallback",
         lambda s: not without_sdpa(s) and s.facts.heads == s.facts.kv_heads,
         "Every query head of this model has its own KV head (no grouped-query attention), so this is plain sdpa.",
