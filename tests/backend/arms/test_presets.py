@@ -6,7 +6,7 @@ import pytest
 
 from backend.arms.check import check
 from backend.arms.parse import make_config
-from backend.arms.presets import ArmPreset, arm_presets, prompts, read_arm
+from backend.arms.presets import ArmPreset, Prompt, arm_presets, prompts, read_arm
 from backend.config import Workload
 from backend.errors import InputError
 from backend.models import catalogue
@@ -60,6 +60,12 @@ def test_no_two_presets_share_a_name_a_place_or_a_meaning() -> None:
     assert len({make_config("pocket", p.choices).id for p in found}) == len(found)
     assert len({p.name for p in prompts()}) == len(prompts())
     assert not {p.name for p in found} & {axis.name for axis in all_axes()}
+
+
+def test_a_prompt_is_neither_cut_nor_repeated_unless_its_file_says_so(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text('name = "x"\ntitle = "X"\ntext = "Once"\nmax_new_tokens = 5\n')
+    found = read_toml(tmp_path / "p.toml", Prompt)
+    assert (found.prompt_tokens, found.ignore_eos) == (0, False)
 
 
 def test_every_shipped_prompt_is_a_workload_that_fits_the_default_model() -> None:
