@@ -85,8 +85,9 @@ def coverage(observation: Observation, seen: int, a_pass: int) -> tuple[int | No
     Where passes are hidden, those of the prompt are visible all the same and must be complete; where all are (an
     encoder, compiled as a whole), nothing was counted. More calls than expected do not make up for a pass without.
     """
-    if not hides(observation):
-        expected = a_pass * max(1, observation.trace().steps)
+    every = a_pass * max(1, observation.trace().steps)
+    if seen >= every or not hides(observation):
+        expected = every
     elif seen:
         expected = a_pass
     else:

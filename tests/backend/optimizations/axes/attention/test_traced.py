@@ -24,7 +24,7 @@ SCORES, GROUPED, ROUTER = ((1, 4, 1, 9),), ((1, 2, 2, 9),), ((1, 4),)
 
 def trace(shapes: dict[Any, int], runtime: str = "", **ops: int) -> Trace:
     named = Counter({f"aten::{name}": n for name, n in ops.items()})
-    return Trace(named, Counter(), Counter({runtime: 3} if runtime else {}), STEPS, Counter(shapes))
+    return Trace(named, Counter(), Counter({runtime: 3} if runtime else {}), STEPS, shapes=Counter(shapes))
 
 
 def found(monkeypatch: pytest.MonkeyPatch, probed: str, made: Trace) -> Any:
