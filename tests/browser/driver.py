@@ -44,6 +44,11 @@ class Driver:
         option = titles(control)[name] + sign
         self.page.locator(f"#{control}").get_by_role("option", name=option, exact=True).click()
 
+    def unfold(self, arm: str) -> None:
+        """Show all axes of arm "a" or "b"."""
+        self.page.locator(f"#fold-{arm} .td-more").click()
+        self.page.locator(f"#axis-{arm}-loop input").wait_for(state="visible")
+
     def type(self, control: str, text: str) -> None:
         """Fill a field and leave it."""
         box = self.page.locator(f"#{control}").locator("input, textarea").first

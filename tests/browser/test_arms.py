@@ -76,6 +76,7 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     assert user.page.evaluate("navigator.clipboard.readText()") == code(user)
     user.shot("code-1366", full=True)
     user.choose("axis-a-cache", "dynamic")
+    user.unfold("a")
     user.choose("axis-a-loop", "own")
     shows(user, "Set cache=static.")
     assert ast.parse(code(user)).body == []
@@ -141,7 +142,7 @@ def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) 
 
 def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
-    user.choose("axis-a-cuda_graphs", "manual")
+    user.choose("axis-a-cuda_graphs", "manual", UNSUPPORTED)
     source = user.page.locator("#verdicts-a .blocked .td-source")
     source.locator("summary").focus()
     assert not source.locator("a").is_visible()

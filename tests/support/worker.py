@@ -24,6 +24,11 @@ def request(*arms: Mapping[str, str], model: str = "pocket", **work: Any) -> Req
     return Request(model, named, Workload(**every | work))
 
 
+def light(*arms: Mapping[str, str], **more: Any) -> Request:
+    """The same in float32: in bfloat16 each new length leaves kernels behind, and the next run gets a new worker."""
+    return request(*({"dtype": "float32"} | dict(choices) for choices in arms or ({},)), **more)
+
+
 def plan_of(model: str = "pocket", **choices: str) -> Plan:
     """The plan for these choices on this machine."""
     workload = Workload(prompt=SENTENCE)

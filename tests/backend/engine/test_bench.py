@@ -26,7 +26,7 @@ from backend.runs.run import Run
 from backend.runs.store import Store
 from backend.views import live
 from tests.support.processes import gone, pid_of, wait_for
-from tests.support.worker import request
+from tests.support.worker import light as request
 
 MakeBench = Callable[..., Bench]
 

@@ -18,7 +18,7 @@ from backend.runs.records import ArmEvent, Record
 from backend.runs.run import Run
 from backend.views import live
 from tests.support.processes import gone, pid_of, wait_for
-from tests.support.worker import request
+from tests.support.worker import light as request
 
 pytestmark = pytest.mark.serial
 

@@ -7,6 +7,7 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,18 @@ def stored(path: Path) -> str:
 
 @pytest.mark.parametrize("line", LINES, ids=[str(n) for n in range(len(LINES))])
 def test_a_record_keeps_every_name_and_value_on_the_wire(line: bytes) -> None:
-    assert json.loads(encode_record(decode_record(line))) == json.loads(line)
+    assert kept(json.loads(line), json.loads(encode_record(decode_record(line))))
+
+
+def kept(old: Any, new: Any) -> bool:
+    """Whether every name and value of a stored record is in the new one, which may know more."""
+    match old:
+        case dict():
+            return isinstance(new, dict) and all(name in new and kept(value, new[name]) for name, value in old.items())
+        case list():
+            return len(old) == len(new) and all(map(kept, old, new))
+        case _:
+            return bool(old == new)
 
 
 def test_every_kind_of_record_is_in_it() -> None:

@@ -103,7 +103,8 @@ class Cache(Optimization):
             proof += f"; {' and '.join(f'{n} bits' for n in bits)} per element"
         planned = observation.plan.generate.cache.name
         votes = Counter(name for names in told for name in names)
-        effective = planned if votes[planned] else next((name for name, _ in votes.most_common()), "unknown")
+        decided = Counter(names[0] for names in told if len(names) == 1) or votes
+        effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
         reached = votes[effective]
         if reached < len(told):
             proof += f"; {reached} of {len(told)} layers hold their tokens like that"
