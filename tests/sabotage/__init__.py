@@ -17,6 +17,5 @@ Tiers: "slow" for the one sabotage a choice that guards most, if it takes under 
 other manners and for everything that compiles; "gpu" in `tests/gpu/test_sabotage*.py`.
 
 Where no sabotage can be written, a module-level `REASONS` says why, by (axis, choice). `test_every_choice.py` collects
-both from every test file here and from `tests/gpu/test_sabotage*.py`, and fails for a choice that neither names. An
-axis is taken out of its `UNFINISHED` once its file is there.
+both from every test file here and from `tests/gpu/test_sabotage*.py`, and fails for a choice that neither names.
 """
