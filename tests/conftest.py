@@ -1,6 +1,8 @@
 """Fixtures shared by all tests."""
 
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -20,6 +22,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Only `-m gpu` uses a GPU: all other tests do the same on every machine."""
     if config.option.markexpr != "gpu":
         os.environ["TOKENDYNO_DEVICE"] = "cpu"
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(
+            signal.SIGINT, signal.default_int_handler
+        )  # a shell's background jobs, and what they start, ignore it
 
 
 @pytest.fixture(scope="module")

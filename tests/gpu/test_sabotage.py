@@ -10,7 +10,7 @@ import pytest
 
 from tests.sabotage import test_attention, test_experts, test_kernels, test_loop, test_projections
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_llama import LAYERS, small_llama
+from tests.sabotage.small_models import LAYERS, llama
 from tests.sabotage.test_compile import (
     OWN,
     STATIC,
@@ -52,7 +52,7 @@ def replayed_once_in_three() -> Any:
 
 
 def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str], ...]) -> Sabotage:
-    return Sabotage("cuda_graphs", choice, manner, patch, beside, small_llama, tier="gpu")
+    return Sabotage("cuda_graphs", choice, manner, patch, beside, llama, tier="gpu")
 
 
 AS_ON_A_CPU = [
@@ -65,8 +65,8 @@ AS_ON_A_CPU = [
 
 SABOTEURS: list[Sabotage] = [
     *AS_ON_A_CPU,
-    Sabotage("compile", "reduce-overhead", "nothing is compiled", removed, STATIC, small_llama, tier="gpu"),
-    Sabotage("compile", "reduce-overhead", "without CUDA graphs", without_graphs, STATIC, small_llama, tier="gpu"),
+    Sabotage("compile", "reduce-overhead", "nothing is compiled", removed, STATIC, llama, tier="gpu"),
+    Sabotage("compile", "reduce-overhead", "without CUDA graphs", without_graphs, STATIC, llama, tier="gpu"),
     _graphs("compile", "kernels are launched one by one", without_graphs, REPLAYING),
     _graphs("compile", "half of the layers are not", lambda: eager_layers(lambda n: n >= LAYERS // 2), REPLAYING),
     _graphs("compile", "one step in three is", one_step_in_three, REPLAYING),

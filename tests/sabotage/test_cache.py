@@ -1,11 +1,7 @@
 """Caches whose layers are not of the kind that was asked for, or do not do what their class promises."""
 
 import contextlib
-import functools
-import json
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -23,19 +19,9 @@ from transformers.cache_utils import (
 
 from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.support.tiny_models import CONFIGS
+from tests.sabotage.small_models import llama
 
 SHARES = {"all": 1.0, "half": 0.5, "one": 0.0}
-
-
-@functools.cache
-def without_windows() -> str:
-    """A tiny Llama, whose layers all attend to everything: quantized caches take no others."""
-    folder = Path(tempfile.mkdtemp())
-    (folder / "config.json").write_text(
-        json.dumps({"model_type": "llama", "dtype": "bfloat16", **CONFIGS["llama"], "vocab_size": 320})
-    )
-    return f"random:{folder}"
 
 
 def swapped(share: str, other: Callable[[Any], Any]) -> Callable[[], Any]:
@@ -117,7 +103,7 @@ SABOTEURS = [
              turns_to=("partial", "failed"), tier="slow" if share == "one" else "full")
     for share in SHARES
 ] + [
-    Sabotage("cache", choice, f"{share} not quantized", swapped(share, _dense(kind)), model=without_windows,
+    Sabotage("cache", choice, f"{share} not quantized", swapped(share, _dense(kind)), model=llama,
              work=(("prompt_tokens", 64),), turns_to=("failed",) if share == "all" else ("partial",),
              tier="slow" if share == "one" and choice != "quantized-quanto4" else "full")
     for choice, kind in (

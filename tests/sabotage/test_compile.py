@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from tests.sabotage.saboteur import NOT_GREEN, Sabotage, tests_of
-from tests.sabotage.small_llama import LAYERS, small_llama
+from tests.sabotage.small_models import LAYERS, llama
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
 STATIC, GROWING = (("cache", "static"),), (("cache", "dynamic"),)
@@ -93,7 +93,7 @@ def model_not_compiled() -> Any:
 
 
 def _compile(manner: str, patch: Any, beside: tuple[tuple[str, str], ...] = STATIC) -> Sabotage:
-    return Sabotage("compile", "default", manner, patch, beside, small_llama, tier="full")
+    return Sabotage("compile", "default", manner, patch, beside, llama, tier="full")
 
 
 SABOTEURS = [

@@ -11,7 +11,7 @@ import pytest
 from backend import paths
 from backend.worker.compiler import own_cache
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_llama import small_llama
+from tests.sabotage.small_models import llama
 from tests.sabotage.test_compile import STATIC, forgotten  # noqa: F401
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
@@ -65,7 +65,7 @@ def one_file_is_left_out() -> Iterator[None]:
 
 
 def _cache(choice: str, manner: str, patch: Any) -> Sabotage:
-    return Sabotage("compile_cache", choice, manner, patch, COMPILED, small_llama, tier="full")
+    return Sabotage("compile_cache", choice, manner, patch, COMPILED, llama, tier="full")
 
 
 SABOTEURS = [

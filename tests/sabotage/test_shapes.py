@@ -9,7 +9,7 @@ from backend.predict.lengths import rounded
 from backend.worker.prompt import padding
 from backend.worker.runners import decode
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_llama import small_llama
+from tests.sabotage.small_models import llama
 from tests.sabotage.test_compile import forgotten  # noqa: F401
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
@@ -45,7 +45,7 @@ def static_sizes() -> Any:
 
 
 def _padded(choice: str, manner: str, patch: Any, tier: Any = "slow") -> Sabotage:
-    return Sabotage("shapes", choice, manner, patch, model=small_llama, tier=tier)
+    return Sabotage("shapes", choice, manner, patch, model=llama, tier=tier)
 
 
 SABOTEURS = [
@@ -55,6 +55,6 @@ SABOTEURS = [
     _padded("buckets", "not padded", not_padded),
     _padded("buckets", "cut off before the model", padding_is_cut_off, "full"),
     _padded("buckets", "to half of the length", padded_to_half, "full"),
-    Sabotage("shapes", "dynamic", "sizes are not symbols", static_sizes, SYMBOLIC, small_llama, tier="full"),
+    Sabotage("shapes", "dynamic", "sizes are not symbols", static_sizes, SYMBOLIC, llama, tier="full"),
 ]
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -108,8 +108,9 @@ class MeasuredRunner(ABC):
         self._compiling = Compiling(model.model, self.counts)
         self._graph_calls = GraphCalls(model.model)
         self._memory = MemoryMeter(model.plan.device, shared_process)
+        self._own_process = not shared_process  # else nobody can tell what a run left
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
-        self._settle = True  # before the next measured run
+        self._settle = self._own_process  # before the next measured run
         self._clean: int | None = None  # bytes of the process before its first measured run, without caches
 
     first_counted = 1
@@ -258,21 +259,23 @@ class MeasuredRunner(ABC):
         extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)
         findings: list[Finding] = []
-        if measured.task.job.prove or outcome.reason == "cancelled":
-            before = self._memory.settled()
-            if outcome.reason != "cancelled":
-                findings = self._prove(measured, extra)
+        cancelled = outcome.reason == "cancelled"
+        proving = measured.task.job.prove and not cancelled
+        before = self._memory.settled() if proving and self._own_process else None
+        if proving:
+            findings = self._prove(measured, extra)
+        if (proving or cancelled) and self._own_process:
             self._note_left(measured.counts, before, measured.cache)
         extra.update(measured.counts)
         self.channel.send(self._finished(measured, outcome, findings, extra, compiled))
 
-    def _note_left(self, counts: RunCounts, before_proof: int, cache: Any) -> None:
+    def _note_left(self, counts: RunCounts, before_proof: int | None, cache: Any) -> None:
         """What the runs of this process left in it, the model and the cache in use not counted."""
         self._settle = True
         if self._clean is not None:
             now = self._memory.settled()
             counts.left_bytes = float(now - self._cache_bytes(cache) - self._clean)
-            counts.proof_left_bytes = float(now - before_proof)
+            counts.proof_left_bytes = float(now - before_proof) if before_proof is not None else None
 
     def _prove(self, measured: Measured, extra: RunCounts) -> list[Finding]:
         task = measured.task

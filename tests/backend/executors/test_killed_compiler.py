@@ -10,7 +10,7 @@ import pytest
 from backend import paths
 from backend.engine.bench import Bench
 from backend.worker.compiler.own_cache import is_torn
-from tests.sabotage.small_llama import small_llama
+from tests.sabotage.small_models import llama
 from tests.support.compiling import hesitant_compiler
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import request
@@ -26,7 +26,7 @@ def test_a_worker_stopped_while_it_compiles_leaves_nothing_that_a_later_one_trip
     for name, value in hesitant_compiler(tmp_path).items():
         monkeypatch.setenv(name, value)
     bench = make_bench()
-    arm = request({"compile": "default", "cache": "static"}, model=small_llama())
+    arm = request({"compile": "default", "cache": "static"}, model=llama())
     first = bench.submit(arm)
     wait_for((tmp_path / "hanging").exists, 600, "the linker")
     pid = pid_of(bench, "A")
