@@ -83,7 +83,7 @@ def test_the_second_run_reuses_processes_and_models(bench: Bench) -> None:
 def test_another_dtype_loads_that_arm_anew_in_a_fresh_process_and_leaves_the_other_alone(bench: Bench) -> None:
     finish(bench, {}, {})
     a, b = pid_of(bench, "A"), pid_of(bench, "B")
-    run = finish(bench, {}, {"dtype": "float32"})
+    run = finish(bench, {}, {"dtype": "float16"})
     assert pid_of(bench, "A") == a and pid_of(bench, "B") != b and gone(b)
     assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, False]
 
@@ -193,7 +193,7 @@ def test_two_models_that_do_not_fit_together_take_turns(bench: Bench, monkeypatc
         append(run_id, record)  # type: ignore[arg-type]
 
     monkeypatch.setattr(bench.runs, "append", watch)
-    run = finish(bench, {}, {"dtype": "float32"})
+    run = finish(bench, {}, {"dtype": "float16"})
     assert alive_at_load == [1, 1] and len(bench.pool.pids) == 1
     turns = [(e.arm, type(e.event)) for e in events(bench, run) if isinstance(e.event, Loaded | Finished)]
     assert turns == [("A", Loaded), ("A", Finished), ("B", Loaded), ("B", Finished)]
