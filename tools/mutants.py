@@ -36,7 +36,10 @@ IGNORED = [
     for name in ("cli", "engine", "executors", "worker", "hardware/test_bandwidth.py", "hardware/test_machine.py")
 ]
 """Tests of processes and of this machine."""
-COPIED = ("backend", "ui", "presets", "tests", "tools", "app.py", "pyproject.toml", "README.md", "ARCHITECTURE.md")
+COPIED = (
+    "backend", "ui", "presets", "tests", "tools", "docs", "app.py", "pyproject.toml", "README.md", "ARCHITECTURE.md",
+    "CHANGELOG.md", "MEASUREMENTS.md",
+)  # fmt: skip
 FIRST = ["pytest", "msgspec", "numpy", "torch", "transformers"]
 MOST_S = 20.0
 """Seconds of tests a mutant, as recorded."""
@@ -133,7 +136,7 @@ def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, An
     runner.preload(FIRST)
     ignored = [path for path in options.ignore if (tree / path).exists()]
     found = runner.record(tree, options.tests, ignored, list(sites.sources(tree, options.paths)), log)
-    assert found is not None, log.read_text()[-2000:]
+    assert found is not None and found["tests"], log.read_text()[-2000:]
     runner.preload(found["modules"])
     again = runner.run(tree, list(found["tests"]), 3600, log, stop=False)
     assert again is not None, log.read_text()[-2000:]

@@ -141,7 +141,7 @@ def _of_encoder(facts: ModelFacts, workload: Workload) -> list[Verdict]:
         f"An encoder generates no tokens: {workload.max_new_tokens:,} forward passes over the prompt are timed instead."
     )
     if workload.temperature or workload.chat:
-        reason += "Sampling and chat settings have no effect."
+        reason += " Sampling and chat settings have no effect."
     found.append(Verdict("note", "model", reason, {}, _ENCODERS))
     return found
 

@@ -1,5 +1,6 @@
 """The rules: what falls back, what is blocked and how that is settled, what is only remarked."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.errors import InputError
 from backend.evidence import Verdict
-from backend.optimizations import all_axes
+from backend.optimizations import Optimization, all_axes
 from backend.plan import LoadPlan, Plan
 from tests.support.machines import CPU, GIB, H200, MACHINES, NAMES, facts
 
@@ -197,18 +198,38 @@ def test_the_last_position_may_be_used(model: str, work: dict[str, Any]) -> None
     assert judge(model, CPU, Workload(**work)).blocked == ()
 
 
-def test_every_verdict_of_every_choice_has_a_sentence_a_source_and_a_fix_that_helps() -> None:
-    for model in NAMES:
-        for axis in all_axes():
-            for choice in axis.choices:
-                for verdict in judge(model, **{axis.name: choice.name}).verdicts:
-                    if verdict.axis == "model":
-                        continue
-                    assert verdict.reason.endswith("."), verdict
-                    assert verdict.source, verdict
-                    if verdict.level in ("blocked", "fallback"):
-                        settled = judge(model, **{axis.name: choice.name, **verdict.fix})
-                        assert verdict.reason not in [v.reason for v in settled.verdicts], verdict
+EVERYWHERE = [(model, machine) for model in (*NAMES, "random:bert-base-uncased") for machine in MACHINES.values()]
+
+
+def hindered(checked: Checked) -> list[Verdict]:
+    """Why an arm does not run as it was asked for; what is about the model itself has no fix."""
+    return [v for v in checked.verdicts if v.level in ("blocked", "fallback") and v.axis != "model"]
+
+
+@pytest.mark.parametrize("axis", all_axes(), ids=lambda axis: axis.name)
+def test_a_fix_leaves_no_reason_but_those_stated_before_or_another_axiss(axis: Optimization) -> None:
+    """And it changes what it says, nothing else that would run."""
+    for (model, machine), choice in itertools.product(EVERYWHERE, axis.choices):
+        asked = judge(model, machine, **{axis.name: choice.name})
+        for verdict in asked.verdicts:
+            assert verdict.axis == "model" or (verdict.reason.endswith(".") and verdict.source), verdict
+        for verdict in hindered(asked):
+            fixed = judge(model, machine, **{axis.name: choice.name, **verdict.fix})
+            assert verdict.fix and verdict.reason not in {left.reason for left in fixed.verdicts}, verdict
+            for left in hindered(fixed):
+                assert left in asked.verdicts or (left.axis != verdict.axis and left.fix), (verdict, left)
+            differs = {name for name in asked.planned if asked.planned[name] != fixed.planned[name]}
+            assert differs <= set(verdict.fix), (verdict, differs)
+
+
+@pytest.mark.parametrize("axis", all_axes(), ids=lambda axis: axis.name)
+def test_pressing_one_fix_after_the_other_ends_at_an_arm_that_runs_as_it_then_stands(axis: Optimization) -> None:
+    for (model, machine), choice in itertools.product(EVERYWHERE, axis.choices):
+        choices, pressed = {axis.name: choice.name}, 0
+        while found := hindered(judge(model, machine, **choices)):
+            choices |= found[0].fix
+            pressed += 1
+            assert pressed <= 3, (model, machine.device, choices, found)
 
 
 @pytest.mark.parametrize(

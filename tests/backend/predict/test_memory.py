@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from backend.models import resolve
-from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED
+from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import CONTEXT_BYTES, MIB, peak_bytes
 from backend.predict.setup import Setup
@@ -57,6 +57,23 @@ def test_it_is_near_what_one_h200_measured(
     if tensors_mib is not None:
         assert memory.tensors / MIB == pytest.approx(tensors_mib, rel=0.005, abs=4)
     assert memory.total / MIB == pytest.approx(total_mib, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "cache", "new", "mib"),
+    [
+        ("pocket", "float32", DYNAMIC, 16, 385), ("pocket", "bfloat16", STATIC, 16, 398),
+        ("pocket", "bfloat16", DYNAMIC, 16, 410), ("pocket", "bfloat16", DYNAMIC, 400, 929),
+        ("random:SmolLM2-135M-Instruct", "bfloat16", DYNAMIC, 16, 644),
+        ("random:SmolLM2-135M-Instruct", "bfloat16", STATIC, 16, 643),
+    ],
+)  # fmt: skip
+def test_it_is_near_the_resident_memory_that_two_cores_measured(
+    name: str, dtype: str, cache: CacheKind, new: int, mib: float
+) -> None:
+    """Of the process at its peak, with the CPU build of torch (MEASUREMENTS.md)."""
+    total = peak_bytes(resolve(name), Setup(dtype=dtype, cache=cache), 12, new).total
+    assert total / MIB == pytest.approx(mib, rel=0.08)
 
 
 @pytest.mark.parametrize("name", ["Llama-3-8B", "Mistral-7B-v0.1", "gpt-oss-20b", "Gemma-3-1b", "gpt2"])

@@ -37,7 +37,7 @@ OFFLOADED_STATIC = (
     _needs_gpu("static"),
     Rule(
         "blocked",
-        lambda s: s.facts.kind == "decoder" and s.facts.full_layers == 0,
+        lambda s: s.machine.device == "cuda" and s.facts.kind == "decoder" and s.facts.full_layers == 0,
         "The offloaded static cache moves full-attention layers only, and this model has none: transformers fails "
         "while looking for one.",
         f"{_CODE}: Cache.prefetch",
