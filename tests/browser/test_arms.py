@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Callable
 
+import pytest
+
 from backend.optimizations import all_axes
 from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
@@ -45,6 +47,7 @@ def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page
     assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED)
 
 
+@pytest.mark.slow
 def test_what_was_set_stays_in_sight(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "float32")
@@ -54,6 +57,7 @@ def test_what_was_set_stays_in_sight(open_page: Open) -> None:
     user.page.locator("#axis-a-dtype").wait_for(state="hidden")
 
 
+@pytest.mark.slow
 def test_a_model_without_a_cache_folds_what_is_about_it(open_page: Open) -> None:
     user = open_page()
     user.type("model", "random:bert-base-uncased")
@@ -82,6 +86,7 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     assert ast.parse(code(user)).body == []
 
 
+@pytest.mark.slow
 def test_hostile_words_are_text_in_the_code_too(open_page: Open) -> None:
     user = open_page()
     user.page.locator("#code").get_by_role("button", name="Code").click()
@@ -92,6 +97,7 @@ def test_hostile_words_are_text_in_the_code_too(open_page: Open) -> None:
     assert user.page.locator("#code").locator("script, iframe, img, a[href^=javascript]").count() == 0
 
 
+@pytest.mark.slow
 def test_on_a_phone_the_scripts_are_stacked(open_page: Open) -> None:
     user = open_page("", 390, 844)
     user.page.locator("#code").get_by_role("button", name="Code").click()
@@ -102,6 +108,7 @@ def test_on_a_phone_the_scripts_are_stacked(open_page: Open) -> None:
     user.shot("code-390", full=True)
 
 
+@pytest.mark.slow
 def test_what_cannot_run_has_a_sign_and_says_why_when_chosen(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-b", "quantized-cache", UNSUPPORTED)
@@ -115,6 +122,7 @@ def test_what_cannot_run_has_a_sign_and_says_why_when_chosen(open_page: Open) ->
     assert user.chosen("preset-b") == "baseline"
 
 
+@pytest.mark.slow
 def test_a_bundle_sets_what_can_run_and_says_what_gave_way(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "lowest-latency")
@@ -128,6 +136,7 @@ def test_a_bundle_sets_what_can_run_and_says_what_gave_way(open_page: Open) -> N
     assert user.chosen("preset-a") == "gpt-oss"
 
 
+@pytest.mark.slow
 def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) -> None:
     user = open_page()  # a handler that fails on the server fails this test
     user.type("model", "no-such-model")
@@ -140,6 +149,7 @@ def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) 
     assert user.chosen("axis-b-cache") == before == "unwindowed"
 
 
+@pytest.mark.slow
 def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-a-cuda_graphs", "manual", UNSUPPORTED)
@@ -151,6 +161,7 @@ def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     assert source.locator("a").get_attribute("href").startswith("https://docs.pytorch.org/")
 
 
+@pytest.mark.slow
 def test_the_button_for_more_options_covers_nothing(open_page: Open) -> None:
     user = open_page()
     for width in (390, 420, 700, 1366):

@@ -59,6 +59,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
         user.page.screenshot(path=str(ROOT / "docs" / "screenshot.png"))
 
 
+@pytest.mark.slow
 def test_stop_works_in_mid_run_and_from_another_viewer(open_page: Open) -> None:
     user = open_page()
     user.choose("prompt-preset", "long")
@@ -76,6 +77,7 @@ def test_stop_works_in_mid_run_and_from_another_viewer(open_page: Open) -> None:
     user.wait("!document.querySelector('#run').disabled")
 
 
+@pytest.mark.slow
 def test_a_prompt_preset_fills_at_once_and_never_overwrites_what_is_typed_after_it(open_page: Open) -> None:
     user = open_page()
     held: list[Any] = []
@@ -93,6 +95,7 @@ def test_a_prompt_preset_fills_at_once_and_never_overwrites_what_is_typed_after_
     assert user.value("max-new-tokens") == "600"
 
 
+@pytest.mark.slow
 def test_a_reload_in_mid_run_shows_the_same_run(open_page: Open) -> None:
     user = open_page()
     user.choose("prompt-preset", "long")
@@ -109,6 +112,7 @@ def test_a_reload_in_mid_run_shows_the_same_run(open_page: Open) -> None:
     user.wait_over(run_id, 10)
 
 
+@pytest.mark.slow
 def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) -> None:
     user = open_page("?pace=fast")
     user.choose("prompt-preset", "long")
@@ -139,6 +143,7 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     user.wait_over(run_id, 10)
 
 
+@pytest.mark.slow
 def test_identical_arms_are_reported_and_run(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "eager")
@@ -169,6 +174,7 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     assert user.message() == ""
 
 
+@pytest.mark.slow
 def test_a_fallback_is_shown_with_its_reason(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-a-attention", "sdpa")
@@ -189,6 +195,7 @@ BAD_INPUT = [
 ]
 
 
+@pytest.mark.slow
 def test_bad_input_is_said_and_nothing_is_lost(open_page: Open) -> None:
     user = open_page()
     user.type("prompt", "My very own prompt")
@@ -227,6 +234,7 @@ def test_the_page_draws_the_traces_that_the_charts_tests_check(open_page: Open, 
     assert drawn == [tuple(line._asdict()[field] for field in fields) for line in js.lines([reply(RUNS["two"])])]
 
 
+@pytest.mark.slow
 def test_the_first_difference_of_two_texts_is_marked(open_page: Open) -> None:
     user = open_page("?run=same")
     user.wait_over("same")

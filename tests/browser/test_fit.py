@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
@@ -43,6 +45,7 @@ def test_a_model_and_a_gpu_give_a_table(open_page: Open) -> None:
     user.shot("fit-1366")
 
 
+@pytest.mark.slow
 def test_a_number_of_gpus_is_taken_and_an_impossible_one_refused(open_page: Open) -> None:
     user = open_page()
     open_fit(user)
@@ -55,6 +58,7 @@ def test_a_number_of_gpus_is_taken_and_an_impossible_one_refused(open_page: Open
     said(user, "fit-message", "Take one of 1, 2, 4, 8")
 
 
+@pytest.mark.slow
 def test_markup_stays_text_and_an_unknown_gpu_keeps_what_was_typed(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)
@@ -69,6 +73,7 @@ def test_markup_stays_text_and_an_unknown_gpu_keeps_what_was_typed(open_page: Op
     assert page.evaluate("document.querySelector('#fit-message .td-line-text').textContent") == ""
 
 
+@pytest.mark.slow
 def test_the_panel_of_a_run_is_there_again_when_one_comes_back(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
@@ -81,6 +86,7 @@ def test_the_panel_of_a_run_is_there_again_when_one_comes_back(open_page: Open) 
     assert user.page.locator("#run").is_visible()
 
 
+@pytest.mark.slow
 def test_on_a_phone_only_the_table_scrolls_sideways(open_page: Open) -> None:
     user = open_page("?__theme=dark", 390, 844)
     page = open_fit(user)

@@ -28,6 +28,7 @@ def test_a_hostile_run_is_shown_as_text(open_page: Open) -> None:
     assert user.page.locator(".td-body").first.text_content().replace("≠", "") == f"A {EVIL}"
 
 
+@pytest.mark.slow
 def test_hostile_input_is_answered_as_text(open_page: Open) -> None:
     user = open_page()
     for payload in HOSTILE:

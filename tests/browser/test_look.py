@@ -38,6 +38,7 @@ def test_nothing_moves_while_a_run_streams(open_page: Open) -> None:
     assert user.page.evaluate(places) == before
 
 
+@pytest.mark.slow
 def test_dark_mode_recolours_the_charts(open_page: Open) -> None:
     user = open_page("?run=two&__theme=light")
     user.wait_over("two")
@@ -73,7 +74,7 @@ def test_every_control_has_a_label_and_status_is_announced(open_page: Open) -> N
     assert user.page.evaluate("document.activeElement.tagName") in ("INPUT", "BUTTON", "A", "TEXTAREA")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page: Open, theme: str) -> None:
     user = open_page(f"?run=marked&__theme={theme}", 1440, 900)
     user.wait_over("marked")
