@@ -22,10 +22,23 @@ def pytest_configure(config: pytest.Config) -> None:
     """Only `-m gpu` uses a GPU: all other tests do the same on every machine."""
     if config.option.markexpr != "gpu":
         os.environ["TOKENDYNO_DEVICE"] = "cpu"
+    elif worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has a GPU, of its own where there are enough
+        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(int(worker.removeprefix("gw")) % _gpus()))
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(
             signal.SIGINT, signal.default_int_handler
         )  # a shell's background jobs, and what they start, ignore it
+
+
+def _gpus() -> int:
+    """GPUs of this machine, at least 1. By NVML: asking the driver would settle which of them this process sees."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+        return max(1, int(pynvml.nvmlDeviceGetCount()))
+    except pynvml.NVMLError:
+        return 1
 
 
 @pytest.fixture(scope="module")

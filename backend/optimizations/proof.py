@@ -14,8 +14,11 @@ ShapedCall = tuple[str, tuple[Shape, ...]]
 """An operator, and the shapes of its first inputs; () for one that is not a tensor."""
 
 SHAPED = frozenset(
-    {"aten::softmax", "aten::scaled_dot_product_attention", "aten::linear", "aten::mm", "aten::addmm", "aten::bmm"}
-)
+    {
+        "aten::softmax", "aten::scaled_dot_product_attention", "aten::linear", "aten::mm", "aten::addmm", "aten::bmm",
+        "aten::index",
+    }
+)  # fmt: skip
 """Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns."""
 
 

@@ -52,5 +52,7 @@ def unpack(layer: Any) -> None:
             if weight is None or type(weight) is torch.nn.Parameter or not hasattr(module, "in_features"):
                 continue
             bias = module._parameters.get("bias")
-            dense = torch.nn.Linear(module.in_features, module.out_features, bias is not None, dtype=torch.bfloat16)
+            dense = torch.nn.Linear(
+                module.in_features, module.out_features, bias is not None, weight.device, torch.bfloat16
+            )
             setattr(parent, name, dense)

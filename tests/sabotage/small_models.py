@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 _SHAPE: dict[str, Any] = {
-    "vocab_size": 300, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
+    "vocab_size": 300, "hidden_size": 64, "intermediate_size": 48, "num_hidden_layers": 4, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 16, "max_position_embeddings": 2048, "bos_token_id": 0, "eos_token_id": 1,
     "pad_token_id": 2, "dtype": "float32",
 }  # fmt: skip
 _MORE: dict[str, dict[str, Any]] = {

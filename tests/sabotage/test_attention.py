@@ -30,7 +30,8 @@ def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: A
 
 
 def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
-    return sdpa_attention_forward(module, query, key, value, mask, scaling=scaling)
+    dense = mask if isinstance(mask, torch.Tensor) else None  # not that of flex_attention: causal all the same
+    return sdpa_attention_forward(module, query, key, value, dense, scaling=scaling)
 
 
 @contextmanager

@@ -96,6 +96,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadGroupScheduling
 
+    if config.option.markexpr == "gpu":  # a process for each GPU, which takes whatever test is next
+        return None
+
     class ByFile(LoadGroupScheduling):  # type: ignore[misc]
         """What a file's fixtures start is started once; a test with a group of its own goes with its group."""
 

@@ -1,6 +1,8 @@
 """How a mixture of experts is computed."""
 
 from collections import Counter
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -15,7 +17,7 @@ from backend.optimizations.conditions import (
     runs_mxfp4,
     takes_hub_kernels,
 )
-from backend.optimizations.proof import Observation, coverage, hides
+from backend.optimizations.proof import Observation, Trace, coverage, hides
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -49,6 +51,15 @@ _ALWAYS = (
         "transformers 5.22: integrations/hub_kernels, MegaBlocksMoeMLP",
     ),
 )
+
+
+def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
+    """How often a mixture copied the weights of its tokens' experts: all of them are rows of a matrix per expert, so
+    that a tensor of three dimensions is indexed."""
+    matrices = [[tuple(one.shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
+    weights = {shape for shapes in matrices for shape in shapes}
+    copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)
+    return copied // max(1, len(matrices[0]))
 
 
 class Experts(Optimization):
@@ -134,7 +145,8 @@ class Experts(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Counts in the trace in which way each mixture computed its experts in each pass."""
-        layers = sum(hasattr(module, "_is_expert_parallel") for module in observation.model.modules())
+        mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
+        layers = len(mixtures)
         if not layers:
             nothing = "no module holds experts whose implementation can be chosen"
             return Finding(self.name, "auto", nothing, outcome="not_applicable")
@@ -142,7 +154,7 @@ class Experts(Optimization):
         calls = sum(trace.ops[name] for name in _GROUPED)
         ways = Counter(
             grouped_mm=calls // _GROUPED_CALLS,
-            batched_mm=trace.ops["aten::repeat_interleave"],
+            batched_mm=_copies(trace, mixtures),
             eager=trace.ops["aten::one_hot"],
         )
         way, seen = ways.most_common(1)[0]

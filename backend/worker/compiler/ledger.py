@@ -8,8 +8,9 @@ import contextlib
 import os
 import re
 import sys
+import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +32,7 @@ from transformers import CompileConfig
 from backend import paths
 from backend.counts import RunCounts
 from backend.messages import Compiled, CompiledGraph
-from backend.plan import CompileCacheKind, GeneratePlan, Plan
+from backend.plan import GRAPH_MODES, CompileCacheKind, GeneratePlan, Plan
 from backend.worker.channel import Steps
 from backend.worker.compiler import artefacts, own_cache
 
@@ -46,6 +47,16 @@ def compile_config(plan: GeneratePlan) -> CompileConfig | None:
     config = CompileConfig(mode=plan.compile_mode, dynamic=True if plan.shapes == "dynamic" else None)
     config._compile_all_devices = True  # otherwise CPUs are silently skipped
     return config
+
+
+def _graphs_in_this_thread() -> None:
+    """torch 2.11 keeps Inductor's CUDA graphs by thread, and asserts in any but the one that imported their module."""
+    from torch._inductor import cudagraph_trees
+
+    mine = cudagraph_trees.local
+    if not hasattr(mine, "tree_manager_containers"):
+        mine.tree_manager_containers = {}
+        mine.tree_manager_locks = defaultdict(threading.Lock)
 
 
 class Compiling:
@@ -68,6 +79,8 @@ class Compiling:
     def begin(self, plan: Plan, batch_size: int, length: int) -> list[str]:
         """Before the warm-up of a run. Returns remarks for the user. `length`: slots of a static cache."""
         made = plan.generate
+        if made.compile_mode in GRAPH_MODES and plan.load.device == "cuda":
+            _graphs_in_this_thread()
         if made.compile_mode is None:
             self._start, self._key = _Start.now(), ""
             if plan.load.attention == "flex_attention" and self._cache is None:  # it compiles itself

@@ -13,7 +13,7 @@ from transformers import CompileConfig
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
 from backend.optimizations.axes.experts import AXIS, GROUPED
-from backend.optimizations.proof import Trace
+from backend.optimizations.proof import ShapedCall, Trace
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.patch.apply import set_experts
@@ -100,7 +100,8 @@ LAYERS = 4
 
 
 ALL = LAYERS * TOKENS
-MM, COPY, LOOP = "aten::_grouped_mm", "aten::repeat_interleave", "aten::one_hot"
+MM, COPY, LOOP = "aten::_grouped_mm", "aten::index", "aten::one_hot"
+HEADS = "aten::repeat_interleave"  # in eager attention of torch on a GPU
 FALLBACK = "transformers::grouped_mm_fallback"
 PROFILES = [
     ("cpu", {MM: 2 * ALL}, {}, False, ("grouped_mm", ALL, ALL)),
@@ -108,6 +109,8 @@ PROFILES = [
     ("cpu", {MM: 2 * LAYERS, FALLBACK: 2 * (ALL - LAYERS)}, {}, False, ("grouped_mm", ALL, ALL)),
     ("cpu", {COPY: ALL}, {}, False, ("batched_mm", ALL, ALL)),
     ("cpu", {COPY: LAYERS}, {}, False, ("batched_mm", LAYERS, ALL)),
+    ("cuda", {LOOP: ALL, HEADS: 2 * ALL}, {}, False, ("eager", ALL, ALL)),
+    ("cuda", {MM: 2 * LAYERS, COPY: ALL - LAYERS, HEADS: 2 * ALL}, {}, False, ("auto", ALL, ALL)),
     ("cpu", {LOOP: ALL // 2, MM: ALL}, {}, False, ("grouped_mm", ALL // 2, ALL)),
     ("cpu", {LOOP: ALL}, {}, False, ("eager", ALL, ALL)),
     ("cpu", {"aten::mm": 99}, {}, False, ("auto", 0, ALL)),
@@ -126,9 +129,14 @@ def test_every_mixture_of_every_visible_pass_is_counted(
     device: Any, ops: dict[str, int], kernels: dict[str, int], replayed: bool, wanted: tuple[str, int, int]
 ) -> None:
     """As profiles on a GPU look, where `generate` swaps and graphs hide operators."""
-    made = Trace(Counter(ops), Counter(kernels), Counter({"cudaGraphLaunch": 3} if replayed else {}), TOKENS)
+    model = tiny("gpt_oss")
+    experts = model.model.layers[0].mlp.experts
+    copied = {tuple(one.shape): ops.get(COPY, 0) for one in (experts.gate_up_proj, experts.down_proj)}
+    shapes: Counter[ShapedCall] = Counter({(COPY, (shape, ())): n for shape, n in copied.items()})
+    graphs = Counter({"cudaGraphLaunch": 3} if replayed else {})
+    made = Trace(Counter(ops), Counter(kernels), graphs, TOKENS, shapes=shapes)
     plan = Plan(LoadPlan(ModelSource("random"), device=device))
-    finding = AXIS.find(Observation(tiny("gpt_oss"), None, plan, trace=lambda: made))
+    finding = AXIS.find(Observation(model, None, plan, trace=lambda: made))
     assert (finding.effective, finding.reached, finding.expected) == wanted
 
 
