@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from backend.errors import InputError, unknown
+from backend.traffic.requests import Traffic
 
 MAX_NEW_TOKENS = 32_768
 MAX_BATCH_SIZE = 1_024
@@ -112,11 +113,26 @@ class ArmRequest(msgspec.Struct, frozen=True):
 
 
 class Request(msgspec.Struct, frozen=True):
-    """A run as requested: one or two arms on one model with one workload."""
+    """A run as requested: one or two arms on one model with one workload.
+
+    traffic  many requests instead of one prompt: `workload` then holds the longest lengths, the batch size that both
+             arms may reach, and how tokens are chosen
+    """
 
     model: str
     arms: list[ArmRequest]
     workload: Workload
+    traffic: Traffic | None = None
+
+
+def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:
+    """What memory, rules and predictions need of many requests: the longest prompt and output, in as many rows as may
+    be in work at once."""
+    rows = min(traffic.concurrent, len(traffic.requests))
+    return Workload(
+        prompt_tokens=traffic.longest_prompt, max_new_tokens=traffic.longest_output, batch_size=rows, seed=seed,
+        repeats=repeats, ignore_eos=ignore_eos,
+    )  # fmt: skip
 
 
 MEASURE_REPEATS = 5

@@ -52,6 +52,32 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     own_steps: float | None = None
     graph_captures: float | None = None
 
+    # many requests: batches formed, steps, rows or requests that those steps had room for and that did something in
+    # them, useful tokens, positions of padding and rows that held an ended request
+    batch_requests: float | None = None
+    batches: float | None = None
+    batch_steps: float | None = None
+    slot_steps: float | None = None
+    busy_steps: float | None = None
+    useful_tokens: float | None = None
+    padding_tokens: float | None = None
+    idle_steps: float | None = None
+    # padding where the model received ids, against what the batches should have held; rows that were sorted
+    padding_seen: float | None = None
+    rows_seen: float | None = None
+    # continuous batching: steps that the scheduler filled, layers that wrote into the paged cache in them, replayed
+    # graphs, and tokens of requests that came from such steps
+    paged_steps: float | None = None
+    paged_layer_calls: float | None = None
+    paged_layers: float | None = None
+    paged_tokens: float | None = None
+    paged_replays: float | None = None
+    paged_bytes: float | None = None
+    page_tokens: float | None = None
+    widest_step_tokens: float | None = None
+    cut_prompts: float | None = None
+    overlapped_steps: float | None = None
+
     # compilation since these settings were first used in this worker
     compile_cold_s: float | None = None
     graphs: float | None = None

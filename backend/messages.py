@@ -12,6 +12,7 @@ import msgspec
 from backend.counts import RunCounts
 from backend.evidence import Finding
 from backend.plan import Plan
+from backend.traffic.requests import Traffic
 
 PhaseName = Literal["start", "download", "load", "quantize", "compile", "warmup", "run", "prove"]
 
@@ -38,6 +39,7 @@ class Generate(Message, frozen=True, tag="generate"):
 
     prove   verify afterwards what was in effect, under a profiler; that may slow later runs of a process that
             launches many kernels
+    traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
     """
 
     plan: Plan
@@ -54,6 +56,7 @@ class Generate(Message, frozen=True, tag="generate"):
     chat: bool = False
     reasoning_effort: str = ""
     prove: bool = True
+    traffic: Traffic | None = None
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
@@ -167,6 +170,88 @@ class Samples(Message, frozen=True, tag="samples", omit_defaults=True):
     rank: int = 0
 
 
+PREFILL, DECODE, IDLE = 0, 1, 2
+"""What a request did in a step: part of its prompt; one token; nothing, in a row of a static batch that it holds."""
+
+WaitReason = Literal["batch", "pages", "tokens", "requests", "margin", "reads"]
+"""Why a request that has arrived waits: batch: the static batch before it must end; pages: no free pages; tokens: the
+token budget of the step is used up; requests: as many as are allowed are in work; margin: free pages are kept back for
+requests that decode; reads: the limit of cached tokens that a step may read."""
+
+EndReason = Literal["length", "eos", "cancelled"]
+
+
+class Steps(Message, frozen=True, tag="steps", omit_defaults=True):
+    """Consecutive passes of the model over many requests, in columns.
+
+    One entry for each step: `begin_s` and `end_s` since the run began, `parts` (how many entries of the columns below
+    are this step's), `padding` (positions that hold padding), `waiting` (requests that have arrived and wait),
+    `free_bytes` (of the paged KV cache; empty for static batches).
+    One entry for each part: `request` (index; -1 for an empty row), `kind` (PREFILL, DECODE, IDLE), `tokens` (positions
+    processed), `made` (id of the token that it gave, -1 for none).
+    """
+
+    first: int
+    begin_s: list[float]
+    end_s: list[float]
+    parts: list[int]
+    padding: list[int]
+    waiting: list[int]
+    request: list[int]
+    kind: list[int]
+    tokens: list[int]
+    made: list[int]
+    free_bytes: list[int] = []
+
+
+class Waits(Message, frozen=True, tag="waits"):
+    """Why requests wait, where that changed: `request` began to wait for `reason` at `t_s`. It ends with its first
+    step."""
+
+    t_s: list[float]
+    request: list[int]
+    reason: list[WaitReason]
+
+
+class PageGroup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Pages of the layers with one kind of attention. A page of a request covers all these layers.
+
+    Page n begins at byte n x `page_bytes` of the cache, whose bytes the groups share.
+    """
+
+    attention: str
+    layers: int
+    page_tokens: int
+    page_bytes: int
+    pages: int
+
+
+class PagesAllocated(Message, frozen=True, tag="pages_allocated"):
+    """The paged KV cache of this run. `cache_bytes`: what pages share; `spare_bytes`: beside them, for padding."""
+
+    groups: list[PageGroup]
+    cache_bytes: int
+    spare_bytes: int
+
+
+class PageMoves(Message, frozen=True, tag="page_moves"):
+    """Pages that changed hands before `step`: taken by `request`, or given back (-1). `group`: index of its group."""
+
+    step: list[int]
+    group: list[int]
+    page: list[int]
+    request: list[int]
+
+
+class RequestEnds(Message, frozen=True, tag="request_ends"):
+    """Requests that ended, with their whole texts."""
+
+    request: list[int]
+    t_s: list[float]
+    reason: list[EndReason]
+    text: list[str]
+
+
 AnnotationKind = Literal["compile", "recompile", "graph_skip", "window", "cache", "gc", "throttle", "foreign"]
 
 
@@ -265,7 +350,13 @@ class Failed(Message, frozen=True, tag="failed"):
     bad_input: bool = False
 
 
-Event = Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
+BatchEvent = Steps | Waits | PagesAllocated | PageMoves | RequestEnds
+"""Events of many requests."""
+
+Event = (
+    Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
+    | Steps | Waits | PagesAllocated | PageMoves | RequestEnds
+)  # fmt: skip
 
 encode = msgspec.json.Encoder().encode
 decode_command = msgspec.json.Decoder(Command).decode

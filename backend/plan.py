@@ -18,6 +18,9 @@ LoopKind = Literal["generate", "own"]
 ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
 CompileCacheKind = Literal["torch", "fresh", "artefacts"]
 ProjectionsKind = Literal["separate", "fused"]
+BatchingKind = Literal["off", "static", "continuous"]
+OrderKind = Literal["arrival", "sorted"]
+SchedulerKind = Literal["fifo", "prefill_first"]
 
 
 class CacheKind(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -115,6 +118,33 @@ class LoadPlan(msgspec.Struct, frozen=True):
     projections: ProjectionsKind = "separate"
 
 
+class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How many requests share the model. Only `kind` and `order` concern static batches.
+
+    kind          off: one request after the other; static: rows of a padded batch, which ends with its longest;
+                  continuous: transformers' continuous batching, in which a request leaves and another one enters at
+                  any step, over a KV cache in pages
+    order         of the requests that static batches are formed from: as they arrive, or by length
+    page_tokens   tokens in a page of the KV cache
+    step_tokens   tokens that one step may process, those of prompts included; a longer prompt takes several steps
+    scheduler     fifo: requests that decode come first; prefill_first: prompts that were begun come first
+    asynchronous  the next step is prepared while the GPU works on this one
+    graphs        steps are captured as CUDA graphs, for rounded sizes
+    """
+
+    kind: BatchingKind = "off"
+    order: OrderKind = "arrival"
+    page_tokens: int = 256
+    step_tokens: int = 512
+    scheduler: SchedulerKind = "fifo"
+    asynchronous: bool = False
+    graphs: bool = False
+
+    @property
+    def continuous(self) -> bool:
+        return self.kind == "continuous"
+
+
 class GeneratePlan(msgspec.Struct, frozen=True):
     """How tokens are generated.
 
@@ -128,6 +158,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     shapes         exact; padded: prompts padded to one length; buckets: to one of a few lengths;
                    dynamic: compiled with symbolic shapes
     prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
+    batch          how many requests share the model (`tokendyno batch`)
     """
 
     cache: CacheKind = DYNAMIC
@@ -137,6 +168,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     loop: LoopKind = "generate"
     shapes: ShapesKind = "exact"
     prompt_lookup: int = 0
+    batch: BatchPlan = BatchPlan()
 
 
 class Plan(msgspec.Struct, frozen=True):

@@ -129,6 +129,7 @@ class Bench:
 
     def submit(self, request: Request, owner: str = "") -> str:
         """Queue a run and return its id. InputError says what is wrong and what to do."""
+        require_kind(request)
         facts, arms = self._judge(request)
         for name, checked in arms.items():
             checked.require_runnable(name if len(arms) > 1 else "")
@@ -241,6 +242,15 @@ class Bench:
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:
         at_s = time.time() - run.created.created
         self.runs.append(run.id, Ended(at_s, status, message, bad_input))
+
+
+def require_kind(request: Request) -> None:
+    """InputError if an arm batches requests and there is only one prompt."""
+    for arm in request.arms:
+        kind = arm.choices.get("batching", "off")
+        if request.traffic is None and kind != "off":
+            raise InputError(f"Arm {arm.name}: batching={kind} takes many requests. Use `tokendyno batch`, or set "
+                             "batching=off.")  # fmt: skip
 
 
 def _default_model_messages() -> list[str]:

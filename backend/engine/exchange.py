@@ -14,19 +14,25 @@ from backend.engine.executor import Died, Letter
 from backend.engine.pool import Worker, WorkerPool
 from backend.messages import (
     Annotation,
+    BatchEvent,
     Cancel,
     Command,
     Event,
     Failed,
     Finished,
     Loaded,
+    PageMoves,
+    PagesAllocated,
     PhaseName,
     Probed,
     Progress,
     Ready,
+    RequestEnds,
     Samples,
     Started,
+    Steps,
     Tokens,
+    Waits,
 )
 from backend.redact import redact
 from backend.runs.records import Status
@@ -122,9 +128,9 @@ class Exchange:
                 case Progress() as event:
                     self._last_step = (event.fraction, event.note)
                     return event
-                case Ready() | Loaded() | Started() | Tokens() | Finished() | Probed() | Failed() as event:
+                case Ready() | Loaded() | Started() | Tokens() | Steps() | Finished() | Probed() | Failed() as event:
                     return event
-                case Samples() | Annotation() as event:
+                case Samples() | Annotation() | Waits() | PageMoves() | PagesAllocated() | RequestEnds() as event:
                     self._log(arm, event)
                 case _:
                     pass
@@ -151,7 +157,7 @@ class Exchange:
                 if letter.executor is not worker.executor:
                     continue
                 body = letter.body
-                if isinstance(body, Tokens | Samples | Annotation | Progress | Started | Finished):
+                if isinstance(body, Tokens | BatchEvent | Samples | Annotation | Progress | Started | Finished):
                     self._log(arm, body)
                 if isinstance(body, Died) or (isinstance(body, Failed) and body.fatal):
                     break

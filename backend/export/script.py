@@ -40,7 +40,7 @@ _METER = '''class Clock:
     def event(self):
         return time.perf_counter()
 
-    def tell(self, event, token):
+    def tell(self, event, ids):
         self.counts.append(1)
         self.times_s.append(event - self.begin_s)
 
@@ -59,7 +59,7 @@ _CUDA_METER = '''class Clock:
         event.record()
         return event
 
-    def tell(self, event, token):
+    def tell(self, event, ids):
         self.counts.append(1)
         self.times_s.append(self.begin.elapsed_time(event) / 1e3)
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from backend.models import ModelFacts
 
 __all__ = [
-    "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "defaults", "subject_of",
+    "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "defaults",
+    "prompt_axes", "subject_of",
 ]  # fmt: skip
 
 
@@ -29,6 +30,11 @@ def all_axes() -> tuple[Optimization, ...]:
         if axis is not None:
             found.append(axis)
     return tuple(sorted(found, key=lambda axis: (axis.order, axis.name)))
+
+
+def prompt_axes() -> tuple[Optimization, ...]:
+    """The axes that matter to a single prompt: all but those about many requests."""
+    return tuple(axis for axis in all_axes() if not axis.many_requests)
 
 
 def axis_names() -> tuple[str, ...]:

@@ -54,6 +54,7 @@ class Optimization(ABC):
     order          place among the axes; those that edit the load come before those that edit the generation
     leading        shown at once on the page; the others are folded unless they are set
     decoders_only  about generating tokens: an encoder takes nothing but the default
+    many_requests  about requests that share the model (`tokendyno batch`): a single prompt has nothing to choose
     in_fit_table   its choices make up the rows of the table of what fits
     """
 
@@ -67,6 +68,7 @@ class Optimization(ABC):
     order: int = 100
     leading: bool = False
     decoders_only: bool = False
+    many_requests: bool = False
     in_fit_table: bool = False
 
     def matters(self, facts: "ModelFacts") -> bool:

@@ -10,8 +10,24 @@ from typing import Any, TypeVar
 import msgspec
 
 from backend.counts import RunCounts
-from backend.messages import Annotation, Finished, Loaded, PhaseName, Probed, Progress, Samples, Started, Tokens
+from backend.messages import (
+    Annotation,
+    Finished,
+    Loaded,
+    PageMoves,
+    PagesAllocated,
+    PhaseName,
+    Probed,
+    Progress,
+    RequestEnds,
+    Samples,
+    Started,
+    Steps,
+    Tokens,
+    Waits,
+)
 from backend.predict.kv import KvPoint
+from backend.runs.batch_series import BatchSeries
 from backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, Unit
 from backend.runs.summary import Measured
 
@@ -40,6 +56,7 @@ class ArmSeries:
     finishes          how each repeat ended
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
     predicted_memory  peak memory by part, in bytes
+    batch             many requests, of repeat 0; empty for a run of one prompt
     """
 
     name: str
@@ -67,6 +84,7 @@ class ArmSeries:
     finishes: dict[int, Finished] = field(default_factory=dict)
     interference: list[tuple[int, Annotation]] = field(default_factory=list)
     probed: Probed | None = None
+    batch: BatchSeries = field(default_factory=BatchSeries)
 
     # --- folding ----------------------------------------------------------------------------------
 
@@ -78,6 +96,9 @@ class ArmSeries:
                 self.repeats_s.setdefault(record.repeat, []).extend(event.latency_s)
                 if first:
                     self._take_tokens(event)
+            case Steps() | Waits() | PageMoves() | PagesAllocated() | RequestEnds():
+                if first:
+                    self.batch.take(event)
             case Samples() if first:
                 self.sample_t_s += event.t_s
                 self.sample_bytes += event.memory_bytes
@@ -201,5 +222,7 @@ def _copied(value: Any) -> Any:
             return {key: _copied(item) for key, item in value.items()}
         case Phase():
             return copy.copy(value)
+        case BatchSeries():
+            return value.copy()
         case _:
             return value

@@ -12,8 +12,9 @@ import msgspec
 
 from backend.config import Request
 from backend.evidence import Evidence
-from backend.messages import Loaded, Samples, Tokens
+from backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from backend.runs.arm_series import ArmSeries
+from backend.runs.batch_series import BatchColumns, columns_past, complete
 from backend.runs.records import ArmEvent, Created, Ended, Predicted, Record, Status, Unit
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
@@ -64,6 +65,16 @@ class Past(NamedTuple):
     ended: bool
     version: int
     columns: list[Columns]
+    snapshot: Snapshot | None
+
+
+class BatchPast(NamedTuple):
+    """The same of a run of many requests."""
+
+    status: Status
+    ended: bool
+    version: int
+    columns: list[BatchColumns]
     snapshot: Snapshot | None
 
 
@@ -124,11 +135,11 @@ class Run:
 
     def _fold(self, arm: ArmSeries, record: ArmEvent) -> None:
         self.repeat = record.repeat
-        if isinstance(record.event, Tokens):
+        if isinstance(record.event, Tokens | Steps):
             if record.at_s - self._figures_at_s >= FIGURES_EVERY_S:
                 self._figures_at_s = record.at_s
                 self.version += 1
-        elif not isinstance(record.event, Samples | Loaded):
+        elif not isinstance(record.event, Samples | Loaded | Waits | PageMoves):
             self.version += 1
         arm.take(record)
 
@@ -163,6 +174,15 @@ class Run:
             complete = all(c.end == len(a.t_s) for c, a in zip(columns, self.arms.values(), strict=False))
             snapshot = self._snapshot() if version != self.version else None
             return Past(self.status, self.ended and complete, self.version, columns, snapshot)
+
+    def past_batch(self, version: int, cursors: Sequence[Sequence[int]]) -> BatchPast:
+        """The same of many requests; a cursor is (steps, waits, moves of pages, ends of requests) of an arm."""
+        with self._lock:
+            arms = [arm.batch for arm in self.arms.values()]
+            columns = [columns_past(arm, cursor) for arm, cursor in zip(arms, cursors, strict=False)]
+            whole = all(complete(arm, one) for arm, one in zip(arms, columns, strict=False))
+            snapshot = self._snapshot() if version != self.version else None
+            return BatchPast(self.status, self.ended and whole, self.version, columns, snapshot)
 
 
 def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:

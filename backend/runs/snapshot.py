@@ -75,6 +75,8 @@ class Snapshot:
     def texts(self) -> TextComparison | None:
         """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""
         arms = list(self.arms.values())
+        if self.request.traffic is not None:
+            return None
         greedy = self.unit == "token" and self.request.workload.temperature == 0
         if len(arms) != 2 or not greedy or not all(arm.finished and arm.completed(0) for arm in arms):
             return None

@@ -53,8 +53,9 @@ class Worker:
                 if self._model is None or command.plan.load_key != self._key:
                     raise RuntimeError("Generate was sent before its Load")
                 self._runner = runner_for(
-                    self._model, command.plan, self._channel, self._cancelled, self._shared_process, self._runner
-                )
+                    self._model, command.plan, self._channel, self._cancelled, self._shared_process, self._runner,
+                    command.traffic is not None,
+                )  # fmt: skip
                 self._runner.run(command)
             case Probe():
                 if self._runner is None:

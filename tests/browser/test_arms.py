@@ -5,18 +5,18 @@ from collections.abc import Callable
 
 import pytest
 
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
 from ui.compare.unsupported import UNSUPPORTED
 
 Open = Callable[..., Driver]
-FOLDED = [axis.name for axis in all_axes() if not axis.leading]
+FOLDED = [axis.name for axis in prompt_axes() if not axis.leading]
 
 
 def visible(user: Driver, arm: str = "a") -> set[str]:
     """Axes of an arm whose control can be seen."""
-    return {axis.name for axis in all_axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
+    return {axis.name for axis in prompt_axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
 
 
 def code(user: Driver, arm: str = "a") -> str:
@@ -34,17 +34,17 @@ def shows(user: Driver, words: str, arm: str = "a") -> None:
 
 def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
-    assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)
     more = user.page.locator("#fold-a .td-more")
     assert f"({len(FOLDED)})" in more.inner_text() and more.get_attribute("aria-expanded") == "false"
     more.focus()
     user.page.keyboard.press("Enter")
-    assert visible(user) == {axis.name for axis in all_axes()} and more.get_attribute("aria-expanded") == "true"
-    assert visible(user, "b") == {axis.name for axis in all_axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in prompt_axes()} and more.get_attribute("aria-expanded") == "true"
+    assert visible(user, "b") == {axis.name for axis in prompt_axes()} - set(FOLDED)
     user.shot("unfolded-1366")
     user.page.locator("#axis-a-dtype input").focus()
     more.click()
-    assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED)
+    assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)
 
 
 @pytest.mark.slow
@@ -52,7 +52,7 @@ def test_what_was_set_stays_in_sight(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "float32")
     user.page.locator("#axis-a-dtype").wait_for(state="visible")
-    assert visible(user) == {axis.name for axis in all_axes()} - set(FOLDED) | {"dtype"}
+    assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED) | {"dtype"}
     user.choose("preset-a", "baseline")
     user.page.locator("#axis-a-dtype").wait_for(state="hidden")
 

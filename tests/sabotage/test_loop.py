@@ -21,7 +21,7 @@ def without_the_loop(ids: Any, tokens: int, model: Any, meter: Any) -> Any:
     for _ in range(tokens):
         best = model(input_ids=ids, use_cache=False).logits[:, -1].argmax(-1, keepdim=True)
         ids = torch.cat([ids, best], 1)
-        meter.tell(meter.event(), int(best[0]))
+        meter.tell(meter.event(), best[:, 0].tolist())
     return ids
 
 

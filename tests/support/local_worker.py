@@ -29,7 +29,7 @@ class LocalWorker:
         from backend.worker.runners.choice import runner_for
 
         self.events.clear()
-        self.runner = runner_for(self.model, job.plan, self.channel, last=self.runner)
+        self.runner = runner_for(self.model, job.plan, self.channel, last=self.runner, many=job.traffic is not None)
         self.runner.run(job)
         finished = self.events[-1]
         assert isinstance(finished, Finished)

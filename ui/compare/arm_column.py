@@ -5,7 +5,7 @@ from typing import NamedTuple
 import gradio as gr
 
 from backend.models import ModelFacts
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 from ui.compare.fold import fold_button
 from ui.compare.request import CUSTOM, choice_values, preset_choices
 from ui.compare.unsupported import Titles
@@ -45,7 +45,7 @@ def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: Title
                     min_width=96,
                     elem_id=f"axis-{arm}-{axis.name}",
                 )
-                for axis, choice_titles, value in zip(all_axes(), titles.choices, values, strict=True)
+                for axis, choice_titles, value in zip(prompt_axes(), titles.choices, values, strict=True)
             ]
         fold = fold_button(arm, choices, facts)
         verdicts = verdict_box(f"verdicts-{arm}")

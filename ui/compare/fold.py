@@ -10,7 +10,7 @@ import gradio as gr
 import msgspec
 
 from backend.models import ModelFacts
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 
 _SHOW = """
 const button = element.querySelector('.td-more');
@@ -62,7 +62,7 @@ def folded_axes(choices: Mapping[str, str], facts: ModelFacts | None) -> list[st
     """Axes that are folded: those that do not lead or make no difference for this model, unless they were set."""
     return [
         axis.name
-        for axis in all_axes()
+        for axis in prompt_axes()
         if choices.get(axis.name, axis.default) == axis.default
         and not (axis.leading and (facts is None or axis.matters(facts)))
     ]

@@ -13,7 +13,7 @@ from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload
 from backend.errors import InputError
 from backend.hardware import Machine
 from backend.models import ModelFacts
-from backend.optimizations import all_axes, axis_names
+from backend.optimizations import prompt_axes
 from ui.components.inputs import read_number, read_text, read_whole
 
 ARMS = ("A", "B")
@@ -67,7 +67,7 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
 
 def read_arms(values: Sequence[object]) -> list[ArmRequest]:
     """Each arm, from the axes of all arms; the presets that the arms show may follow."""
-    width = len(axis_names())
+    width = len(prompt_axes())
     shown = values[len(ARMS) * width :] or [""] * len(ARMS)
     choices = [read_choices(values[i * width : (i + 1) * width]) for i in range(len(ARMS))]
     wished = [name if isinstance(name, str) and bundle(name) else "" for name in shown]
@@ -82,13 +82,13 @@ def measured(request: Request) -> Request:
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices that differ from the default, by axis."""
-    named = {axis: read_text(axis, value) for axis, value in zip(axis_names(), values, strict=True)}
+    named = {axis: read_text(axis, value) for axis, value in zip((a.name for a in prompt_axes()), values, strict=True)}
     return dict(make_config("", named).choices)
 
 
 def choice_values(choices: dict[str, str]) -> list[str]:
     """One value for each axis, its default where nothing was chosen."""
-    return [choices.get(axis.name, axis.default) for axis in all_axes()]
+    return [choices.get(axis.name, axis.default) for axis in prompt_axes()]
 
 
 def preset_choices(name: str, facts: ModelFacts | None = None, machine: Machine | None = None) -> dict[str, str]:

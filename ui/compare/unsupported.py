@@ -10,7 +10,7 @@ from backend.arms.usable import usable_choices
 from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import ModelFacts
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 
 UNSUPPORTED = " \u2715"
 """The sign of a blocked verdict, behind a title."""
@@ -34,7 +34,7 @@ def titles(facts: ModelFacts | None, machine: Machine) -> Titles:
                 (choice.title + UNSUPPORTED * ((axis.name, choice.name) in blocked), choice.name)
                 for choice in axis.choices
             ]
-            for axis in all_axes()
+            for axis in prompt_axes()
         ],
     )
 

@@ -28,8 +28,8 @@ class TokenMeter(Protocol):
     def event(self) -> Any:
         """A timestamp, or a CUDA event, behind the step that was just launched."""
 
-    def tell(self, event: Any, token: int) -> None:
-        """The token of the first row that existed at `event`, once it is known to count."""
+    def tell(self, event: Any, ids: list[int]) -> None:
+        """The tokens that existed at `event`, one a row, once they are known to count."""
 
     def stopping(self) -> bool:
         """Whether to stop after the last token told."""
@@ -101,7 +101,7 @@ class DecodeLoop:
                     copy.send(launched, waiting[-1])
                     launched += 1
                 ids = copy.read(read)
-                meter.tell(waiting.popleft(), ids[0])
+                meter.tell(waiting.popleft(), ids)
                 read += 1
                 running = {row for row in running if ids[row] not in eos}
                 if meter.stopping():

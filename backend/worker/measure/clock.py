@@ -86,11 +86,11 @@ class LateMeter(Meter):
         self.begin = self.event()
         self.launched = 0
 
-    def tell(self, event: Any, token: int) -> None:
-        """The token of sequence 0 that existed at `event`."""
+    def tell(self, event: Any, ids: list[int]) -> None:
+        """The tokens that existed at `event`, one a row; that of sequence 0 is kept."""
         self.steps += 1
         sliding, full = self._cache_bytes()
-        self.rows.append(TokenRow(event, token, sliding, full, self._sampler.latest))
+        self.rows.append(TokenRow(event, ids[0], sliding, full, self._sampler.latest))
 
     def stopping(self) -> bool:
         """Whether to end the generation with the token that was told last."""

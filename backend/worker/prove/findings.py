@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from backend.evidence import Finding
-from backend.optimizations import Observation, all_axes
+from backend.optimizations import Observation, Optimization, all_axes
 
 
 def find_all(observation: Observation, step: Callable[[float], None] = lambda fraction: None) -> list[Finding]:
@@ -14,8 +14,7 @@ def find_all(observation: Observation, step: Callable[[float], None] = lambda fr
     found = []
     for i, axis in enumerate(all_axes()):
         step(i / len(all_axes()))
-        if axis.decoders_only and observation.cache is None:
-            nothing = "nothing was decoded: an encoder keeps no KV cache"
+        if nothing := _nothing(axis, observation):
             found.append(Finding(axis.name, axis.default, nothing, outcome="not_applicable"))
             continue
         try:
@@ -23,3 +22,14 @@ def find_all(observation: Observation, step: Callable[[float], None] = lambda fr
         except Exception as error:
             found.append(Finding(axis.name, "unknown", f"the probe failed: {type(error).__name__}: {error}"[:300]))
     return found
+
+
+def _nothing(axis: Optimization, observation: Observation) -> str:
+    """Why there is nothing to choose on an axis in this run; "" where there is."""
+    if axis.many_requests:
+        return "" if observation.counts.batch_requests else "one prompt: no other request shares the model"
+    if not axis.decoders_only or observation.cache is not None:
+        return ""
+    if observation.counts.paged_steps:
+        return "continuous batching has a loop and a KV cache of its own: see batching"
+    return "nothing was decoded: an encoder keeps no KV cache"

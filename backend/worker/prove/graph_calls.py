@@ -130,7 +130,7 @@ class GraphCalls:
             found = known.matrices[key] = frozenset(number for number in ours if number is not None)
         return found
 
-    def counts(self, steps: range) -> RunCounts:
+    def counts(self, steps: Sequence[int]) -> RunCounts:
         """Of those steps of the measured run: a decoder's steps after the prefill, all passes of an encoder."""
         compiled, replayed = ([of.get(step, NOTHING) for step in steps] for of in (self._compiled, self._replayed))
         read = sum(self._bytes[number] for step in compiled for number in step)

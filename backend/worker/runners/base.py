@@ -8,7 +8,7 @@ import functools
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -166,6 +166,10 @@ class MeasuredRunner(ABC):
         """Counts that only this kind of runner has."""
         return RunCounts()
 
+    def _counted_steps(self, measured: Measured) -> Sequence[int]:
+        """The steps that an optimization of steps should reach."""
+        return range(self.first_counted, measured.meter.launched)
+
     def _window(self, task: Task) -> Window | None:
         """When a sliding window fills up during the run."""
         return None
@@ -254,7 +258,7 @@ class MeasuredRunner(ABC):
         outcome, compiled = self._outcome(measured), self._compiling.ledger()
         measured.counts.update(self.counts)
         measured.counts.update(padding_counts(measured.task.prompt, self._positions(measured)))
-        measured.counts.update(self._graph_calls.counts(range(self.first_counted, measured.meter.launched)))
+        measured.counts.update(self._graph_calls.counts(self._counted_steps(measured)))
         measured.counts.update(self._own_counts(measured))
         extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)

@@ -6,9 +6,11 @@ from backend.plan import Plan
 from backend.worker.channel import Channel
 from backend.worker.load.loader import LoadedModel
 from backend.worker.runners.base import MeasuredRunner, Runner
+from backend.worker.runners.continuous import ContinuousRunner
 from backend.worker.runners.decode import GenerateRunner
 from backend.worker.runners.forward import ForwardRunner
 from backend.worker.runners.loop import LoopRunner
+from backend.worker.runners.static_batch import StaticLoopRunner, StaticRunner
 
 
 def runner_for(
@@ -18,12 +20,17 @@ def runner_for(
     cancelled: threading.Event | None = None,
     shared_process: bool = False,
     last: Runner | None = None,
+    many: bool = False,
 ) -> Runner:
     """The runner of this model for this plan. `last`, the one used before on the same model, is kept if it fits: what
-    it warmed up and compiled is then used again."""
+    it warmed up and compiled is then used again. `many`: it serves many requests."""
     kind: type[MeasuredRunner] = GenerateRunner
     if model.encoder:
         kind = ForwardRunner
+    elif many and plan.generate.batch.continuous:
+        kind = ContinuousRunner
+    elif many:
+        kind = StaticLoopRunner if plan.generate.loop == "own" else StaticRunner
     elif plan.generate.loop == "own":
         kind = LoopRunner
     return last if last is not None and type(last) is kind else kind(model, channel, cancelled, shared_process)

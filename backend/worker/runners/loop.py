@@ -89,7 +89,7 @@ class UnmeasuredLoop(Unmeasured):
         """No time is taken."""
         mark_step()
 
-    def tell(self, event: Any, token: int) -> None:
+    def tell(self, event: Any, ids: list[int]) -> None:
         self.passes += 1
 
     def stopping(self) -> bool:

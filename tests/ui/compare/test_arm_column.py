@@ -7,7 +7,7 @@ import pytest
 
 from backend.arms.presets import arm_presets
 from backend.config import Workload
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 from tests.support.machines import CPU
 from ui.compare import arm_column, request, unsupported
 from ui.compare.work_row import WorkControls
@@ -20,8 +20,8 @@ def arm() -> arm_column.ArmControls:
 
 
 def test_every_axis_has_a_dropdown_with_all_its_choices(arm: arm_column.ArmControls) -> None:
-    assert [box.label for box in arm.axes] == [axis.title for axis in all_axes()]
-    for box, axis in zip(arm.axes, all_axes(), strict=True):
+    assert [box.label for box in arm.axes] == [axis.title for axis in prompt_axes()]
+    for box, axis in zip(arm.axes, prompt_axes(), strict=True):
         assert box.choices == [(choice.title, choice.name) for choice in axis.choices]
         assert box.elem_id == f"axis-b-{axis.name}"
 
@@ -33,10 +33,10 @@ def test_an_arm_begins_at_its_preset(arm: arm_column.ArmControls) -> None:
 
 
 def test_a_new_axis_needs_no_change_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (*all_axes(), all_axes()[0])
-    monkeypatch.setattr(arm_column, "all_axes", lambda: more)
-    monkeypatch.setattr(request, "all_axes", lambda: more)
-    monkeypatch.setattr(unsupported, "all_axes", lambda: more)
+    more = (*prompt_axes(), prompt_axes()[0])
+    monkeypatch.setattr(arm_column, "prompt_axes", lambda: more)
+    monkeypatch.setattr(request, "prompt_axes", lambda: more)
+    monkeypatch.setattr(unsupported, "prompt_axes", lambda: more)
     with gr.Blocks(analytics_enabled=False):
         assert len(arm_column.arm_controls("A", "baseline", None, unsupported.titles(None, CPU)).axes) == len(more)
 

@@ -4,22 +4,22 @@ import json
 
 import pytest
 
-from backend.optimizations import all_axes, axis_names
+from backend.optimizations import axis_names, prompt_axes
 from tests.support.machines import facts
 from ui.compare.fold import fold_button, folded, folded_axes
 
-REST = [axis.name for axis in all_axes() if not axis.leading]
+REST = [axis.name for axis in prompt_axes() if not axis.leading]
 
 
 def test_at_first_the_leading_axes_are_shown() -> None:
     assert folded_axes({}, None) == REST
-    assert 0 < len(REST) < len(all_axes())
+    assert 0 < len(REST) < len(prompt_axes())
     assert {"attention", "cache", "compile"} & set(REST) == set()
 
 
 @pytest.mark.parametrize("name", REST)
 def test_what_was_set_is_never_folded(name: str) -> None:
-    axis = next(axis for axis in all_axes() if axis.name == name)
+    axis = next(axis for axis in prompt_axes() if axis.name == name)
     for choice in axis.choices:
         hidden = folded_axes({name: choice.name}, facts())
         assert (name in hidden) == (choice.name == axis.default)
@@ -29,7 +29,7 @@ def test_what_was_set_is_never_folded(name: str) -> None:
 def test_a_leading_axis_that_changes_nothing_with_this_model_is_folded(name: str) -> None:
     model = facts(name)
     hidden = set(folded_axes({}, model))
-    assert hidden == set(REST) | {axis.name for axis in all_axes() if not axis.matters(model)}
+    assert hidden == set(REST) | {axis.name for axis in prompt_axes() if not axis.matters(model)}
     assert ("cache" in hidden) == (model.kind == "encoder")
 
 

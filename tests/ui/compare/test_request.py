@@ -7,7 +7,7 @@ import pytest
 from backend.arms.presets import arm_presets
 from backend.config import MEASURE_REPEATS
 from backend.errors import InputError
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 from tests.support.machines import CPU, facts
 from ui.compare.request import (
     CUSTOM,
@@ -25,7 +25,7 @@ GOOD: dict[str, Any] = {
     "repeats": 1, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False,
     "reasoning_effort": "",
 }  # fmt: skip
-DEFAULTS = [axis.default for axis in all_axes()]
+DEFAULTS = [axis.default for axis in prompt_axes()]
 
 
 def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> list[Any]:

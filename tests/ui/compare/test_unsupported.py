@@ -1,7 +1,7 @@
 """What cannot run with a model on this machine has a sign where it is chosen."""
 
 from backend.arms.presets import arm_presets
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 from tests.support.machines import CPU, H200, facts
 from ui.compare.unsupported import UNSUPPORTED, titles
 
@@ -13,12 +13,12 @@ def unsupported(entries: list[tuple[str, str]]) -> set[str]:
 def test_without_a_model_every_title_is_plain() -> None:
     assert titles(None, CPU).presets == [(preset.title, preset.name) for preset in arm_presets()]
     assert titles(None, CPU).choices == [
-        [(choice.title, choice.name) for choice in axis.choices] for axis in all_axes()
+        [(choice.title, choice.name) for choice in axis.choices] for axis in prompt_axes()
     ]
 
 
 def test_what_runs_here_or_needs_another_choice_first_is_not_marked() -> None:
-    by_axis = dict(zip((axis.name for axis in all_axes()), titles(facts(), CPU).choices, strict=True))
+    by_axis = dict(zip((axis.name for axis in prompt_axes()), titles(facts(), CPU).choices, strict=True))
     assert not unsupported(by_axis["dtype"])
     assert not unsupported(by_axis["attention"]) & {"auto", "eager", "sdpa"}  # sdpa falls back: that is no refusal
     assert "default" not in unsupported(by_axis["compile"])  # with cache=static

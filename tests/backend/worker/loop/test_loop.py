@@ -38,8 +38,8 @@ class Told:
     def event(self) -> int:
         return 0
 
-    def tell(self, event: int, token: int) -> None:
-        self.ids.append(token)
+    def tell(self, event: int, ids: list[int]) -> None:
+        self.ids.append(ids[0])
 
     def stopping(self) -> bool:
         return len(self.ids) >= self._most

@@ -1,0 +1,146 @@
+"""How many requests share the model: one after the other, in static batches, or by continuous batching."""
+
+from typing import Literal, cast
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject, blocked
+from backend.plan import Plan
+
+_BATCHED = "backend/worker/runners/static_batch.py"
+_PAGED = "transformers 5.22: generation/continuous_batching"
+_PAGED_ATTENTION = ("eager", "sdpa", "flash_attention_2", "flash_attention_3", "kernels-community/flash-attn2")
+_PAGED_LAYERS = {"full", "sliding"}
+
+_STATIC = (
+    blocked(
+        drafts,
+        "Prompt lookup drafts for a single sequence; a batch has several.",
+        "transformers 5.22: generation/candidate_generator.py",
+        (("speculation", "off"),),
+    ),
+)
+
+_CONTINUOUS = (
+    blocked(
+        lambda s: s.decoder and not set(s.facts.layer_kinds) <= _PAGED_LAYERS,
+        "Continuous batching keeps pages for layers with full and with sliding attention only, and this model has "
+        "others.",
+        f"{_PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR",
+        (("batching", "static"),),
+    ),
+    blocked(
+        lambda s: s.decoder and attention_in_use(s) not in _PAGED_ATTENTION,
+        "Continuous batching accepts eager, sdpa, FlashAttention 2 and FlashAttention 3 only.",
+        f"{_PAGED}/continuous_api.py: switch_to_cb_friendly_attn",
+        (("attention", "auto"),),
+    ),
+    blocked(
+        lambda s: s.decoder and kv_cache(s).name != "dynamic",
+        "Continuous batching has a KV cache of its own, in pages; no other cache can be chosen with it.",
+        f"{_PAGED}/cache.py: PagedAttentionCache",
+        (("cache", "dynamic"),),
+    ),
+    blocked(
+        drafts,
+        "Continuous batching generates one token a step for each request; it verifies no drafts.",
+        f"{_PAGED}/scheduler.py",
+        (("speculation", "off"),),
+    ),
+    blocked(
+        lambda s: s.decoder and uses_own_loop(s),
+        "Continuous batching has a loop of its own.",
+        f"{_PAGED}/continuous_api.py",
+        (("loop", "generate"),),
+    ),
+    blocked(
+        lambda s: s.choices["compile"] != "off",
+        "Compiled steps of continuous batching are not offered: its attention is excluded from compilation, so that a "
+        "step breaks into two graphs a layer.",
+        "transformers 5.22: integrations/eager_paged.py, PagedAttentionCache.update",
+        (("compile", "off"),),
+    ),
+    blocked(
+        lambda s: s.choices["shapes"] != "exact",
+        "Steps of continuous batching have no padded shapes: prompts follow each other in one row.",
+        f"{_PAGED}/input_outputs.py",
+        (("shapes", "exact"),),
+    ),
+)
+
+
+class Batching(Optimization):
+    """Static batches are told by what the model received; continuous batching by its steps and layers."""
+
+    name = "batching"
+    title = "Batching"
+    summary = "How many requests share the model (`tokendyno batch`)."
+    default = "off"
+    off = "off"
+    order = 60
+    decoders_only = True
+    many_requests = True
+    choices = (
+        Choice("off", "off", "One request after the other."),
+        Choice(
+            "static",
+            "static",
+            "Requests that have arrived form a padded batch; the next batch starts when its longest is done.",
+            _STATIC,
+        ),
+        Choice(
+            "continuous",
+            "continuous",
+            "A request leaves when it is done and another one enters at once, over a KV cache in pages.",
+            _CONTINUOUS,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        kind = cast(Literal["off", "static", "continuous"], name)
+        batch = msgspec.structs.replace(plan.generate.batch, kind=kind)
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+
+    def find(self, observation: Observation) -> Finding:
+        """Static: rows and padding that the model received, against those of the batches. Continuous: layers that
+        wrote into pages in every step, and tokens that the requests were given, against those logged."""
+        counts = observation.counts
+        if counts.paged_steps:
+            return self._continuous(observation)
+        rows, formed = int(counts.rows_seen or 0), int(counts.batches or 0)
+        requests = int(counts.batch_requests or 0)
+        if not requests:
+            return Finding(self.name, "off", "one prompt, no other request")
+        seen, expected = int(counts.padding_seen or 0), int(counts.padding_tokens or 0)
+        proof = (
+            f"{requests} requests in {formed} batches: the model received {rows} rows and {seen:,} positions of "
+            f"padding, of {expected:,} in the batches formed"
+        )
+        if formed == requests and rows == requests:
+            planned = observation.plan.generate.batch.kind
+            lone = planned if planned == "static" else "off"
+            return Finding(self.name, lone, proof, outcome="no_effect" if lone == "static" else "")
+        if seen != expected:
+            return Finding(self.name, "static", proof, min(seen, expected), max(seen, expected))
+        return Finding(self.name, "static", proof, min(rows, requests), requests)
+
+    def _continuous(self, observation: Observation) -> Finding:
+        counts = observation.counts
+        steps, calls = int(counts.paged_steps or 0), int(counts.paged_layer_calls or 0)
+        layers = int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
+        useful, given = int(counts.useful_tokens or 0), int(counts.paged_tokens or 0)
+        proof = (
+            f"{given:,} of {useful:,} tokens came from {steps:,} steps, in which {calls:,} of {steps * layers:,} calls "
+            f"of layers wrote into pages; {int(counts.paged_bytes or 0):,} bytes of pages of "
+            f"{int(counts.page_tokens or 0)} tokens"
+        )
+        if given != useful:
+            return Finding(self.name, "continuous", proof, min(given, useful), max(given, useful))
+        return Finding(self.name, "continuous", proof, min(calls, steps * layers), steps * layers)
+
+
+AXIS = Batching()

@@ -1,0 +1,233 @@
+"""Many requests of one arm, folded from its events into columns that only grow."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from backend.messages import (
+    DECODE,
+    PREFILL,
+    BatchEvent,
+    EndReason,
+    PageMoves,
+    PagesAllocated,
+    RequestEnds,
+    Steps,
+    WaitReason,
+    Waits,
+)
+
+NO_TOKEN = -1
+
+
+@dataclass(slots=True)
+class RequestRow:
+    """One request so far. Times are seconds since the run began; None: not yet.
+
+    start_s        its first step began
+    token_s        when each of its tokens existed
+    prompt_tokens  as the model received them; 0 until its prompt was processed
+    waited_for     why it waited, in order, each reason once
+    reason         why it ended, "" while it has not
+    """
+
+    start_s: float | None = None
+    end_s: float | None = None
+    prompt_tokens: int = 0
+    ids: list[int] = field(default_factory=list)
+    token_s: list[float] = field(default_factory=list)
+    waited_for: list[WaitReason] = field(default_factory=list)
+    reason: EndReason | str = ""
+    text: str = ""
+
+    @property
+    def first_token_s(self) -> float | None:
+        return self.token_s[0] if self.token_s else None
+
+
+@dataclass(slots=True)
+class BatchSeries:
+    """Columns as in `messages.Steps`, `Waits` and `PageMoves`; `part_ends[i]` is where step i's parts end."""
+
+    begin_s: list[float] = field(default_factory=list)
+    end_s: list[float] = field(default_factory=list)
+    part_ends: list[int] = field(default_factory=list)
+    padding: list[int] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
+    free_bytes: list[int] = field(default_factory=list)
+    request: list[int] = field(default_factory=list)
+    kind: list[int] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    wait_s: list[float] = field(default_factory=list)
+    wait_request: list[int] = field(default_factory=list)
+    wait_reason: list[WaitReason] = field(default_factory=list)
+    move_step: list[int] = field(default_factory=list)
+    move_group: list[int] = field(default_factory=list)
+    move_page: list[int] = field(default_factory=list)
+    move_request: list[int] = field(default_factory=list)
+    end_request: list[int] = field(default_factory=list)
+    pages: PagesAllocated | None = None
+    requests: dict[int, RequestRow] = field(default_factory=dict)
+
+    def row(self, request: int) -> RequestRow:
+        """The row of that request."""
+        return self.requests.setdefault(request, RequestRow())
+
+    @property
+    def done(self) -> int:
+        """Requests that have ended."""
+        return len(self.end_request)
+
+    def take(self, event: BatchEvent) -> None:
+        """Fold in one more event. ValueError if its steps do not continue the series."""
+        match event:
+            case Steps():
+                self._take_steps(event)
+            case Waits():
+                self.wait_s += event.t_s
+                self.wait_request += event.request
+                self.wait_reason += event.reason
+                for request, reason in zip(event.request, event.reason, strict=True):
+                    row = self.row(request)
+                    if reason not in row.waited_for:
+                        row.waited_for.append(reason)
+            case PageMoves():
+                self.move_step += event.step
+                self.move_group += event.group
+                self.move_page += event.page
+                self.move_request += event.request
+            case PagesAllocated():
+                self.pages = event
+            case RequestEnds():
+                for request, t_s, ended, text in zip(event.request, event.t_s, event.reason, event.text, strict=True):
+                    row = self.row(request)
+                    row.end_s, row.reason, row.text = t_s, ended, text
+                self.end_request += event.request
+
+    def _take_steps(self, event: Steps) -> None:
+        if event.first != len(self.end_s):
+            raise ValueError(f"steps out of order: {event.first} after {len(self.end_s)}")
+        at = 0
+        for begin_s, end_s, parts in zip(event.begin_s, event.end_s, event.parts, strict=True):
+            for i in range(at, at + parts):
+                self._take_part(event.request[i], event.kind[i], event.tokens[i], event.made[i], begin_s, end_s)
+            at += parts
+            self.part_ends.append(len(self.request) + at)
+        self.begin_s += event.begin_s
+        self.end_s += event.end_s
+        self.padding += event.padding
+        self.waiting += event.waiting
+        self.free_bytes += event.free_bytes
+        self.request += event.request
+        self.kind += event.kind
+        self.tokens += event.tokens
+
+    def _take_part(self, request: int, kind: int, tokens: int, made: int, begin_s: float, end_s: float) -> None:
+        if kind not in (PREFILL, DECODE):
+            return
+        row = self.row(request)
+        if row.start_s is None:
+            row.start_s = begin_s
+        if kind == PREFILL:
+            row.prompt_tokens += tokens
+        if made != NO_TOKEN:
+            row.ids.append(made)
+            row.token_s.append(end_s)
+
+    def copy(self) -> "BatchSeries":
+        """A copy that later events leave alone."""
+        found = copy.copy(self)
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if isinstance(value, list):
+                setattr(found, name, value[:])
+        found.requests = {
+            number: RequestRow(
+                row.start_s, row.end_s, row.prompt_tokens, row.ids[:], row.token_s[:], row.waited_for[:], row.reason,
+                row.text,
+            )
+            for number, row in self.requests.items()
+        }  # fmt: skip
+        return found
+
+
+MAX_STEPS_PER_PULL = 2_000
+MAX_MOVES_PER_PULL = 10_000
+MAX_ENDS_PER_PULL = 100
+
+
+class BatchColumns(
+    msgspec.Struct,
+    frozen=True,
+    rename={
+        "end_step": "n", "begin_s": "b", "end_s": "e", "part_ends": "pe", "padding": "pad", "waiting": "w",
+        "free_bytes": "free", "request": "r", "kind": "k", "tokens": "tok", "first_part": "pfirst",
+        "first_wait": "wfirst", "end_wait": "wn", "wait_s": "wt", "wait_request": "wr", "wait_reason": "why",
+        "first_move": "mfirst", "end_move": "mn", "move_step": "ms", "move_group": "mg", "move_page": "mp",
+        "move_request": "mr", "first_end": "efirst", "end_end": "en", "ended": "er", "texts": "et", "reasons": "ewhy",
+    },
+):  # fmt: skip
+    """One arm of many requests past a cursor: steps `first`..`end_step` with their parts, waits, moves of pages, and
+    the requests that ended, with their texts.
+
+    `part_ends` and `first_part` count from the beginning of the run.
+    """
+
+    first: int
+    end_step: int
+    begin_s: list[float]
+    end_s: list[float]
+    padding: list[int]
+    waiting: list[int]
+    free_bytes: list[int]
+    first_part: int
+    part_ends: list[int]
+    request: list[int]
+    kind: list[int]
+    tokens: list[int]
+    first_wait: int
+    end_wait: int
+    wait_s: list[float]
+    wait_request: list[int]
+    wait_reason: list[WaitReason]
+    first_move: int
+    end_move: int
+    move_step: list[int]
+    move_group: list[int]
+    move_page: list[int]
+    move_request: list[int]
+    first_end: int
+    end_end: int
+    ended: list[int]
+    reasons: list[str]
+    texts: list[str]
+
+
+def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> BatchColumns:
+    """What lies past a cursor: (steps, waits, moves, ends). An index outside the series is brought back into it."""
+    lengths = (len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request))
+    step, wait, move, end = (min(max(at, 0), most) for at, most in zip(cursor, lengths, strict=True))
+    last = min(lengths[0], step + MAX_STEPS_PER_PULL)
+    first_part = batch.part_ends[step - 1] if step else 0
+    last_part = batch.part_ends[last - 1] if last else 0
+    last_move, last_end = min(lengths[2], move + MAX_MOVES_PER_PULL), min(lengths[3], end + MAX_ENDS_PER_PULL)
+    ended = batch.end_request[end:last_end]
+    return BatchColumns(
+        step, last, batch.begin_s[step:last], batch.end_s[step:last], batch.padding[step:last],
+        batch.waiting[step:last], batch.free_bytes[step:last],
+        first_part, batch.part_ends[step:last], batch.request[first_part:last_part],
+        batch.kind[first_part:last_part], batch.tokens[first_part:last_part],
+        wait, lengths[1], batch.wait_s[wait:], batch.wait_request[wait:], batch.wait_reason[wait:],
+        move, last_move, batch.move_step[move:last_move], batch.move_group[move:last_move],
+        batch.move_page[move:last_move], batch.move_request[move:last_move],
+        end, last_end, ended, [batch.requests[i].reason for i in ended], [batch.requests[i].text for i in ended],
+    )  # fmt: skip
+
+
+def complete(batch: BatchSeries, columns: BatchColumns) -> bool:
+    """Whether nothing lies past these columns."""
+    return (columns.end_step, columns.end_wait, columns.end_move, columns.end_end) == (
+        len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request),
+    )  # fmt: skip

@@ -1,0 +1,44 @@
+"""Named traffic, from the TOML files in `presets/traffic/`."""
+
+import functools
+from collections.abc import Sequence
+
+import msgspec
+
+from backend.errors import unknown
+from backend.paths import PRESETS
+from backend.toml_files import read_toml
+from backend.traffic.draw import Draw, draw
+from backend.traffic.requests import Limits, Traffic
+
+
+class TrafficPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Traffic with a name: what it is for, and what it is drawn from."""
+
+    name: str
+    title: str
+    summary: str
+    draw: Draw
+    concurrent: int = 16
+    limits: Limits = Limits()
+    order: int = 100
+
+
+@functools.cache
+def traffic_presets() -> Sequence[TrafficPreset]:
+    """All presets in `presets/traffic/`, in the order in which they are shown; the first suits a CPU."""
+    found = [read_toml(path, TrafficPreset) for path in sorted((PRESETS / "traffic").glob("*.toml"))]
+    return tuple(sorted(found, key=lambda preset: (preset.order, preset.name)))
+
+
+def traffic_preset(name: str) -> TrafficPreset:
+    """The preset of that name. InputError suggests the nearest."""
+    known = {preset.name: preset for preset in traffic_presets()}
+    if name not in known:
+        raise unknown("traffic preset", name, known)
+    return known[name]
+
+
+def drawn(shape: Draw, seed: int, concurrent: int = 16, pages: int = 0, limits: Limits | None = None) -> Traffic:
+    """Traffic of drawn requests."""
+    return Traffic(draw(shape, seed), concurrent, pages, limits or Limits(), shape.label(seed))

@@ -1,0 +1,53 @@
+"""Reads requests from a JSON Lines file: one request a line, bad lines refused by their number."""
+
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import InputError
+from backend.traffic.requests import MAX_REQUESTS, TrafficRequest, check_request
+
+MAX_TRACE_BYTES = 64 << 20
+_EXAMPLE = '{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}'
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    max_new_tokens: int
+    arrival_s: float = 0.0
+    prompt_tokens: int = 0
+    prompt: str = ""
+    token_ids: list[int] = []
+
+
+def read_trace(path: Path) -> list[TrafficRequest]:
+    """The requests of a file in the order of their arrival. Empty lines are skipped. InputError names the line."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_TRACE_BYTES + 1)
+    except OSError as error:
+        raise InputError(
+            f"The trace {path} cannot be read ({error.strerror}). Name a JSON Lines file, one request a line."
+        ) from error
+    if len(data) > MAX_TRACE_BYTES:
+        raise InputError(f"The trace {path} has more than {MAX_TRACE_BYTES:,} bytes. Shorten it.")
+    found = []
+    for number, line in enumerate(data.splitlines(), 1):
+        if line.strip():
+            found.append(_request(line, f"The trace {path.name}, line {number:,}", number))
+        if len(found) > MAX_REQUESTS:
+            raise InputError(f"The trace {path} has more than {MAX_REQUESTS:,} requests. Shorten it.")
+    if not found:
+        raise InputError(f"The trace {path} has no requests. Write one a line, such as {_EXAMPLE}.")
+    return sorted(found, key=lambda one: one.arrival_s)
+
+
+def _request(line: bytes, name: str, number: int) -> TrafficRequest:
+    try:
+        read = msgspec.json.decode(line, type=_Line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{name} cannot be read: {str(error).rstrip('.')}. Write a request such as {_EXAMPLE}."
+        ) from None
+    drawn = TrafficRequest(read.arrival_s, read.max_new_tokens, read.prompt_tokens, read.prompt, read.token_ids, number)
+    check_request(drawn, name)
+    return drawn

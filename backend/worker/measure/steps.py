@@ -1,0 +1,220 @@
+"""The log of a run of many requests: the generating thread notes each step, another thread sends what is new."""
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from backend.messages import DECODE, IDLE, PREFILL, EndReason, PageMoves, RequestEnds, Samples, Steps, WaitReason, Waits
+from backend.worker.channel import Channel
+from backend.worker.measure.annotations import Annotations
+from backend.worker.measure.memory import Sampler
+
+FLUSH_EVERY_S = 0.05
+NO_TOKEN = -1
+
+
+class Part(NamedTuple):
+    """What one request did in a step; see `messages.Steps`."""
+
+    request: int
+    kind: int
+    tokens: int
+    made: int = NO_TOKEN
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One step. `end`: a time since the beginning, in seconds. `free_bytes`: -1 where there are no pages."""
+
+    begin_s: float
+    end_s: float
+    parts: Sequence[Part]
+    padding: int
+    waiting: int
+    free_bytes: int = -1
+
+
+class StepLog:
+    """Written by the generating thread, read by others: lists only grow.
+
+    ids       tokens of each request so far
+    launched  the step that is under way, counted from 0
+    arrivals  when each request arrives, in order
+    """
+
+    clock = "host clock after the step"
+
+    def __init__(self, arrivals: Sequence[float]) -> None:
+        self.rows: list[StepRow] = []
+        self.waits: list[tuple[float, int, WaitReason]] = []
+        self.moves: list[tuple[int, int, int, int]] = []
+        self.ends: list[tuple[int, float, EndReason]] = []
+        self.ids: list[list[int]] = [[] for _ in arrivals]
+        self._arrivals = arrivals
+        self._arrived = 0
+        self._entered: set[int] = set()
+        self._ended: set[int] = set()
+        self._waiting_for: dict[int, WaitReason] = {}
+        self.begin = 0.0
+
+    @property
+    def launched(self) -> int:
+        return len(self.rows)
+
+    def start(self) -> None:
+        """Time 0 is now."""
+        self.begin = time.perf_counter()
+
+    def now_s(self) -> float:
+        """Seconds since `start`."""
+        return time.perf_counter() - self.begin
+
+    def arrived(self, now_s: float) -> int:
+        """How many requests have arrived by now: the first so many."""
+        while self._arrived < len(self._arrivals) and self._arrivals[self._arrived] <= now_s:
+            self._arrived += 1
+        return self._arrived
+
+    def waiting(self) -> list[int]:
+        """Requests that have arrived and were in no step yet."""
+        return [i for i in range(self._arrived) if i not in self._entered and i not in self._ended]
+
+    def enter(self, requests: Sequence[int]) -> None:
+        """These requests have begun."""
+        self._entered.update(requests)
+
+    def wait(self, at_s: float, request: int, reason: WaitReason) -> None:
+        """A request waits for that reason; noted where it changed."""
+        if self._waiting_for.get(request) != reason:
+            self._waiting_for[request] = reason
+            self.waits.append((at_s, request, reason))
+
+    def add(self, row: StepRow) -> None:
+        """A step has ended."""
+        for part in row.parts:
+            if part.made != NO_TOKEN:
+                self.ids[part.request].append(part.made)
+        self.rows.append(row)
+
+    def end(self, request: int, at_s: float, reason: EndReason) -> None:
+        """A request has ended."""
+        if request not in self._ended:
+            self._ended.add(request)
+            self.ends.append((request, at_s, reason))
+
+    @property
+    def unfinished(self) -> list[int]:
+        """Requests that have not ended."""
+        return [i for i in range(len(self._arrivals)) if i not in self._ended]
+
+    def count(self, kind: int) -> int:
+        """Parts of that kind in all steps."""
+        return sum(part.kind == kind for row in self.rows for part in row.parts)
+
+    def useful_tokens(self) -> int:
+        """Tokens that requests asked for and got."""
+        return sum(map(len, self.ids))
+
+    def prompt_steps(self) -> set[int]:
+        """Steps in which some prompt was processed."""
+        return {i for i, row in enumerate(self.rows) if any(part.kind == PREFILL for part in row.parts)}
+
+    def busy_steps(self) -> int:
+        """Parts that did something."""
+        return self.count(PREFILL) + self.count(DECODE)
+
+    def idle_steps(self) -> int:
+        """Rows of static batches that held an ended request, or none, over all steps."""
+        return self.count(IDLE)
+
+
+class StepStreamer:
+    """A thread that sends what is new in a log, 20 times a second, until closed."""
+
+    def __init__(
+        self, log: StepLog, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations
+    ) -> None:
+        self._log, self._sampler, self._tokenizer, self._channel = log, sampler, tokenizer, channel
+        self._annotations = annotations
+        self._rows = self._waits = self._moves = self._ends = 0
+        self._times_s: list[float] = []
+        self.text = ""
+        self.ids: list[int] = []
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Send the rest and end."""
+        self._stop.set()
+        self._thread.join()
+        self._flush()
+
+    def _work(self) -> None:
+        while not self._stop.wait(FLUSH_EVERY_S):
+            self._flush()
+
+    def _flush(self) -> None:
+        samples = self._sampler.take()
+        if samples:
+            self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
+        self._flush_moves()
+        self._flush_rows()
+        self._flush_waits()
+        self._flush_ends()
+        for found in self._sampler.take_annotations():
+            self._channel.send(msgspec.structs.replace(found, token=max(0, len(self._times_s) - 1)))
+        for found in self._annotations.take(self._times_s):
+            self._channel.send(found)
+
+    def _flush_rows(self) -> None:
+        first, end = self._rows, len(self._log.rows)
+        if end == first:
+            return
+        rows = self._log.rows[first:end]
+        parts = [part for row in rows for part in row.parts]
+        self._channel.send(
+            Steps(
+                first=first,
+                begin_s=[row.begin_s for row in rows],
+                end_s=[row.end_s for row in rows],
+                parts=[len(row.parts) for row in rows],
+                padding=[row.padding for row in rows],
+                waiting=[row.waiting for row in rows],
+                request=[part.request for part in parts],
+                kind=[part.kind for part in parts],
+                tokens=[part.tokens for part in parts],
+                made=[part.made for part in parts],
+                free_bytes=[row.free_bytes for row in rows] if rows[0].free_bytes >= 0 else [],
+            )
+        )
+        self._times_s += [row.end_s for row in rows]
+        self._rows = end
+
+    def _flush_waits(self) -> None:
+        first, end = self._waits, len(self._log.waits)
+        if end > first:
+            at_s, requests, reasons = zip(*self._log.waits[first:end], strict=True)
+            self._channel.send(Waits(list(at_s), list(requests), list(reasons)))
+            self._waits = end
+
+    def _flush_moves(self) -> None:
+        first, end = self._moves, len(self._log.moves)
+        if end > first:
+            self._channel.send(PageMoves(*map(list, zip(*self._log.moves[first:end], strict=True))))
+            self._moves = end
+
+    def _flush_ends(self) -> None:
+        first, end = self._ends, len(self._log.ends)
+        if end > first:
+            requests, at_s, reasons = zip(*self._log.ends[first:end], strict=True)
+            texts = [self._tokenizer.decode(self._log.ids[i], skip_special_tokens=True) for i in requests]
+            self._channel.send(RequestEnds(list(requests), list(at_s), list(reasons), texts))
+            self._ends = end

@@ -1,0 +1,48 @@
+"""Tokenizes the prompts of many requests, and refuses what the model cannot take before anything runs."""
+
+from typing import NamedTuple
+
+from backend.errors import InputError
+from backend.traffic import TrafficRequest
+from backend.traffic.prompts import prompt_text
+from backend.worker.load.loader import LoadedModel
+from backend.worker.prompt.prompt import max_positions
+
+
+class Asked(NamedTuple):
+    """A request as the model receives it. `number`: its index in the traffic."""
+
+    number: int
+    arrival_s: float
+    ids: list[int]
+    max_new_tokens: int
+
+
+def read_requests(model: LoadedModel, requests: list[TrafficRequest]) -> list[Asked]:
+    """All requests, in the order of their arrival. InputError names the first that does not fit."""
+    most = max_positions(model.model.config)
+    vocab = int(model.model.get_input_embeddings().weight.shape[0])
+    return [_read(model, one, number, most, vocab) for number, one in enumerate(requests)]
+
+
+def _read(model: LoadedModel, one: TrafficRequest, number: int, most: int, vocab: int) -> Asked:
+    ids = one.token_ids
+    if not ids:
+        text = one.prompt if one.prompt.strip() else prompt_text(one.seed, one.prompt_tokens)
+        ids = list(model.tokenizer(text)["input_ids"])
+    if one.prompt_tokens:
+        ids = (ids * (one.prompt_tokens // max(1, len(ids)) + 1))[: one.prompt_tokens]
+    if not ids:
+        raise InputError(f"Request {number + 1} has no tokens. Give it some text.")
+    total = len(ids) + one.max_new_tokens
+    if most and total > most:
+        raise InputError(
+            f"Request {number + 1} has {len(ids):,} prompt tokens; with {one.max_new_tokens:,} new ones that is "
+            f"{total:,}, but the model has {most:,} positions. Shorten its prompt or its output."
+        )
+    if max(ids) >= vocab:
+        raise InputError(
+            f"Request {number + 1} has token id {max(ids)}, but the model has only {vocab} embeddings. Use ids below "
+            f"{vocab}."
+        )
+    return Asked(number, one.arrival_s, ids, one.max_new_tokens)

@@ -1,0 +1,131 @@
+"""What static and continuous batching share: the course of a run of many requests."""
+
+import time
+from abc import abstractmethod
+from typing import Any
+
+import torch
+
+from backend.counts import RunCounts
+from backend.messages import Generate, Started
+from backend.worker.measure.annotations import Annotations
+from backend.worker.measure.memory import Sampler
+from backend.worker.measure.steps import StepLog, StepStreamer
+from backend.worker.prompt.requests import Asked, read_requests
+from backend.worker.prove.prompt_lookup import DraftCounter
+from backend.worker.runners.base import Measured, Outcome, Task
+from backend.worker.runners.decode import GenerateRunner
+
+LOOK_EVERY_S = 0.02
+"""While nothing has arrived: how soon a cancel is noticed."""
+
+
+class BatchCourse(GenerateRunner):
+    """Reads the requests, warms up in the shapes of the first ones, serves all of them, and verifies what was in
+    effect."""
+
+    _asked: list[Asked] = []
+
+    # --- what a kind of batching decides ----------------------------------------------------------
+
+    @abstractmethod
+    def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
+        """The work of the first steps, in whose shapes is warmed up and profiled."""
+
+    @abstractmethod
+    def _serve(self, task: Task, log: StepLog) -> None:
+        """Work through all requests; returns early when cancelled."""
+
+    @abstractmethod
+    def _batch_counts(self, log: StepLog) -> RunCounts:
+        """Counts of its own."""
+
+    def _begin_serving(self, task: Task, log: StepLog) -> list[str]:
+        """Get ready for the measured run, outside of it; returns notes for the user."""
+        return []
+
+    def _cache_of(self) -> Any:
+        """The KV cache that the last steps filled, as the proofs know caches; None where it is in pages."""
+        return None
+
+    def _end_serving(self) -> None:
+        """Free what only the measured run needed."""
+
+    # --- the course -------------------------------------------------------------------------------
+
+    def run(self, job: Generate) -> None:
+        assert job.traffic is not None
+        self._asked = asked = read_requests(self.model, job.traffic.requests)
+        task = self._first_task(job, asked)
+        settings = self._compiling.settings
+        notes = [*([self.model.remark] if self.model.remark else []), *task.prompt.notes]
+        notes += self._compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
+        if self._compiling.settings != settings:
+            self._warm.clear()
+            self._graph_calls.forget()
+        if job.warmup:
+            with self._graph_calls:
+                self._warm_up(task)
+                if self._settle and not self.cancelled.is_set():
+                    self._begin_level(task)
+        torch.manual_seed(job.seed)
+        log = StepLog([one.arrival_s for one in asked])
+        sampler = Sampler(self._memory)
+        notes += self._begin_serving(task, log)
+        try:
+            self._perform(job, task, log, sampler, notes)
+        finally:
+            self._end_serving()
+
+    def _perform(self, job: Generate, task: Task, log: StepLog, sampler: Sampler, notes: list[str]) -> None:
+        longest = max(len(one.ids) for one in self._asked)
+        output = max(one.max_new_tokens for one in self._asked)
+        self.channel.send(Started(longest, job.batch_size, output, notes, task.length))
+        annotations = Annotations(lambda: len(log.rows), None, self._cuda)
+        streamer = StepStreamer(log, sampler, self.model.tokenizer, self.channel, annotations)
+        self._graph_calls.begin(lambda: log.launched)
+        with self.channel.phasing("run"), DraftCounter() as drafts, self._graph_calls:
+            measured = Measured(task, None, log, sampler, streamer, drafts)  # type: ignore[arg-type]
+            with self._watched(measured, annotations):
+                self._serve(task, log)
+                measured.cache = self._cache_of()
+                for request in log.unfinished if self.cancelled.is_set() else ():
+                    log.end(request, log.now_s(), "cancelled")
+        self._end_serving()  # the proofs look at the model as it was loaded
+        self._conclude(measured)
+
+    def _sleep_until(self, log: StepLog, arrival_s: float) -> None:
+        """Wait for the next request, or for a cancel."""
+        while not self.cancelled.is_set() and (left_s := arrival_s - log.now_s()) > 0:
+            time.sleep(min(left_s, LOOK_EVERY_S))
+
+    # --- what came of it --------------------------------------------------------------------------
+
+    def _outcome(self, measured: Measured) -> Outcome:
+        log: Any = measured.meter
+        first = [row.end_s for row in log.rows if any(part.made >= 0 for part in row.parts)][:1]
+        reason = "cancelled" if self.cancelled.is_set() else "length"
+        return Outcome(reason, "", first[0] if first else 0.0)  # type: ignore[arg-type]
+
+    def _positions(self, measured: Measured) -> int:
+        return measured.task.prompt.tokens
+
+    def _counted_steps(self, measured: Measured) -> list[int]:
+        log: Any = measured.meter
+        prompts = log.prompt_steps()
+        return [step for step in range(log.launched) if step not in prompts]
+
+    def _own_counts(self, measured: Measured) -> RunCounts:
+        log: Any = measured.meter
+        counts = RunCounts(
+            batch_requests=float(len(self._asked)),
+            batch_steps=float(len(log.rows)),
+            slot_steps=float(len(log.rows) * measured.task.job.batch_size),
+            busy_steps=float(log.busy_steps()),
+            idle_steps=float(log.idle_steps()),
+            useful_tokens=float(log.useful_tokens()),
+            padding_tokens=float(sum(row.padding for row in log.rows)),
+            passes=float(len(log.rows)),
+        )
+        counts.update(self._batch_counts(log))
+        return counts

@@ -1,0 +1,167 @@
+"""Continuous batching: transformers' own, driven step by step, so that each step and its reasons can be read."""
+
+from collections import deque
+from typing import Any
+
+import torch
+from transformers import ContinuousBatchingConfig, GenerationConfig
+
+from backend.counts import RunCounts
+from backend.messages import Generate, PageGroup, PagesAllocated
+from backend.predict.pages import pages_needed
+from backend.worker.measure.steps import StepLog
+from backend.worker.prompt.prompt import Prompt
+from backend.worker.prompt.requests import Asked
+from backend.worker.prove.profile import mark_step
+from backend.worker.runners.base import Task
+from backend.worker.runners.batch import BatchCourse
+from backend.worker.runners.paged_watch import PagedWatch
+
+WARM_REQUESTS = 2
+MOST_IDLE_STEPS = 1_000
+"""Steps in a row that schedule nothing while requests wait: the scheduler is stuck."""
+
+
+class ContinuousRunner(BatchCourse):
+    """Drives the manager's batch processor from this thread: admit what has arrived, prepare a step, run it, update.
+
+    These are the calls that the manager's own thread makes (`ContinuousBatchingManager._generation_loop_body`), so an
+    error reaches us with its cause, a cancel takes effect after the step, and nothing is read while it changes.
+    """
+
+    _manager: Any = None
+    _watch: PagedWatch | None = None
+
+    def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
+        first = asked[0]
+        ids = torch.tensor([first.ids], device=self.model.model.device)
+        return Task(job, Prompt(ids, torch.ones_like(ids)), 0)
+
+    def _shape(self, task: Task) -> Any:
+        return task.job.plan.generate, task.job.batch_size
+
+    def _perform_warm_up(self, task: Task) -> RunCounts:
+        with self.channel.phasing("warmup") as steps:
+            done = self._serve_unmeasured(task, 8)
+            steps.step(1.0)
+        return RunCounts(warmup_prompts=float(WARM_REQUESTS), warmup_steps=float(done), warmup_window_steps=0.0)
+
+    def _repeat(self, task: Task, steps: int) -> int:
+        return self._serve_unmeasured(task, steps)
+
+    def _serve_unmeasured(self, task: Task, tokens: int) -> int:
+        """Serve a few of the requests for so many tokens each, in the same way; returns the steps."""
+        some = [one._replace(arrival_s=0.0, max_new_tokens=tokens) for one in self._asked[:WARM_REQUESTS]]
+        manager = self._new_manager(task.job)
+        try:
+            log = StepLog([0.0 for _ in self._asked])
+            log.start()
+            watch = PagedWatch(manager.batch_processor, log, {})
+            self._drive(manager, watch, some, log, True, mark_step)
+            return len(log.rows)
+        finally:
+            self._close(manager)
+
+    # --- the manager ------------------------------------------------------------------------------
+
+    def _new_manager(self, job: Generate) -> Any:
+        plan, traffic = job.plan.generate.batch, job.traffic
+        assert traffic is not None
+        config = ContinuousBatchingConfig(
+            page_size=plan.page_tokens,
+            num_blocks=traffic.pages or pages_needed(self._sizes(traffic.concurrent), plan.page_tokens),
+            max_batch_tokens=max(plan.step_tokens, job.batch_size),
+            max_requests_per_batch=job.batch_size,
+            scheduler_type=plan.scheduler,
+            use_async_batching=plan.asynchronous,
+            use_cuda_graph=plan.graphs,
+            allow_block_sharing=False,
+            auto_switch_to_flash=False,
+            seed=job.seed,
+        )
+        settings = GenerationConfig(
+            do_sample=False, eos_token_id=-1 if job.ignore_eos else (self.model.eos or -1),
+            pad_token_id=self.model.pad, max_new_tokens=job.max_new_tokens,
+        )  # fmt: skip
+        manager = self.model.model.init_continuous_batching(
+            generation_config=settings, continuous_batching_config=config
+        )
+        try:
+            manager.warmup()  # creates the cache; captures graphs where asked
+        except BaseException:
+            self._close(manager)
+            raise
+        return manager
+
+    def _sizes(self, concurrent: int) -> list[int]:
+        """Tokens of the requests that need most pages together."""
+        return sorted((len(one.ids) + one.max_new_tokens for one in self._asked), reverse=True)[:concurrent]
+
+    def _close(self, manager: Any) -> None:
+        """Free the pages and give the model its own attention back."""
+        manager.batch_processor = None
+        if manager._original_attn_impl is not None:
+            self.model.model.set_attn_implementation(manager._original_attn_impl)
+            manager._original_attn_impl = None
+        manager.destroy()
+
+    # --- serving ----------------------------------------------------------------------------------
+
+    def _begin_serving(self, task: Task, log: StepLog) -> list[str]:
+        self._manager = self._new_manager(task.job)
+        cache = self._manager.batch_processor.cache
+        self._watch = PagedWatch(self._manager.batch_processor, log, {one.number: one.arrival_s for one in self._asked})
+        groups = [
+            PageGroup(name, len(one.layer_indices), one.tokens_per_page, one.bytes_per_block, one.num_blocks)
+            for name, one in cache.cache_allocators.items()
+        ]
+        spare = int(cache.cache_tensor.nbytes) - cache.num_sectors * cache.bytes_per_sector
+        self.channel.send(PagesAllocated(groups, cache.num_sectors * cache.bytes_per_sector, spare))
+        return []
+
+    def _end_serving(self) -> None:
+        if self._manager is not None:
+            self._close(self._manager)
+        self._manager = None
+
+    def _serve(self, task: Task, log: StepLog) -> None:
+        assert self._watch is not None
+        self._drive(self._manager, self._watch, self._asked, log, task.job.ignore_eos, mark_step)
+
+    def _drive(
+        self, manager: Any, watch: PagedWatch, asked: list[Asked], log: StepLog, ignore_eos: bool, step_ends: Any
+    ) -> None:
+        """Serve these requests to their ends, or until cancelled."""
+        processor, pending = manager.batch_processor, deque(asked)
+        eos = -1 if ignore_eos else (self.model.eos or -1)
+        overlapping, stuck = processor.use_async_batching, 0
+        with torch.no_grad():
+            while not self.cancelled.is_set():
+                now_s = log.now_s()
+                while pending and pending[0].arrival_s <= now_s:
+                    one = pending.popleft()
+                    manager.add_request(one.ids, str(one.number), one.max_new_tokens, eos_token_id=eos)
+                log.arrived(now_s)
+                watch.begin()
+                if processor.prepare_next_batch():
+                    watch.prepared()
+                    manager._generation_step()
+                    if overlapping:  # the first step of a pair is read when the second is under way
+                        overlapping = False
+                        continue
+                    processor.update_batch()
+                    step_ends()
+                    stuck = 0
+                elif processor.has_pending_requests():
+                    stuck += 1
+                    if stuck > MOST_IDLE_STEPS:
+                        raise RuntimeError("The scheduler schedules nothing although requests wait")
+                elif pending:
+                    self._sleep_until(log, pending[0].arrival_s)
+                else:
+                    break
+        watch.finish()
+
+    def _batch_counts(self, log: StepLog) -> RunCounts:
+        assert self._watch is not None
+        return self._watch.counts()

@@ -1,0 +1,186 @@
+"""Reads transformers' continuous batching from inside: who was in a step, who waits and why, who holds which page."""
+
+from collections import deque
+from typing import Any
+
+from backend.counts import RunCounts
+from backend.messages import DECODE, PREFILL, EndReason, WaitReason
+from backend.worker.measure.steps import NO_TOKEN, Part, StepLog, StepRow
+
+
+class PagedWatch:
+    """Wraps methods of one batch processor, its scheduler and its cache; none is changed in what it does.
+
+    log       receives steps, waits, pages and ends
+    arrivals  when each request arrives, by its number
+    """
+
+    def __init__(self, processor: Any, log: StepLog, arrivals: dict[int, float]) -> None:
+        self._processor, self._log, self._arrivals = processor, log, arrivals
+        self._scheduler, self._cache = processor.scheduler, processor.cache
+        self._tables = [allocator.block_table for allocator in self._cache.cache_allocators.values()]
+        self._reserved = [
+            self._cache.pool.num_reserved_sectors * allocator.blocks_per_sector
+            for allocator in self._cache.cache_allocators.values()
+        ]
+        self._held: list[dict[str, list[int]]] = [{} for _ in self._tables]
+        self._begins: deque[tuple[float, int, int]] = deque()
+        self._begin_s = 0.0
+        self._refused: set[str] = set()
+        self._in_margin = True
+        self._prepared = self._overlapped = 0
+        self._layer_calls = self._steps_read = self._tokens = self._widest = self._cut = self._replays = 0
+        self._calls_now: set[int] = set()
+        self._captured: dict[int, int] = {}
+        self._wrap()
+
+    # --- wrapping ---------------------------------------------------------------------------------
+
+    def _wrap(self) -> None:
+        scheduler, cache, runner = self._scheduler, self._cache, self._processor.model_runner
+        margin, store, update = scheduler._try_to_meet_safety_margin, cache.can_store_request_tokens, cache.update
+        compute, read = runner.compute_batch, self._processor.inputs_and_outputs.prepare_batch_update
+
+        def met_margin() -> bool:
+            self._in_margin = bool(margin())
+            return self._in_margin
+
+        def can_store(state: Any, request_len: int, dry_run: bool = False) -> bool:
+            fits = bool(store(state, request_len, dry_run))
+            if not fits:
+                self._refused.add(state.request_id)
+            return fits
+
+        def updating(*args: Any, **kwargs: Any) -> Any:
+            self._calls_now.add(int(kwargs["layer_idx"]))
+            return update(*args, **kwargs)
+
+        def computing(*args: Any, **kwargs: Any) -> Any:
+            self._calls_now.clear()
+            found = compute(*args, **kwargs)
+            self._note_layers()
+            return found
+
+        def reading() -> Any:
+            found = read()
+            self._note_step(found[0], found[1])
+            return found
+
+        scheduler._try_to_meet_safety_margin = met_margin
+        cache.can_store_request_tokens = can_store
+        cache.update = updating
+        runner.compute_batch = computing
+        self._processor.inputs_and_outputs.prepare_batch_update = reading
+
+    def _note_layers(self) -> None:
+        """Layers that wrote their keys and values into pages in this step; of a replayed graph, those it captured."""
+        layers, io = len(self._calls_now), self._processor.inputs_and_outputs
+        runner = self._processor.model_runner
+        if runner.use_cuda_graph_varlen or runner.use_cuda_graph_decode:
+            graph = io.get_graph()
+            if graph is not None and layers:
+                self._captured[id(graph)] = layers
+            elif graph is not None:
+                layers = self._captured.get(id(graph), 0)
+                self._replays += 1
+        self._layer_calls += layers
+
+    # --- around a step ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A step is about to be prepared."""
+        self._begin_s = self._log.now_s()
+        self._refused.clear()
+
+    def prepared(self) -> None:
+        """The scheduler has chosen who takes part, and pages were taken."""
+        self._prepared += 1
+        log, step = self._log, self._prepared - 1
+        self._note_pages(step)
+        io = self._processor.inputs_and_outputs
+        chosen = getattr(io, "requests_in_batch", None)
+        if chosen is None:  # two pairs of buffers
+            chosen = io.io_pairs[io.current_pair].host_io.requests_in_batch
+        log.enter([int(future.state.request_id) for future in chosen])
+        waiting = self._scheduler.waiting_requests
+        if waiting:
+            used = sum(future.query_length for future in chosen)
+            for request_id in waiting:
+                log.wait(self._begin_s, int(request_id), self._reason(request_id, len(chosen), used))
+        self._begins.append((self._begin_s, len(waiting), int(self._cache.compute_free_capacity(relative=False))))
+        self._overlapped += len(self._begins) > 1
+
+    def _reason(self, request_id: str, chosen: int, used: int) -> WaitReason:
+        """Why the scheduler left a request waiting, in the order in which it asks."""
+        if request_id in self._refused or self._scheduler.block_new_requests:
+            return "pages"
+        if chosen >= self._scheduler.max_requests_per_batch:
+            return "requests"
+        if used >= self._processor.max_batch_tokens:
+            return "tokens"
+        return "reads" if self._in_margin else "margin"
+
+    def _note_step(self, futures: list[Any], made: list[int]) -> None:
+        """The tokens of a step are known: it has ended."""
+        log, now_s, parts, at = self._log, self._log.now_s(), [], 0
+        ends: list[tuple[int, EndReason]] = []
+        for future in futures:
+            state, token = future.state, NO_TOKEN
+            number = int(state.request_id)
+            tokens = state.generated_tokens
+            kind = DECODE if log.ids[number] else PREFILL
+            if future.has_new_token:
+                token, at = made[at], at + 1
+                finished = state.status.name == "FINISHED"
+                if finished:  # decided while this step was under way (overlapping steps)
+                    continue
+                self._tokens += 1
+                if token in state._eos_token_ids:
+                    ends.append((number, "eos"))
+                elif len(tokens) + 1 >= state._new_tokens_limit:
+                    ends.append((number, "length"))
+            else:
+                self._cut += 1
+            parts.append(Part(number, kind, future.query_length, token))
+        self._steps_read += 1
+        self._widest = max(self._widest, sum(part.tokens for part in parts))
+        begin_s, waiting, free = self._begins.popleft()
+        log.add(StepRow(begin_s, now_s, parts, 0, waiting, free))
+        for number, reason in ends:
+            log.end(number, now_s, reason)
+
+    def _note_pages(self, step: int) -> None:
+        """Pages that changed hands since the step before. A request's table only grows until it is given back."""
+        for group, (table, held) in enumerate(zip(self._tables, self._held, strict=True)):
+            for request_id in [one for one in held if one not in table]:
+                self._move(step, group, held.pop(request_id), -1)
+            for request_id, pages in table.items():
+                known = held.setdefault(request_id, [])
+                if len(pages) > len(known):
+                    new = pages[len(known) :]
+                    known += new
+                    self._move(step, group, new, int(request_id))
+
+    def _move(self, step: int, group: int, pages: list[int], request: int) -> None:
+        first = self._reserved[group]
+        self._log.moves += [(step, group, page - first, request) for page in pages]
+
+    def finish(self) -> None:
+        """All steps have ended."""
+        self._note_pages(self._prepared)
+
+    def counts(self) -> RunCounts:
+        """What was counted in all steps."""
+        cache = self._cache
+        return RunCounts(
+            paged_steps=float(self._steps_read),
+            paged_layer_calls=float(self._layer_calls),
+            paged_layers=float(len(cache.layer_to_allocator)),
+            paged_tokens=float(self._tokens),
+            paged_replays=float(self._replays),
+            paged_bytes=float(cache.num_sectors * cache.bytes_per_sector),
+            page_tokens=float(max(one.tokens_per_page for one in cache.cache_allocators.values())),
+            widest_step_tokens=float(self._widest),
+            cut_prompts=float(self._cut),
+            overlapped_steps=float(self._overlapped),
+        )

@@ -1,0 +1,193 @@
+"""Static batching: requests that have arrived form a padded batch, and the next one starts when its longest is done."""
+
+from typing import Any
+
+import msgspec
+import torch
+from transformers import StoppingCriteria
+
+from backend.counts import RunCounts
+from backend.messages import DECODE, IDLE, PREFILL, Generate
+from backend.plan import ShapesKind
+from backend.predict.lengths import cache_places, rounded
+from backend.worker.measure.steps import Part, StepLog, StepRow
+from backend.worker.prompt.prompt import Prompt
+from backend.worker.prompt.requests import Asked
+from backend.worker.runners.base import Task
+from backend.worker.runners.batch import BatchCourse
+from backend.worker.runners.loop import LoopRunner
+
+
+class StaticRunner(BatchCourse):
+    """Batches of `generate`. With `batching=off` each request is a batch of its own."""
+
+    _batches = 0
+    _seen_rows = _seen_padding = 0
+    _filled = 0  # rows of the batch under way that hold a request
+    _lengths: tuple[int, int] = (0, 0)
+    _shapes: ShapesKind = "exact"
+    _last_cache: Any = None
+
+    def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
+        return self._task(job, choose(job, [one for one in asked if one.arrival_s <= asked[0].arrival_s]))
+
+    def _task(self, job: Generate, batch: list[Asked]) -> Task:
+        """A batch padded on the left to its longest prompt, or to a rounded length."""
+        plan = job.plan.generate
+        longest, output = (max(sizes) for sizes in zip(*((len(o.ids), o.max_new_tokens) for o in batch), strict=True))
+        length = rounded(plan.shapes, longest)
+        rows = rows_of(job) if plan.shapes in ("padded", "buckets") else len(batch)
+        filled = [*(one.ids for one in batch), *[batch[0].ids] * (rows - len(batch))]
+        pad = self.model.pad
+        ids = torch.tensor([[pad] * (length - len(one)) + one for one in filled])
+        mask = torch.tensor([[0] * (length - len(one)) + [1] * len(one) for one in filled])
+        device = self.model.model.device
+        return Task(job, Prompt(ids.to(device), mask.to(device)), cache_places(plan.shapes, longest, output))
+
+    def _serve(self, task: Task, log: StepLog) -> None:
+        job, left = task.job, list(self._asked)
+        self._batches = self._seen_rows = self._seen_padding = 0
+        self._lengths, self._shapes = (0, 0), job.plan.generate.shapes
+        hook = self.model.model.register_forward_pre_hook(self._note_input, with_kwargs=True)
+        try:
+            while left and not self.cancelled.is_set():
+                self._sleep_until(log, left[0].arrival_s)
+                here = [one for one in left if one.number < log.arrived(log.now_s())]
+                if here:
+                    batch = choose(job, here)
+                    self._run_batch(self._task(job, batch), batch, log)
+                    left = [one for one in left if one not in batch]
+        finally:
+            hook.remove()
+
+    def _run_batch(self, task: Task, batch: list[Asked], log: StepLog) -> None:
+        log.enter([one.number for one in batch])
+        self._batches += 1
+        self._filled = len(batch)
+        eos = set() if task.job.ignore_eos else set(self.model.eos)
+        meter = BatchMeter(task, batch, log, self.cancelled.is_set, eos)
+        output = max(one.max_new_tokens for one in batch)
+        self._last_cache = self._new_cache(task)
+        self._generate(task, self._last_cache, output, task.job.ignore_eos, meter)
+
+    def _note_input(self, model: Any, args: Any, kwargs: Any) -> None:
+        """What the model itself receives: rows, and padding in prompts."""
+        ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
+        if ids is not None and ids.shape[1] > 1:
+            self._seen_rows += min(self._filled, int(ids.shape[0]))
+            if mask is not None and mask.ndim == 2:
+                real = (mask[:, : ids.shape[1]] != 0).sum(1)
+                real = real[: self._filled]
+                self._seen_padding += int(len(real) * ids.shape[1] - real.sum())
+                self._note_length(int(ids.shape[1]), int(real.max()))
+
+    def _note_length(self, width: int, longest: int) -> None:
+        """For the proof of shapes: the longest batch, or the first that was not rounded as planned."""
+        width_kept, longest_kept = self._lengths
+        good = rounded(self._shapes, longest_kept) == width_kept
+        if not width_kept or (good and (width > width_kept or rounded(self._shapes, longest) != width)):
+            self._lengths = width, longest
+
+    def _cache_of(self) -> Any:
+        return self._last_cache
+
+    def _batch_counts(self, log: StepLog) -> RunCounts:
+        return RunCounts(
+            positions=float(self._lengths[0]), padding=float(self._lengths[0] - self._lengths[1]),
+            batches=float(self._batches), rows_seen=float(self._seen_rows), padding_seen=float(self._seen_padding),
+        )  # fmt: skip
+
+
+class StaticLoopRunner(StaticRunner, LoopRunner):
+    """Batches of the custom decode loop, whose step can be captured."""
+
+    def _serve(self, task: Task, log: StepLog) -> None:
+        self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
+        super()._serve(task, log)
+
+    def _batch_counts(self, log: StepLog) -> RunCounts:
+        counts = super()._batch_counts(log)
+        counts.update(msgspec.convert(self._loop_counts, RunCounts))
+        return counts
+
+
+def rows_of(job: Generate) -> int:
+    """Most rows of a batch."""
+    return job.batch_size if job.plan.generate.batch.kind != "off" else 1
+
+
+def choose(job: Generate, here: list[Asked]) -> list[Asked]:
+    """The next batch among requests that have arrived. Sorted: those with the fewest new tokens first, so that rows of
+    a batch end together; a server knows only what a request allows, which is exactly what these generate."""
+    if job.plan.generate.batch.order == "sorted":
+        here = sorted(here, key=lambda one: (one.max_new_tokens, len(one.ids), one.number))
+    return here[: rows_of(job)]
+
+
+class BatchMeter(StoppingCriteria):  # type: ignore[misc]
+    """Notes each step of one static batch in the log, and tells `generate` which rows have ended."""
+
+    def __init__(self, task: Task, batch: list[Asked], log: StepLog, stop: Any, eos: set[int]) -> None:
+        self._batch, self._log, self._stop, self._eos = batch, log, stop, eos
+        rows, width = task.prompt.ids.shape
+        self._empty = int(rows) - len(batch)
+        self._padding = int(width) * len(batch) - sum(len(one.ids) for one in batch)
+        self._left = [one.max_new_tokens for one in batch]
+        self._first = True
+        self._device = task.prompt.ids.device
+        self._origin_s = self._begin_s = log.now_s()
+        self._origin = self.event() if self._device.type == "cuda" else None
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
+        """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished.
+
+        Reading the ids waits for the device, as `generate` itself does after each step.
+        """
+        self._note(input_ids[:, -1].tolist(), self._log.now_s())
+        ended = self.stopping()
+        return torch.tensor([*(ended or left <= 0 for left in self._left), *[True] * self._empty], device=self._device)
+
+    # --- as the custom decode loop tells it: see `loop.TokenMeter` ------------------------------------
+
+    def event(self) -> Any:
+        """Now, on the device's clock."""
+        if self._device.type != "cuda":
+            return self._log.now_s()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def tell(self, event: Any, ids: list[int]) -> None:
+        """These tokens, one a row, existed at `event`."""
+        at_s = event if self._origin is None else self._origin_s + self._origin.elapsed_time(event) / 1e3
+        self._note(ids, at_s)
+
+    def stopping(self) -> bool:
+        """Whether to stop after the step told last."""
+        return bool(self._stop()) or all(left <= 0 for left in self._left)
+
+    # --- the log --------------------------------------------------------------------------------------
+
+    def _note(self, made: list[int], now_s: float) -> None:
+        """A step that gave these tokens, one a row, has ended."""
+        parts, ends = [], []
+        for row, one in enumerate(self._batch):
+            if self._left[row] <= 0:
+                parts.append(Part(one.number, IDLE, 1))
+                continue
+            token, self._left[row] = made[row], self._left[row] - 1
+            kind, tokens = (PREFILL, len(one.ids)) if self._first else (DECODE, 1)
+            parts.append(Part(one.number, kind, tokens, token))
+            if token in self._eos:
+                self._left[row] = 0
+            if self._left[row] <= 0:
+                ends.append((one.number, "eos" if token in self._eos else "length"))
+        parts += [Part(-1, IDLE, 1)] * self._empty
+        self._log.arrived(now_s)
+        waiting = self._log.waiting()
+        for request in waiting:
+            self._log.wait(max(self._begin_s, self._batch[0].arrival_s), request, "batch")
+        self._log.add(StepRow(self._begin_s, now_s, parts, self._padding if self._first else 0, len(waiting)))
+        for number, reason in ends:
+            self._log.end(number, now_s, reason)  # type: ignore[arg-type]
+        self._begin_s, self._first = now_s, False

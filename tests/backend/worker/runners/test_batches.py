@@ -1,0 +1,127 @@
+"""Many requests on the embedded model: static and continuous batching give the same tokens, and say what they did."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.config import workload_of
+from backend.evidence import Finding
+from backend.messages import DECODE, IDLE, PREFILL, Finished, Generate, PageMoves, Waits
+from backend.plan import BatchPlan
+from backend.runs.batch_series import BatchSeries
+from backend.traffic import Traffic
+from backend.traffic.draw import Draw
+from backend.traffic.presets import drawn
+from tests.support.local_worker import LocalWorker
+from tests.support.worker import only, plan_of
+
+REQUESTS, ROWS = 7, 3
+TRAFFIC = drawn(Draw(REQUESTS, (5, 40), (3, 14)), 1, ROWS)
+BATCHES = -(-REQUESTS // ROWS)
+
+
+class Served:
+    """One run: what it sent, folded."""
+
+    def __init__(self, worker: LocalWorker, traffic: Traffic, prove: bool = True, **batch: Any) -> None:
+        plan, work = plan_of("pocket", dtype="float32"), workload_of(traffic)
+        generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(**{"page_tokens": 16} | batch))
+        job = Generate(
+            msgspec.structs.replace(plan, generate=generate), "", work.prompt_tokens, work.max_new_tokens,
+            work.batch_size, 0.0, 0, True, False, prove=prove, traffic=traffic,
+        )  # fmt: skip
+        self.finished: Finished = worker.run(job)
+        self.events = list(worker.events)
+        self.batch = BatchSeries()
+        for event in self.events:
+            if type(event).__name__ in ("Steps", "Waits", "PageMoves", "PagesAllocated", "RequestEnds"):
+                self.batch.take(event)  # type: ignore[arg-type]
+
+    @property
+    def ids(self) -> list[list[int]]:
+        return [self.batch.requests[i].ids for i in range(len(self.batch.requests))]
+
+    def finding(self, axis: str) -> Finding:
+        return next(one for one in self.finished.findings if one.axis == axis)
+
+
+@pytest.fixture(scope="module")
+def worker() -> LocalWorker:
+    return LocalWorker(plan_of("pocket", dtype="float32").load)
+
+
+@pytest.fixture(scope="module")
+def static(worker: LocalWorker) -> Served:
+    return Served(worker, TRAFFIC, kind="static")
+
+
+@pytest.fixture(scope="module")
+def continuous(worker: LocalWorker) -> Served:
+    return Served(worker, TRAFFIC, kind="continuous", step_tokens=32)
+
+
+def test_each_request_gets_the_tokens_it_asked_for_and_the_same_ones(static: Served, continuous: Served) -> None:
+    asked = [one.max_new_tokens for one in TRAFFIC.requests]
+    assert [len(ids) for ids in static.ids] == [len(ids) for ids in continuous.ids] == asked
+    assert static.ids == continuous.ids
+    assert [one.text for one in map(static.batch.row, range(REQUESTS))] == [
+        one.text for one in map(continuous.batch.row, range(REQUESTS))
+    ]
+
+
+def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_rows(static: Served) -> None:
+    batches = [TRAFFIC.requests[i : i + ROWS] for i in range(0, REQUESTS, ROWS)]
+    longest = [max(one.max_new_tokens for one in batch) for batch in batches]
+    assert len(static.batch.end_s) == sum(longest)
+    idle = sum(most - one.max_new_tokens for batch, most in zip(batches, longest, strict=True) for one in batch)
+    assert static.batch.kind.count(IDLE) == idle == static.finished.extra.idle_steps
+    prompts = [[one.prompt_tokens for one in batch] for batch in batches]
+    assert sum(static.batch.padding) == sum(max(sizes) * len(sizes) - sum(sizes) for sizes in prompts)
+    assert (static.finished.extra.batches, static.finished.extra.rows_seen) == (BATCHES, REQUESTS)
+
+
+def test_continuous_batching_has_no_idle_rows_and_never_more_requests_than_allowed(continuous: Served) -> None:
+    batch = continuous.batch
+    assert IDLE not in batch.kind
+    begins = [0, *batch.part_ends]
+    assert max(end - begin for begin, end in zip(begins, batch.part_ends, strict=False)) <= ROWS
+    assert sum(tokens for tokens, kind in zip(batch.tokens, batch.kind, strict=True) if kind == PREFILL) == sum(
+        one.prompt_tokens for one in TRAFFIC.requests
+    )
+    assert batch.kind.count(DECODE) == sum(one.max_new_tokens - 1 for one in TRAFFIC.requests)
+
+
+def test_a_prompt_longer_than_the_token_budget_is_cut_into_steps(continuous: Served) -> None:
+    assert max(one.prompt_tokens for one in TRAFFIC.requests) > 32
+    assert continuous.finished.extra.cut_prompts
+    assert (continuous.finished.extra.widest_step_tokens or 99) <= 32
+
+
+def test_every_page_that_is_taken_is_given_back(continuous: Served) -> None:
+    held: dict[tuple[int, int], int] = {}
+    for event in only(continuous.events, PageMoves):
+        for group, page, request in zip(event.group, event.page, event.request, strict=True):
+            taken = held.pop((group, page), None)
+            assert (taken is None) is (request >= 0)
+            if request >= 0:
+                held[group, page] = request
+    assert held == {}
+    pages = continuous.batch.pages
+    assert pages is not None
+    assert sum(group.layers for group in pages.groups) == 8
+    assert max(page for event in only(continuous.events, PageMoves) for page in event.page) < pages.groups[0].pages
+
+
+def test_who_waits_is_told_why(static: Served, continuous: Served) -> None:
+    assert {reason for event in only(static.events, Waits) for reason in event.reason} == {"batch"}
+    assert {reason for event in only(continuous.events, Waits) for reason in event.reason} <= {"requests", "tokens"}
+    assert continuous.batch.requests[REQUESTS - 1].waited_for
+
+
+def test_both_are_proved_by_what_they_did(static: Served, continuous: Served) -> None:
+    found = static.finding("batching")
+    assert (found.effective, found.reached, found.expected, found.outcome) == ("static", REQUESTS, REQUESTS, "")
+    found = continuous.finding("batching")
+    steps = len(continuous.batch.end_s)
+    assert (found.effective, found.reached, found.expected) == ("continuous", steps * 8, steps * 8)
