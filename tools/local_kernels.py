@@ -1,0 +1,139 @@
+"""Local copies of two Hub kernels, made from the PyPI wheel of vLLM, for machines without the Hub.
+
+    pip download --no-deps vllm==0.33.0
+    python -m tools.local_kernels vllm-0.33.0-*.whl FOLDER
+    export LOCAL_KERNELS=...                                   # the line that it prints
+
+Makes `kernels-community/gpt-oss-triton-kernels` (MXFP4 for gpt-oss) and `kernels-community/vllm-flash-attn3`
+(FlashAttention 3, for Hopper, with the stable ABI of torch: torch 2.10 or later, CUDA 13). The code of the kernels is
+vLLM's; what is written beside it here is the interface that transformers calls.
+"""
+
+import argparse
+import json
+import zipfile
+from pathlib import Path
+
+MXFP4, FLASH3 = "gpt-oss-triton-kernels", "vllm-flash-attn3"
+_TRITON = "vllm/third_party/triton_kernels/"
+_LIBRARY = "_vllm_fa3_C.abi3.so"
+
+MXFP4_CODE = '''"""The Triton kernels for MXFP4 that vLLM carries."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))  # they import each other by this name
+
+from triton_kernels import matmul_ogs, numerics_details, routing, swiglu, tensor, tensor_details  # noqa: E402
+from triton_kernels.numerics_details import mxfp  # noqa: E402, F401
+from triton_kernels.tensor_details import layout  # noqa: E402, F401
+
+__all__ = ["matmul_ogs", "numerics_details", "routing", "swiglu", "tensor", "tensor_details"]
+'''
+
+FLASH3_CODE = '''"""FlashAttention 3 as vLLM builds it, in the interface that transformers calls.
+
+That build takes sequences of different lengths laid end to end, and does not write the KV cache.
+"""
+
+from pathlib import Path
+
+import torch
+
+torch.ops.load_library(str(Path(__file__).parent / "LIBRARY"))
+
+
+def flash_attn_varlen_func(
+    q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale=None, causal=False,
+    window_size=(-1, -1), softcap=0.0, s_aux=None,
+):
+    """q: (tokens, heads, D), k and v: (tokens, KV heads, D); cu_seqlens: first token of each sequence, and the end."""
+    return _forward(q, k, v, cu_seqlens_q, max_seqlen_q, max_seqlen_k, softmax_scale, causal, window_size, softcap,
+                    s_aux, cu_seqlens_k=cu_seqlens_k)
+
+
+def flash_attn_func(q, k, v, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, s_aux=None):
+    """q: (B, S, heads, D), k and v: (B, T, KV heads, D)."""
+    B, S, T = q.shape[0], q.shape[1], k.shape[1]
+    starts = torch.arange(B + 1, dtype=torch.int32, device=q.device)
+    out = _forward(*(one.reshape(-1, *one.shape[2:]) for one in (q, k, v)), starts * S, S, T, softmax_scale, causal,
+                   window_size, softcap, s_aux, cu_seqlens_k=starts * T)
+    return out.view(q.shape)
+
+
+def flash_attn_with_kvcache(
+    q, k_cache, v_cache, k, v, cache_seqlens, block_table, softmax_scale=None, causal=False, window_size=(-1, -1),
+    softcap=0.0, s_aux=None,
+):
+    """One new token for each of B sequences: writes its key and value into its page, then attends to all of them.
+
+    q: (B, 1, heads, D), k and v: (B, 1, KV heads, D), caches: (pages, tokens of a page, KV heads, D), cache_seqlens:
+    (B,) tokens that are cached already, below 0 in rows that only pad the batch; block_table: (B, pages of a sequence).
+    Rows of padding write what the first row writes.
+    """
+    size = k_cache.shape[1]
+    real = cache_seqlens >= 0
+    at = cache_seqlens.clamp(min=0).long()
+    page = block_table.gather(1, (at // size)[:, None]).squeeze(1).long()
+    page, slot = torch.where(real, page, page[0]), torch.where(real, at % size, at[0] % size)
+    for cache, new in ((k_cache, k), (v_cache, v)):
+        new = new[:, 0].to(cache.dtype)
+        cache.index_put_((page, slot), torch.where(real[:, None, None], new, new[:1]))
+    starts = torch.arange(q.shape[0] + 1, dtype=torch.int32, device=q.device)
+    most = block_table.shape[1] * size
+    out = _forward(q[:, 0], k_cache, v_cache, starts, 1, most, softmax_scale, causal, window_size, softcap, s_aux,
+                   lengths=(cache_seqlens + 1).clamp(min=0).int(), block_table=block_table)
+    return out[:, None]
+
+
+def _forward(q, k, v, starts, max_q, max_k, scale, causal, window, softcap, s_aux, cu_seqlens_k=None, lengths=None,
+             block_table=None):
+    q, k, v = (one if one.stride(-1) == 1 else one.contiguous() for one in (q, k, v))
+    return torch.ops._vllm_fa3_C.fwd(
+        q, k, v, None, None, None, None,  # new keys and values, values beside the queries, output
+        starts, cu_seqlens_k, None, None, lengths, int(max_q), int(max_k), block_table,
+        None, None, None, None, None, None, None, None,  # rows of the batch, padding, rotary, scales of FP8
+        q.shape[-1] ** -0.5 if scale is None else scale, causal, window[0], window[1], softcap or 0.0,
+        True, None, 0, None, 0, s_aux, 1, 0, None,
+    )[0]
+'''
+
+
+def _metadata(name: str) -> str:
+    code = name.replace("-", "_")
+    return json.dumps(
+        {
+            "id": f"{code}_cuda_vllm", "name": name, "version": 1, "license": "Apache-2.0", "python-depends": [],
+            "backend": {"type": "cuda"},
+        }
+    )  # fmt: skip
+
+
+def make(wheel: Path, folder: Path) -> str:
+    """Write both kernels below `folder`. Returns the value of LOCAL_KERNELS."""
+    inside = {name: folder / name / "build" / "torch-cuda" for name in (MXFP4, FLASH3)}
+    for name, code in ((MXFP4, MXFP4_CODE), (FLASH3, FLASH3_CODE.replace("LIBRARY", _LIBRARY))):
+        inside[name].mkdir(parents=True, exist_ok=True)
+        (inside[name] / "metadata.json").write_text(_metadata(name))
+        (inside[name] / "__init__.py").write_text(code)
+    with zipfile.ZipFile(wheel) as packed:
+        (inside[FLASH3] / _LIBRARY).write_bytes(packed.read(f"vllm/vllm_flash_attn/{_LIBRARY}"))
+        for entry in packed.namelist():
+            if entry.startswith(_TRITON) and entry.endswith(".py"):
+                target = inside[MXFP4] / "triton_kernels" / entry.removeprefix(_TRITON)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(packed.read(entry))
+    return ":".join(f"kernels-community/{name}={(folder / name).resolve()}" for name in inside)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("wheel", type=Path, help="the wheel of vLLM")
+    parser.add_argument("folder", type=Path, help="where the kernels go")
+    asked = parser.parse_args()
+    print(f"export LOCAL_KERNELS={make(asked.wheel, asked.folder)}")
+
+
+if __name__ == "__main__":
+    main()
