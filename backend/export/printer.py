@@ -45,7 +45,20 @@ class Printer:
         wanted = [f"from transformers import {name}" for name in names if re.search(rf"\b{name}\b", body)]
         usual = ["import statistics", "import torch", *(["import time"] if "time." in body else [])]
         found = imports([*usual, *wanted, *printed.imports, *self.parts.imports])
-        return same_quotes("\n".join([*self._head(), "", *found, "", body, ""]))
+        return same_quotes("\n".join([*self._head(), "", *self._environment(), *found, "", body, ""]))
+
+    def _environment(self) -> Iterator[str]:
+        """Variables that a worker has too (`executors/subprocess.py`), read when torch is imported."""
+        if not self.cuda and not self._one_thread:
+            yield "import os"
+            yield ""
+            yield 'os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads do not spin while they wait'
+            yield ""
+
+    @property
+    def _one_thread(self) -> bool:
+        """Whether the model is too small to gain from more threads, as the worker decides it."""
+        return not self.cuda and self.checked.memory.weights < ONE_THREAD_BELOW_BYTES
 
     def _head(self) -> Iterator[str]:
         """No user text in the first two lines: Python would read "coding: x" there as an encoding declaration."""
@@ -82,7 +95,7 @@ class Printer:
     # --- the model --------------------------------------------------------------------------------
 
     def _load(self) -> Iterator[str]:
-        if not self.cuda and self.checked.memory.weights < ONE_THREAD_BELOW_BYTES:
+        if self._one_thread:
             yield "torch.set_num_threads(1)  # the model is too small to gain from more"
         yield from self.parts.prepare
         yield from self._random() if self.random else self._checkpoint()
@@ -96,7 +109,11 @@ class Printer:
         if self.source.revision:
             more["revision"] = quoted(self.source.revision)
         yield call("tokenizer = AutoTokenizer.from_pretrained", ["MODEL"], more)
-        yield call(f"model = {self.auto}.from_pretrained", ["MODEL"], more | self.parts.load)
+        yield call(f"model = {self._loading(f'{self.auto}.from_pretrained')}", ["MODEL"], more | self.parts.load)
+
+    def _loading(self, function: str) -> str:
+        """What loads weights. quanto's tensors refuse inference mode, in which the model runs, unless created in it."""
+        return f"torch.inference_mode()({function})" if self.plan.load.quantization.startswith("quanto") else function
 
     def _random(self) -> Iterator[str]:
         later = ("device_map", "quantization_config")
@@ -114,7 +131,7 @@ class Printer:
                 yield "torch.cuda.empty_cache()"
             parts = ["weights", *self.parts.state]
             state = {"config": "model.config", "state_dict": " | ".join(parts)}
-            yield call("model = type(model).from_pretrained", ["None"], state | self.parts.load)
+            yield call(f"model = {self._loading('type(model).from_pretrained')}", ["None"], state | self.parts.load)
             yield f"del {', '.join(parts)}"
         yield "model.eval()"
         yield "tokenizer = byte_tokenizer(model.config.get_text_config().vocab_size)"

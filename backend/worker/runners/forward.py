@@ -15,6 +15,7 @@ import torch
 from backend.counts import RunCounts
 from backend.messages import Generate, PhaseName
 from backend.plan import GeneratePlan
+from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from backend.worker.compiler.ledger import compile_config
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, TokenRow
@@ -23,8 +24,6 @@ from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 
-WARMUP_PASSES = 8
-COMPILE_PASSES = 3  # compile, record a CUDA graph, replay it
 PROFILED_PASSES = 4
 
 
@@ -45,9 +44,9 @@ class ForwardRunner(MeasuredRunner):
     def _perform_warm_up(self, task: Task) -> RunCounts:
         """Passes that compile are a phase of their own."""
         plan = task.job.plan.generate
-        phases: list[tuple[PhaseName, str, int]] = [("warmup", "", WARMUP_PASSES)]
+        phases: list[tuple[PhaseName, str, int]] = [("warmup", "", WARM_UP)]
         if plan.compile_mode:
-            phases.insert(0, ("compile", plan.compile_mode, COMPILE_PASSES))
+            phases.insert(0, ("compile", plan.compile_mode, WARM_UP_PROMPTS))
         for phase, note, passes in phases:
             with self.channel.phasing(phase, note) as steps, self._compiling.watched(steps, cold=phase == "compile"):
                 self._passes(plan, task.prompt, passes)

@@ -14,11 +14,11 @@ import torch
 
 from backend.counts import RunCounts
 from backend.plan import CacheKind
+from backend.predict import lengths
 from backend.predict.kv import GROUP
+from backend.predict.lengths import WARM_UP_PROMPTS, warm_up_tokens
 from backend.worker.prompt.prompt import Prompt
 
-TOKENS = 8
-LEAST = 3
 CHEAP_S = 1.0
 """The prompt is prefilled three times only if the first time took less than this. A longer one runs each kernel
 thousands of times anyway, and somebody would wait for it."""
@@ -27,12 +27,10 @@ thousands of times anyway, and somebody would wait for it."""
 def past_window(prompt: Prompt, window: int, length: int, cache: CacheKind) -> Prompt | None:
     """A prompt that ends just before a window of that many tokens is full; None where the run never fills it, or its
     own prompt does. `length`: tokens of the whole run. Some quantized caches need whole groups."""
-    if not prompt.tokens < window < length:
+    found = lengths.past_window(prompt.tokens, window, length, GROUP if cache.quantized else 1)
+    if not found:
         return None
-    tokens = max(1, min(window - 2, length - TOKENS))
-    if cache.quantized and tokens > GROUP:
-        tokens -= tokens % GROUP
-    ids = prompt.ids[:, :1].repeat(1, tokens)
+    ids = prompt.ids[:, :1].repeat(1, found)
     return Prompt(ids, torch.ones_like(ids))
 
 
@@ -72,14 +70,13 @@ class WarmUp:
         begin_s = time.perf_counter()
         while not cancelled():
             self._perform(self._prompt)
-            few = self._prompts < LEAST and time.perf_counter() - begin_s < CHEAP_S
-            if not few and self._steps >= LEAST:
+            few = self._prompts < WARM_UP_PROMPTS and time.perf_counter() - begin_s < CHEAP_S
+            if not few and self._steps >= WARM_UP_PROMPTS:
                 return
             told(0.5)
 
     def _perform(self, prompt: Prompt) -> None:
-        past_steps = self._window + TOKENS - 2 - prompt.tokens if prompt is self._past else 0
-        tokens = max(2, min(max(TOKENS, past_steps), self._length - prompt.tokens))
+        tokens = warm_up_tokens(prompt.tokens, self._length, self._window if prompt is self._past else 0)
         try:
             self._generate(prompt, tokens)
         except torch.OutOfMemoryError:

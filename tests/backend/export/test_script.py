@@ -22,6 +22,7 @@ from backend.export.script import script
 from backend.hardware import Machine
 from backend.models import ModelFacts, resolve
 from backend.models.source import ModelSource
+from backend.plan import DYNAMIC
 from backend.script.source import WIDTH
 from tests.support.machines import CPU, H200, facts
 
@@ -220,16 +221,43 @@ def test_a_refused_export_leaves_the_old_file(tmp_path: Path, capsys: pytest.Cap
     assert (tmp_path / "arm.py").read_text() == "old"
 
 
-@pytest.mark.parametrize("source", [printed_script._METER, printed_script._CUDA_METER])
-def test_the_scripts_clock_is_a_meter_of_the_custom_loop(source: str) -> None:
+@pytest.mark.parametrize("clock", [printed_script._HOST, printed_script._CUDA])
+def test_the_scripts_clock_is_a_meter_of_the_custom_loop(clock: str) -> None:
     from backend.worker.loop.loop import TokenMeter
 
     names: dict[str, Any] = {}
-    exec(source, names)
+    exec(printed_script._METER + clock, names)
     for name in ("event", "tell", "stopping"):
         wanted, found = getattr(TokenMeter, name), getattr(names["Clock"], name)
         assert list(inspect.signature(found).parameters) == list(inspect.signature(wanted).parameters)
     assert {name for name in vars(TokenMeter) if not name.startswith("_")} == {"event", "tell", "stopping"}
+
+
+@pytest.mark.parametrize("new", [1, 24, 140])
+@pytest.mark.parametrize("arm", ["", "cache=static,loop=own", "cache=static,compile=default"])
+def test_a_script_warms_up_as_a_run_does(arm: str, new: int) -> None:
+    """The same prompts and as many new tokens, past the sliding window of 128 tokens where the run gets there."""
+    import torch
+
+    from backend.counts import RunCounts
+    from backend.worker.prompt.prompt import Prompt
+    from backend.worker.runners.warmup import WarmUp, past_window
+
+    names: dict[str, Any] = {}
+    text = exported(arm=arm, max_new_tokens=new, ignore_eos=True)
+    exec(text[: text.index("with torch.inference_mode()")], names)
+    scripts = [(given["input_ids"].shape[1], tokens) for given, tokens in names["warm_up"]]
+
+    runs: list[tuple[int, int]] = []
+    prompt = Prompt(names["input_ids"], torch.ones_like(names["input_ids"]))
+    length = prompt.tokens + new
+    past = past_window(prompt, 128, length, DYNAMIC)
+    warm_up = WarmUp(lambda one, tokens: runs.append((one.tokens, tokens)), prompt, past, 128, length, RunCounts())
+    if "compile" in arm:
+        warm_up.compile(lambda share: None, lambda: False)
+    warm_up.perform(lambda share: None, lambda: False)
+    assert scripts == runs
+    assert (max(tokens for tokens, _ in scripts) > 100) is (new == 140)
 
 
 # --- the same tokens as the worker ----------------------------------------------------------------
