@@ -65,6 +65,11 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # padding where the model received ids, against what the batches should have held; rows that were sorted
     padding_seen: float | None = None
     rows_seen: float | None = None
+    # pairs of requests of static batches that followed each other although both had arrived: all of them, those in the
+    # order of arrival, those in the order of length
+    order_pairs: float | None = None
+    order_arrival: float | None = None
+    order_sorted: float | None = None
     # continuous batching: steps that the scheduler filled, layers that wrote into the paged cache in them, replayed
     # graphs, and tokens of requests that came from such steps
     paged_steps: float | None = None
@@ -77,6 +82,12 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     widest_step_tokens: float | None = None
     cut_prompts: float | None = None
     overlapped_steps: float | None = None
+    paged_captures: float | None = None
+    pages_taken: float | None = None
+    pages_needed: float | None = None
+    full_steps: float | None = None
+    contended_steps: float | None = None
+    prefill_first_steps: float | None = None
 
     # compilation since these settings were first used in this worker
     compile_cold_s: float | None = None

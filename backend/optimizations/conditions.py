@@ -50,6 +50,16 @@ def drafts(s: Subject) -> bool:
     return s.choices["speculation"] != "off"
 
 
+def batches_statically(s: Subject) -> bool:
+    """Whether many requests are served in padded batches."""
+    return s.choices["batching"] == "static"
+
+
+def batches_continuously(s: Subject) -> bool:
+    """Whether many requests are served by continuous batching."""
+    return s.choices["batching"] == "continuous"
+
+
 # --- weights --------------------------------------------------------------------------------------
 
 

@@ -6,12 +6,13 @@ from typing import Any, TypeVar
 from backend import hardware
 from backend.arms.check import check
 from backend.arms.parse import make_config
-from backend.config import ArmRequest, Request, Workload
+from backend.config import ArmRequest, Request, Workload, workload_of
 from backend.engine.executor import Died, Inbox
 from backend.executors.subprocess import WorkerProcess
 from backend.messages import Command, Event, Failed, Finished, Generate, Load, Loaded, Ready, Tokens
 from backend.models import resolve
 from backend.plan import Plan
+from backend.traffic.presets import drawn
 
 SENTENCE = "One day, Pip found a red ball in the garden."
 E = TypeVar("E")
@@ -20,6 +21,9 @@ E = TypeVar("E")
 def request(*arms: Mapping[str, str], model: str = "pocket", **work: Any) -> Request:
     """A run of one arm (A) or two (A, B), by their choices."""
     named = [ArmRequest(name, dict(choices)) for name, choices in zip("AB", arms or ({},), strict=False)]
+    if traffic := work.pop("traffic", None):  # many requests instead of the prompt
+        traffic = drawn(*traffic) if isinstance(traffic, tuple) else traffic  # (what from, seed, how many at once)
+        return Request(model, named, workload_of(traffic, ignore_eos=True), traffic)
     every: dict[str, Any] = {"prompt": SENTENCE, "max_new_tokens": 8, "ignore_eos": True}
     return Request(model, named, Workload(**every | work))
 

@@ -293,8 +293,12 @@ class MeasuredRunner(ABC):
         with self.channel.phasing("prove") as steps:
             findings = find_all(observation, steps.step)
             if self._cuda:
-                extra.step_busy_s = step_busy_s(lambda n: self._repeat(task, n), task.job.max_new_tokens)
+                extra.step_busy_s = self._busy_s(task)
         return findings
+
+    def _busy_s(self, task: Task) -> float | None:
+        """How long the GPU works on one step."""
+        return step_busy_s(lambda n: self._repeat(task, n), task.job.max_new_tokens)
 
     def _finished(
         self,

@@ -115,6 +115,10 @@ class BatchCourse(GenerateRunner):
         prompts = log.prompt_steps()
         return [step for step in range(log.launched) if step not in prompts]
 
+    def _busy_s(self, task: Task) -> float | None:
+        """Not measured: steps of many requests differ."""
+        return None
+
     def _own_counts(self, measured: Measured) -> RunCounts:
         log: Any = measured.meter
         counts = RunCounts(

@@ -18,6 +18,10 @@ from backend.worker.runners.batch import BatchCourse
 from backend.worker.runners.paged_watch import PagedWatch
 
 WARM_REQUESTS = 2
+CACHE_SIZES = 4
+"""With graphs, the cached tokens that a step reads are rounded up to this many sizes: each is a graph of its own, and
+padding is read too."""
+
 MOST_IDLE_STEPS = 1_000
 """Steps in a row that schedule nothing while requests wait: the scheduler is stuck."""
 
@@ -31,6 +35,7 @@ class ContinuousRunner(BatchCourse):
 
     _manager: Any = None
     _watch: PagedWatch | None = None
+    _page_tokens = 0  # as planned
 
     def _first_task(self, job: Generate, asked: list[Asked]) -> Task:
         first = asked[0]
@@ -56,7 +61,7 @@ class ContinuousRunner(BatchCourse):
         try:
             log = StepLog([0.0 for _ in self._asked])
             log.start()
-            watch = PagedWatch(manager.batch_processor, log, {})
+            watch = PagedWatch(manager.batch_processor, log)
             self._drive(manager, watch, some, log, True, mark_step)
             return len(log.rows)
         finally:
@@ -67,14 +72,16 @@ class ContinuousRunner(BatchCourse):
     def _new_manager(self, job: Generate) -> Any:
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
+        pages = traffic.pages or pages_needed(self._sizes(traffic.concurrent), plan.page_tokens)
         config = ContinuousBatchingConfig(
             page_size=plan.page_tokens,
-            num_blocks=traffic.pages or pages_needed(self._sizes(traffic.concurrent), plan.page_tokens),
+            num_blocks=pages,
             max_batch_tokens=max(plan.step_tokens, job.batch_size),
             max_requests_per_batch=job.batch_size,
             scheduler_type=plan.scheduler,
             use_async_batching=plan.asynchronous,
             use_cuda_graph=plan.graphs,
+            kv_padding_interval_size=-(-pages * plan.page_tokens // CACHE_SIZES) if plan.graphs else 0,
             allow_block_sharing=False,
             auto_switch_to_flash=False,
             seed=job.seed,
@@ -109,8 +116,11 @@ class ContinuousRunner(BatchCourse):
 
     def _begin_serving(self, task: Task, log: StepLog) -> list[str]:
         self._manager = self._new_manager(task.job)
+        self._page_tokens = task.job.plan.generate.batch.page_tokens
         cache = self._manager.batch_processor.cache
-        self._watch = PagedWatch(self._manager.batch_processor, log, {one.number: one.arrival_s for one in self._asked})
+        self._watch = PagedWatch(self._manager.batch_processor, log)
+        if task.job.plan.generate.batch.graphs:
+            self._rehearse(task.job, log)
         groups = [
             PageGroup(name, len(one.layer_indices), one.tokens_per_page, one.bytes_per_block, one.num_blocks)
             for name, one in cache.cache_allocators.items()
@@ -118,6 +128,17 @@ class ContinuousRunner(BatchCourse):
         spare = int(cache.cache_tensor.nbytes) - cache.num_sectors * cache.bytes_per_sector
         self.channel.send(PagesAllocated(groups, cache.num_sectors * cache.bytes_per_sector, spare))
         return []
+
+    def _rehearse(self, job: Generate, log: StepLog) -> None:
+        """Serve the requests once, unmeasured, so that the graphs of all sizes that they come to are captured."""
+        assert self._watch is not None
+        with self.channel.phasing("compile", "capturing CUDA graphs of steps"):
+            unread = StepLog([0.0 for _ in self._asked])
+            unread.start()
+            self._watch.restart(unread)
+            at_once = [one._replace(arrival_s=0.0) for one in self._asked]
+            self._drive(self._manager, self._watch, at_once, unread, job.ignore_eos, mark_step)
+            self._watch.restart(log)
 
     def _end_serving(self) -> None:
         if self._manager is not None:
@@ -164,4 +185,9 @@ class ContinuousRunner(BatchCourse):
 
     def _batch_counts(self, log: StepLog) -> RunCounts:
         assert self._watch is not None
-        return self._watch.counts()
+        counts = self._watch.counts()
+        if counts.pages_taken is not None:
+            size = self._page_tokens
+            lengths = [len(self._asked[i].ids) + len(ids) - 1 for i, ids in enumerate(log.ids) if ids]
+            counts.pages_needed = float(sum(-(-length // size) for length in lengths))  # the last token is not kept
+        return counts

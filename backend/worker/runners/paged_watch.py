@@ -1,5 +1,6 @@
 """Reads transformers' continuous batching from inside: who was in a step, who waits and why, who holds which page."""
 
+import inspect
 from collections import deque
 from typing import Any
 
@@ -11,34 +12,41 @@ from backend.worker.measure.steps import NO_TOKEN, Part, StepLog, StepRow
 class PagedWatch:
     """Wraps methods of one batch processor, its scheduler and its cache; none is changed in what it does.
 
-    log       receives steps, waits, pages and ends
-    arrivals  when each request arrives, by its number
+    log  receives steps, waits, pages and ends
     """
 
-    def __init__(self, processor: Any, log: StepLog, arrivals: dict[int, float]) -> None:
-        self._processor, self._log, self._arrivals = processor, log, arrivals
+    def __init__(self, processor: Any, log: StepLog) -> None:
+        self._processor = processor
         self._scheduler, self._cache = processor.scheduler, processor.cache
-        self._tables = [allocator.block_table for allocator in self._cache.cache_allocators.values()]
-        self._reserved = [
-            self._cache.pool.num_reserved_sectors * allocator.blocks_per_sector
-            for allocator in self._cache.cache_allocators.values()
-        ]
+        allocators = self._cache.cache_allocators
+        reserved = self._cache.pool.num_reserved_sectors
+        self._tables = [one.block_table for one in allocators.values()]
+        self._reserved = [reserved * one.blocks_per_sector for one in allocators.values()]
+        kinds = list(allocators)
+        self._whole = kinds.index("full_attention") if "full_attention" in kinds else -1  # a window holds fewer pages
+        self._captured: dict[int, int] = {}  # id of a graph -> layers that wrote into pages in it
+        self._calls_now: set[int] = set()
+        self.restart(log)
+        self._wrap()
+
+    def restart(self, log: StepLog) -> None:
+        """Begin to count anew, into this log. Nothing is under way."""
+        self._log = log
         self._held: list[dict[str, list[int]]] = [{} for _ in self._tables]
         self._begins: deque[tuple[float, int, int]] = deque()
         self._begin_s = 0.0
         self._refused: set[str] = set()
         self._in_margin = True
-        self._prepared = self._overlapped = 0
-        self._layer_calls = self._steps_read = self._tokens = self._widest = self._cut = self._replays = 0
-        self._calls_now: set[int] = set()
-        self._captured: dict[int, int] = {}
-        self._wrap()
+        self._begun: set[int] = set()  # requests of whose prompts a part was processed
+        self._prepared = self._overlapped = self._steps_read = self._tokens = 0
+        self._layer_calls = self._replays = self._captures = 0
+        self._widest = self._full = self._cut = self._contended = self._prefill_first = self._pages_taken = 0
 
     # --- wrapping ---------------------------------------------------------------------------------
 
     def _wrap(self) -> None:
         scheduler, cache, runner = self._scheduler, self._cache, self._processor.model_runner
-        margin, store, update = scheduler._try_to_meet_safety_margin, cache.can_store_request_tokens, cache.update
+        margin, store = scheduler._try_to_meet_safety_margin, cache.can_store_request_tokens
         compute, read = runner.compute_batch, self._processor.inputs_and_outputs.prepare_batch_update
 
         def met_margin() -> bool:
@@ -50,10 +58,6 @@ class PagedWatch:
             if not fits:
                 self._refused.add(state.request_id)
             return fits
-
-        def updating(*args: Any, **kwargs: Any) -> Any:
-            self._calls_now.add(int(kwargs["layer_idx"]))
-            return update(*args, **kwargs)
 
         def computing(*args: Any, **kwargs: Any) -> Any:
             self._calls_now.clear()
@@ -68,9 +72,20 @@ class PagedWatch:
 
         scheduler._try_to_meet_safety_margin = met_margin
         cache.can_store_request_tokens = can_store
-        cache.update = updating
+        for allocator in cache.cache_allocators.values():
+            for name in ("update", "get_cache_for_block_table"):  # what writes into pages, and what a kernel writes to
+                setattr(allocator, name, self._noting_layer(getattr(allocator, name)))
         runner.compute_batch = computing
         self._processor.inputs_and_outputs.prepare_batch_update = reading
+
+    def _noting_layer(self, plain: Any) -> Any:
+        at = list(inspect.signature(plain).parameters).index("layer_idx")
+
+        def noting(*args: Any, **kwargs: Any) -> Any:
+            self._calls_now.add(int(kwargs["layer_idx"] if "layer_idx" in kwargs else args[at]))
+            return plain(*args, **kwargs)
+
+        return noting
 
     def _note_layers(self) -> None:
         """Layers that wrote their keys and values into pages in this step; of a replayed graph, those it captured."""
@@ -80,6 +95,7 @@ class PagedWatch:
             graph = io.get_graph()
             if graph is not None and layers:
                 self._captured[id(graph)] = layers
+                self._captures += 1
             elif graph is not None:
                 layers = self._captured.get(id(graph), 0)
                 self._replays += 1
@@ -143,11 +159,23 @@ class PagedWatch:
                 self._cut += 1
             parts.append(Part(number, kind, future.query_length, token))
         self._steps_read += 1
-        self._widest = max(self._widest, sum(part.tokens for part in parts))
+        self._note_width(parts)
         begin_s, waiting, free = self._begins.popleft()
         log.add(StepRow(begin_s, now_s, parts, 0, waiting, free))
         for number, reason in ends:
             log.end(number, now_s, reason)
+
+    def _note_width(self, parts: list[Part]) -> None:
+        """How full the step was, and who came first in it."""
+        width = sum(part.tokens for part in parts)
+        self._widest = max(self._widest, width)
+        self._full += width == self._processor.max_batch_tokens
+        going_on = [at for at, part in enumerate(parts) if part.kind == PREFILL and part.request in self._begun]
+        decoding = [at for at, part in enumerate(parts) if part.kind == DECODE]
+        if going_on and decoding:
+            self._contended += 1
+            self._prefill_first += going_on[0] < decoding[0]
+        self._begun |= {part.request for part in parts if part.kind == PREFILL}
 
     def _note_pages(self, step: int) -> None:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
@@ -159,6 +187,7 @@ class PagedWatch:
                 if len(pages) > len(known):
                     new = pages[len(known) :]
                     known += new
+                    self._pages_taken += len(new) if group == self._whole else 0
                     self._move(step, group, new, int(request_id))
 
     def _move(self, step: int, group: int, pages: list[int], request: int) -> None:
@@ -182,5 +211,10 @@ class PagedWatch:
             page_tokens=float(max(one.tokens_per_page for one in cache.cache_allocators.values())),
             widest_step_tokens=float(self._widest),
             cut_prompts=float(self._cut),
+            paged_captures=float(self._captures),
+            full_steps=float(self._full),
+            contended_steps=float(self._contended),
+            prefill_first_steps=float(self._prefill_first),
+            pages_taken=float(self._pages_taken) if self._whole >= 0 else None,
             overlapped_steps=float(self._overlapped),
         )

@@ -1,5 +1,6 @@
 """Static batching: requests that have arrived form a padded batch, and the next one starts when its longest is done."""
 
+import itertools
 from typing import Any
 
 import msgspec
@@ -92,10 +93,25 @@ class StaticRunner(BatchCourse):
         return self._last_cache
 
     def _batch_counts(self, log: StepLog) -> RunCounts:
+        pairs = self._pairs(log)
+        width, longest = self._lengths
         return RunCounts(
-            positions=float(self._lengths[0]), padding=float(self._lengths[0] - self._lengths[1]),
-            batches=float(self._batches), rows_seen=float(self._seen_rows), padding_seen=float(self._seen_padding),
-        )  # fmt: skip
+            positions=float(width),
+            padding=float(width - longest),
+            batches=float(self._batches),
+            rows_seen=float(self._seen_rows),
+            padding_seen=float(self._seen_padding),
+            order_pairs=float(len(pairs)),
+            order_arrival=float(sum(a.number < b.number for a, b in pairs)),
+            order_sorted=float(sum(a.max_new_tokens <= b.max_new_tokens for a, b in pairs)),
+        )
+
+    def _pairs(self, log: StepLog) -> list[tuple[Asked, Asked]]:
+        """Requests that followed each other into batches although the later one had arrived when the earlier began."""
+        order = [
+            (self._asked[part.request], row.begin_s) for row in log.rows for part in row.parts if part.kind == PREFILL
+        ]
+        return [(a, b) for (a, begin_s), (b, _) in itertools.pairwise(order) if b.arrival_s <= begin_s]
 
 
 class StaticLoopRunner(StaticRunner, LoopRunner):

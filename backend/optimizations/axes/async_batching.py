@@ -1,0 +1,66 @@
+"""Whether the next step of continuous batching is prepared while the GPU works on this one."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import batches_continuously
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject, blocked
+from backend.plan import Plan
+
+_PAGED = "transformers 5.22: generation/continuous_batching"
+_RULES = (
+    blocked(
+        lambda s: not batches_continuously(s),
+        "Only continuous batching has asynchronous steps.",
+        _PAGED,
+        (("batching", "continuous"),),
+    ),
+    blocked(
+        lambda s: not s.cuda,
+        "Asynchronous batching needs CUDA streams.",
+        f"{_PAGED}/input_outputs.py: ContinuousBatchingAsyncIOs",
+        (("async_batching", "off"),),
+    ),
+)
+
+
+class AsyncBatching(Optimization):
+    """Told by the steps that were prepared before the step before them had been read."""
+
+    name = "async_batching"
+    title = "Asynchronous batching"
+    summary = "Whether the next step is prepared while the GPU works on this one."
+    default = "off"
+    off = "off"
+    order = 70
+    decoders_only = True
+    many_requests = True
+    choices = (
+        Choice("off", "off", "A step is prepared when the one before it is done."),
+        Choice(
+            "on",
+            "on",
+            "A step is prepared while the GPU works on the one before it, at the cost of a second set of inputs.",
+            _RULES,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        batch = msgspec.structs.replace(plan.generate.batch, asynchronous=name == "on")
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+
+    def find(self, observation: Observation) -> Finding:
+        """The first step has none before it."""
+        counts = observation.counts
+        if not counts.paged_steps:
+            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
+        steps, overlapped = int(counts.paged_steps), int(counts.overlapped_steps or 0)
+        proof = f"{overlapped:,} of {steps:,} steps were prepared while the step before was under way"
+        if not overlapped:
+            return Finding(self.name, "off", proof)
+        return Finding(self.name, "on", proof, min(overlapped, steps - 1), steps - 1)
+
+
+AXIS = AsyncBatching()

@@ -1,0 +1,68 @@
+"""Whether the steps of continuous batching are replayed as CUDA graphs."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import batches_continuously
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject, blocked
+from backend.plan import Plan
+
+_PAGED = "transformers 5.22: generation/continuous_batching"
+_RULES = (
+    blocked(
+        lambda s: not batches_continuously(s),
+        "Only continuous batching has these graphs.",
+        _PAGED,
+        (("batching", "continuous"),),
+    ),
+    blocked(
+        lambda s: not s.cuda,
+        "CUDA graphs need an NVIDIA GPU.",
+        f"{_PAGED}/model_runner.py",
+        (("batch_graphs", "off"),),
+    ),
+)
+
+
+class BatchGraphs(Optimization):
+    """Told by the steps that replayed a graph in which every layer had written into pages."""
+
+    name = "batch_graphs"
+    title = "Graphs of steps"
+    summary = "Whether the steps of continuous batching are replayed as CUDA graphs, for rounded numbers of tokens."
+    default = "off"
+    off = "off"
+    order = 72
+    decoders_only = True
+    many_requests = True
+    choices = (
+        Choice("off", "off", "The kernels of a step are launched one by one."),
+        Choice(
+            "on",
+            "on",
+            "Steps are padded to rounded sizes, captured once for each size before the run, and replayed.",
+            _RULES,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        batch = msgspec.structs.replace(plan.generate.batch, graphs=name == "on")
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+
+    def find(self, observation: Observation) -> Finding:
+        """A step of a new size is run and captured first."""
+        counts = observation.counts
+        if not counts.paged_steps:
+            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
+        steps, replays, captures = (
+            int(n or 0) for n in (counts.paged_steps, counts.paged_replays, counts.paged_captures)
+        )
+        proof = f"{replays:,} of {steps:,} steps replayed a CUDA graph; {captures:,} were captured during the run"
+        if not replays and not captures:
+            return Finding(self.name, "off", proof)
+        return Finding(self.name, "on", proof, replays, steps)
+
+
+AXIS = BatchGraphs()

@@ -1,0 +1,69 @@
+"""In which order static batches are formed from the requests that have arrived."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import batches_statically
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject, blocked
+from backend.plan import Plan
+
+_STATIC = "backend/worker/runners/static_batch.py"
+_SORTED = (
+    blocked(
+        lambda s: not batches_statically(s),
+        "Only static batches are formed in an order; continuous batching takes requests as they arrive.",
+        _STATIC,
+        (("batching", "static"),),
+    ),
+    Rule(
+        "note",
+        lambda s: True,
+        "Sorting needs to know how long each output will be, which a server does not: here every request generates all "
+        "the tokens that it allows. A request with a long output may wait until the end.",
+        _STATIC,
+    ),
+)
+
+
+class BatchOrder(Optimization):
+    """Told by the order in which requests that had arrived were put into batches."""
+
+    name = "batch_order"
+    title = "Order of batches"
+    summary = "The order in which static batches are formed from the requests that have arrived."
+    default = "arrival"
+    order = 62
+    decoders_only = True
+    many_requests = True
+    choices = (
+        Choice("arrival", "arrival", "First come, first served."),
+        Choice("sorted", "sorted by length", "Short outputs first, so that rows of a batch end together.", _SORTED),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        batch = msgspec.structs.replace(plan.generate.batch, order="sorted" if name == "sorted" else "arrival")
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+
+    def find(self, observation: Observation) -> Finding:
+        """Of each two requests that followed each other, both of which had arrived: whether the earlier or the shorter
+        one came first."""
+        counts = observation.counts
+        pairs = int(counts.order_pairs or 0)
+        by = {"arrival": int(counts.order_arrival or 0), "sorted": int(counts.order_sorted or 0)}
+        if counts.paged_steps or not pairs:
+            why = (
+                "continuous batching forms no batches" if counts.paged_steps else "no two requests could change places"
+            )
+            return Finding(self.name, self.default, why, outcome="not_applicable")
+        planned = observation.plan.generate.batch.order
+        effective = planned if by[planned] == pairs else max(by, key=lambda name: by[name])
+        proof = (
+            f"of {pairs} pairs of requests that followed each other, {by['arrival']} were in the order of arrival "
+            f"and {by['sorted']} in the order of their lengths"
+        )
+        return Finding(self.name, effective, proof, by[effective], pairs)
+
+
+AXIS = BatchOrder()

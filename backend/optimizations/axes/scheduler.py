@@ -1,0 +1,66 @@
+"""Who comes first when a step of continuous batching cannot take everybody."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import batches_continuously
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject, blocked
+from backend.plan import Plan
+
+_PAGED = "transformers 5.22: generation/continuous_batching"
+_RULES = (
+    blocked(
+        lambda s: not batches_continuously(s),
+        "Only continuous batching has this scheduler.",
+        _PAGED,
+        (("batching", "continuous"),),
+    ),
+)
+
+
+class Scheduler(Optimization):
+    """Told by the order of requests within steps that had both a prompt under way and requests that decode."""
+
+    name = "scheduler"
+    title = "Scheduler"
+    summary = "Who comes first when a step of continuous batching cannot take everybody."
+    default = "fifo"
+    order = 68
+    decoders_only = True
+    many_requests = True
+    choices = (
+        Choice("fifo", "first in, first out", "Requests that decode come first, so that their tokens are not delayed."),
+        Choice(
+            "prefill_first",
+            "prefill first",
+            "Prompts that were begun come first, so that first tokens come sooner.",
+            _RULES,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        batch = msgspec.structs.replace(
+            plan.generate.batch, scheduler="prefill_first" if name == "prefill_first" else "fifo"
+        )
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+
+    def find(self, observation: Observation) -> Finding:
+        """Without such steps both schedulers do the same."""
+        counts = observation.counts
+        if not counts.paged_steps:
+            return Finding(self.name, self.default, "no step of continuous batching", outcome="not_applicable")
+        contended, prefill = int(counts.contended_steps or 0), int(counts.prefill_first_steps or 0)
+        if not contended:
+            none = "no step had both a prompt under way and requests that decode: both schedulers do the same"
+            planned = observation.plan.generate.batch.scheduler
+            return Finding(self.name, planned, none, outcome="not_applicable")
+        proof = (
+            f"{prefill:,} of {contended:,} steps with a prompt under way and requests that decode took the prompt first"
+        )
+        effective = "prefill_first" if 2 * prefill > contended else "fifo"
+        return Finding(self.name, effective, proof, max(prefill, contended - prefill), contended)
+
+
+AXIS = Scheduler()

@@ -1,0 +1,52 @@
+"""Continuous batching on a GPU: steps that are replayed as graphs or prepared ahead give the same tokens, proved."""
+
+import pytest
+
+from backend.evidence import Evidence
+from backend.runs.run import Run
+from backend.traffic.draw import Draw
+from backend.traffic.presets import drawn
+from tests.sabotage.ledger_of import run_of
+
+pytestmark = pytest.mark.gpu
+TRAFFIC = drawn(Draw(10, (5, 60), (4, 24)), 1, 4)
+PLAIN = {"dtype": "float32", "attention": "eager"}
+CONTINUOUS = PLAIN | {"batching": "continuous", "page_size": "16"}
+
+
+def served(**choices: str) -> Run:
+    return run_of(choices, "pocket", traffic=TRAFFIC)
+
+
+def ids(run: Run) -> list[list[int]]:
+    requests = run.arms["A"].batch.requests
+    return [requests[i].ids for i in range(len(TRAFFIC.requests))]
+
+
+def row(run: Run, axis: str) -> Evidence:
+    return next(one for one in run.ledger("A") if one.finding.axis == axis)
+
+
+@pytest.fixture(scope="module")
+def static() -> Run:
+    return served(**PLAIN, batching="static")
+
+
+@pytest.mark.parametrize(
+    ("graphs", "ahead"), [("off", "off"), ("on", "off"), ("off", "on"), ("on", "on")], ids=lambda one: one
+)
+def test_every_way_of_running_steps_gives_the_tokens_of_static_batches(static: Run, graphs: str, ahead: str) -> None:
+    run = served(**CONTINUOUS, batch_graphs=graphs, async_batching=ahead)
+    assert ids(run) == ids(static)
+    assert row(run, "batching").status == "verified", row(run, "batching")
+    for axis, choice in (("batch_graphs", graphs), ("async_batching", ahead)):
+        found = row(run, axis)
+        assert found.finding.effective == choice, found
+        assert found.status == ("off" if choice == "off" else "verified"), found
+
+
+def test_captured_static_batches_give_the_same_tokens(static: Run) -> None:
+    own = {"loop": "own", "cache": "static", "cuda_graphs": "manual", "shapes": "buckets"}
+    run = served(**PLAIN, batching="static", **own)
+    assert ids(run) == ids(static)
+    assert row(run, "batching").status == row(run, "cuda_graphs").status == row(run, "loop").status == "verified"
