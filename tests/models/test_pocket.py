@@ -75,6 +75,7 @@ def test_greedy_text_is_the_stored_text() -> None:
     assert tokenizer().decode(ids[0]) == STORED["greedy"]
 
 
+@pytest.mark.slow
 def test_perplexity_stays_below_the_bound() -> None:
     assert perplexity("pocket") < STORED["perplexity_bound"]
 

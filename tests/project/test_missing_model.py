@@ -57,6 +57,7 @@ def test_it_is_reported_in_a_sentence_and_the_page_is_built(copy: Path, harm: st
     assert says in run.stderr and "Traceback" not in run.stderr
 
 
+@pytest.mark.slow
 def test_nothing_is_reported_of_a_complete_model(copy: Path) -> None:
     built = python(copy, "-c", BUILD)
     assert built.returncode == 0, built.stderr[-2000:]

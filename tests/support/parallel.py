@@ -39,13 +39,14 @@ class Turns:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The process that starts the others makes the lock file; they take turns by it."""
+    """The process that starts the others makes the lock file; they take turns by it, and have a core each."""
     if hasattr(config, "workerinput"):
         config.pluginmanager.register(_TakesTurns(Turns(Path(os.environ[PATH]))))
     elif getattr(config.option, "numprocesses", None):
         handle, path = tempfile.mkstemp(prefix="tokendyno-tests-")
         os.close(handle)
         os.environ[PATH] = path
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

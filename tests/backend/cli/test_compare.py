@@ -23,8 +23,9 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[st
     folder = tmp_path_factory.mktemp("compared")
     (folder / "history.sqlite").write_bytes(b"this is no database " * 100)
     ran = cli(
-        "compare", "--a", "cache=dynamic,attention=sdpa", "--b", "cache=unwindowed", "--prompt-tokens", "100",
-        "--max-new-tokens", "60", "--ignore-eos", "--json", "-", "--history", "history.sqlite", cwd=folder,
+        "compare", "--a", "dtype=float32,attention=sdpa", "--b", "dtype=float32,cache=unwindowed",
+        "--prompt-tokens", "116", "--max-new-tokens", "24", "--ignore-eos", "--json", "-", "--history",
+        "history.sqlite", cwd=folder,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     yield json.loads(ran.stdout), ran.stderr, folder
@@ -60,12 +61,12 @@ def test_the_document_is_one_of_the_schema(compared: tuple[dict[str, Any], str, 
 
 def test_every_series_has_one_entry_for_each_generated_token(compared: tuple[dict[str, Any], str, Path]) -> None:
     for arm in compared[0]["arms"]:
-        assert arm["prompt_tokens"] == 100
+        assert arm["prompt_tokens"] == 116
         series = [
             arm["latency_s"], arm["time_s"], arm["memory_bytes"], arm["token_ids"], *arm["kv_bytes"].values(),
             *arm["kv_bytes_predicted"].values(),
         ]  # fmt: skip
-        assert {len(values) for values in series} == {60}
+        assert {len(values) for values in series} == {24}
         assert all(latency > 0 for latency in arm["latency_s"])
         assert arm["time_s"] == sorted(arm["time_s"])
         assert arm["ttft_s"] == arm["latency_s"][0]
@@ -80,7 +81,7 @@ def test_kv_bytes_are_as_predicted_and_the_window_is_a_plateau_in_one_arm_alone(
     for arm in (dynamic, unwindowed):
         assert arm["kv_bytes"] == arm["kv_bytes_predicted"]
     assert MODEL.window is not None
-    at = MODEL.window - 1 - 100
+    at = MODEL.window - 1 - 116
     sliding = dynamic["kv_bytes"]["sliding"]
     assert all(a < b for a, b in pairwise(sliding[: at + 1]))
     assert set(sliding[at:]) == {sliding[at]}
@@ -105,7 +106,7 @@ def test_progress_is_on_standard_error(compared: tuple[dict[str, Any], str, Path
     err = compared[1]
     assert "A: start | B: " in err
     assert "A: done | B: done" in err
-    assert "60/60" in err or "45/60" in err
+    assert "24/24" in err or "18/24" in err
 
 
 def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dict[str, Any], str, Path]) -> None:
@@ -119,6 +120,7 @@ def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dic
     db.close()
 
 
+@pytest.mark.slow
 def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,6 +166,7 @@ def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
     assert len(set(one["kv_bytes"]["sliding"])) == len(set(one["kv_bytes"]["full"])) == 1
 
 
+@pytest.mark.slow
 def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
     note = "random weights: the text is noise; latency, memory and KV are real"

@@ -18,6 +18,7 @@ from tests.support.command_line import MODEL, POCKET, SHORT, cli
 from tests.support.processes import gone, wait_for
 
 
+@pytest.mark.slow
 def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["run", "--prompt", "word " * 9000, *SHORT])
     out, err = capsys.readouterr()

@@ -88,6 +88,7 @@ def test_another_dtype_loads_that_arm_anew_in_a_fresh_process_and_leaves_the_oth
     assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, False]
 
 
+@pytest.mark.slow
 def test_identical_arms_run_and_the_verdict_says_so(bench: Bench) -> None:
     run = finish(bench, {}, {})
     assert [v.axis for v in run.created.arms[1].verdicts] == ["arms"]
@@ -199,6 +200,7 @@ def test_two_models_that_do_not_fit_together_take_turns(bench: Bench, monkeypatc
     assert turns == [("A", Loaded), ("A", Finished), ("B", Loaded), ("B", Finished)]
 
 
+@pytest.mark.slow
 def test_a_run_that_needs_the_memory_of_an_arm_it_does_not_have_ends_that_arm_s_worker(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +262,7 @@ def test_workers_that_never_start_are_given_up_and_a_run_says_why(
     assert run.status == "failed" and "code 1" in run.message
 
 
+@pytest.mark.slow
 def test_the_engine_survives_when_no_process_can_be_started_at_all(
     make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,8 @@ from backend.messages import Failed, Load, Loaded, Ready
 from backend.models.source import ModelSource
 from backend.plan import LoadPlan, Plan
 from tests.support.processes import wait_for
-from tests.support.worker import plan_of, request
+from tests.support.worker import light as request
+from tests.support.worker import plan_of
 
 pytest.importorskip("torch")
 ARMS: tuple[dict[str, str], ...] = ({}, {"cache": "static", "loop": "own"})
@@ -50,15 +51,15 @@ def finished_run(bench: Bench, **work: Any) -> Any:
 
 
 def test_two_arms_generate_the_tokens_of_two_subprocesses(bench: Bench) -> None:
-    here = finished_run(bench, max_new_tokens=24, repeats=2)
+    here = finished_run(bench, max_new_tokens=12, repeats=2)
     apart = open_bench()
     apart.start()
     try:
-        there = finished_run(apart, max_new_tokens=24)
+        there = finished_run(apart, max_new_tokens=12)
     finally:
         apart.close()
     for name in "AB":
-        assert len(here.arms[name].ids) == 24 and here.arms[name].ids == there.arms[name].ids
+        assert len(here.arms[name].ids) == 12 and here.arms[name].ids == there.arms[name].ids
         assert here.arms[name].text == there.arms[name].text
         effective = [{f.axis: f.effective for f in run.arms[name].finished.findings} for run in (here, there)]
         assert effective[0] == effective[1]

@@ -271,8 +271,10 @@ def test_a_script_generates_the_workers_tokens(
     """Greedy with the unwindowed cache, and sampled with a static one, by generate and the custom loop; batches of
     two."""
     sampled = {"temperature": 1.5, "seed": 3, "ignore_eos": True}
-    for arm, more in (("cache=unwindowed", {}), ("cache=static", sampled), ("cache=static,loop=own", sampled)):
-        work = WORK | more
+    arms: tuple[tuple[str, dict[str, Any]], ...]
+    arms = (("cache=unwindowed", {}), ("cache=static", sampled), ("cache=static,loop=own", sampled))
+    for choices, more in arms:
+        arm, work = f"dtype=float32,{choices}", WORK | more
         asked = [ArmRequest("A", dict(parse_arm("pocket", arm).choices))]
         run = warm_bench.wait(warm_bench.submit(Request("pocket", asked, Workload(**work))), 120)
         assert run.status == "done", run.message

@@ -38,6 +38,7 @@ def test_a_hub_model_is_downloaded_with_progress_and_runs(tmp_path: Path) -> Non
     assert not [path for path in asked if path.endswith((".bin", ".py"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "says"),
     [("org/nothing", "no public model 'org/nothing'"), ("org/pickled", "has no safetensors weights")],

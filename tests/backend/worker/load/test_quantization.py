@@ -31,10 +31,14 @@ from tests.support.scripts import preamble
 from tests.support.worker import SENTENCE
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
+EACH_LIBRARY = ("none", "bnb-int8", "bnb-nf4", "torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4")
 RUN_HERE = [
-    choice.name for choice in AXIS.choices
+    choice.name if choice.name in EACH_LIBRARY else pytest.param(choice.name, marks=pytest.mark.slow)
+    for choice in AXIS.choices
     if not choice.name.startswith("mxfp4") and choice.name != "torchao-int4"
-]  # fmt: skip
+]
+NEW = 6
+"""Tokens: each length costs a CPU new kernels in bfloat16."""
 SHAPE = {
     "model_type": "llama", "vocab_size": 300, "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
     "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32, "max_position_embeddings": 512,
@@ -50,11 +54,11 @@ def checked(model: str, **choices: str) -> Checked:
 
 @functools.cache
 def run(model: str, **choices: str) -> tuple[Checked, LocalWorker, Finished, int]:
-    """Load and generate 12 tokens: (plan, worker, its last event, bytes of the weights before the first step)."""
+    """Load and generate a few tokens: (plan, worker, its last event, bytes of the weights before the first step)."""
     found = checked(model, **choices)
     worker = LocalWorker(found.plan.load)
     before = worker.model.weight_bytes
-    finished = worker.run(Generate(found.plan, SENTENCE, 0, 12, 1, 0.0, 0, True, True))
+    finished = worker.run(Generate(found.plan, SENTENCE, 0, NEW, 1, 0.0, 0, ignore_eos=True, warmup=False))
     return found, worker, finished, before
 
 
@@ -118,7 +122,7 @@ def test_dequantized_text_is_that_of_transformers() -> None:
     found, worker, finished, _ = run(PACKED)
     plain = AutoModelForCausalLM.from_pretrained(PACKED)
     ids = worker.model.tokenizer(SENTENCE, return_tensors="pt")["input_ids"]
-    out = plain.generate(ids, max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0)
+    out = plain.generate(ids, max_new_tokens=NEW, do_sample=False, eos_token_id=None, pad_token_id=0)
     assert finished.text == worker.model.tokenizer.decode(out[0, ids.shape[1] :])
     assert found.planned["quantization"] == "mxfp4-dequantized"
 
@@ -241,7 +245,7 @@ def test_the_script_of_random_weights_generates_the_same_tokens(choice: str, tmp
     import runpy
 
     found, _, finished, _ = run("random:pocket", quantization=choice)
-    work = Workload(prompt=SENTENCE, max_new_tokens=12, ignore_eos=True)
+    work = Workload(prompt=SENTENCE, max_new_tokens=NEW, ignore_eos=True)
     (tmp_path / "arm.py").write_text(script(found, resolve("random:pocket"), work))
     threads = torch.get_num_threads()
     made = runpy.run_path(str(tmp_path / "arm.py"))

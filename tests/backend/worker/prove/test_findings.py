@@ -50,14 +50,16 @@ def workers() -> Iterator[dict[str, Any]]:
     torch._dynamo.reset()
 
 
-def run(workers: dict[str, Any], model: str, act: Any = None, length: int = 24, **choices: str) -> tuple[Plan, Any]:
+def run(
+    workers: dict[str, Any], model: str, act: Any = None, length: int = 24, warmup: bool = False, **choices: str
+) -> tuple[Plan, Any]:
     """Do in this process what a worker does; returns the plan and the recorder of its events."""
     plan = check(make_config(model, choices), resolve(model), detect(), Workload(prompt=SENTENCE)).plan
     if plan.load_key not in workers:
         workers[plan.load_key] = LocalWorker(plan.load)
     worker = workers[plan.load_key]
     worker.act = act or (lambda event: None)
-    worker.run(Generate(plan, SENTENCE, 8, length, 1, 0.0, 0, True, True))
+    worker.run(Generate(plan, SENTENCE, 8, length, 1, 0.0, 0, ignore_eos=True, warmup=warmup))
     return plan, worker
 
 
@@ -130,7 +132,7 @@ def test_compile_is_found_on_then_off_then_on_again_in_one_process(folder: Path,
     name = f"random:{folder / 'llama'}"
     told = []
     for compile_mode in ("default", "off", "default"):
-        _, worker = run(workers, name, cache="static", compile=compile_mode)
+        _, worker = run(workers, name, warmup=True, cache="static", compile=compile_mode)
         told.append(found(worker)["compile"])
     assert [finding.effective for finding in told] == ["default", "off", "default"], told
 
@@ -149,7 +151,7 @@ def test_a_compiled_run_past_the_window_compiles_nothing_while_it_is_measured(
         if isinstance(event, Started | Finished):
             graphs[type(event).__name__] = counters["stats"]["unique_graphs"]
 
-    _, worker = run(workers, f"random:{folder / 'mistral'}", look, 40, cache="static", compile="default")
+    _, worker = run(workers, f"random:{folder / 'mistral'}", look, 40, True, cache="static", compile="default")
     assert graphs["Started"] == graphs["Finished"] > 0
     phases = [p.phase for p in worker.events if isinstance(p, Progress) and p.state == "begin"]
     assert phases == ["compile", "warmup", "run", "prove"]
@@ -161,7 +163,7 @@ def test_compiled_greedy_text_is_that_of_the_plain_run(folder: Path, workers: di
     name = f"random:{folder / 'mistral'}"
     texts = []
     for choices in ({"cache": "static"}, {"cache": "static", "compile": "default"}, {}):
-        _, worker = run(workers, name, length=40, **choices)
+        _, worker = run(workers, name, length=40, warmup=True, **choices)
         texts.append(next(e.text for e in worker.events if isinstance(e, Finished)))
     assert texts[0] == texts[1] == texts[2]
 

@@ -18,14 +18,15 @@ TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
 
 
 class Bench:
-    """One loaded model, run after run."""
+    """One loaded model in float32, run after run."""
 
     def __init__(self, model: str) -> None:
-        self.model, self.worker = model, LocalWorker(plan_of(model).load)
+        self.model, self.worker = model, LocalWorker(plan_of(model, dtype="float32").load)
 
     def run(self, prompt: str = SENTENCE, work: Any = None, **choices: str) -> Finished:
         """`work`: fields of the command that are not the usual ones."""
-        job = Generate(plan_of(self.model, **choices), prompt, 0, NEW, 1, 0.0, 0, True, True)
+        plan = plan_of(self.model, **{"dtype": "float32"} | choices)
+        job = Generate(plan, prompt, 0, NEW, 1, 0.0, 0, ignore_eos=True, warmup=False)
         return self.worker.run(msgspec.structs.replace(job, **work or {}))
 
     @property
@@ -71,7 +72,7 @@ def test_rounded_lengths_are_proved_and_keep_the_text_and_the_prediction(
     assert finished.extra.padding_share == padding / positions > 0.5
     assert any(f"padded to {positions:,}" in note for note in started.notes)
     cache = CACHES[choices.get("cache", "dynamic")]
-    expected = kv_series(resolve("pocket"), cache, positions, NEW, 1, 2, started.places)
+    expected = kv_series(resolve("pocket"), cache, positions, NEW, 1, 4, started.places)
     assert column(bench.worker.events, "kv_sliding") == [at.sliding for at in expected]
     assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
 
@@ -94,7 +95,7 @@ def test_prompt_lookup_makes_the_same_text_in_fewer_steps(bench: Bench) -> None:
     times = column(bench.worker.events, "t_s")
     assert len(set(times)) == extra.steps and times == sorted(times)
     assert sum(column(bench.worker.events, "latency_s")) == pytest.approx(times[-1])
-    held = kv_series(resolve("pocket"), DYNAMIC, bench.started.prompt_tokens, NEW, 1, 2)[-1]
+    held = kv_series(resolve("pocket"), DYNAMIC, bench.started.prompt_tokens, NEW, 1, 4)[-1]
     last = only(bench.worker.events, Tokens)[-1]
     assert (last.kv_sliding[-1], last.kv_full[-1]) == (held.sliding, held.full)
 
@@ -106,7 +107,7 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
         "top_k 1": {"seed": 1, "top_k": 1}, "top_p 0": {"seed": 1, "top_p": 1e-9}, "top_k 2": {"seed": 1, "top_k": 2},
     }  # fmt: skip
     for name, work in sampled.items():
-        bench.run(work={"temperature": 4.0, **work})
+        bench.run(work={"temperature": 4.0, "prove": False, **work})
         made[name] = list(bench.ids)
     assert made["seed 1"] == made["seed 1 again"] != made["seed 2"]
     assert made["top_k 1"] == made["top_p 0"] == greedy
