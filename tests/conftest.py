@@ -23,7 +23,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.markexpr != "gpu":
         os.environ["TOKENDYNO_DEVICE"] = "cpu"
     elif worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has a GPU, of its own where there are enough
-        os.environ.setdefault("CUDA_VISIBLE_DEVICES", str(int(worker.removeprefix("gw")) % _gpus()))
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+        gpus = visible.split(",") if visible else [str(index) for index in range(_gpus())]
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[int(worker.removeprefix("gw")) % len(gpus)]
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(
             signal.SIGINT, signal.default_int_handler
