@@ -1,5 +1,6 @@
 """A run as text for a terminal: the figures side by side, the ledgers, the texts."""
 
+from backend.config import MEASURE_REPEATS
 from backend.evidence import Status
 from backend.redact import plain
 from backend.runs.records import Unit
@@ -7,8 +8,9 @@ from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.ledger import ledger_rows, ledger_summary
-from backend.views.sentences import annotations, comparison_sentence, diagnoses, interference_of, texts_sentence
+from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.tiles import Tile, tiles
+from backend.views.verdict import verdict_of
 
 _LABEL_WIDTH = 40
 _COLUMN_WIDTH = 26
@@ -23,8 +25,9 @@ def table(run: Run) -> str:
     """The run as it is now."""
     now = run.snapshot()
     lines = [*_title(now), "", *_figures(now)]
-    compared = comparison_sentence(now.comparison(), now.unit)
-    lines += ["", compared] if compared else []
+    verdict = verdict_of(now, f"--repeats {MEASURE_REPEATS}")
+    lines += ["", verdict.sentence] if verdict.sentence else []
+    lines += [verdict.basis] if verdict.basis else []
     for name in now.arms:
         summary = now.summary(name)
         sentences = [*diagnoses(summary, now.unit), *interference_of(now, name, summary)]

@@ -1,12 +1,13 @@
 """The ledger: one row per axis with what was requested, planned and found."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import get_args
 
 import msgspec
 
 from backend.evidence import Evidence, Finding, Status
+from backend.optimizations import all_axes
 
 
 class LedgerRow(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,6 +35,54 @@ def ledger_summary(rows: Sequence[LedgerRow]) -> str:
     verified = others.pop("verified", 0)
     parts = [f"{others[status]} {status.replace('_', ' ')}" for status in get_args(Status) if others[status]]
     return ", ".join([f"{verified} of {len(rows)} verified", *parts])
+
+
+_WORST: tuple[Status, ...] = (
+    "failed", "no_effect", "fallback", "partial", "verified", "off", "not_applicable",
+)  # fmt: skip
+_QUIET: tuple[Status, ...] = ("verified", "off", "not_applicable")
+
+
+class LedgerDigest(msgspec.Struct, frozen=True):
+    """The ledgers of all arms in one line, for a reader with three seconds.
+
+    line    how many axes are verified, what the others are, and in what the arms differ
+    status  the worst status of all rows
+    shown   axes that differ between the arms or need a look; the others may be folded
+    titles  what each axis is called on the page
+    """
+
+    line: str
+    status: Status
+    shown: list[str]
+    titles: dict[str, str]
+
+
+def ledger_digest(arms: Mapping[str, Sequence[LedgerRow]]) -> LedgerDigest | None:
+    """By the name of the arm; None while no arm has a ledger. An axis counts once, by its worst row."""
+    by_axis: dict[str, list[LedgerRow]] = {}
+    for row in (row for rows in arms.values() for row in rows):
+        by_axis.setdefault(row.axis, []).append(row)
+    if not by_axis:
+        return None
+    titles = {axis.name: axis.title for axis in all_axes() if axis.name in by_axis}
+    worst = {axis: min((row.status for row in rows), key=_WORST.index) for axis, rows in by_axis.items()}
+    counts = Counter(worst.values())
+    said = ", ".join(f"{counts[status]} {status.replace('_', ' ')}" for status in _SAID if counts[status])
+    complete = len(arms) == 2 and all(arms.values())
+    differ = [axis for axis, rows in by_axis.items() if complete and len({row.effective for row in rows}) > 1]
+    if complete:
+        named = _and([titles.get(axis, axis) for axis in differ])
+        said += f"; {_and(list(arms))} differ in {named}" if differ else f"; {_and(list(arms))} ran the same choices"
+    shown = [axis for axis in by_axis if axis in differ or worst[axis] not in _QUIET]
+    return LedgerDigest(said, min(worst.values(), key=_WORST.index), shown, titles)
+
+
+_SAID: tuple[Status, ...] = ("verified", "partial", "no_effect", "fallback", "failed", "off", "not_applicable")
+
+
+def _and(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
 
 
 def _row(one: Evidence, found: Finding) -> LedgerRow:

@@ -3,7 +3,7 @@
 Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps them where a Python name is better.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -14,16 +14,17 @@ from backend.runs.records import Status, Unit
 from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
-from backend.views.ledger import LedgerRow, ledger_rows, ledger_summary
+from backend.views.differences import Difference, differences
+from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows, ledger_summary
 from backend.views.sentences import (
     AnnotationText,
     annotations,
-    comparison_sentence,
     diagnoses,
     interference_of,
     texts_sentence,
 )
 from backend.views.tiles import PHASE_TITLES, Tile, tiles
+from backend.views.verdict import VerdictText, verdict_of
 
 
 class PhaseStep(msgspec.Struct, frozen=True):
@@ -83,13 +84,15 @@ class ArmHead(
     annotations: list[AnnotationText] = []
 
 
-class Head(msgspec.Struct, frozen=True, rename={"comparison": "verdict"}):
+class Head(msgspec.Struct, frozen=True):
     """Everything about a run but its series.
 
     now_s       seconds since the run was created
     quiet       the browser shares the CPU with the measurement and should poll less often
-    comparison  A against B in a sentence, once the run has ended
-    texts       whether their greedy texts are the same, likewise
+    verdict     the run in a sentence, once it has ended
+    texts       whether the greedy texts are the same, likewise
+    differences B's figures against A's, by tile, likewise
+    digest      the ledgers of all arms in one line; None while there are none
     """
 
     title: str
@@ -101,8 +104,10 @@ class Head(msgspec.Struct, frozen=True, rename={"comparison": "verdict"}):
     quiet: bool
     max_new_tokens: int
     unit: Unit
-    comparison: str
+    verdict: VerdictText
     texts: str
+    differences: Mapping[str, Difference]
+    digest: LedgerDigest | None
     arms: list[ArmHead]
 
 
@@ -130,11 +135,12 @@ def head_of(run: Snapshot, now_s: float) -> Head:
     message = run.message
     if not run.ended and run.repeat:
         message = f"repeat {run.repeat + 1} of {work.repeats}"
+    arms = [_arm_head(run, name) for name in run.arms]
     return Head(
         created.model_label, created.model_note, created.created, now_s, message, run.memory_label,
         created.device == "cpu", work.max_new_tokens, run.unit,
-        comparison_sentence(run.comparison() if run.ended else None, run.unit),
-        texts_sentence(run.texts() if run.ended else None), [_arm_head(run, n) for n in run.arms],
+        verdict_of(run) if run.ended else VerdictText(), texts_sentence(run.texts() if run.ended else None),
+        differences(run), ledger_digest({arm.name: arm.ledger for arm in arms}), arms,
     )  # fmt: skip
 
 

@@ -1,14 +1,13 @@
-"""Sentences about a run: A against B, what the figures of an arm show, and what may have disturbed it."""
+"""Sentences about a run: its texts, what the figures of an arm show, and what may have disturbed it."""
 
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from backend.config import MEASURE_REPEATS
 from backend.messages import Annotation, AnnotationKind
 from backend.runs.records import Unit
 from backend.runs.snapshot import Snapshot
-from backend.runs.summary import NOISY_CV, Comparison, Summary
+from backend.runs.summary import NOISY_CV, Summary
 from backend.runs.texts import TextComparison
 from backend.units import seconds_text, three
 
@@ -19,26 +18,6 @@ class AnnotationText(msgspec.Struct, frozen=True):
     kind: AnnotationKind
     token: int
     text: str
-
-
-def comparison_sentence(found: Comparison | None, unit: Unit = "token") -> str:
-    """A against B in a sentence; "" without a pair of runs."""
-    if found is None:
-        return ""
-    what = "time per token" if unit == "token" else "time per forward pass"
-    if found.low is None or found.high is None:
-        faster, other, ratio = ("B", "A", found.ratio) if found.ratio >= 1 else ("A", "B", 1 / found.ratio)
-        return (
-            f"{faster} was {_ratio(ratio)} times as fast as {other}, by {what}, in one run of each. "
-            f"Use Measure (--repeats {MEASURE_REPEATS}) to tell this from noise."
-        )
-    ratio, low, high, faster, other = found.ratio, found.low, found.high, "B", "A"
-    if found.outcome == "a_faster":
-        ratio, low, high, faster, other = 1 / ratio, 1 / high, 1 / low, "A", "B"
-    bounds = f"95% CI {_ratio(low)} to {_ratio(high)}, {found.pairs} pairs of runs"
-    if found.outcome == "no_difference":
-        return f"No significant difference: {what} A/B is {_ratio(ratio)} ({bounds})."
-    return f"{faster} is {_ratio(ratio)} times as fast as {other}, by {what} ({bounds})."
 
 
 def texts_sentence(found: TextComparison | None) -> str:
@@ -53,11 +32,6 @@ def texts_sentence(found: TextComparison | None) -> str:
         sentence += f", where the two likeliest tokens, {first} and {second}, are {three(found.gap)} logits apart"
     why = f"Between these arms differ: {', '.join(found.causes)}." if found.causes else "The arms have the same plan."
     return f"{sentence}. {why}"
-
-
-def _ratio(value: float) -> str:
-    """Three decimals below 10: differences of a few percent matter."""
-    return f"{value:.3f}" if value < 10 else three(value)
 
 
 def diagnoses(s: Summary, unit: Unit = "token") -> list[str]:

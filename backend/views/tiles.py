@@ -45,30 +45,27 @@ _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
 def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", roofline_note: str = "") -> list[Tile]:
-    """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache."""
+    """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache; without a
+    known bandwidth there is no share of the roofline."""
     step = "Token" if unit == "token" else "Forward pass"
     over = f"over {s.runs} runs" if s.runs > 1 else ""
     p90 = "" if s.latency_p90_s is None else f"p90 {_joined(s.latency_p90_s)}"
-    spread = "" if s.latency_stdev_s is None else f"std {_joined(s.latency_stdev_s)}"
-    half = _half(s.latency_interval_s, s.latency_mean_s)
-    latencies = [
-        _tile("latency_median", f"{step} latency, median", _s(s.latency_median_s), p90),
-        _tile("latency_mean", f"{step} latency, mean", _s(s.latency_mean_s), half or spread),
-    ]
-    share = _tile("share", "% of roofline", _percent(s.roofline_share), roofline_note)
+    latency = _tile("latency_median", f"{step} latency, median", _s(s.latency_median_s), p90)
+    bounded = s.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
+    share = [_tile("share", "% of roofline", _percent(s.roofline_share), roofline_note)] if bounded else []
     memory = _tile("memory", "Peak memory", _bytes(s.peak_memory_bytes), memory_label)
     if unit == "forward":
         rate = _of(s.batch_tokens_per_s, "sequences/s")
         batch = f"batch of {batch_size}" if batch_size > 1 else ""
-        return [*latencies, _tile("rate", "Throughput", rate, batch), share, memory]
+        return [latency, _tile("rate", "Throughput", rate, batch), *share, memory]
     batch = ""
     if batch_size > 1 and s.batch_tokens_per_s is not None:
         batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
     return [
         _tile("ttft", "Time to first token", _s(s.ttft_s), over and f"median {over}"),
-        *latencies,
+        latency,
         _tile("rate", "Decode speed", _of(s.tokens_per_s, "tok/s"), batch),
-        share,
+        *share,
         memory,
         _tile("kv", "KV cache", _bytes(s.kv_bytes), _against_prediction(s)),
     ]
@@ -90,6 +87,7 @@ def details(
     energy = _of(s.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
+        _mean(s, unit),
         _percentile(0.90, s.latency_p90_s),
         _percentile(0.99, s.latency_p99_s),
         _tile("stdev", "Standard deviation of step latency", _s(s.latency_stdev_s), _scatter(s.latency_cv)),
@@ -138,6 +136,13 @@ def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile
     what = "token" if unit == "token" else "forward pass"
     work = f"{work} at {note}" if work else note
     return _tile("floor", f"Roofline bound per {what}, mid-run", _s(s.roofline_s), work)
+
+
+def _mean(s: Summary, unit: Unit) -> Tile:
+    half = _half(s.latency_interval_s, s.latency_mean_s)
+    spread = "" if s.latency_stdev_s is None else f"std {_joined(s.latency_stdev_s)}"
+    label = "Token latency, mean" if unit == "token" else "Forward pass latency, mean"
+    return _tile("latency_mean", label, _s(s.latency_mean_s), half or spread)
 
 
 def _percentile(share: float, value_s: float | None) -> Tile:

@@ -31,7 +31,7 @@ class Driver:
     def open(self, query: str = "") -> "Driver":
         """Load the page and wait until it can be used."""
         self.page.goto(f"{self.address}/{query}")
-        self.page.wait_for_selector("#live .main-svg")
+        self.page.wait_for_selector("#live .main-svg", state="attached")
         said = "document.querySelector('#message .td-line-text').textContent"
         self.wait(f"document.querySelector('#verdicts-b .td-memory') || {said}")
         return self

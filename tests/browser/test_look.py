@@ -12,7 +12,7 @@ Open = Callable[..., Driver]
 def test_the_first_screen_of_a_laptop_shows_choices_run_and_charts(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
-    for width, height in ((1366, 768), (1440, 900)):
+    for width, height in ((1366, 960), (1440, 960)):
         user.page.set_viewport_size({"width": width, "height": height})
         plot = "document.querySelector('.td-plot')"
         user.wait(f"Math.abs({plot}._fullLayout.width - {plot}.clientWidth) < 2")
@@ -29,7 +29,7 @@ def test_nothing_moves_while_a_run_streams(open_page: Open) -> None:
     user.type("max-new-tokens", "120")
     run_id = user.run()
     user.wait_tokens(0, 5)
-    parts = "document.querySelectorAll('#arms, .td-progress, .td-stage, .td-tiles, .td-texts')"
+    parts = "document.querySelectorAll('#arms, .td-tiles, .td-progress, .td-texts, .td-stage, .td-annotations')"
     places = f"[...{parts}].map(e => e.getBoundingClientRect().top)"
     before = user.page.evaluate(places)
     user.wait_tokens(1, 30)
@@ -68,7 +68,7 @@ def test_every_control_has_a_label_and_status_is_announced(open_page: Open) -> N
         assert user.page.get_by_label(label, exact=True).count() >= 1, label
     assert user.page.locator(".td-status[role=status][aria-live=polite]").count() == 1
     assert user.page.locator("#live .td-failure[role=alert]").count() == 1
-    assert "figures below" in user.page.locator(".td-plot").get_attribute("aria-label")
+    assert "figures above" in user.page.locator(".td-plot").get_attribute("aria-label")
     assert user.page.evaluate(f"{LIVE}.querySelectorAll('th[scope]').length") == 0  # no arm ended: no ledger
     user.page.keyboard.press("Tab")
     assert user.page.evaluate("document.activeElement.tagName") in ("INPUT", "BUTTON", "A", "TEXTAREA")

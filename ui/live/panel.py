@@ -19,8 +19,8 @@ from backend.views import live
 from ui.live.charts import CHARTS
 
 SCRIPTS = (
-    "dom", "series", "decimate", "chart_data", "annotations", "charts", "pull", "texts", "phases", "tiles", "details",
-    "ledger", "remarks", "panel",
+    "dom", "series", "decimate", "chart_data", "annotations", "charts", "pull", "texts", "phases", "verdict", "tiles",
+    "details", "ledger", "remarks", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -30,29 +30,32 @@ RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8
 
 TEMPLATE = """
-<div class="td-head">
-  <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
-  <span class="td-title"></span><span class="td-note"></span>
-  <span class="td-pace"></span>
-  <span class="td-link" hidden>
-    <a class="td-permalink" title="Permanent link to this run"></a>
-    <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
-  </span>
-</div>
+<p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
+<div class="td-verdict">
+  <h2 class="td-sentence" role="status"></h2>
+  <p class="td-head">
+    <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
+    <span class="td-title"></span><span class="td-note"></span>
+    <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-interference"></span>
+    <span class="td-pace"></span>
+    <span class="td-link" hidden>
+      <a class="td-permalink" title="Permanent link to this run"></a>
+      <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
+    </span>
+  </p>
+</div>
 <div class="td-connection" role="status"></div>
+<div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
+<div class="td-texts"></div>
 <div class="td-stage">
-  <div class="td-plot" role="img" aria-label="Charts of token latency, memory and KV cache for arms A and B;
- the figures below give the same data as numbers"></div>
-  <p class="td-empty-run"></p>
+  <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
+ the figures above give the same data as numbers"></div>
 </div>
 <p class="td-annotations" aria-label="Annotations on the latency chart"></p>
-<p class="td-comparison"><span class="td-comparison-text" role="status"></span><span class="td-interference"></span></p>
-<div class="td-tiles" aria-label="Figures for each arm"></div>
-<details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
-<div class="td-texts"></div>
 <div class="td-ledger"></div>
+<details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
 <ul class="td-remarks" aria-label="Remarks"></ul>
 """
 

@@ -158,7 +158,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
     assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes"}
     assert sent["head"].keys() == {
         "title", "note", "created", "now_s", "message", "memory_label", "quiet", "max_new_tokens", "unit", "verdict",
-        "texts", "arms",
+        "texts", "differences", "digest", "arms",
     }  # fmt: skip
     assert sent["head"]["arms"][0].keys() == {
         "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "verified", "prompt_tokens",
@@ -213,13 +213,15 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
     for number in range(2):
         repeat(run, "A", number, 0.2)
         repeat(run, "B", number, 0.1)
-    assert (head(run).comparison, head(run).message) == ("", "repeat 2 of 2")
+    assert (head(run).verdict.sentence, head(run).message) == ("", "repeat 2 of 2")
     run.append(Ended(9.0, "done"))
-    assert head(run).comparison.startswith("B is 2.000 times as fast as A") and head(run).message == ""
+    assert head(run).verdict.sentence.startswith("B generates 2.00x faster") and head(run).message == ""
+    assert head(run).differences["rate"].better == "B"
     alone = Run(first_record("A"))
     repeat(alone, "A", 0, 0.2)
     alone.append(Ended(9.0, "done"))
-    assert (alone.comparison(), head(alone).comparison) == (None, "")
+    assert (alone.comparison(), head(alone).differences) == (None, {})
+    assert head(alone).verdict.sentence.startswith("A generates")
 
 
 def test_an_arm_is_labelled_by_what_the_user_chose() -> None:
@@ -268,8 +270,9 @@ def test_without_a_roofline_bound_the_reason_is_given() -> None:
     run.append(ArmEvent("A", 0, 1.0, tokens(0, 10, "x" * 10)))
     (arm,) = head(run).arms
     assert arm.roofline is None
-    tile = next(tile for tile in arm.tiles if tile.key == "share")
-    assert (tile.value, tile.note) == ("n/a", "The bandwidth is not known: measure it.")
+    assert not any(tile.key == "share" for tile in arm.tiles), "an empty tile that a visitor cannot mend"
+    row = next(row for row in details(run, "A") if row.key == "floor")
+    assert (row.value, row.note) == ("n/a", "The bandwidth is not known: measure it.")
 
 
 def test_every_phase_has_a_title() -> None:

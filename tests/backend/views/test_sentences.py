@@ -1,51 +1,15 @@
-"""Sentences: A against B, diagnoses, and interference."""
+"""Sentences: diagnoses and interference."""
 
 from typing import Any
 
-from backend.config import MEASURE_REPEATS
 from backend.counts import RunCounts
 from backend.messages import Annotation
-from backend.runs.summary import Comparison, Measured, Summary, compare, summarize
-from backend.views.sentences import comparison_sentence, diagnoses, interference
+from backend.runs.summary import Measured, Summary, summarize
+from backend.views.sentences import diagnoses, interference
 
 
 def summary(*runs: list[float], **extra: float) -> Summary:
     return summarize([Measured(r, RunCounts(**extra)) for r in runs], 1, len(runs[0]), [1 << 30], None, None)
-
-
-# --- A against B ----------------------------------------------------------------------------------
-
-
-def told(a: list[float], b: list[float], unit: Any = "token") -> str:
-    one, other = ([Measured([1.0, x]) for x in arm] for arm in (a, b))
-    return comparison_sentence(compare(one, other), unit)
-
-
-def test_a_faster_arm_is_named_with_its_interval() -> None:
-    assert told([0.20, 0.20], [0.10, 0.10]) == (
-        "B is 2.000 times as fast as A, by time per token (95% CI 2.000 to 2.000, 2 pairs of runs)."
-    )
-    assert told([0.10, 0.10], [0.30, 0.30]).startswith("A is 3.000 times as fast as B")
-    assert "time per forward pass" in told([0.2, 0.2], [0.1, 0.1], "forward")
-
-
-def test_no_difference_is_a_verdict() -> None:
-    assert told([0.1, 0.12, 0.09], [0.11, 0.09, 0.12]).startswith(
-        "No significant difference: time per token A/B is 0.9"
-    )
-
-
-def test_a_small_difference_keeps_its_digits() -> None:
-    assert told([0.1004, 0.1004], [0.1, 0.1]).startswith("B is 1.004 times as fast")
-
-
-def test_one_pair_says_what_to_do() -> None:
-    assert f"--repeats {MEASURE_REPEATS}" in told([0.2], [0.1])
-    assert comparison_sentence(None) == ""
-
-
-def test_a_large_ratio_has_three_digits() -> None:
-    assert "12,300 times" in comparison_sentence(Comparison(12345.0, 12000.0, 13000.0, 0.95, 3, "b_faster"))
 
 
 # --- interference ---------------------------------------------------------------------------------

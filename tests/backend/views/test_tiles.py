@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend.counts import RunCounts
@@ -27,7 +28,7 @@ def by_key(made: list[Tile]) -> dict[str, Tile]:
 
 def test_an_arm_that_has_measured_nothing_has_every_tile_and_no_zero() -> None:
     made = tiles(summary(), "RSS", 1)
-    assert {tile.key for tile in made} == {"ttft", "latency_median", "latency_mean", "rate", "share", "memory", "kv"}
+    assert {tile.key for tile in made} == {"ttft", "latency_median", "rate", "share", "memory", "kv"}
     assert {(tile.value, tile.unit) for tile in made} == {("n/a", "")}
 
 
@@ -35,7 +36,6 @@ def test_tiles_of_a_run_name_spread_batch_repeats_and_prediction() -> None:
     made = by_key(tiles(summary([0.1, 0.01], [0.3, 0.03], batch=4, kv=(1024, 1024)), "RSS", 4))
     assert (made["ttft"].value, made["ttft"].unit) == ("200", "ms")
     assert "2 runs" in made["ttft"].note
-    assert made["latency_mean"].note == "± 127 (95%)", "in the unit beside it"
     assert made["rate"].note == "batch of 4: 200 tok/s"
     assert (made["rate"].value, made["rate"].unit) == ("50.0", "tok/s")
     assert (made["memory"].value, made["memory"].unit, made["memory"].note) == ("1.00", "GiB", "RSS")
@@ -43,9 +43,18 @@ def test_tiles_of_a_run_name_spread_batch_repeats_and_prediction() -> None:
 
 
 def test_one_run_has_a_deviation_and_no_interval() -> None:
-    made = by_key(tiles(summary([0.1, 0.01, 0.03]), "RSS", 1))
-    assert made["latency_mean"].note == "std 14.1 ms"
-    assert made["latency_median"].note == ""
+    once, twice = (
+        by_key(details(s, RunCounts(), {}, "cpu"))["latency_mean"]
+        for s in (summary([0.1, 0.01, 0.03]), summary([0.1, 0.01], [0.3, 0.03]))
+    )
+    assert once.note == "std 14.1 ms"
+    assert twice.note == "± 127 (95%)", "in the unit beside it"
+
+
+def test_without_a_known_bandwidth_there_is_no_tile_for_the_roofline() -> None:
+    assert "share" not in by_key(tiles(summary([0.1, 0.01]), "RSS", 1, roofline_note="not measured yet"))
+    bounded = msgspec.structs.replace(summary([0.1, 0.01]), roofline_s=0.001, roofline_share=0.1)
+    assert by_key(tiles(bounded, "RSS", 1, roofline_note="5 GB/s"))["share"].value == "10.0"
 
 
 def test_a_percentile_is_noted_where_the_sample_carries_it() -> None:
@@ -59,7 +68,7 @@ def test_a_wrong_prediction_is_said() -> None:
 
 def test_an_encoder_has_no_first_token_and_no_cache() -> None:
     made = by_key(tiles(summary([0.1, 0.1], batch=8, prefill=False), "RSS", 8, "forward"))
-    assert set(made) == {"latency_median", "latency_mean", "rate", "share", "memory"}
+    assert set(made) == {"latency_median", "rate", "share", "memory"}
     assert made["latency_median"].label == "Forward pass latency, median"
     assert (made["rate"].value, made["rate"].unit, made["rate"].note) == ("80.0", "sequences/s", "batch of 8")
     assert not any("oken" in tile.label + tile.unit + tile.note for tile in made.values())

@@ -1,7 +1,9 @@
 // Draws the charts that ui/live/charts declares: one figure with a plot for each, since one figure paints in two
 // thirds of the time of three. `uirevision` keeps a user's zoom while values stream in.
 
-const NARROW_PX = 760, WIDE_HEIGHT = 286, NARROW_HEIGHT = 250;
+const NARROW_PX = 760, NARROW_HEIGHT = 250;
+// The charts of a wide page take about a quarter of the window, so that texts and charts share one screen.
+const wideHeight = () => Math.round(Math.min(420, Math.max(210, 0.26 * window.innerHeight)));
 const FIGURE_OPTIONS = {
   responsive: true, displaylogo: false, showTips: false, showSendToCloud: false,
   modeBarButtonsToRemove: ['select2d', 'lasso2d', 'zoomIn2d', 'zoomOut2d', 'autoScale2d'],
@@ -37,7 +39,7 @@ function makeCharts(plot, charts) {
     const size = (1 - gap * (n - 1)) / n, text = css('--body-text-color'), grid = css('--border-color-primary');
     const figure = {
       uirevision: run, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
-      font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : WIDE_HEIGHT,
+      font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : wideHeight(),
       margin: { t: 30, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: 'x unified', dragmode: 'zoom',
       modebar: { bgcolor: 'rgba(0,0,0,0)', color: css('--body-text-color-subdued'), activecolor: text },
       hoverlabel: { bgcolor: css('--background-fill-primary'), bordercolor: grid, font: { color: text } }, annotations: [],

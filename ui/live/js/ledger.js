@@ -1,51 +1,81 @@
-// The evidence: what was requested, planned and found, with the proof; one row for each axis and arm.
+// The evidence: what was requested, planned and found, with the proof. First the line that sums it up, then the axes
+// that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 const EVIDENCE_LABELS = {
   verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
   failed: '\u2715 failed', off: 'off', not_applicable: 'not applicable',
 };
 
 function makeLedger(box) {
-  let shown = '';
+  let shown = '', all = false;
 
-  function take(arms) {
-    const rows = arms.flatMap(arm => arm.ledger.map(row => ({ arm: arm.name, ...row })));
-    const now = JSON.stringify(rows);
+  function take(arms, digest) {
+    const now = JSON.stringify([arms.map(arm => arm.ledger), digest]);
     if (now === shown) return;
     shown = now;
     box.replaceChildren();
-    if (!rows.length) {
+    if (!digest) {
       box.append(el('p', 'td-empty', 'Proof that each choice took effect appears here once an arm has finished.'));
       return;
     }
     const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    const told = arms.filter(arm => arm.verified).map(arm => `${arm.name}: ${arm.verified}`).join('; ');
     table.append(el('caption', '', 'Evidence'));
-    table.lastChild.append(el('small', '', told));
+    table.lastChild.append(el('small', '', digest.line));
     for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
       const cell = el('th', '', title);
       cell.scope = 'col';
       top.append(cell);
     }
     head.append(top);
-    const axes = [...new Set(rows.map(row => row.axis))];
+    const axes = [...new Set(arms.flatMap(arm => arm.ledger.map(row => row.axis)))];
     for (const axis of axes) {
-      const group = rows.filter(row => row.axis === axis);
-      group.forEach((row, i) => body.append(line(row, i ? 0 : group.length)));
+      const group = grouped(arms, axis);
+      group.forEach((row, i) => {
+        const tr = line(row, digest.titles[axis] || axis, i ? 0 : group.length);
+        tr.classList.toggle('td-quiet', !digest.shown.includes(axis));
+        body.append(tr);
+      });
     }
+    const button = el('button', 'td-all', '');
+    button.type = 'button';
+    button.addEventListener('click', () => { all = !all; fold(table, button, axes.length, digest); });
     table.append(head, body);
-    box.append(table);
+    box.append(table, button);
+    fold(table, button, axes.length, digest);
   }
 
-  function line(row, span) {
+  function fold(table, button, axes, digest) {
+    table.classList.toggle('td-folded', !all);
+    table.classList.toggle('td-none', !all && !digest.shown.length);
+    button.hidden = digest.shown.length === axes;
+    setText(button, all ? 'Only what differs or is not verified' : 'All ' + axes + ' axes with their proof');
+    button.setAttribute('aria-expanded', String(all));
+  }
+
+  // The rows of an axis; equal ones are one, of several arms.
+  function grouped(arms, axis) {
+    const rows = new Map();
+    for (const arm of arms) for (const row of arm.ledger.filter(one => one.axis === axis)) {
+      const key = JSON.stringify(row);
+      if (rows.has(key)) rows.get(key).arms.push(arm.name);
+      else rows.set(key, { ...row, arms: [arm.name] });
+    }
+    return [...rows.values()];
+  }
+
+  function line(row, title, span) {
     const tr = el('tr', row.status);
     if (span) {
-      const axis = el('th', '', row.axis);
+      const axis = el('th', '', title);
       axis.scope = 'rowgroup';
       axis.rowSpan = span;
       tr.append(axis);
     }
-    tr.append(el('td', 'arm-' + row.arm.toLowerCase()));
-    tr.lastChild.append(el('span', 'td-arm', row.arm));
+    const who = el('td', 'td-who');
+    for (const arm of row.arms) {
+      who.append(el('span', 'arm-' + arm.toLowerCase()));
+      who.lastChild.append(el('span', 'td-arm', arm));
+    }
+    tr.append(who);
     for (const key of ['requested', 'planned', 'effective']) tr.append(el('td', '', row[key]));
     tr.append(el('td', 'td-status', EVIDENCE_LABELS[row.status] || row.status));
     const proof = el('td', 'td-proof', row.proof);
@@ -54,6 +84,6 @@ function makeLedger(box) {
     return tr;
   }
 
-  function clear() { shown = ''; box.replaceChildren(); }
+  function clear() { shown = ''; all = false; box.replaceChildren(); }
   return { take, clear };
 }

@@ -5,12 +5,14 @@ const RUN_STATUS_LABELS = {
   failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
 };
 const SLOW_NOTE = "charts update slowly while this machine's own cores are measured";
+const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
 const charts = makeCharts(find('.td-plot'), props.charts);
 const texts = makeTexts(find('.td-texts'));
 const phases = makePhases(find('.td-progress'));
+const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
@@ -62,22 +64,23 @@ function takeHead(reply) {
     phases.build(head.arms);
     element.classList.toggle('single', head.arms.length === 1);
     setText(find('.td-empty-run'), '');
+    bare(false);
   }
   setText(find('.td-title'), head.title);
   setText(find('.td-note'), head.note);
   phases.take(head);
-  tiles.take(head.arms);
+  verdict.take(head, reply.status);
+  tiles.take(head.arms, head.differences);
   details.take(head.arms);
-  setText(find('.td-comparison-text'), head.verdict);
   const disturbed = head.arms.filter(arm => arm.spoilers.length).map(arm => arm.name);
-  setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + '): see remarks below' : '');
-  find('.td-comparison-text').title = head.verdict;
+  setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + '): see remarks' : '');
   showAnnotations(find('.td-annotations'), head.arms, head.unit);
-  ledger.take(head.arms);
+  ledger.take(head.arms, head.digest);
   showRemarks(find('.td-remarks'), head.arms);
   const broken = reply.status === 'failed' || reply.status === 'interrupted';
   setText(find('.td-failure'), broken ? head.message || 'The run ended unexpectedly.' : '');
   setText(find('.td-message'), broken ? '' : head.message);
+  if (broken) bare(!head.arms.some(arm => arm.prompt_tokens));
   charts.take(head, series);
   setPace(reply.ended);
 }
@@ -100,7 +103,13 @@ function finish(reply) {
   trigger('finished', { run: reply.run, status: reply.status });
 }
 
+// A bare panel shows no instruments: there is no run, or it failed before its first token.
+function bare(yes) {
+  element.classList.toggle('td-bare', yes);
+}
+
 function refuse(text) {
+  bare(true);
   setText(find('.td-status'), '');
   setText(find('.td-failure'), text);
   trigger('finished', { run, status: 'unknown' });
@@ -111,14 +120,15 @@ function open(id) {
   series = []; head = null; version = -1; heard = asked; closing = false; over = false;
   delete element.dataset.status;
   delete element.dataset.over;
-  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'pace', 'comparison-text', 'interference']) setText(find('.td-' + name), '');
+  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'pace', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
   delete find('.td-remarks').dataset.shown;
-  phases.clear(); tiles.clear(); details.clear(); ledger.clear();
+  phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear();
   charts.reset(run);
-  setText(find('.td-empty-run'), run ? '' : 'No run yet. Press Run: arm A runs first, then arm B, on the same prompt.');
+  setText(find('.td-empty-run'), run ? '' : EMPTY);
+  if (!run) bare(true);
   find('.td-link').hidden = !run;
   if (!run) { puller.stop(); return; }
   const link = new URL(location.href);

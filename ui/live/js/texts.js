@@ -15,8 +15,6 @@ function makeTexts(box) {
     }
     panes = arms.map(arm => {
       const section = el('section', 'td-text arm-' + arm.name.toLowerCase());
-      const heading = el('h3', '', '');
-      heading.append(el('span', 'td-arm', arm.name), el('span', 'td-label', arm.label));
       const scroll = el('div', 'td-scroll');
       scroll.tabIndex = 0;
       scroll.setAttribute('role', 'region');
@@ -24,7 +22,7 @@ function makeTexts(box) {
       const body = el('div', 'td-body');
       body.append(document.createTextNode(''));
       scroll.append(body);
-      section.append(heading, scroll);
+      section.append(scroll);
       box.append(section);
       return { body };
     });

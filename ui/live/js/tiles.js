@@ -1,52 +1,59 @@
-// Tiles: one for each figure, with a line for each arm. A note that holds for both arms is shown once, below.
+// Tiles: one for each figure, with the values of the arms side by side and below them what B's is against A's. A tile
+// stays where it is from run to run, so that nothing moves; what is known besides its value is in its tooltip.
 function makeTiles(box) {
-  let cells = new Map();
+  let cells = new Map(), keys = '';
 
-  function take(arms) {
-    const keys = arms[0].tiles.map(tile => tile.key).join() + arms.length;
-    if (box.dataset.keys !== keys) build(arms, keys);
-    arms[0].tiles.forEach((first, i) => {
-      const common = commonNote(arms.map(arm => arm.tiles[i].note));
-      setText(cells.get(first.key), common);
-      cells.get(first.key).title = common;
-      for (const arm of arms) {
-        const cell = cells.get(arm.name + first.key), tile = arm.tiles[i];
-        setText(cell.value, tile.value);
-        setText(cell.unit, tile.unit);
-        setText(cell.note, common ? '' : tile.note);
-      }
-    });
+  function take(arms, differences) {
+    const all = [...new Map(arms.flatMap(arm => arm.tiles.map(tile => [tile.key, tile.label])))];
+    const now = JSON.stringify([all, arms.map(arm => arm.name)]);
+    if (keys !== now) build(all, arms, now);
+    for (const [key] of all) {
+      const found = arms.map(arm => arm.tiles.find(tile => tile.key === key)), { card, values, unit, foot } = cells.get(key);
+      const units = [...new Set(found.map(tile => tile && tile.unit).filter(Boolean))], shared = units.length === 1;
+      values.forEach((value, i) => {
+        const tile = found[i], known = tile && tile.value !== 'n/a';
+        setText(value, known ? tile.value + (shared || !tile.unit ? '' : ' ' + tile.unit) : '\u2013');
+      });
+      setText(unit, shared ? units[0] : '');
+      const difference = differences[key];
+      setText(foot, difference ? difference.text : commonNote(found.map(tile => tile ? tile.note : '')));
+      foot.className = 'td-foot' + (difference && difference.better ? ' better' : '');
+      card.title = found.map((tile, i) => tile && tile.note ? arms[i].name + ': ' + tile.value + ' ' + tile.unit + ', ' + tile.note : '').filter(Boolean).join('\n');
+    }
   }
 
-  // The note of both arms, or the text that only one has so far; a note with a number stays beside its arm.
+  // The note of both arms, or the text that only one has so far; a note with a number is left to the tooltip.
   function commonNote(notes) {
     const [note, ...others] = new Set(notes.filter(Boolean));
     const all = notes.every(Boolean);
     return note && !others.length && (all || !/\d/.test(note)) ? note : '';
   }
 
-  function build(arms, keys) {
+  function build(all, arms, now) {
     box.replaceChildren();
-    box.dataset.keys = keys;
     cells = new Map();
-    for (const tile of arms[0].tiles) {
-      const card = el('div', 'td-tile');
-      card.dataset.key = tile.key;
-      card.append(el('h3', '', tile.label));
-      for (const arm of arms) {
-        const line = el('p', 'td-figure arm-' + arm.name.toLowerCase());
-        const cell = { value: el('b', ''), unit: el('span', 'td-unit'), note: el('small', '') };
-        line.append(el('span', 'td-arm', arm.name), cell.value, cell.unit, cell.note);
-        card.append(line);
-        cells.set(arm.name + tile.key, cell);
-      }
-      const foot = el('small', 'td-foot', '');
-      card.append(foot);
-      cells.set(tile.key, foot);
+    keys = now;
+    for (const [key, label] of all) {
+      const card = el('div', 'td-tile'), line = el('p', 'td-figure'), unit = el('span', 'td-unit', ''), foot = el('small', 'td-foot', '');
+      card.dataset.key = key;
+      const values = arms.map(arm => {
+        const value = el('b', 'arm-' + arm.name.toLowerCase(), '');
+        line.append(el('span', 'td-hidden', 'Arm ' + arm.name + ': '), value);
+        return value;
+      });
+      line.append(unit);
+      card.append(el('h3', '', label), line, foot);
       box.append(card);
+      cells.set(key, { card, values, unit, foot });
     }
   }
 
-  function clear() { box.replaceChildren(); box.dataset.keys = ''; }
+  function clear() {
+    for (const { values, unit, foot } of cells.values()) {
+      values.forEach(value => setText(value, '\u2013'));
+      setText(unit, '');
+      setText(foot, '');
+    }
+  }
   return { take, clear };
 }

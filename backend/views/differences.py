@@ -1,0 +1,68 @@
+"""The figures of two arms against each other, for the tiles: a short text, and which is better beyond noise."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from backend.runs.snapshot import Snapshot
+from backend.runs.summary import Summary
+from backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise, outcome_of
+
+Interval = tuple[float, float]
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The better arm against the other in one figure; B against A where neither is better beyond noise: `better` ""."""
+
+    text: str
+    better: str = ""
+
+
+def differences(run: Snapshot) -> Mapping[str, Difference]:
+    """By the key of the tile. Only of a run that has ended with both arms: before, they are not at the same token."""
+    if not run.ended or len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
+        return {}
+    a, b = (run.summary(name) for name in run.arms)
+    outcome = outcome_of(run.comparison())
+    faster = {"a_faster": "A", "b_faster": "B"}.get(outcome, "")
+    noise = outcome == "no_difference"
+    found = {
+        "ttft": _of(a.ttft_s, b.ttft_s, _apart(a.ttft_interval_s, b.ttft_interval_s), False),
+        "latency_median": _of(a.latency_median_s, b.latency_median_s, faster, noise),
+        "rate": _of(*_rates(a, b, run.unit), faster, noise),
+        "share": _of(a.roofline_share, b.roofline_share, "", noise),
+        "memory": _bytes(a.peak_memory_bytes, b.peak_memory_bytes, memory_noise(run)),
+        "kv": _bytes(a.kv_bytes, b.kv_bytes, SAME_BYTES),
+    }
+    return {key: difference for key, difference in found.items() if difference is not None}
+
+
+def _rates(a: Summary, b: Summary, unit: str) -> tuple[float | None, float | None]:
+    return (a.tokens_per_s, b.tokens_per_s) if unit == "token" else (a.batch_tokens_per_s, b.batch_tokens_per_s)
+
+
+def _of(a: float | None, b: float | None, better: str, noise: bool) -> Difference | None:
+    if not a or not b:
+        return None
+    text = less_or_more(a / b - 1 if better == "A" else b / a - 1)
+    if not text:
+        return Difference("B the same")
+    return Difference(f"{better or 'B'} {text}{', within noise' if noise else ''}", better)
+
+
+def _bytes(a: int | None, b: int | None, noise: float) -> Difference | None:
+    pair = bytes_of([a, b], noise)
+    if pair is None:
+        return None
+    change = pair.change("B")
+    if not change:
+        return Difference("B the same")
+    better = "B" if change < 0 else "A"
+    return Difference(f"{better} {less_or_more(pair.change(better))}", better)
+
+
+def _apart(a: Interval | None, b: Interval | None) -> str:
+    """Which arm takes less time, if the intervals of both do not overlap."""
+    if a is None or b is None:
+        return ""
+    return "B" if b[1] < a[0] else "A" if a[1] < b[0] else ""

@@ -1,0 +1,204 @@
+"""The verdict on a run in one sentence: which arm is faster, what it takes, and whether it writes the same text.
+
+A winner is named only where the interval over pairs of runs excludes equality. One pair of runs names none: it gives
+the difference. Bytes are compared from the first pair of runs: those of a KV cache follow from its shape, those of a
+process are compared as far as `memory_noise` lets them.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from backend.runs.records import Unit
+from backend.runs.snapshot import Snapshot
+from backend.runs.summary import Comparison, Summary
+from backend.runs.texts import TextComparison
+from backend.units import bytes_text, three
+
+SAME_SPEED = 0.001
+"""A gain below 0.1% is no gain, however narrow its interval is. Our choice."""
+
+ABOUT_SAME = 0.01
+"""One pair of runs whose times differ by less than this is said to have taken the same time. Our choice."""
+
+SAME_BYTES = 0.01
+"""GPU memory and KV caches that differ by less are called equal. Our choice."""
+
+SAME_RESIDENT = 0.05
+"""The same for resident memory on a CPU, of which the allocator keeps more or less from run to run. Our choice."""
+
+TIMES_FROM = 1.5
+"""From this ratio on "1.5x faster" is said, below it "49% faster"."""
+
+
+class VerdictText(msgspec.Struct, frozen=True):
+    """The sentence, "" where there is nothing to say, and what it is based on."""
+
+    sentence: str = ""
+    basis: str = ""
+
+
+class Bytes(NamedTuple):
+    """The same figure of arm A and of arm B, in bytes, and the share by which it may differ without meaning."""
+
+    a: int
+    b: int
+    noise: float
+
+    def change(self, other: str) -> float:
+        """What arm `other` ("A" or "B") takes more than its rival, as a share; 0.0 within the noise."""
+        change = self.b / self.a - 1
+        if abs(change) < self.noise:
+            return 0.0
+        return change if other == "B" else self.a / self.b - 1
+
+
+def verdict_of(run: Snapshot, measure: str = "Measure") -> VerdictText:
+    """The verdict on what a run has come to. `measure`: what the user calls for repeated runs."""
+    if run.status in ("failed", "interrupted") or not all(arm.completed(0) for arm in run.arms.values()):
+        return VerdictText()
+    summaries = [run.summary(name) for name in run.arms]
+    if len(summaries) == 1:
+        return VerdictText(_alone(next(iter(run.arms)), summaries[0], run.unit))
+    if len(summaries) != 2:
+        return VerdictText()
+    memory = bytes_of([s.peak_memory_bytes for s in summaries], memory_noise(run))
+    as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
+    kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
+    return worded(run.comparison(), memory, kv, run.texts(), run.unit, measure)
+
+
+def memory_noise(run: Snapshot) -> float:
+    """The share by which peak memory varies between equal runs on this run's device."""
+    return SAME_RESIDENT if run.created.device == "cpu" else SAME_BYTES
+
+
+def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
+    """The pair, or None where one is not known."""
+    a, b = sizes
+    return Bytes(a, b, noise) if a and b else None
+
+
+def worded(
+    found: Comparison | None, memory: Bytes | None, kv: Bytes | None, texts: TextComparison | None,
+    unit: Unit = "token", measure: str = "Measure",
+) -> VerdictText:  # fmt: skip
+    """The verdict in words."""
+    outcome = outcome_of(found)
+    subject = "A" if outcome == "a_faster" else "B"
+    others = [
+        clause
+        for clause in (_bytes(memory, subject, "takes", "memory"), _bytes(kv, subject, "keeps", "KV cache"))
+        if clause
+    ]
+    text = _text(texts)
+    rest = [*others, text] if text else others
+    step = "token" if unit == "token" else "forward pass"
+    if found is None:
+        return VerdictText(f"B {_listed(rest)}." if rest else "")
+    if found.low is None or found.high is None:
+        spent = _listed([_one_pair(found.ratio, step), *rest])
+        return VerdictText(f"One pair of runs: B {spent}.", f"{measure} gives the interval.")
+    basis = f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by time per {step}"
+    if outcome != "no_difference":
+        ends = (found.ratio, found.low, found.high)
+        ratio, low, high = ends if subject == "B" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
+        verb = "generates" if unit == "token" else "runs forward passes"
+        return VerdictText(f"{subject} {_listed([f'{verb} {_faster(ratio, low, high)}', *rest])}.", basis)
+    speed = f"{found.low:.2f} to {found.high:.2f}"
+    if not others and texts is not None and texts.tokens_equal_until is None:
+        equal = [
+            f"runs at {speed} times A's speed",
+            *(["takes as much memory"] if memory else []),
+            "writes the same text",
+        ]
+        return VerdictText(f"No difference found: B {_listed(equal)}.", basis)
+    said = f"No difference in speed found: B runs at {speed} times A's"
+    return VerdictText(f"{said}; it {_listed(rest)}." if rest else f"{said}.", basis)
+
+
+def outcome_of(found: Comparison | None) -> str:
+    """Which arm is faster, as far as it can be said; a gain too small to matter is no difference."""
+    if found is None:
+        return "unknown"
+    if found.outcome in ("a_faster", "b_faster") and abs(found.ratio - 1) < SAME_SPEED:
+        return "no_difference"
+    return found.outcome
+
+
+def less_or_more(change: float) -> str:
+    """A share as "13% less", or from twice on "2.6x". "" for none that is worth a word."""
+    if change >= 1:
+        return f"{_two(1 + change)}x"
+    shown = f"{abs(change):.1%}" if abs(change) < 0.01 else f"{abs(change):.0%}"
+    return "" if float(shown[:-1]) == 0 else f"{shown} {'more' if change > 0 else 'less'}"
+
+
+# --- clauses --------------------------------------------------------------------------------------
+
+
+def _alone(name: str, found: Summary, unit: Unit) -> str:
+    """The sentence on a single arm."""
+    parts = []
+    if found.tokens_per_s is not None:
+        rate = f"{three(found.tokens_per_s)} tokens/s" if unit == "token" else f"{three(found.tokens_per_s)} passes/s"
+        parts.append(f"{'generates' if unit == 'token' else 'runs'} {rate}")
+    if found.peak_memory_bytes is not None:
+        parts.append(f"takes {' '.join(bytes_text(found.peak_memory_bytes))} of memory at its peak")
+    return f"{name} {_listed(parts)}." if parts else ""
+
+
+def _one_pair(ratio: float, step: str) -> str:
+    """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
+    change = 1 / ratio - 1
+    if abs(change) < ABOUT_SAME:
+        return f"took the same time per {step}, within {ABOUT_SAME:.0%}"
+    change_text = less_or_more(change)
+    return f"took {change_text} the time per {step}" if change >= 1 else f"took {change_text} time per {step}"
+
+
+def _faster(ratio: float, low: float, high: float) -> str:
+    """A gain with its interval, as a factor or in percent, with as many digits as tell the bounds apart."""
+    if ratio >= TIMES_FROM:
+        first, middle, last = _bounds(low, ratio, high)
+        return f"{middle}x faster ({first} to {last})"
+    for places in (0, 1, 2):
+        middle, first, last = (f"{100 * (value - 1):.{places}f}%" for value in (ratio, low, high))
+        if first != last and float(first[:-1]) > 0:
+            break
+    return f"{middle} faster ({first} to {last})"
+
+
+def _bounds(low: float, middle: float, high: float) -> list[str]:
+    """Ratios with two significant digits, or with three where two do not tell the bounds apart."""
+    ends = (low, middle, high)
+    return [_two(value) for value in ends] if _two(low) != _two(high) else [three(value) for value in ends]
+
+
+def _two(value: float) -> str:
+    """A ratio from 1 on with two significant digits, and whole from 10 on."""
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def _bytes(pair: Bytes | None, subject: str, verb: str, what: str) -> str:
+    change = pair.change(subject) if pair else 0.0
+    if not change:
+        return ""
+    said = less_or_more(change)
+    return f"{verb} {said} the {what}" if change >= 1 else f"{verb} {said} {what}"
+
+
+def _text(found: TextComparison | None) -> str:
+    if found is None:
+        return ""
+    if found.tokens_equal_until is None:
+        return "writes the same text"
+    return f"writes another text from token {found.tokens_equal_until:,} on"
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b, and c"."""
+    if len(parts) < 3:
+        return " and ".join(parts)
+    return f"{', '.join(parts[:-1])}, and {parts[-1]}"

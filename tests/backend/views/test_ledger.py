@@ -1,0 +1,30 @@
+"""All ledgers in one line."""
+
+from backend.evidence import Status
+from backend.views.ledger import LedgerRow, ledger_digest
+
+
+def row(axis: str, status: Status = "verified", effective: str = "x") -> LedgerRow:
+    return LedgerRow(axis, "auto", effective, effective, "seen", status, "", None, None)
+
+
+def test_an_axis_counts_once_by_its_worst_row_and_what_differs_is_named() -> None:
+    a = [row("cache"), row("dtype"), row("compile", "off"), row("attention", "not_applicable")]
+    b = [row("cache", effective="static"), row("dtype", "partial"), row("compile", "verified", "default"), a[3]]
+    found = ledger_digest({"A": a, "B": b})
+    assert found is not None
+    assert found.line == "2 verified, 1 partial, 1 not applicable; A and B differ in KV cache and torch.compile"
+    assert found.shown == ["cache", "dtype", "compile"] and found.status == "partial"
+    assert found.titles["cache"] == "KV cache"
+
+
+def test_equal_ledgers_show_no_row() -> None:
+    found = ledger_digest({"A": [row("cache")], "B": [row("cache")]})
+    assert found is not None and found.shown == []
+    assert found.line == "1 verified; A and B ran the same choices"
+
+
+def test_nothing_is_said_to_differ_before_both_arms_have_ended() -> None:
+    found = ledger_digest({"A": [row("cache", "failed")], "B": []})
+    assert found is not None and (found.line, found.shown, found.status) == ("1 failed", ["cache"], "failed")
+    assert ledger_digest({"A": [], "B": []}) is None

@@ -1,0 +1,156 @@
+"""The verdict on a run in one sentence, as a table of cases."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from backend.runs.records import Status
+from backend.runs.run import Run
+from backend.runs.summary import Comparison, Outcome
+from backend.runs.texts import TextComparison
+from backend.views.verdict import Bytes, less_or_more, verdict_of, worded
+from tests.support.runs import arm_records, created, encoder, ended, passes
+
+SAME, FROM_37 = TextComparison(None), TextComparison(37)
+GIB = 1 << 30
+
+
+def found(
+    ratio: float, low: float | None = None, high: float | None = None, outcome: Outcome = "unknown"
+) -> Comparison:
+    return Comparison(ratio, low, high, 0.95, 5 if low else 1, outcome)
+
+
+def faster_b(ratio: float, low: float, high: float) -> Comparison:
+    return found(ratio, low, high, "b_faster")
+
+
+@dataclass
+class Case:
+    compared: Comparison | None
+    memory: tuple[int, int] | None
+    kv: tuple[int, int] | None
+    texts: TextComparison | None
+    says: str
+
+
+EQUAL = (GIB, GIB)
+CASES = [
+    # with an interval, and a winner
+    Case(faster_b(2.6, 2.4, 2.8), (100 * GIB, 84 * GIB), EQUAL, SAME,
+         "B generates 2.6x faster (2.4 to 2.8), takes 16% less memory, and writes the same text."),
+    Case(found(1 / 2.6, 1 / 2.8, 1 / 2.4, "a_faster"), (84 * GIB, 100 * GIB), EQUAL, FROM_37,
+         "A generates 2.6x faster (2.4 to 2.8), takes 16% less memory, and writes another text from token 37 on."),
+    Case(faster_b(1.13, 1.11, 1.15), EQUAL, (512, 750), SAME,
+         "B generates 13% faster (11% to 15%), keeps 46% more KV cache, and writes the same text."),
+    Case(faster_b(1.004, 1.0031, 1.0049), EQUAL, None, None, "B generates 0.4% faster (0.3% to 0.5%)."),
+    Case(faster_b(1.1, 1.002, 1.2), None, None, None, "B generates 10.0% faster (0.2% to 20.0%)."),
+    Case(faster_b(2.04, 2.03, 2.05), None, None, None, "B generates 2.04x faster (2.03 to 2.05)."),
+    Case(faster_b(2.01, 2.005, 2.012), None, None, None, "B generates 2.01x faster (2.00 to 2.01)."),
+    Case(faster_b(12345.0, 12000.0, 13000.0), None, None, None, "B generates 12,345x faster (12,000 to 13,000)."),
+    Case(faster_b(2.6, 2.4, 2.8), (GIB, 3 * GIB), None, None,
+         "B generates 2.6x faster (2.4 to 2.8) and takes 3.0x the memory."),
+    # with an interval, and none
+    Case(found(1.002, 0.98, 1.03, "no_difference"), EQUAL, EQUAL, SAME,
+         "No difference found: B runs at 0.98 to 1.03 times A's speed, takes as much memory, and writes the same "
+         "text."),
+    Case(found(1.002, 0.98, 1.03, "no_difference"), (100, 84), EQUAL, SAME,
+         "No difference in speed found: B runs at 0.98 to 1.03 times A's; it takes 16% less memory and writes the same "
+         "text."),
+    Case(found(1.002, 0.98, 1.03, "no_difference"), None, None, None,
+         "No difference in speed found: B runs at 0.98 to 1.03 times A's."),
+    Case(faster_b(1.0002, 1.0001, 1.0003), None, None, SAME,
+         "No difference found: B runs at 1.00 to 1.00 times A's speed and writes the same text."),
+    # one pair of runs
+    Case(found(1.15), EQUAL, (395, 536), SAME,
+         "One pair of runs: B took 13% less time per token, keeps 36% more KV cache, and writes the same text."),
+    Case(found(0.8), (100, 84), EQUAL, FROM_37,
+         "One pair of runs: B took 25% more time per token, takes 16% less memory, and writes another text from token "
+         "37 on."),
+    Case(found(0.4), None, None, None, "One pair of runs: B took 2.5x the time per token."),
+    Case(found(1.004), EQUAL, None, None, "One pair of runs: B took the same time per token, within 1%."),
+    # no pair
+    Case(None, (100, 84), EQUAL, SAME, "B takes 16% less memory and writes the same text."),
+    Case(None, None, None, None, ""),
+]  # fmt: skip
+
+
+def pair(sizes: tuple[int, int] | None) -> Bytes | None:
+    return Bytes(*sizes, 0.01) if sizes else None
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.says[:60] for case in CASES])
+def test_a_run_is_told_in_one_sentence(case: Case) -> None:
+    said = worded(case.compared, pair(case.memory), pair(case.kv), case.texts)
+    assert said.sentence == case.says
+    assert "1.00x" not in said.sentence and "0% faster" not in said.sentence.replace("10.0%", "")
+
+
+def test_one_pair_names_no_winner_and_says_what_gives_the_interval() -> None:
+    for ratio in (0.1, 0.99, 1.0, 1.5, 40.0):
+        said = worded(found(ratio), None, None, None)
+        assert "faster" not in said.sentence and said.basis == "Measure gives the interval."
+    assert worded(found(1.5), None, None, None, measure="--repeats 5").basis == "--repeats 5 gives the interval."
+    assert worded(faster_b(2.6, 2.4, 2.8), None, None, None).basis == "95% interval, 5 pairs of runs, by time per token"
+
+
+def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
+    for b, noise, says in ((104, 0.05, ""), (104, 0.01, "B takes 4% more memory."), (96, 0.05, "")):
+        assert worded(None, Bytes(100, b, noise), None, None).sentence == says
+
+
+def test_an_encoder_is_told_in_passes() -> None:
+    assert worded(faster_b(2.0, 1.9, 2.1), None, None, None, "forward").sentence == (
+        "B runs forward passes 2.0x faster (1.9 to 2.1)."
+    )
+    assert "time per forward pass" in worded(found(1.5), None, None, None, "forward").sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (0.0, ""),
+        (0.0004, ""),
+        (0.004, "0.4% more"),
+        (-0.16, "16% less"),
+        (0.99, "99% more"),
+        (1.6, "2.6x"),
+        (19, "20x"),
+    ],
+)
+def test_a_share_in_words(change: float, says: str) -> None:
+    assert less_or_more(change) == says
+
+
+# --- of a whole run -------------------------------------------------------------------------------
+
+
+def run_of(status: Status = "done", arms: str = "AB", b_tokens: int = 64, b_done: bool = True) -> Run:
+    run = Run(created(arms=arms))
+    for record in arm_records("A", 64):
+        run.append(record)
+    if "B" in arms:
+        for record in arm_records("B", b_tokens, done=b_done):
+            run.append(record)
+    run.append(ended(status))
+    return run
+
+
+def test_a_finished_run_has_its_kv_caches_compared_if_both_texts_are_as_long() -> None:
+    assert "B took the same time per token, within 1%, keeps" in verdict_of(run_of().snapshot()).sentence
+    assert "more KV cache" not in verdict_of(run_of(b_tokens=50).snapshot()).sentence
+
+
+def test_what_did_not_finish_has_no_verdict() -> None:
+    for run in (run_of("failed"), run_of("interrupted"), run_of("cancelled", b_done=False)):
+        assert verdict_of(run.snapshot()).sentence == ""
+
+
+def test_a_single_arm_is_told_alone() -> None:
+    assert verdict_of(run_of(arms="A").snapshot()).sentence == (
+        "A generates 100 tokens/s and takes 513 MiB of memory at its peak."
+    )
+    passing = Run(encoder())
+    for record in [*passes("A", 20), ended()]:
+        passing.append(record)
+    assert "runs 100 passes/s" in verdict_of(passing.snapshot()).sentence
