@@ -153,7 +153,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         name=name,
         label=label or "defaults",
         state=arm.state,
-        phases=[_phase(phase) for phase in arm.phases.values()],
+        phases=[phase_step(phase) for phase in arm.phases.values()],
         verdicts=planned.verdicts,
         predicted=_kv_curve(arm),
         tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note),
@@ -168,7 +168,8 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
     )
 
 
-def _phase(phase: Phase) -> PhaseStep:
+def phase_step(phase: Phase) -> PhaseStep:
+    """A phase with its title."""
     title = PHASE_TITLES[phase.name]
     return PhaseStep(phase.name, title, phase.state, phase.begin_s, phase.seconds, phase.fraction, phase.note)
 

@@ -1,0 +1,157 @@
+"""The figures of many requests of one arm: useful tokens a second, what requests waited, goodput, and wasted work."""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from backend.messages import DECODE, IDLE, PREFILL, WaitReason
+from backend.runs.batch_series import BatchSeries, RequestRow
+from backend.runs.statistics import median, percentile
+from backend.runs.texts import equal_until
+from backend.traffic import Limits, Traffic
+
+
+class Spread(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Seconds of requests: how many, the middle one, and percentiles where there are enough for them."""
+
+    count: int
+    median_s: float | None
+    p90_s: float | None
+    p99_s: float | None
+
+
+class BatchSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Figures so far; None: not known yet. Only what requests asked for and got is useful: padding is not, nor is a row
+    whose request has ended.
+
+    served           requests that ended by themselves
+    wall_s           from the beginning to the end of the latest step
+    ttft             from a request's arrival to its first token, so waiting counts
+    token            time per output token: from its first token to its last, over the tokens after the first
+    request          from its arrival to its end
+    good             requests within all limits; None without a limit
+    slot_steps       rows or requests that the steps so far had room for; busy_steps: those that did something
+    idle_steps       rows of static batches that held an ended request, or none
+    padding_tokens   positions that held padding; positions: all that were processed
+    held_peak_bytes  most of the paged KV cache that requests held at once; cache_bytes: all of it. None without pages
+    waited           requests that waited for each reason
+    """
+
+    requests: int
+    served: int
+    tokens: int
+    wall_s: float | None
+    useful_tokens_s: float | None
+    ttft: Spread
+    token: Spread
+    request: Spread
+    good: int | None
+    goodput_s: float | None
+    steps: int
+    step_mean_s: float | None
+    slot_steps: int
+    busy_steps: int
+    idle_steps: int
+    busy_share: float | None
+    padding_tokens: int
+    positions: int
+    held_peak_bytes: int | None
+    cache_bytes: int | None
+    waited: dict[WaitReason, int]
+
+
+def summarize_batch(batch: BatchSeries, traffic: Traffic) -> BatchSummary:
+    """The figures of an arm."""
+    arrivals = {i: one.arrival_s for i, one in enumerate(traffic.requests)}
+    rows = {i: row for i, row in batch.requests.items() if i in arrivals}
+    served = {i: row for i, row in rows.items() if row.end_s is not None and row.reason != "cancelled"}
+    tokens, steps = sum(len(row.ids) for row in rows.values()), len(batch.end_s)
+    wall_s = max(batch.end_s) if steps else None
+    good = (
+        None
+        if not _limited(traffic.limits)
+        else sum(_within(traffic.limits, arrivals[i], r) for i, r in served.items())
+    )
+    busy, slots = sum(kind in (PREFILL, DECODE) for kind in batch.kind), steps * min(traffic.concurrent, len(arrivals))
+    held, cache = _held_bytes(batch)
+    waited: dict[WaitReason, int] = {}
+    for row in rows.values():
+        for reason in row.waited_for:
+            waited[reason] = waited.get(reason, 0) + 1
+    return BatchSummary(
+        requests=len(arrivals),
+        served=len(served),
+        tokens=tokens,
+        wall_s=wall_s,
+        useful_tokens_s=tokens / wall_s if wall_s else None,
+        ttft=_spread([row.first_token_s - arrivals[i] for i, row in rows.items() if row.first_token_s is not None]),
+        token=_spread([found for row in served.values() if (found := token_s(row)) is not None]),
+        request=_spread([row.end_s - arrivals[i] for i, row in served.items() if row.end_s is not None]),
+        good=good,
+        goodput_s=good / wall_s if good is not None and wall_s else None,
+        steps=steps,
+        step_mean_s=math.fsum(e - b for b, e in zip(batch.begin_s, batch.end_s, strict=True)) / steps
+        if steps
+        else None,
+        slot_steps=slots,
+        busy_steps=busy,
+        idle_steps=batch.kind.count(IDLE),
+        busy_share=busy / slots if slots else None,
+        padding_tokens=sum(batch.padding),
+        positions=sum(batch.padding) + sum(batch.tokens),
+        held_peak_bytes=held,
+        cache_bytes=cache,
+        waited=waited,
+    )
+
+
+def token_s(row: RequestRow) -> float | None:
+    """Time per output token of a request: over the tokens after its first. None below two tokens."""
+    if len(row.token_s) < 2:
+        return None
+    return (row.token_s[-1] - row.token_s[0]) / (len(row.token_s) - 1)
+
+
+def differing(a: BatchSeries, b: BatchSeries) -> dict[int, int | None] | None:
+    """Requests that both arms served, each with the index of the first token in which they differ; None: in none. The
+    whole answer is None while there is no such request."""
+    both = [i for i, row in a.requests.items() if _served(row) and i in b.requests and _served(b.requests[i])]
+    return {i: equal_until(a.requests[i].ids, b.requests[i].ids) for i in sorted(both)} or None
+
+
+def _served(row: RequestRow) -> bool:
+    return row.end_s is not None and row.reason != "cancelled"
+
+
+def _limited(limits: Limits) -> bool:
+    return bool(limits.ttft_s or limits.token_s or limits.request_s)
+
+
+def _within(limits: Limits, arrival_s: float, row: RequestRow) -> bool:
+    """Whether a served request kept all limits."""
+    if row.first_token_s is None or row.end_s is None:
+        return False
+    taken = ((limits.ttft_s, row.first_token_s - arrival_s), (limits.token_s, token_s(row) or 0.0),
+             (limits.request_s, row.end_s - arrival_s))  # fmt: skip
+    return all(not limit_s or took_s <= limit_s for limit_s, took_s in taken)
+
+
+def _spread(seconds: Sequence[float]) -> Spread:
+    return Spread(len(seconds), median(seconds), percentile(seconds, 0.90), percentile(seconds, 0.99))
+
+
+def _held_bytes(batch: BatchSeries) -> tuple[int | None, int | None]:
+    """Most bytes of the paged cache that requests held at once, and all of them. Groups of layers share these bytes."""
+    if batch.pages is None:
+        return None, None
+    size = [group.page_bytes for group in batch.pages.groups]
+    owner: dict[tuple[int, int], int] = {}
+    held = most = 0
+    for i, step in enumerate(batch.move_step):
+        if i and step != batch.move_step[i - 1]:
+            most = max(most, held)
+        group, page, request = batch.move_group[i], batch.move_page[i], batch.move_request[i]
+        held += size[group] * ((request >= 0) - (owner.get((group, page), -1) >= 0))
+        owner[group, page] = request
+    return max(most, held), batch.pages.cache_bytes

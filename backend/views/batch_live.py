@@ -1,0 +1,163 @@
+"""What a browser gets of a run of many requests: the columns past its cursor, and everything else in words when it
+changed. Names on the wire are the keys that the page's JavaScript reads."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from backend.evidence import Verdict
+from backend.messages import PageGroup, WaitReason
+from backend.runs.batch_series import BatchColumns
+from backend.runs.batch_summary import summarize_batch
+from backend.runs.records import Status
+from backend.runs.run import Run
+from backend.runs.snapshot import Snapshot
+from backend.traffic import Traffic
+from backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
+from backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
+from backend.views.differences import Difference
+from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
+from backend.views.live import PhaseStep, phase_step
+from backend.views.sentences import interference_of
+from backend.views.tiles import Tile
+from backend.views.verdict import VerdictText
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What the requests ask for, in columns; `prompt_tokens` is estimated where a text was given."""
+
+    arrival_s: list[float]
+    prompt_tokens: list[int]
+    max_new_tokens: list[int]
+
+
+class BatchArmHead(msgspec.Struct, frozen=True, rename={"interference": "spoilers"}):
+    """Everything about an arm but its columns.
+
+    kind    static, continuous or off
+    pages   groups of its paged KV cache, empty without one; `cache_bytes`: what they share
+    """
+
+    name: str
+    label: str
+    kind: str
+    state: str
+    phases: list[PhaseStep]
+    verdicts: list[Verdict]
+    tiles: list[Tile]
+    details: list[Tile]
+    ledger: list[LedgerRow]
+    notes: list[str]
+    interference: list[str]
+    pages: list[PageGroup]
+    cache_bytes: int
+
+
+class BatchHead(msgspec.Struct, frozen=True):
+    """Everything about a run but its columns.
+
+    now_s         seconds since the run was created
+    quiet         the browser shares the CPU with the measurement and should poll less often
+    asked         None for a viewer that has it already
+    waits         reasons for waiting -> what a request waited for
+    why           what made the difference, in a sentence, once both arms have ended
+    same          how many requests got the same tokens, in a sentence; `differ`: where the others begin to differ
+    """
+
+    title: str
+    note: str
+    traffic: str
+    created: float
+    now_s: float
+    message: str
+    quiet: bool
+    unit: str
+    max_new_tokens: int
+    slots: int
+    verdict: VerdictText
+    why: str
+    same: str
+    compared: int
+    differ: dict[int, int]
+    differences: Mapping[str, Difference]
+    digest: LedgerDigest | None
+    waits: dict[WaitReason, str]
+    asked: Asked | None
+    arms: list[BatchArmHead]
+
+
+class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
+    """The answer to one pull. `head` is null while the viewer's version is current; `columns`: one entry per arm."""
+
+    run: str
+    status: Status
+    ended: bool
+    version: int
+    head: BatchHead | None
+    columns: list[BatchColumns]
+
+
+def batch_delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> BatchDelta:
+    """What lies past a viewer's version (negative: it has nothing yet) and `cursors`: (steps, waits, moves of pages,
+    ends of requests) of each arm in order."""
+    past = run.past_batch(version, cursors)
+    head = batch_head(past.snapshot, now_s, version < 0) if past.snapshot is not None else None
+    return BatchDelta(run.id, past.status, past.ended, past.version, head, past.columns)
+
+
+def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
+    """A run at one moment. `now_s`: seconds since it was created; `first`: with what the requests ask for."""
+    traffic, created = run.request.traffic, run.created
+    assert traffic is not None
+    arms = [_arm(run, name, traffic) for name in run.arms]
+    over = all(arm.completed(0) for arm in run.arms.values()) and len(arms) == 2
+    summaries = [summarize_batch(arm.batch, traffic) for arm in run.arms.values()] if over else []
+    return BatchHead(
+        title=created.model_label,
+        note=created.model_note,
+        traffic=traffic.label,
+        created=created.created,
+        now_s=now_s,
+        message=run.message,
+        quiet=created.device == "cpu",
+        unit=run.unit,
+        max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
+        slots=min(traffic.concurrent, len(traffic.requests)),
+        verdict=batch_verdict(run) if run.ended else VerdictText(),
+        why=why_sentence(run) if run.ended else "",
+        same=same_sentence(run),
+        compared=compared(run),
+        differ=differing_at(run),
+        differences=batch_differences(*summaries) if summaries else {},
+        digest=ledger_digest({arm.name: arm.ledger for arm in arms}),
+        waits=WAIT_TEXTS,
+        asked=_asked(traffic) if first else None,
+        arms=arms,
+    )
+
+
+def _asked(traffic: Traffic) -> Asked:
+    found = traffic.requests
+    return Asked([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
+
+
+def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
+    arm, planned = run.arms[name], run.planned(name)
+    asked = next(one for one in run.request.arms if one.name == name).choices
+    found, pages = summarize_batch(arm.batch, traffic), arm.batch.pages
+    peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
+    return BatchArmHead(
+        name=name,
+        label=", ".join(f"{axis}={choice}" for axis, choice in asked.items()) or "defaults",
+        kind=planned.planned.get("batching", "off"),
+        state=arm.state,
+        phases=[phase_step(phase) for phase in arm.phases.values()],
+        verdicts=planned.verdicts,
+        tiles=batch_tiles(found, traffic.limits),
+        details=batch_details(found, peak_bytes, run.memory_label) if arm.finishes else [],
+        ledger=ledger_rows(run.ledger(name)),
+        notes=arm.started.notes if arm.started else [],
+        interference=interference_of(run, name, run.summary(name)),
+        pages=pages.groups if pages else [],
+        cache_bytes=pages.cache_bytes if pages else 0,
+    )

@@ -1,0 +1,71 @@
+"""The figures of many requests, against numbers worked out by hand."""
+
+import msgspec
+import pytest
+
+from backend.messages import BatchEvent, RequestEnds
+from backend.runs.batch_series import BatchSeries
+from backend.runs.batch_summary import differing, summarize_batch, token_s
+from backend.traffic import Limits
+from tests.support.batches import TRAFFIC, paged_events, static_events
+
+
+def folded(events: list[BatchEvent]) -> BatchSeries:
+    series = BatchSeries()
+    for event in events:
+        series.take(event)
+    return series
+
+
+def test_figures_of_static_and_continuous_batches() -> None:
+    a, b = (summarize_batch(folded(events), TRAFFIC) for events in (static_events(), paged_events()))
+    assert (a.served, a.tokens, a.wall_s, a.useful_tokens_s) == (3, 6, 2.5, 6 / 2.5)
+    assert (b.served, b.tokens, b.wall_s, b.useful_tokens_s) == (3, 6, 2.0, 6 / 2.0)
+    # slots: 2 x 5 steps, of which two rows idled and two were empty in the last batch; B cut a prompt in two
+    assert (a.slot_steps, a.busy_steps, a.idle_steps) == (10, 6, 2)
+    assert (b.slot_steps, b.busy_steps, b.idle_steps) == (8, 7, 0)
+    assert (a.padding_tokens, a.positions) == (4, 4 + 8 + 2 * 2 + 4 + 1) and b.padding_tokens == 0
+    # request 2 arrives at 0.5 and gets its first token at 2.0 in A, at 1.5 in B; the others at 0.5
+    assert (a.ttft.median_s, a.request.median_s, a.ttft.p90_s) == (0.5, 1.5, None)
+    assert (a.good, a.goodput_s) == (2, 2 / 2.5) and (b.good, b.goodput_s) == (3, 3 / 2.0)
+    assert a.waited == {"batch": 1} and b.waited == {"requests": 1}
+    assert (a.held_peak_bytes, a.cache_bytes) == (None, None)
+    assert (b.held_peak_bytes, b.cache_bytes) == (300, 600), "a page that changed hands within a step counts once"
+
+
+@pytest.mark.parametrize(
+    ("limits", "good"),
+    [
+        (Limits(), None),
+        (Limits(request_s=0.5), 1),
+        (Limits(token_s=0.4), 1),  # of request 1, which has one token, no time per token can be too long
+        (Limits(ttft_s=1.0, request_s=1.5), 2),
+    ],
+)
+def test_a_request_is_good_within_every_limit(limits: Limits, good: int | None) -> None:
+    found = summarize_batch(folded(static_events()), msgspec.structs.replace(TRAFFIC, limits=limits))
+    assert found.good == good
+
+
+def test_a_cancelled_request_is_neither_served_nor_compared() -> None:
+    events = static_events()
+    ends = events.pop()
+    assert isinstance(ends, RequestEnds)
+    cancelled = msgspec.structs.replace(ends, reason=["length", "length", "cancelled"])
+    a = folded([*events, cancelled])
+    found = summarize_batch(a, TRAFFIC)
+    assert (found.served, found.tokens, found.request.count) == (2, 6, 2)
+    assert differing(a, folded(paged_events())) == {0: None, 1: None}
+
+
+def test_tokens_are_compared_request_by_request() -> None:
+    a = folded(static_events())
+    assert differing(a, folded(paged_events())) == {0: None, 1: None, 2: None}
+    assert differing(a, folded(paged_events(last=99))) == {0: None, 1: None, 2: 1}
+    assert differing(a, BatchSeries()) is None
+    assert token_s(a.requests[0]) == pytest.approx(0.5) and token_s(a.requests[1]) is None
+
+
+def test_nothing_is_known_before_the_first_step() -> None:
+    found = summarize_batch(BatchSeries(), TRAFFIC)
+    assert (found.requests, found.served, found.useful_tokens_s, found.busy_share, found.good) == (3, 0, None, None, 0)
