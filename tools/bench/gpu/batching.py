@@ -34,6 +34,7 @@ STATIC = {"batching": "static"}
 FIXED = STATIC | {"cache": "static", "shapes": "buckets"}
 OWN = FIXED | {"loop": "own"}
 CONTINUOUS = {"batching": "continuous"}
+FLASH = CONTINUOUS | {"attention": "kernels-community/vllm-flash-attn3"}
 ARMS: dict[str, dict[str, str]] = {
     "static-eager": STATIC | {"attention": "eager"},
     "static-sorted": STATIC | {"attention": "eager", "batch_order": "sorted"},
@@ -45,6 +46,11 @@ ARMS: dict[str, dict[str, str]] = {
     "continuous-graphs": CONTINUOUS | {"batch_graphs": "on"},
     "continuous-async": CONTINUOUS | {"async_batching": "on"},
     "continuous-graphs-async": CONTINUOUS | {"batch_graphs": "on", "async_batching": "on"},
+    "flash": FLASH,
+    "flash-graphs": FLASH | {"batch_graphs": "on"},
+    "flash-graphs-pages-32": FLASH | {"batch_graphs": "on", "page_size": "32"},
+    "flash-async": FLASH | {"async_batching": "on"},
+    "flash-graphs-async": FLASH | {"batch_graphs": "on", "async_batching": "on"},
 }
 
 
