@@ -7,7 +7,7 @@ import pytest
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
 from backend.predict.kv import kv_bytes
-from backend.predict.memory import CONTEXT_BYTES, MIB, peak_bytes
+from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, MIB, peak_bytes
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
 
@@ -177,3 +177,13 @@ def test_an_encoder_has_its_pass_alone() -> None:
     facts = resolve("bert-base-uncased")
     one, many = (peak_bytes(facts, Setup(), 400, passes) for passes in (1, 500))
     assert one == many and one.kv == 0 and one.workspace > 0
+
+
+def test_only_eager_attention_in_half_precision_keeps_a_kernel_for_each_length_on_a_cpu() -> None:
+    def grown(name: str = "pocket", **more: Any) -> int:
+        few, many = (peak_bytes(resolve(name), Setup(**more), 12, new).runtime_bytes for new in (10, 110))
+        return many - few
+
+    assert grown() == 100 * CPU_KERNEL_BYTES
+    for other in ({"dtype": "float32"}, {"cache": STATIC}, {"name": "random:Qwen3-0.6B"}):
+        assert grown(**other) == 0, other

@@ -6,9 +6,10 @@ import pytest
 
 from backend.models import resolve
 from backend.models.facts import Matrix
+from backend.models.stored import StoredFormat
 from backend.plan import CACHES
 from backend.predict.memory import peak_bytes
-from backend.predict.quantized import PACKINGS
+from backend.predict.quantized import PACKINGS, stored_packing
 from backend.predict.setup import Setup
 
 SQUARE = 256 * 256
@@ -71,3 +72,20 @@ def test_which_matrices_a_library_takes() -> None:
         expected = {"expert"} if choice == "mxfp4" else {"linear", "conv1d"} if choice[:3] == "bnb" else {"linear"}
         assert packing.kinds == expected
         assert packing.library == choice.partition("-")[0].replace("bnb", "bitsandbytes")
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        (StoredFormat("awq", "awq", bits=4, group=64), SQUARE // 2 + 4 * 256 // 2 + 2 * 4 * 256),
+        (StoredFormat("awq", "awq", bits=4), SQUARE // 2 + 256 // 2 + 2 * 256),
+        (StoredFormat("gptq", "gptq", bits=8, group=128), SQUARE + 2 * 256 + 2 * 2 * 256 + 4 * 256),
+        (StoredFormat("fp8", "fp8", block=(128, 64)), SQUARE + 4 * 2 * 4),
+        (StoredFormat("fp8", "fp8"), SQUARE + 4),
+    ],
+)
+def test_a_matrix_of_a_packed_checkpoint_takes_codes_scales_and_zero_points(
+    stored: StoredFormat, expected: int
+) -> None:
+    packing = stored_packing(stored)
+    assert packing is not None and packing.matrix_bytes(256, 256, 2) == expected

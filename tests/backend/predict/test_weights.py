@@ -5,6 +5,7 @@ What packed weights take is held against models that are really packed: small on
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,18 @@ import pytest
 
 from backend.errors import InputError
 from backend.models import ModelFacts, catalogue, resolve
+from backend.models.stored import StoredFormat
 from backend.paths import PRESETS
 from backend.predict.quantized import PACKINGS
-from backend.predict.weights import expert_bytes, itemsize, parameters, weight_bytes, weight_bytes_read
+from backend.predict.setup import Setup
+from backend.predict.weights import (
+    expert_bytes,
+    itemsize,
+    parameters,
+    quantization_on,
+    weight_bytes,
+    weight_bytes_read,
+)
 
 TINY: dict[str, Any] = {
     "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4,
@@ -281,3 +291,19 @@ def test_packing_never_lets_a_token_read_more(quantization: str) -> None:
     for name in ("random:Llama-3-8B", "random:gpt-oss-20b", "random:gpt2", "random:bert-base-uncased"):
         facts = resolve(name)
         assert weight_bytes_read(facts, "auto", quantization) <= weight_bytes_read(facts)
+
+
+@pytest.mark.parametrize(
+    ("setup", "name"),
+    [
+        (Setup(device="cuda", capability=(8, 6)), "dequantized"),
+        (Setup(device="cuda", capability=(8, 9)), "none"),
+        (Setup(device="cuda", capability=(9, 0)), "none"),
+        (Setup(), "dequantized"),
+        (Setup(device="cuda", capability=(8, 6), quantization="mxfp4-dequantized"), "mxfp4-dequantized"),
+    ],
+)
+def test_a_checkpoint_in_fp8_is_dense_where_there_is_no_fp8_arithmetic(setup: Setup, name: str) -> None:
+    packed = replace(resolve("random:Qwen3-0.6B"), stored=StoredFormat("fp8", "fp8", block=(128, 128)))
+    assert quantization_on(packed, setup) == name
+    assert quantization_on(resolve("random:Qwen3-0.6B"), setup) == setup.quantization

@@ -331,3 +331,36 @@ def test_a_record_that_cannot_be_encoded_does_not_end_the_history(tmp_path: Path
     store.add("a", ArmEvent("A", 0, 1.0, Samples([1.0], [1])))
     assert len(store.read("a")) == 2
     store.close()
+
+
+def test_a_closed_store_has_nothing_to_wait_for(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    store.add("a", created("a"))
+    store.close()
+    begin_s = time.monotonic()
+    store.flush()
+    store.close()
+    assert store.read("a") == [created("a")]
+    assert time.monotonic() - begin_s < 10
+
+
+def test_an_interrupted_runs_last_record_follows_the_others_at_once(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    for record in (created("a"), tokens(0), tokens(3)):
+        store.add("a", record)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "h.sqlite")) as db:
+        db.execute("UPDATE runs SET pid_started = 0")
+        db.commit()
+    Store(tmp_path / "h.sqlite").close()
+    with closing(sqlite3.connect(tmp_path / "h.sqlite")) as db:
+        assert [seq for (seq,) in db.execute("SELECT seq FROM records ORDER BY seq")] == [0, 1, 2, 3]
+
+
+def test_files_set_aside_within_one_second_are_numbered_from_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "strftime", lambda form: "now")
+    for _ in range(3):
+        (tmp_path / "h.sqlite").write_bytes(b"no database at all " * 100)
+        assert history_file.open_file(tmp_path / "h.sqlite")
+    found = {path.name.removeprefix("h.sqlite.unreadable-") for path in tmp_path.glob("*unreadable-*")}
+    assert {name for name in found if not name.endswith(("-wal", "-shm"))} == {"now", "now-2", "now-3"}

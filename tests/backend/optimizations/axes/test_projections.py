@@ -1,6 +1,7 @@
 """projections: told apart by the products of a pass; what is refused has nothing to fuse or cannot be."""
 
 import functools
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from backend.evidence import Finding
 from backend.messages import Finished
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
+from backend.optimizations.proof import Trace
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.patch.projections import fuse
@@ -154,3 +156,12 @@ def test_forced_upon_packed_matrices_it_is_refused_by_the_worker(quantization: s
     model.model.layers[0].self_attn.q_proj = packed
     with pytest.raises(InputError), torch.no_grad():
         fuse(model)
+
+
+def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:
+    model = build("llama")
+    fuse(model)
+    silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
+    found = AXIS.find(Observation(model, None, PLAN, lambda: silent))
+    assert (found.effective, found.reached, found.expected) == ("fused", 0, 8 * 3)
+    assert "packed" not in found.proof

@@ -88,3 +88,18 @@ def test_layers_are_those_whose_keys_were_cached() -> None:
 
     seen = Observation(tiny("llama"), Cache(), Plan(LoadPlan(ModelSource("random"))))
     assert traced.layers(seen) == 2
+
+
+def test_kv_heads_count_as_repeated_for_a_single_new_token_only() -> None:
+    """Of a prompt transformers repeats them where there is a mask, in whatever implementation."""
+    long = ((1, 4, 5, 8), (1, 4, 5, 8))
+    made = trace({(SDPA, long): 4, (SDPA, COPIED): 3, (SDPA, NEW): 2, (SDPA, ((4, 5, 1), (4, 4, 1))): 1})
+    assert calls(made, Heads(4, 2)).repeated == 3
+    assert calls(made, Heads(4, 4)).repeated == 0
+
+
+def test_the_proof_says_how_many_of_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    finding = found(monkeypatch, "sdpa", trace({(SDPA, NEW): LAYERS * STEPS - 1}))
+    assert f"{LAYERS * STEPS - 1} of {LAYERS * STEPS} calls were sdpa" in finding.proof
+    hidden = found(monkeypatch, "sdpa", trace({}, runtime="cudaGraphLaunch"))
+    assert "calls were" not in hidden.proof and "cannot be counted" in hidden.proof

@@ -19,8 +19,11 @@ from transformers import (
 
 from backend import hardware
 from backend.models import resolve
+from backend.models.source import ModelSource
 from backend.optimizations import Observation
-from backend.optimizations.axes.quantization.axis import AXIS
+from backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _magnitudes
+from backend.optimizations.axes.quantization.settings import casts_experts
+from backend.plan import LoadPlan
 from tests.support.machines import CPU, facts
 from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 
@@ -146,3 +149,39 @@ def test_four_bits_on_this_cpu_need_even_sizes(width: int, fits: bool) -> None:
             return
         with pytest.raises((AssertionError, RuntimeError)):
             packed(torch.tensor([[1, 2, 3]]))
+
+
+def mixture(weight: torch.Tensor, *names: str) -> Any:
+    """A module whose parameters are `down_proj` and others of these names."""
+    module = torch.nn.Module()
+    module.register_parameter("down_proj", torch.nn.Parameter(weight))
+    for name in names:
+        module.register_parameter(name, torch.nn.Parameter(torch.zeros(1)))
+    return module
+
+
+def test_experts_are_told_by_their_dimensions_and_their_bias() -> None:
+    stacked, flat = torch.zeros(2, 64, 3), torch.zeros(2, 64)
+    model = torch.nn.ModuleList([
+        mixture(stacked, "gate_up_proj_bias"), mixture(stacked), mixture(flat, "gate_up_proj_bias"),
+        torch.nn.Linear(2, 2),
+    ])  # fmt: skip
+    assert [weight.shape for weight in _dense_experts(model)] == [stacked.shape]
+
+
+def test_magnitudes_are_counted_in_blocks_of_32_along_the_inputs() -> None:
+    """Of the last expert; what is left beyond whole blocks is not looked at, and a sign makes no other magnitude."""
+    weight = torch.zeros(2, 70, 5)
+    assert _magnitudes(weight) == 1
+    weight[0] = torch.rand(70, 5)
+    weight[1, 64:] = torch.rand(6, 5)
+    assert _magnitudes(weight) == 1
+    weight[1, :4, 2] = torch.tensor([1.0, -1.0, 2.0, 3.0])  # and 0
+    assert _magnitudes(weight) == 4
+    weight[1, 32:38, 2] = torch.arange(10.0, 16.0)
+    assert _magnitudes(weight) == 7
+
+
+@pytest.mark.parametrize(("name", "cast"), [("mxfp4-dequantized", True), ("mxfp4", False), ("none", False)])
+def test_only_experts_that_were_dequantized_are_cast(name: str, cast: bool) -> None:
+    assert casts_experts(LoadPlan(ModelSource("random"), quantization=name)) is cast

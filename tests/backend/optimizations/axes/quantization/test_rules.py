@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backend.hardware import Machine
+from backend.models.facts import MatrixKind
 from backend.models.source import ModelSource
 from tests.support.machines import CPU, H200, facts
 from tests.support.quantization import DENSE_ONLY, EVERY, gpu, judge, of, without
@@ -98,3 +99,21 @@ def test_a_checkpoint_that_was_packed_needs_the_package_that_packed_it(method: s
     (verdict,) = of(judge(given, replace(CPU, packages=())), "blocked")
     assert "pip install" in verdict.reason
     assert of(judge("random:Qwen3-0.6B", replace(CPU, packages=()))) == []
+
+
+@pytest.mark.parametrize(("machine", "noted"), [(gpu(8, 6), True), (gpu(8, 9), False), (gpu(9, 0), False), (CPU, True)])
+def test_a_checkpoint_in_fp8_says_where_it_becomes_dense(machine: Machine, noted: bool) -> None:
+    given = replace(facts("random:Qwen3-0.6B"), random=False, quantization="fp8")
+    assert any("FP8 arithmetic needs" in v.reason for v in of(judge(given, machine), "note")) is noted
+    assert not any("FP8" in v.reason for v in of(judge("random:Qwen3-0.6B", machine)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "refused"), [("linear", True), ("conv1d", True), ("embedding", False), ("expert", False)]
+)
+def test_only_matrices_that_bitsandbytes_packs_need_even_sizes(kind: MatrixKind, refused: bool) -> None:
+    given = facts("random:Qwen3-0.6B")
+    even = next(m for m in given.matrices if m.kind == "linear")
+    odd = replace(even, kind=kind, rows=48, columns=40)
+    found = judge(replace(given, matrices=(even, odd)), replace(CPU, avx512_bf16=True), quantization="bnb-nf4").blocked
+    assert any("multiple of 32 rows" in v.reason for v in found) is refused
