@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backend.arms.remedies import remedies
+from backend.arms.requests import of_traffic, with_pages
 from backend.arms.tried import untried_note
 from backend.config import Config, Workload
 from backend.errors import InputError
@@ -20,6 +21,7 @@ from backend.predict.lengths import cache_places, rounded
 from backend.predict.memory import MemoryEstimate, peak_bytes
 from backend.predict.setup import setup_of
 from backend.predict.weights import itemsize
+from backend.traffic import Traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,28 @@ class Checked:
             raise InputError((f"Arm {arm}: " if arm else "") + verdict.reason + (f" Set {fix}." if fix else ""))
 
 
-def check(config: Config, facts: ModelFacts, machine: Machine, workload: Workload, held_bytes: int = 0) -> Checked:
-    """Check an arm and plan it. `held_bytes`: memory that the engine's workers hold now and would free."""
+def check(
+    config: Config,
+    facts: ModelFacts,
+    machine: Machine,
+    workload: Workload,
+    held_bytes: int = 0,
+    traffic: Traffic | None = None,
+) -> Checked:
+    """Check an arm and plan it. `held_bytes`: memory that the engine's workers hold now and would free; `traffic`: many
+    requests, for which `workload` holds the longest lengths."""
     requested = defaults() | dict(config.choices)
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
     dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
-    verdicts += _of_workload(facts, workload)
     memory = _predicted_memory(plan, facts, machine, workload)
     room = machine.free_device_bytes + held_bytes
-    if memory.total > room:
+    if traffic is None:
+        verdicts += _of_workload(facts, workload)
+    else:
+        if plan.generate.batch.continuous and facts.kind == "decoder":
+            memory = with_pages(memory, plan, facts, machine, traffic)
+        verdicts += of_traffic(plan, facts, traffic, memory, room)
+    if memory.total > room and not any(verdict.axis == "pages" for verdict in verdicts):
         verdicts.append(_too_large(facts, memory, machine, room, *_remedy(requested, facts, machine, workload, room)))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)

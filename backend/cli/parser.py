@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 from backend import hardware
 from backend.cli import commands
+from backend.cli.batch import add_batch
 from backend.config import EFFORTS
 from backend.errors import InputError
 from backend.fit.table import DEFAULT_CONTEXT
@@ -58,7 +59,8 @@ def make_parser() -> Parser:
     export.set_defaults(repeats=1)
     for sub in (compare, run, check, export):
         _add_workload(sub)
-    for sub in (compare, run, check):
+    batch = add_batch(add, ARM_HELP, _add_model)
+    for sub in (compare, run, check, batch):
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
         sub.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
@@ -68,7 +70,7 @@ def make_parser() -> Parser:
     doctor.add_argument(
         "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
     )
-    for sub in (compare, run, check, fit, models, doctor):
+    for sub in (compare, run, check, batch, fit, models, doctor):
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     return parser
 

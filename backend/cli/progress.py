@@ -35,9 +35,12 @@ def progress_line(run: Run) -> str:
             continue
         phase = next(reversed(list(arm.phases.values())), None)
         generated, limit = len(arm.t_s), run.request.workload.max_new_tokens
+        traffic = run.request.traffic
+        if traffic is not None:
+            generated, limit = arm.batch.done, len(traffic.requests)
         if not sys.stderr.isatty():
             generated -= generated % max(1, limit // 4)  # a log file needs no line for every step
-        unit = "tokens" if run.unit == "token" else "passes"
+        unit = "requests" if traffic is not None else "tokens" if run.unit == "token" else "passes"
         tokens = f" {generated}/{limit} {unit}" if generated else ""
         fraction = f" {phase.fraction:.0%}" if phase and phase.fraction and not tokens else ""
         parts.append(f"{name}: {PHASE_TITLES[phase.name] if phase else 'waiting'}{fraction}{tokens}")

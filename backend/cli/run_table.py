@@ -24,7 +24,7 @@ _STATUS: dict[Status, str] = {
 def table(run: Run) -> str:
     """The run as it is now."""
     now = run.snapshot()
-    lines = [*_title(now), "", *_figures(now)]
+    lines = [*title(now), "", *_figures(now)]
     verdict = verdict_of(now, f"--repeats {MEASURE_REPEATS}")
     lines += ["", verdict.sentence] if verdict.sentence else []
     lines += [verdict.basis] if verdict.basis else []
@@ -34,33 +34,42 @@ def table(run: Run) -> str:
         lines += [f"Arm {name}: {sentence}" for sentence in sentences]
         lines += _annotations(now, name)
     for name in now.arms:
-        lines += ["", *_ledger(now, name)]
+        lines += ["", *ledger_lines(now, name)]
     if now.unit == "token":
         lines += _texts(now)
     return "\n".join(lines)
 
 
-def _title(run: Snapshot) -> list[str]:
+def title(run: Snapshot) -> list[str]:
+    """The model and the machine; a remark about the model."""
     created = run.created
     gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
-    title = f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"
-    return [title, created.model_note] if created.model_note else [title]
+    named = f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"
+    return [named, created.model_note] if created.model_note else [named]
 
 
 def _figures(run: Snapshot) -> list[str]:
     """One line per figure, one column per arm."""
-    figures: list[dict[str, Tile]] = []
+    figures: list[list[Tile]] = []
     for name, arm in run.arms.items():
         summary = run.summary(name)
         found = tiles(summary, run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note)
         found += detail_rows(run, name, summary) if arm.finishes else []
-        figures.append({tile.key: tile for tile in found})
-    lines = [" " * _LABEL_WIDTH + "".join(f"{'arm ' + name:<{_COLUMN_WIDTH}}" for name in run.arms)]
-    labels = {tile.key: tile.label for found in figures for tile in found.values()}
-    for key, label in labels.items():
-        lines += _row(label, [found.get(key, Tile(key, label, "n/a", "")) for found in figures])
+        figures.append(found)
     steps = [Tile("", "", str(len(arm.t_s)), "") for arm in run.arms.values()]
-    return [*lines, *_row("Tokens" if run.unit == "token" else "Forward passes", steps)]
+    return [
+        *rows_of_tiles(list(run.arms), figures),
+        *_row("Tokens" if run.unit == "token" else "Forward passes", steps),
+    ]
+
+
+def rows_of_tiles(arms: list[str], figures: list[list[Tile]]) -> list[str]:
+    """A line for each figure that some arm has, under the names of the arms."""
+    known = [{tile.key: tile for tile in found} for found in figures]
+    lines = [" " * _LABEL_WIDTH + "".join(f"{'arm ' + name:<{_COLUMN_WIDTH}}" for name in arms)]
+    for key, label in {tile.key: tile.label for found in figures for tile in found}.items():
+        lines += _row(label, [found.get(key, Tile(key, label, "n/a", "")) for found in known])
+    return lines
 
 
 def _row(label: str, tiles: list[Tile]) -> list[str]:
@@ -86,7 +95,8 @@ def _word(unit: Unit) -> str:
     return "token" if unit == "token" else "pass"
 
 
-def _ledger(run: Snapshot, name: str) -> list[str]:
+def ledger_lines(run: Snapshot, name: str) -> list[str]:
+    """The ledger of one arm."""
     rows = ledger_rows(run.ledger(name))
     lines = [f"Arm {name}: requested -> planned -> effective" + (f" ({ledger_summary(rows)})" if rows else "")]
     for row in rows:

@@ -123,7 +123,7 @@ class Bench:
         held = self.pool.held_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
         for arm in request.arms:
-            checked = check(make_config(request.model, arm.choices), facts, machine, work, held)
+            checked = check(make_config(request.model, arm.choices), facts, machine, work, held, request.traffic)
             arms[arm.name] = noted(checked, arm, facts, machine, work)
         return facts, arms
 

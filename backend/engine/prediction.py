@@ -20,6 +20,8 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
     The KV curve and the roofline bound run from the prompt to the last token but one, which is the last that is fed
     back; for an encoder they have a single length, that of its input. Without a known bandwidth there is no bound.
     """
+    if checked.plan.generate.batch.continuous:
+        return Predicted(arm, [], [], "steps of many requests differ", "", checked.memory.by_part())
     setup = replace(setup_of(checked.plan, machine), max_places=started.places)
     first, last = started.prompt_tokens, started.prompt_tokens + started.max_new_tokens - 1
     kv = []

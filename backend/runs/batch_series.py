@@ -1,7 +1,7 @@
 """Many requests of one arm, folded from its events into columns that only grow."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -135,6 +135,25 @@ class BatchSeries:
         if made != NO_TOKEN:
             row.ids.append(made)
             row.token_s.append(end_s)
+
+    def parts_of_steps(self) -> Iterator[list[tuple[int, int, int]]]:
+        """Of each step, (request, kind, tokens) of its parts."""
+        begin = 0
+        for end in self.part_ends:
+            yield list(zip(self.request[begin:end], self.kind[begin:end], self.tokens[begin:end], strict=True))
+            begin = end
+
+    def held_pages(self) -> list[list[int]]:
+        """Of each group of pages, how many of them requests hold in each step."""
+        groups = len(self.pages.groups) if self.pages is not None else 0
+        now, found, at = [0] * groups, [list[int]() for _ in range(groups)], 0
+        for step in range(len(self.end_s)):
+            while at < len(self.move_step) and self.move_step[at] <= step:
+                now[self.move_group[at]] += 1 if self.move_request[at] >= 0 else -1
+                at += 1
+            for group in range(groups):
+                found[group].append(now[group])
+        return found
 
     def copy(self) -> "BatchSeries":
         """A copy that later events leave alone."""

@@ -6,6 +6,7 @@ from backend.config import Request
 from backend.evidence import Evidence
 from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
+from backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from backend.runs.records import ArmPlanned, Created, Status, Unit
 from backend.runs.summary import Comparison, Summary, compare, summarize
 from backend.runs.texts import TextComparison, compare_texts
@@ -64,6 +65,19 @@ class Snapshot:
             arm.predicted_kv_bytes() if kv is not None else None, self.unit == "token", arm.roofline_s(self.unit),
         )  # fmt: skip
 
+    def batch_summary(self, name: str) -> BatchSummary:
+        """The figures of one arm of many requests so far."""
+        assert self.request.traffic is not None
+        return summarize_batch(self.arms[name].batch, self.request.traffic)
+
+    def same_tokens(self) -> int | None:
+        """How many requests got the same tokens from both arms; None where no request was served by both."""
+        if len(self.arms) != 2:
+            return None
+        a, b = self.arms.values()
+        found = differing(a.batch, b.batch)
+        return None if found is None else sum(at is None for at in found.values())
+
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
         if len(self.arms) != 2:
@@ -107,7 +121,10 @@ class Snapshot:
         arm = self.arms[name]
         weights = arm.loaded.weight_bytes if arm.loaded else None
         summary = self.summary(name)
+        kv = doubt("kv", summary.kv_predicted_bytes, summary.kv_bytes)
+        if arm.batch.pages is not None and self.request.traffic is not None and self.request.traffic.exact:
+            kv = doubt("kv", arm.predicted_memory.get("kv"), arm.batch.pages.cache_bytes)
         return {
             "weights": doubt("weights", arm.predicted_memory.get("weights"), weights),
-            "kv": doubt("kv", summary.kv_predicted_bytes, summary.kv_bytes),
+            "kv": kv,
         }

@@ -75,6 +75,11 @@ class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
                              "Use fewer or shorter requests.")  # fmt: skip
 
     @property
+    def exact(self) -> bool:
+        """Whether the lengths of all prompts are known without a tokenizer."""
+        return all(one.prompt_tokens or one.token_ids for one in self.requests)
+
+    @property
     def longest_prompt(self) -> int:
         return max(one.tokens for one in self.requests)
 

@@ -84,6 +84,7 @@ class Batching(Optimization):
     summary = "How many requests share the model (`tokendyno batch`)."
     default = "off"
     off = "off"
+    witness = "kv"
     order = 60
     decoders_only = True
     many_requests = True

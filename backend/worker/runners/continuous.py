@@ -7,8 +7,9 @@ import torch
 from transformers import ContinuousBatchingConfig, GenerationConfig
 
 from backend.counts import RunCounts
+from backend.errors import InputError
 from backend.messages import Generate, PageGroup, PagesAllocated
-from backend.predict.pages import pages_needed
+from backend.predict.pages import pages_needed, pages_of
 from backend.worker.measure.steps import StepLog
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prompt.requests import Asked
@@ -72,7 +73,15 @@ class ContinuousRunner(BatchCourse):
     def _new_manager(self, job: Generate) -> Any:
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
-        pages = traffic.pages or pages_needed(self._sizes(traffic.concurrent), plan.page_tokens)
+        lengths = self._sizes(traffic.concurrent)
+        pages = pages_of(traffic, plan.page_tokens) if traffic.exact else pages_needed(lengths, plan.page_tokens)
+        pages = traffic.pages or pages
+        most = -(-lengths[0] // plan.page_tokens)
+        if most > pages:  # of a text, whose tokens were not known before
+            raise InputError(
+                f"The longest request needs {most:,} pages of {plan.page_tokens} tokens, but there are only {pages:,}. "
+                f"Use at least {most:,} pages (--pages)."
+            )
         config = ContinuousBatchingConfig(
             page_size=plan.page_tokens,
             num_blocks=pages,

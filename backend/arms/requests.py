@@ -1,0 +1,94 @@
+"""Checks an arm against many requests: their lengths, and the pages of continuous batching."""
+
+from dataclasses import replace
+
+from backend.evidence import Verdict
+from backend.hardware import Machine
+from backend.models import ModelFacts
+from backend.plan import Plan
+from backend.predict.memory import MemoryEstimate, peak_bytes
+from backend.predict.pages import cache_bytes, pages_of
+from backend.predict.setup import setup_of
+from backend.predict.weights import itemsize
+from backend.traffic import Traffic
+
+_REQUESTS = "backend/arms/requests.py"
+
+
+def with_pages(
+    memory: MemoryEstimate, plan: Plan, facts: ModelFacts, machine: Machine, traffic: Traffic
+) -> MemoryEstimate:
+    """The memory of continuous batching: its cache is allocated as pages, and a step has one row of tokens.
+
+    With a mask (all but flash attention) each token of a step has one for every cached token, and keys are read out of
+    the pages into one tensor.
+    """
+    batch, setup = plan.generate.batch, setup_of(plan, machine)
+    size = _itemsize(plan, facts)
+    pages = pages_of(traffic, batch.page_tokens)
+    held = cache_bytes(facts, pages, batch.page_tokens, size)
+    step = peak_bytes(facts, setup, batch.step_tokens, 1, 1)
+    mask = _mask_bytes(plan, facts) * (pages * batch.page_tokens + batch.step_tokens)
+    return replace(memory, kv=held, workspace=step.workspace + mask, kv_elsewhere=0)
+
+
+def _mask_bytes(plan: Plan, facts: ModelFacts) -> int:
+    """Bytes of the masks for each token in the cache."""
+    if "flash" in (plan.load.attention or ""):
+        return 0
+    batch = plan.generate.batch
+    sets = 2 if batch.asynchronous else 1
+    return sets * len(facts.cache_layers) * batch.step_tokens * _itemsize(plan, facts)
+
+
+def of_traffic(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEstimate, room: int) -> list[Verdict]:
+    """What speaks against these requests, before anything runs."""
+    if facts.kind == "encoder":
+        reason = f"{facts.label} is an encoder: it generates no tokens, so requests cannot be batched. Use a decoder."
+        return [Verdict("blocked", "model", reason, {}, _REQUESTS)]
+    for number, one in enumerate(traffic.requests, 1):
+        total = one.tokens + one.max_new_tokens
+        if total > facts.max_positions:
+            reason = (
+                f"Request {number} has {one.tokens:,} prompt tokens and {one.max_new_tokens:,} new ones, but "
+                f"{facts.label} has {facts.max_positions:,} positions. Shorten its prompt or its output."
+            )
+            return [Verdict("blocked", "model", reason, {}, _REQUESTS)]
+    if not plan.generate.batch.continuous:
+        return []
+    return _of_pages(plan, facts, traffic, memory, room)
+
+
+def _of_pages(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEstimate, room: int) -> list[Verdict]:
+    """A request that needs more pages than there are ends transformers' manager; more pages than memory fail later."""
+    size = plan.generate.batch.page_tokens
+    pages = pages_of(traffic, size)
+    largest = traffic.largest()[0]
+    needed = -(-(largest.tokens + largest.max_new_tokens) // size)
+    if needed > pages:
+        reason = (
+            f"The longest request needs {needed:,} pages of {size} tokens, but there are only {pages:,}: it could "
+            f"never be served. Use at least {needed:,} pages (--pages), or shorter requests."
+        )
+        return [
+            Verdict("blocked", "pages", reason, {}, "transformers 5.22: ContinuousBatchProcessor.prepare_next_batch")
+        ]
+    if memory.total <= room:
+        return []
+    itself = cache_bytes(facts, pages, size, _itemsize(plan, facts)) / pages
+    page_bytes = itself + size * _mask_bytes(plan, facts)
+    fixed = memory.total - pages * page_bytes
+    most = max(0, int((room - fixed) / page_bytes))
+    advice = "Use a smaller model, or close other programs."
+    if most >= needed:
+        advice = f"At most about {most:,} pages fit: set --pages {most}."
+    gib = 1 << 30
+    reason = (
+        f"{pages:,} pages of {size} tokens take {memory.kv / gib:.1f} GiB, and with what a step reads of them "
+        f"{facts.label} needs about {memory.total / gib:.1f} GiB, but only {room / gib:.1f} GiB are free. {advice}"
+    )
+    return [Verdict("blocked", "pages", reason, {}, "backend/predict/pages.py")]
+
+
+def _itemsize(plan: Plan, facts: ModelFacts) -> int:
+    return itemsize(facts, facts.dtype if plan.load.dtype == "auto" else plan.load.dtype)

@@ -1,0 +1,143 @@
+"""`tokendyno batch`: many requests through two arms."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend.arms.parse import parse_arm
+from backend.cli.batch_table import batch_table
+from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
+from backend.cli.files import check_folder, check_writable, write_json
+from backend.cli.progress import follow, say
+from backend.config import ArmRequest, Request, workload_of
+from backend.errors import InputError
+from backend.executors import open_bench
+from backend.traffic import Limits, Traffic
+from backend.traffic.presets import drawn, traffic_preset, traffic_presets
+from backend.traffic.trace_file import read_trace
+from backend.views.batch_document import batch_document
+
+
+def batch(options: argparse.Namespace) -> int:
+    """Serve the requests with two arms."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    request = _request(options)
+    bench = open_bench(options.history, options.models_dir)
+    for message in bench.messages:
+        say(f"note: {message}")
+    bench.check(request)
+    bench.start()
+    try:
+        current = bench.runs.get(bench.submit(request))
+        assert current is not None
+        for arm in current.created.arms:
+            for verdict in arm.verdicts:
+                say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
+        stopped = follow(bench, current)
+        if options.json != "-" and any(arm.batch.end_s for arm in current.arms.values()):
+            print(batch_table(current.snapshot()))
+        write_json(options.json, batch_document(current))
+        if not stopped and current.status != "done":
+            raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
+        return STOPPED if stopped else OK
+    finally:
+        bench.close()
+
+
+def _request(options: argparse.Namespace) -> Request:
+    traffic = read_traffic(options)
+    arms = [
+        ArmRequest(name, dict(parse_arm(options.model, text).choices))
+        for name, text in (("A", options.a), ("B", options.b))
+    ]
+    work = workload_of(traffic, options.seed, options.repeats, not options.stop_at_eos)
+    return Request(options.model, arms, work, traffic)
+
+
+def read_traffic(options: argparse.Namespace) -> Traffic:
+    """The requests that were asked for: those of a file, or drawn as a preset says, with what the options change."""
+    limits = Limits(options.ttft_limit, options.token_limit, options.request_limit)
+    if options.trace is not None:
+        changed = [name for name in ("requests", "rate", "traffic") if getattr(options, name) is not None]
+        if changed:
+            raise InputError(
+                f"--trace names the requests, so --{changed[0]} has nothing to change. Remove one of them."
+            )
+        found = read_trace(options.trace)
+        return Traffic(found, options.concurrent or 16, options.pages, limits, f"{len(found)} requests of a trace")
+    preset = traffic_preset(options.traffic or traffic_presets()[0].name)
+    shape, changes = preset.draw, {}
+    if options.requests is not None:
+        changes["requests"] = options.requests
+    if options.rate is not None:
+        changes["rate_per_s"] = options.rate
+        changes["arrival"] = "poisson" if shape.arrival == "at-once" else shape.arrival
+    for name, given in (("prompt_tokens", options.prompt_lengths), ("new_tokens", options.output_lengths)):
+        if given is not None:
+            changes[name] = _range(given)
+    shape = msgspec.structs.replace(shape, **changes)
+    shape.__post_init__()
+    own = limits if limits != Limits() else preset.limits
+    return drawn(shape, options.seed, options.concurrent or preset.concurrent, options.pages, own)
+
+
+def _range(text: str) -> tuple[int, int]:
+    low, sign, high = text.partition("-")
+    try:
+        return int(low), int(high if sign else low)
+    except ValueError:
+        raise InputError(f"{text!r} is no range of tokens. Write two whole numbers, such as 16-256.") from None
+
+
+def add_batch(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_model: Any) -> argparse.ArgumentParser:
+    """The command's options."""
+    sub = add("batch", batch, "serve many requests with two arms: static against continuous batching, say")
+    sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {arm_help}")
+    sub.add_argument("--b", default="batching=continuous", metavar="ARM", help="arm B, likewise")
+    add_model(sub)
+    names = ", ".join(preset.name for preset in traffic_presets())
+    sub.add_argument(
+        "--traffic",
+        metavar="NAME",
+        help=f"what requests are drawn from: {names} (default: {traffic_presets()[0].name})",
+    )
+    sub.add_argument("--requests", type=int, metavar="N", help="draw so many")
+    sub.add_argument("--prompt-lengths", metavar="LOW-HIGH", help="tokens of their prompts, such as 16-256")
+    sub.add_argument("--output-lengths", metavar="LOW-HIGH", help="tokens to generate, such as 16-256")
+    sub.add_argument("--rate", type=float, metavar="R", help="requests a second on average; without it the preset's")
+    sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the draw")
+    sub.add_argument(
+        "--trace",
+        type=Path,
+        metavar="FILE",
+        help="JSON Lines instead: arrival_s, max_new_tokens, and prompt, token_ids or prompt_tokens",
+    )
+    sub.add_argument(
+        "--concurrent",
+        type=int,
+        metavar="N",
+        help="requests that may be in work at once, in both arms (default: the preset's, or 16)",
+    )
+    sub.add_argument(
+        "--pages",
+        type=int,
+        default=0,
+        metavar="N",
+        help="pages of the KV cache of continuous batching; 0: as many as the longest requests need",
+    )
+    sub.add_argument(
+        "--stop-at-eos", action="store_true", help="end a request at EOS; otherwise each generates all its tokens"
+    )
+    for name, what in (("ttft", "to the first token"), ("token", "a token"), ("request", "a request")):
+        sub.add_argument(
+            f"--{name}-limit",
+            type=float,
+            default=0.0,
+            metavar="S",
+            help=f"for goodput: most seconds {what} may take; 0: no limit",
+        )
+    return sub

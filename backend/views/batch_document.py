@@ -1,0 +1,222 @@
+"""A run of many requests as one document for programs (kind "batch", schema 2)."""
+
+from typing import Literal
+
+from backend import hardware
+from backend.config import Workload
+from backend.counts import RunCounts
+from backend.messages import IDLE, PageGroup, PhaseName, WaitReason
+from backend.runs.arm_series import ArmSeries
+from backend.runs.batch_series import BatchSeries, RequestRow
+from backend.runs.batch_summary import BatchSummary
+from backend.runs.records import Status
+from backend.runs.run import Run
+from backend.runs.snapshot import Snapshot
+from backend.runs.statistics import mean
+from backend.traffic import Limits, TrafficRequest
+from backend.views.ledger import LedgerRow, ledger_rows
+from backend.views.schema import Annotated, Load, MemorySamples, Part, VerdictRow
+from backend.views.sentences import interference_of
+
+
+class RequestDocument(Part, frozen=True):
+    """One request. Times are seconds since the run began; null where it did not get so far.
+
+    tokens      how many it was given
+    token_s     when each of them existed
+    waited_for  why it waited, each reason once; empty where it did not
+    ended       length, eos, cancelled, or "" while it has not ended
+    """
+
+    arrival_s: float
+    start_s: float | None
+    first_token_s: float | None
+    end_s: float | None
+    prompt_tokens: int
+    tokens: int
+    token_ids: list[int]
+    token_s: list[float]
+    waited_for: list[WaitReason]
+    ended: str
+    text: str
+
+
+class StepsDocument(Part, frozen=True):
+    """The steps, in columns. `active`: requests in each; `tokens`: positions that they processed, without padding."""
+
+    begin_s: list[float]
+    end_s: list[float]
+    active: list[int]
+    tokens: list[int]
+    padding: list[int]
+    idle: list[int]
+    waiting: list[int]
+
+
+class PagesDocument(Part, frozen=True):
+    """The paged KV cache. `held`: pages of each group that requests hold, by step; `moves`: each page that changed
+    hands before a step, `request` -1 where it was given back."""
+
+    groups: list[PageGroup]
+    cache_bytes: int
+    predicted_bytes: int | None
+    free_bytes: list[int]
+    held: list[list[int]]
+    moves: dict[str, list[int]]
+
+
+class BatchArm(Part, frozen=True, rename={"interference": "spoilers", "annotations": "marks"}):
+    """One arm. Requests, steps, pages and `summary` are those of the first run; `useful_tokens_s` is the mean over all
+    `runs`."""
+
+    name: str
+    state: str
+    requested: dict[str, str]
+    planned: dict[str, str]
+    effective: dict[str, str]
+    evidence: list[LedgerRow]
+    verdicts: list[VerdictRow]
+    notes: list[str]
+    useful_tokens_s: float | None
+    runs: list[float]
+    summary: BatchSummary
+    requests: list[RequestDocument]
+    steps: StepsDocument
+    pages: PagesDocument | None
+    memory_label: str
+    memory_samples: MemorySamples
+    memory_predicted_bytes: dict[str, int]
+    weight_bytes: int | None
+    parameters: int | None
+    load: Load
+    phases_s: dict[PhaseName, float]
+    wall_s: float | None
+    clock: str | None
+    extra: RunCounts
+    interference: list[str]
+    annotations: list[Annotated]
+
+
+class TrafficDocument(Part, frozen=True):
+    """What was asked of both arms."""
+
+    label: str
+    concurrent: int
+    pages: int
+    limits: Limits
+    requests: list[TrafficRequest]
+
+
+class BatchDocument(Part, frozen=True):
+    """A run of many requests. `same_tokens`: how many got the same tokens from both arms, null for one arm."""
+
+    kind: Literal["batch"]
+    schema: Literal[2]
+    run: str
+    created: float
+    status: Status
+    message: str
+    model: str
+    model_label: str
+    model_note: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    workload: Workload
+    traffic: TrafficDocument
+    same_tokens: int | None
+    arms: list[BatchArm]
+
+
+def batch_document(run: Run) -> BatchDocument:
+    """The document of a run as it is now."""
+    now = run.snapshot()
+    created, traffic = now.created, now.request.traffic
+    assert traffic is not None
+    return BatchDocument(
+        kind="batch",
+        schema=2,
+        run=created.id,
+        created=created.created,
+        status=now.status,
+        message=now.message,
+        model=created.request.model,
+        model_label=created.model_label,
+        model_note=created.model_note,
+        machine=created.machine,
+        versions=hardware.versions(),
+        workload=now.request.workload,
+        traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
+        same_tokens=now.same_tokens(),
+        arms=[_arm(now, name) for name in now.arms],
+    )
+
+
+def _arm(run: Snapshot, name: str) -> BatchArm:
+    arm, planned, ledger, summary = run.arms[name], run.planned(name), run.ledger(name), run.batch_summary(name)
+    loaded, finished, batch = arm.loaded, arm.finished, arm.batch
+    assert run.request.traffic is not None
+    ends = [one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s]
+    runs = [(one.extra.useful_tokens or 0.0) / one.wall_s for one in ends]
+    return BatchArm(
+        name=name,
+        state=arm.state,
+        requested=planned.requested,
+        planned=planned.planned,
+        effective={row.finding.axis: row.finding.effective for row in ledger},
+        evidence=ledger_rows(ledger),
+        verdicts=[VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+        notes=arm.started.notes if arm.started else [],
+        useful_tokens_s=mean(runs) if runs else summary.useful_tokens_s,
+        runs=runs,
+        summary=summary,
+        requests=[
+            _request(batch.requests.get(number) or RequestRow(), asked)
+            for number, asked in enumerate(run.request.traffic.requests)
+        ],
+        steps=_steps(batch),
+        pages=_pages(arm),
+        memory_label=run.memory_label,
+        memory_samples=MemorySamples(arm.sample_t_s, arm.sample_bytes),
+        memory_predicted_bytes=planned.predicted_bytes,
+        weight_bytes=loaded.weight_bytes if loaded else None,
+        parameters=loaded.parameters if loaded else None,
+        load=Load(loaded.stages_s, loaded.peak_bytes) if loaded else Load({}, {}),
+        phases_s={phase.name: phase.seconds for phase in arm.phases.values()},
+        wall_s=finished.wall_s if finished else None,
+        clock=finished.clock if finished else None,
+        extra=finished.extra if finished else RunCounts(),
+        interference=interference_of(run, name, run.summary(name)),
+        annotations=[Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
+    )
+
+
+def _request(row: RequestRow, asked: TrafficRequest) -> RequestDocument:
+    return RequestDocument(
+        asked.arrival_s, row.start_s, row.first_token_s, row.end_s, row.prompt_tokens or asked.tokens, len(row.ids),
+        row.ids, row.token_s, row.waited_for, row.reason, row.text,
+    )  # fmt: skip
+
+
+def _steps(batch: BatchSeries) -> StepsDocument:
+    parts = list(batch.parts_of_steps())
+    return StepsDocument(
+        begin_s=batch.begin_s,
+        end_s=batch.end_s,
+        active=[sum(kind != IDLE for _, kind, _ in step) for step in parts],
+        tokens=[sum(tokens for _, kind, tokens in step if kind != IDLE) for step in parts],
+        padding=batch.padding,
+        idle=[sum(kind == IDLE for _, kind, _ in step) for step in parts],
+        waiting=batch.waiting,
+    )
+
+
+def _pages(arm: ArmSeries) -> PagesDocument | None:
+    batch = arm.batch
+    if batch.pages is None:
+        return None
+    moves = {
+        "step": batch.move_step, "group": batch.move_group, "page": batch.move_page, "request": batch.move_request,
+    }  # fmt: skip
+    held = batch.held_pages()
+    predicted = arm.predicted_memory.get("kv")
+    return PagesDocument(batch.pages.groups, batch.pages.cache_bytes, predicted, batch.free_bytes, held, moves)

@@ -1,0 +1,69 @@
+"""Many requests are checked one by one before anything runs, and so are the pages of continuous batching."""
+
+import pytest
+
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.config import workload_of
+from backend.traffic import Traffic, TrafficRequest
+from tests.support.machines import CPU, facts
+
+GIB = 1 << 30
+
+
+def checked(traffic: Traffic, model: str = "pocket", **choices: str) -> Checked:
+    return check(make_config(model, choices), facts(model), CPU, workload_of(traffic), 0, traffic)
+
+
+def requests(*lengths: tuple[int, int], pages: int = 0) -> Traffic:
+    return Traffic([TrafficRequest(0.0, new, prompt) for prompt, new in lengths], pages=pages)
+
+
+def reasons(found: Checked) -> str:
+    return " ".join(verdict.reason for verdict in found.blocked)
+
+
+def test_each_request_must_fit_and_not_the_longest_prompt_with_the_longest_output() -> None:
+    assert not checked(requests((4000, 10), (10, 4000)), batching="static").blocked
+    assert "Request 2 has 4,000 prompt tokens and 200 new ones" in reasons(checked(requests((5, 5), (4000, 200))))
+
+
+def test_a_request_that_needs_more_pages_than_there_are_is_refused_with_the_number_it_needs() -> None:
+    found = checked(requests((100, 60), pages=9), batching="continuous", page_size="16")
+    assert "needs 10 pages of 16 tokens, but there are only 9" in reasons(found)
+    assert not checked(requests((100, 60), pages=10), batching="continuous", page_size="16").blocked
+
+
+def test_more_pages_than_memory_are_refused_with_the_largest_number_that_fits() -> None:
+    found = checked(requests((100, 60), pages=1_000_000), batching="continuous")
+    (verdict,) = found.blocked
+    most = int(verdict.reason.rpartition("--pages ")[2].rstrip("."))
+    assert not checked(requests((100, 60), pages=most), batching="continuous").blocked
+    assert checked(requests((100, 60), pages=most + most // 50), batching="continuous").blocked
+
+
+def test_pages_count_as_the_cache_of_continuous_batching() -> None:
+    found = checked(requests((100, 60), pages=10), batching="continuous", page_size="16", dtype="float32")
+    assert found.memory.kv == 10 * 16 * 8 * 2 * 2 * 32 * 4  # tokens, layers, k and v, KV heads, head size, bytes
+
+
+@pytest.mark.parametrize(
+    ("choices", "named"),
+    [
+        ({"batching": "continuous", "cache": "static"}, "a KV cache of its own"),
+        ({"batching": "continuous", "cache": "quantized-fp8"}, "a KV cache of its own"),
+        ({"batching": "continuous", "speculation": "prompt-lookup"}, "it verifies no drafts"),
+        ({"batching": "continuous", "loop": "own", "cache": "static"}, "a loop of its own"),
+        ({"batching": "continuous", "attention": "flex_attention"}, "accepts eager, sdpa, FlashAttention"),
+        ({"batching": "continuous", "async_batching": "on"}, "needs CUDA streams"),
+        ({"batching": "static", "page_size": "16"}, "Only continuous batching has pages"),
+        ({"batching": "continuous", "batch_order": "sorted"}, "Only static batches are formed in an order"),
+    ],
+    ids=lambda one: ",".join(one.values()) if isinstance(one, dict) else "",
+)
+def test_what_cannot_be_together_is_refused_with_a_reason(choices: dict[str, str], named: str) -> None:
+    assert named in reasons(checked(requests((8, 8)), **choices))
+
+
+def test_an_encoder_has_no_requests_to_batch() -> None:
+    assert "is an encoder" in reasons(checked(requests((8, 8)), "bert-base-uncased"))

@@ -1,0 +1,70 @@
+"""Requests are drawn alike everywhere, and within what was asked."""
+
+import pytest
+
+from backend.errors import InputError
+from backend.traffic import Traffic, TrafficRequest
+from backend.traffic.draw import Draw, draw
+from backend.traffic.presets import drawn, traffic_preset, traffic_presets
+from backend.traffic.prompts import prompt_text
+
+
+def test_a_seed_draws_the_same_requests_in_every_version() -> None:
+    assert draw(Draw(2, (16, 256), (16, 256)), 1) == [
+        TrafficRequest(0.0, 220, 48, seed=820096752),
+        TrafficRequest(0.0, 135, 77, seed=482637355),
+    ]
+    assert draw(Draw(), 1) == draw(Draw(), 1) != draw(Draw(), 2)
+
+
+def test_lengths_reach_both_ends_and_go_no_further() -> None:
+    found = draw(Draw(2_000, (3, 5), (7, 7)), 1)
+    assert {one.prompt_tokens for one in found} == {3, 4, 5}
+    assert {one.max_new_tokens for one in found} == {7}
+
+
+def test_a_poisson_stream_keeps_its_rate_and_bursts_arrive_together() -> None:
+    stream = draw(Draw(2_000, arrival="poisson", rate_per_s=4.0), 1)
+    assert stream[0].arrival_s == 0.0
+    assert 1_999 / stream[-1].arrival_s == pytest.approx(4.0, rel=0.1)
+    bursts = [one.arrival_s for one in draw(Draw(40, arrival="burst", rate_per_s=4.0, burst=20), 1)]
+    assert bursts == [0.0] * 20 + [5.0] * 20
+
+
+def test_some_prompts_are_long() -> None:
+    found = draw(Draw(1_000, (1, 9), (1, 1), long_share=0.1, long_prompt_tokens=(100, 200)), 3)
+    assert 60 < sum(one.prompt_tokens >= 100 for one in found) < 140
+
+
+def test_prompts_of_two_seeds_share_no_beginning_and_have_enough_words() -> None:
+    texts = [prompt_text(seed, 30) for seed in range(50)]
+    assert all(len(text.split()) >= 30 for text in texts)
+    assert len({text[:60] for text in texts}) == 50
+
+
+def test_presets_are_traffic() -> None:
+    assert [one.name for one in traffic_presets()] == ["small", "at-once", "poisson", "burst", "long-among-short"]
+    traffic = drawn(traffic_preset("at-once").draw, 1)
+    assert len(traffic.requests) == 100
+    assert {16 <= one.prompt_tokens <= 256 and 16 <= one.max_new_tokens <= 256 for one in traffic.requests} == {True}
+    with pytest.raises(InputError, match="at-once"):
+        traffic_preset("atonce")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: Draw(0), "0 requests"),
+        (lambda: Draw(5, (9, 3)), "prompt_tokens is 9 to 3"),
+        (lambda: Draw(5, arrival="poisson"), "need a rate"),
+        (lambda: Traffic([]), "no requests"),
+        (lambda: Traffic([TrafficRequest(0.0, 5)]), "no prompt"),
+        (lambda: Traffic([TrafficRequest(2.0, 5, 5), TrafficRequest(1.0, 5, 5)]), "order of their arrival"),
+        (lambda: Traffic([TrafficRequest(0.0, 5, 5)], concurrent=0), "concurrent is 0"),
+        (lambda: Traffic([TrafficRequest(0.0, 5, 5)], pages=-1), "pages is -1"),
+    ],
+    ids=range(8),
+)
+def test_wrong_traffic_is_a_sentence(wrong: object, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        wrong()  # type: ignore[operator]
