@@ -68,7 +68,13 @@ def read_traffic(options: argparse.Namespace) -> Traffic:
                 f"--trace names the requests, so --{changed[0]} has nothing to change. Remove one of them."
             )
         found = read_trace(options.trace)
-        return Traffic(found, options.concurrent or 16, options.pages, limits, f"{len(found)} requests of a trace")
+        return Traffic(
+            found,
+            16 if options.concurrent is None else options.concurrent,
+            options.pages,
+            limits,
+            f"{len(found)} requests of a trace",
+        )
     preset = traffic_preset(options.traffic or traffic_presets()[0].name)
     shape, changes = preset.draw, {}
     if options.requests is not None:
@@ -81,8 +87,9 @@ def read_traffic(options: argparse.Namespace) -> Traffic:
             changes[name] = _range(given)
     shape = msgspec.structs.replace(shape, **changes)
     shape.__post_init__()
+    concurrent = preset.concurrent if options.concurrent is None else options.concurrent
     own = limits if limits != Limits() else preset.limits
-    return drawn(shape, options.seed, options.concurrent or preset.concurrent, options.pages, own)
+    return drawn(shape, options.seed, concurrent, options.pages, own)
 
 
 def _range(text: str) -> tuple[int, int]:

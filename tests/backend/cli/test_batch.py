@@ -1,0 +1,98 @@
+"""`tokendyno batch` with real workers: the document, the table, the history, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.cli.main import main
+from backend.runs.log import RunLog
+from backend.runs.store import Store
+from backend.views.batch_document import BatchDocument, batch_document
+from tests.support.command_line import cli
+
+REQUESTS, ROWS = 5, 2
+ARMS = ("--a", "dtype=float32,batching=static", "--b", "dtype=float32,batching=continuous,page_size=16")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
+    """Static against continuous: document, standard error, folder with the history."""
+    folder = tmp_path_factory.mktemp("served")
+    ran = cli(
+        "batch", *ARMS, "--requests", str(REQUESTS), "--seed", "1", "--concurrent", str(ROWS), "--output-lengths",
+        "2-9", "--ttft-limit", "60", "--json", "-", "--history", "history.sqlite", cwd=folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout), ran.stderr, folder
+
+
+def test_the_document_has_every_key_of_the_promise(served: tuple[dict[str, Any], str, Path]) -> None:
+    found, err, _ = served
+    assert (found["kind"], found["schema"], found["status"], found["same_tokens"]) == ("batch", 2, "done", REQUESTS)
+    for arm in found["arms"]:
+        assert arm["useful_tokens_s"] > 0 and len(arm["runs"]) == 1
+        assert len(arm["requests"]) == REQUESTS
+        for one, asked in zip(arm["requests"], found["traffic"]["requests"], strict=True):
+            assert one["tokens"] == len(one["token_ids"]) == len(one["token_s"]) == asked["max_new_tokens"]
+            assert one["arrival_s"] <= one["start_s"] < one["first_token_s"] <= one["end_s"]
+            assert (one["prompt_tokens"], one["ended"]) == (asked["prompt_tokens"], "length")
+        assert sum(bool(one["waited_for"]) for one in arm["requests"]) == REQUESTS - ROWS
+        assert len(arm["steps"]["end_s"]) == arm["summary"]["steps"]
+        assert arm["summary"]["good"] == REQUESTS
+    static, continuous = found["arms"]
+    assert static["pages"] is None and sum(static["steps"]["idle"]) > 0
+    pages = continuous["pages"]
+    assert pages["cache_bytes"] == pages["predicted_bytes"]
+    assert [max(held) for held in pages["held"]] and len(pages["held"][0]) == len(pages["free_bytes"])
+    assert "Traceback" not in err
+
+
+def test_the_document_is_one_of_the_schema(served: tuple[dict[str, Any], str, Path]) -> None:
+    again = msgspec.to_builtins(msgspec.convert(served[0], BatchDocument))
+    assert json.loads(json.dumps(again)) == served[0]
+
+
+def test_a_run_from_the_history_gives_the_same_document(served: tuple[dict[str, Any], str, Path]) -> None:
+    found, _, folder = served
+    store = Store(folder / "history.sqlite")
+    run = RunLog(store).get(found["run"])
+    store.close()
+    assert run is not None and run.ended
+    again = json.loads(msgspec.json.encode(batch_document(run)))
+    assert {**again, "versions": {}} == {**found, "versions": {}}
+    past = run.past_batch(0, [(0, 0, 0, 0)] * 2)
+    assert past.ended and past.snapshot is not None
+    assert [len(columns.end_s) for columns in past.columns] == [arm["summary"]["steps"] for arm in found["arms"]]
+    rest = run.past_batch(past.version, [(2, 0, 3, 4)] * 2)
+    assert rest.snapshot is None
+    assert [(one.first, one.first_move, one.ended) for one in rest.columns] == [
+        (2, min(3, past.columns[i].end_move), past.columns[i].ended[4:]) for i, one in enumerate(rest.columns)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--requests", "0"], "0 requests were asked for"),
+        (["--prompt-lengths", "9-x"], "'9-x' is no range of tokens"),
+        (["--traffic", "bursts"], "burst"),
+        (["--trace", "none.jsonl"], "none.jsonl cannot be read"),
+        (["--trace", "none.jsonl", "--rate", "3"], "--rate has nothing to change"),
+        (["--rate", "0"], "need a rate above 0"),
+        (["--concurrent", "0"], "concurrent is 0"),
+        (["--ttft-limit", "-1"], "must be a positive number of seconds"),
+        (["--pages", "1", "--b", "batching=continuous,page_size=16"], "but there are only 1"),
+        (["--prompt-lengths", "4090-4096"], "has 4,096 positions"),
+        (["--model", "random:bert-base-uncased", "--a", "", "--b", ""], "is an encoder"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_bad_input_is_a_sentence(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["batch", *given]) == 2
+    assert said in capsys.readouterr().err
