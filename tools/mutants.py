@@ -41,6 +41,9 @@ COPIED = (
     "CHANGELOG.md", "MEASUREMENTS.md",
 )  # fmt: skip
 FIRST = ["pytest", "msgspec", "numpy", "torch", "transformers"]
+DECLARED = "backend/optimizations/axes"
+READERS = ("tests/backend/optimizations/test_declarations.py", "tests/backend/arms/test_remedies.py")
+"""What axes declare is read by tests that execute no line of theirs."""
 MOST_S = 20.0
 """Seconds of tests a mutant, as recorded."""
 
@@ -170,13 +173,14 @@ def attempt(tree: Path, site: "sites.Site", tests: dict[str, Any], log: Path) ->
 
 
 def select(site: "sites.Site", tests: dict[str, Any]) -> tuple[list[str], str]:
-    """Tests that execute the expression; for what runs at import, those that execute anything of the file. Quickest
-    first, up to `MOST_S` seconds."""
+    """Tests that execute the expression; for what runs at import, those that execute anything of the file, and for
+    what an axis declares those of `READERS`. Quickest first, up to `MOST_S` seconds."""
     lines = set(range(site.line, site.last_line + 1))
     found = [
         name
         for name, test in tests.items()
-        if site.path in test["lines"] and (site.at_import or lines & set(test["lines"][site.path]))
+        if (site.path in test["lines"] and (site.at_import or lines & set(test["lines"][site.path])))
+        or (site.at_import and site.path.startswith(DECLARED) and name.startswith(READERS))
     ]
     chosen: list[str] = []
     total_s = 0.0

@@ -82,3 +82,14 @@ def test_an_encoder_reads_its_weights_once_for_all_tokens_of_a_pass() -> None:
 def test_a_step_without_tokens_is_an_error() -> None:
     with pytest.raises(ValueError, match="at least one"):
         bound(resolve("gpt2"), Setup(), 0, 1, FAST)
+
+
+@pytest.mark.parametrize(("first", "last", "window"), [(3000, 6001, True), (1, 4001, False)])
+def test_the_last_length_before_a_window_fills_and_the_first_after_it_are_points(
+    first: int, last: int, window: bool
+) -> None:
+    """The line between spread points would cut the corner."""
+    facts = resolve("random:Mistral-7B-v0.1")
+    lengths = [length for length, _ in bound_points(facts, Setup(), first, last, 1, FAST)]
+    assert lengths == sorted(set(lengths)) and (lengths[0], lengths[-1]) == (first, last)
+    assert ({4095, 4096} <= set(lengths)) is window

@@ -307,3 +307,11 @@ def test_a_checkpoint_in_fp8_is_dense_where_there_is_no_fp8_arithmetic(setup: Se
     packed = replace(resolve("random:Qwen3-0.6B"), stored=StoredFormat("fp8", "fp8", block=(128, 128)))
     assert quantization_on(packed, setup) == name
     assert quantization_on(resolve("random:Qwen3-0.6B"), setup) == setup.quantization
+
+
+@pytest.mark.parametrize(("dtype", "extra"), [("bfloat16", 2 * 100), ("float16", 0), ("float32", 0)])
+def test_counted_parameters_that_stay_in_float32_take_twice_the_bytes(dtype: str, extra: int) -> None:
+    plain = replace(resolve("random:Qwen3-0.6B"), random=False)
+    kept = replace(plain, float32_in=(("bfloat16", 100), ("float32", 100), ("built", 7)))
+    assert weight_bytes(kept, dtype) - weight_bytes(plain, dtype) == extra
+    assert weight_bytes(replace(kept, random=True), "bfloat16") - weight_bytes(plain, "bfloat16") == 2 * 7

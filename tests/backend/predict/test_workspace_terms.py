@@ -160,3 +160,9 @@ def test_a_step_has_a_mask_where_the_cache_is_static_or_the_prompt_padded() -> N
         found = peak_bytes(facts, setup, 1, 60_000).workspace
         assert (found > copies) is masked, (padded, cache)
     assert copies > 400 * MIB
+
+
+@pytest.mark.parametrize(("architecture", "more"), [("phi3", 2), ("llama", 0)])
+def test_gate_and_up_in_one_tensor_are_gathered_beside_their_shards(architecture: str, more: int) -> None:
+    wide = shape(architecture, intermediate=4_000)
+    assert prefill(wide, tensor_ranks=2) - prefill(wide) == ROWS * more * 4_000 // 2 * 2

@@ -1,6 +1,7 @@
 """A run folded from its records: figures, evidence, and what lies past a cursor."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -195,3 +196,22 @@ def test_a_pull_brings_four_thousand_tokens_at_most_and_the_next_one_the_rest() 
     assert (past.columns[0].first, past.columns[0].end, past.ended) == (0, 4_000, False)
     rest = run.past(0, [[4_000, 0, 0]])
     assert (rest.columns[0].end, rest.ended) == (4_500, True)
+
+
+def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
+    run = Run(created())
+    assert run.snapshot().texts() is None
+    repeat(run, "A", 0, 0.2)
+    assert run.snapshot().texts() is None, "one arm has ended"
+    repeat(run, "B", 0, 0.1)
+    found = run.snapshot().texts()
+    assert found is not None and found.tokens_equal_until is None
+    alone = Run(created(arms="A"))
+    repeat(alone, "A", 0, 0.2)
+    assert alone.snapshot().texts() is None
+    first = created()
+    workload = replace(first.request.workload, temperature=0.7)
+    sampled = Run(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, workload=workload)))
+    for arm in "AB":
+        repeat(sampled, arm, 0, 0.2)
+    assert sampled.snapshot().texts() is None

@@ -12,8 +12,10 @@ from transformers import AutoConfig, AutoModel, CompileConfig
 
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.attention import probe
 from backend.optimizations.axes.attention.axis import AXIS
-from backend.optimizations.axes.attention.flash import FA2, FA3, HUB_FA2, HUB_FA3, taken
+from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, taken
+from backend.optimizations.axes.attention.probe import Call
 from backend.optimizations.proof import Trace
 from backend.plan import LoadPlan, Plan
 from tests.support.attention import ALLOWED, OFFLINE, verdicts
@@ -214,3 +216,36 @@ def test_flash_kernels_break_the_compiled_graph_as_the_rule_says() -> None:
     assert torch.equal(compiled, tiny("llama", "eager").generate(ids, **kwargs))
     assert sum(torch._dynamo.utils.counters["graph_break"].values()) > 0
     assert claims(model) == {HUB_FA3}
+
+
+@pytest.mark.parametrize(
+    ("call", "heads", "grouped"),
+    [
+        (Call("softmax", (2, 2, 2, 7)), 4, True),  # (B, KV heads, group, S)
+        (Call("softmax", (2, 4, 1, 7)), 4, False),  # a single new token, every head
+        (Call("softmax", (2, 2, 3, 7)), 4, False),
+        (Call("softmax", (2, 4, 2, 2)), 8, True),
+        (Call("sdpa", (2, 4, 1, 8), (2, 2, 7, 8), gqa=True), 4, True),
+        (Call("sdpa", (2, 4, 1, 8), (2, 4, 7, 8), gqa=True), 4, False),
+        (Call("sdpa", (2, 4, 1, 8), (2, 2, 7, 8)), 4, False),
+        (Call("flex_attention", (2, 2, 2, 7)), 4, False),
+    ],
+)
+def test_grouped_heads_are_told_by_the_shapes_of_a_call(call: Call, heads: int, grouped: bool) -> None:
+    assert probe.grouped(call, Call("sdpa", (2, heads, 7, 8), (2, 2, 7, 8))) is grouped
+
+
+@pytest.mark.parametrize("name", ["_flash_varlen_fn", "_flash_fn"])
+def test_a_flash_function_is_known_by_its_module_whichever_of_the_two_is_in_use(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers.modeling_flash_attention_utils as utils
+
+    def attend() -> None: ...
+
+    for module, choice in (("flash_attn.cute", FA4), ("flash_attn_interface", FA3), ("flash_attn.interface", FA2)):
+        attend.__module__ = module
+        monkeypatch.setattr(utils, "_flash_varlen_fn", None)
+        monkeypatch.setattr(utils, "_flash_fn", None)
+        monkeypatch.setattr(utils, name, attend)
+        assert probe._flash_taken() == choice

@@ -10,6 +10,7 @@ import torch
 from transformers import DynamicCache, QuantizedCache, StaticCache
 
 from backend.hardware import Machine
+from backend.models.facts import CacheLayers
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
 from backend.optimizations.axes.cache.axis import AXIS
@@ -241,3 +242,24 @@ def test_the_script_makes_the_same_cache(kind: str, written: str) -> None:
     AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
     assert script.cache == written
     assert len(script.imports) == bool(written)
+
+
+@pytest.mark.parametrize(
+    ("layers", "quantized", "unwindowed"),
+    [
+        (CacheLayers(2, "full", 64), True, True),
+        (CacheLayers(2, "full", 64, even=False), False, True),
+        (CacheLayers(2, "full", 64, state_bytes=8), False, False),
+        (CacheLayers(2, "fixed", 0), False, False),
+    ],
+)
+def test_of_counted_layers_only_keys_and_values_of_one_size_can_be_quantized(
+    layers: CacheLayers, quantized: bool, unwindowed: bool
+) -> None:
+    given = replace(facts(FULL), counted_cache=(CacheLayers(1, "full", 64), layers))
+
+    def allowed(choice: str) -> bool:
+        subject = subject_of(given, H200, {"cache": choice, "compile": "off"})
+        return not any(v.level == "blocked" for v in AXIS.verdicts(choice, subject))
+
+    assert (allowed("quantized-fp8"), allowed("unwindowed")) == (quantized, unwindowed)
