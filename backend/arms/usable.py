@@ -1,6 +1,7 @@
 """Which choices this machine can run, and why not the others."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from backend.hardware import Machine
 from backend.models import ModelFacts
@@ -13,6 +14,7 @@ class Usable:
 
     why      the reasons why it is not usable, or remarks; "" if there are none
     blocked  it would be refused; a choice that is neither usable nor blocked falls back
+    needs    choices of other axes that it requires
     """
 
     axis: str
@@ -20,6 +22,7 @@ class Usable:
     usable: bool
     why: str
     blocked: bool = False
+    needs: Mapping[str, str] = field(default_factory=dict)
 
 
 def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:
@@ -37,5 +40,5 @@ def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:
                 reasons = [f"with {wanted}", *(v.reason for v in verdicts)]
             usable = all(v.level in ("ok", "note") for v in verdicts)
             blocked = any(v.level == "blocked" for v in verdicts)
-            rows.append(Usable(axis.name, choice.name, usable, " ".join(reasons), blocked))
+            rows.append(Usable(axis.name, choice.name, usable, " ".join(reasons), blocked, needs))
     return rows

@@ -5,7 +5,9 @@ ledger and the command line all come from that declaration; nothing outside `axe
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from backend.evidence import Finding, Verdict
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 Witness = Literal["weights", "kv"]
 """Bytes that answer for an axis: those of the weights, or those of the KV cache at the end."""
+
+Wish = Literal["faster", "memory", "context", "start", "numerics", "reference"]
+"""What a user wants who takes a choice: speed, less memory, a longer context, a quicker start, other numbers, or
+something to compare with."""
 
 MOST_LOSS = 1_000
 """Sorts after every declared loss."""
@@ -56,6 +62,8 @@ class Optimization(ABC):
     decoders_only  about generating tokens: an encoder takes nothing but the default
     many_requests  about requests that share the model (`tokendyno batch`): a single prompt has nothing to choose
     in_fit_table   its choices make up the rows of the table of what fits
+    wish           what its choices serve, but for those that `wishes` names
+    costs          by choice: what it costs besides, in a few words
     """
 
     name: str
@@ -70,6 +78,9 @@ class Optimization(ABC):
     decoders_only: bool = False
     many_requests: bool = False
     in_fit_table: bool = False
+    wish: Wish = "faster"
+    wishes: Mapping[str, Wish] = MappingProxyType({})
+    costs: Mapping[str, str] = MappingProxyType({})
 
     def matters(self, facts: "ModelFacts") -> bool:
         """Whether this axis can change anything for this model."""

@@ -15,7 +15,8 @@ FOLDED = [axis.name for axis in prompt_axes() if not axis.leading]
 
 
 def visible(user: Driver, arm: str = "a") -> set[str]:
-    """Axes of an arm whose control can be seen."""
+    """Axes of an arm whose control can be seen in its plain form."""
+    user.show_form(arm)
     return {axis.name for axis in prompt_axes() if user.page.locator(f"#axis-{arm}-{axis.name}").is_visible()}
 
 
@@ -32,9 +33,36 @@ def shows(user: Driver, words: str, arm: str = "a") -> None:
     user.wait(f"{view} && {view}.state.doc.toString().replaceAll('\\n# ', ' ').includes({words!r})")
 
 
+def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page: Open) -> None:
+    user = open_page()
+    assert (user.chips("a"), user.chips("b")) == ([], ["KV cache full (no sliding window)"])
+    user.page.locator("#verdicts-a .td-add").focus()
+    user.page.keyboard.press("Enter")
+    user.page.keyboard.type("spec")
+    user.page.keyboard.press("Enter")
+    user.page.locator("#verdicts-a .td-chip").wait_for()
+    assert user.chips("a") == ["Speculation prompt lookup"]
+    assert user.page.evaluate("document.activeElement.className") == "td-add", "the focus is where it was"
+    user.page.locator("#verdicts-b [data-press=copy]").click()  # A and one more
+    user.page.keyboard.press("Escape")
+    user.take("b", "own loop", "custom decode loop")
+    user.page.locator("#verdicts-b .td-chip.blocked").first.wait_for()
+    assert user.chips("b") == ["KV cache static", "Decode loop custom decode loop", "Speculation prompt lookup"]
+    assert user.chosen("axis-b-speculation") == "prompt-lookup"
+    user.page.locator("#verdicts-b").get_by_role("button", name="Remove Speculation prompt lookup").click()
+    user.page.locator("#verdicts-b .td-chip.blocked").first.wait_for(state="detached")
+    assert user.chips("b") == ["KV cache static", "Decode loop custom decode loop"]
+    user.page.locator("#verdicts-b .td-add").first.click()
+    user.page.locator(".td-palette input").fill("<img src=x onerror=alert(1)>")
+    assert "Nothing matches" in user.text(".td-entries")
+    user.page.keyboard.press("Escape")
+    user.shot("chips-1366")
+
+
 def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
     assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)
+    user.show_form("a")
     more = user.page.locator("#fold-a .td-more")
     assert f"({len(FOLDED)})" in more.inner_text() and more.get_attribute("aria-expanded") == "false"
     more.focus()
@@ -112,12 +140,12 @@ def test_on_a_phone_the_scripts_are_stacked(open_page: Open) -> None:
 def test_what_cannot_run_has_a_sign_and_says_why_when_chosen(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-b", "quantized-cache", UNSUPPORTED)
-    line = user.page.locator("#verdicts-b .blocked").first
+    line = user.page.locator("#verdicts-b .td-verdict.blocked").first
     line.wait_for()
     assert "sliding" in line.inner_text()
     user.choose("preset-b", "static")  # without the sign
     user.type("model", "gpt-oss-120b")
-    user.page.locator("#verdicts-a .blocked").first.wait_for()
+    user.page.locator("#verdicts-a .td-verdict.blocked").first.wait_for()
     user.choose("preset-b", "baseline", UNSUPPORTED)
     assert user.chosen("preset-b") == "baseline"
 
@@ -126,13 +154,15 @@ def test_what_cannot_run_has_a_sign_and_says_why_when_chosen(open_page: Open) ->
 def test_a_bundle_sets_what_can_run_and_says_what_gave_way(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "lowest-latency")
-    note = user.page.locator("#verdicts-a .note", has_text="Of the preset lowest-latency, cuda_graphs=manual")
+    note = user.page.locator(
+        "#verdicts-a .td-verdict.note", has_text="Of the preset lowest-latency, cuda_graphs=manual"
+    )
     note.wait_for()
     assert (user.chosen("axis-a-loop"), user.chosen("axis-a-cuda_graphs")) == ("own", "auto")
     user.choose("preset-a", "baseline")
     note.wait_for(state="detached")
     user.choose("preset-a", "gpt-oss")  # comes to the same choices as the baseline before it
-    user.page.locator("#verdicts-a .note", has_text="Of the preset gpt-oss, quantization=mxfp4").wait_for()
+    user.page.locator("#verdicts-a .td-verdict.note", has_text="Of the preset gpt-oss, quantization=mxfp4").wait_for()
     assert user.chosen("preset-a") == "gpt-oss"
 
 
@@ -153,7 +183,7 @@ def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) 
 def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-a-cuda_graphs", "manual", UNSUPPORTED)
-    source = user.page.locator("#verdicts-a .blocked .td-source")
+    source = user.page.locator("#verdicts-a .td-verdict.blocked .td-source")
     source.locator("summary").focus()
     assert not source.locator("a").is_visible()
     user.page.keyboard.press("Enter")

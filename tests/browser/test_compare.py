@@ -19,9 +19,9 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-b", "unwindowed")
     user.type("max-new-tokens", "200")
-    user.page.get_by_role("button", name="More:").click()
+    user.page.locator("#more-button").click()
     user.page.locator("#ignore-eos input").check()
-    user.page.get_by_role("button", name="More:").click()
+    user.page.locator("#more-button").click()
     run_id = user.run()
     assert f"run={run_id}" in user.page.url
     assert user.page.locator("#run").is_disabled() and user.page.locator("#stop").is_enabled()
@@ -41,7 +41,7 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert len(flat) > 20 and len(set(flat)) == 1
     assert b["y"][-1] > flat[-1] and sorted(set(b["y"])) == b["y"]
 
-    assert user.text(".td-digest") == "5 verified, 7 off, 2 not applicable; A and B differ in KV cache"
+    assert user.text(".td-digest") == "5 verified, 7 off, 3 not applicable; A and B differ in KV cache"
     ledger = user.text(".td-ledger")
     assert ledger.count("\u2713 verified") == 2 and "DynamicSlidingWindowLayer" in ledger
     user.page.click("#live .td-all")
@@ -167,14 +167,14 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user.page.wait_for_timeout(300)
     user.unfold("a")
     user.choose("axis-a-loop", "own")
-    fix = user.page.locator("#verdicts-a .blocked .td-fix")
+    fix = user.page.locator("#verdicts-a .td-verdict.blocked .td-fix")
     fix.wait_for()
     user.shot("blocked-1366")
     assert user.chosen("preset-a") == "custom"
     user.page.click("#run")
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('static')")
     fix.click()
-    user.page.locator("#verdicts-a .blocked").wait_for(state="detached")
+    user.page.locator("#verdicts-a .td-verdict.blocked").wait_for(state="detached")
     assert user.chosen("axis-a-cache") == "static" and user.chosen("preset-a") == "own-loop"
     assert user.message() == ""
 
@@ -183,7 +183,7 @@ def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
 def test_a_fallback_is_shown_with_its_reason(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-a-attention", "sdpa")
-    line = user.page.locator("#verdicts-a .fallback")
+    line = user.page.locator("#verdicts-a .td-verdict.fallback")
     line.wait_for()
     assert "Fallback" in line.inner_text() and "sinks" in line.inner_text()
     user.shot("fallback-1366")
@@ -298,7 +298,7 @@ def test_measure_asks_for_as_many_runs_as_an_interval_needs(open_page: Open) -> 
     user.wait_over(run_id)
     user.page.wait_for_selector("#measure:not([disabled])")
     again = open_page(f"?run={run_id}")
-    again.page.get_by_role("button", name="More: batch").click()
+    again.page.locator("#more-button").click()
     assert again.value("repeats") == "5"
 
 

@@ -9,18 +9,36 @@ from tests.browser.driver import LIVE, Driver
 Open = Callable[..., Driver]
 
 
-def test_the_first_screen_of_a_laptop_shows_choices_run_and_charts(open_page: Open) -> None:
-    user = open_page("?run=two")
+OVERLAPS = """() => {
+  const boxes = (what) => [...document.querySelectorAll('.td-plot ' + what)].map(e => e.getBoundingClientRect());
+  const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+  const clash = one => boxes('.annotation-text').filter(other => !apart(one, other));
+  return boxes('.infolayer [class^=legend] .traces .legendtext').flatMap(clash).map(box => [box.x, box.y]);
+}"""
+
+
+def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> None:
+    user = open_page("?run=two", 1440, 900)
     user.wait_over("two")
-    for width, height in ((1366, 960), (1440, 960)):
-        user.page.set_viewport_size({"width": width, "height": height})
-        plot = "document.querySelector('.td-plot')"
-        user.wait(f"Math.abs({plot}._fullLayout.width - {plot}.clientWidth) < 2")
-        for selector in ("#run", "#arm-a", "#arm-b", ".td-plot"):
-            box = user.page.locator(selector).bounding_box()
-            assert box["y"] >= 0 and box["y"] + box["height"] <= height, (selector, box)
-        assert user.layout("xaxis.domain[1]") < user.layout("xaxis2.domain[0]") < user.layout("xaxis3.domain[0]")
-        user.shot(f"stored-{width}")
+    above = 0.0
+    for selector in ("#run", "#arm-a", ".td-sentence", ".td-tiles", ".td-texts", ".td-plot"):
+        box = user.page.locator(selector).bounding_box()
+        assert above <= box["y"] and box["y"] + box["height"] <= 900, (selector, box)
+        above = box["y"]
+    user.shot("stored-1440")
+    for width in (1440, 1024, 768, 390):
+        user.page.set_viewport_size({"width": width, "height": 900})
+        user.wait("Math.abs(document.querySelector('.td-plot')._fullLayout.width - "
+                  "document.querySelector('.td-plot').clientWidth) < 2")  # fmt: skip
+        assert user.page.evaluate(OVERLAPS) == [], width
+        assert user.page.evaluate("document.body.scrollWidth") <= width
+    user.page.set_viewport_size({"width": 1440, "height": 900})
+    user.type("max-new-tokens", "65")
+    user.wait("document.querySelector('#stale .td-line-text').textContent === "
+              "'You changed the workload since this run. Press Run for new results.'")  # fmt: skip
+    assert float(user.page.evaluate("getComputedStyle(document.querySelector('.td-tiles')).opacity")) < 1
+    user.type("max-new-tokens", "64")
+    user.wait("getComputedStyle(document.querySelector('.td-tiles')).opacity === '1'")
 
 
 @pytest.mark.slow
@@ -58,6 +76,8 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     assert user.layout("yaxis.domain[0]") > user.layout("yaxis2.domain[1]") > user.layout("yaxis3.domain[1]")
     a, b = (user.page.locator(f"#arm-{arm}").bounding_box() for arm in "ab")
     assert a["y"] + a["height"] <= b["y"] and a["width"] <= 390
+    shown = [user.page.locator(one).bounding_box()["y"] for one in (".td-sentence", ".td-texts", ".td-plot")]
+    assert b["y"] < shown[0] < shown[1] < shown[2]
     user.shot("phone-390", full=True)
 
 

@@ -1,15 +1,16 @@
-"""One arm's column: its preset and one dropdown per axis, as the registry lists them; no axis is named here."""
+"""One arm's column: its chips, and behind "All axes" a preset and a dropdown per axis, as the registry lists them."""
 
 from typing import NamedTuple
 
 import gradio as gr
 
+from backend.config import ArmRequest
 from backend.models import ModelFacts
 from backend.optimizations import prompt_axes
 from ui.compare.fold import fold_button
 from ui.compare.request import CUSTOM, choice_values, preset_choices
 from ui.compare.unsupported import Titles
-from ui.compare.verdicts import verdict_box
+from ui.compare.verdicts import unchecked, verdict_box
 
 
 class ArmControls(NamedTuple):
@@ -28,6 +29,7 @@ def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: Title
     arm, choices = name.lower(), preset_choices(preset)
     values = choice_values(choices)
     with gr.Column(elem_id=f"arm-{arm}", elem_classes=["td-card", f"arm-{arm}"], min_width=300):
+        verdicts = verdict_box(f"verdicts-{arm}", unchecked(ArmRequest(name, choices)))
         with gr.Row(elem_id=f"axes-{arm}", elem_classes=["td-axes"]):
             presets = gr.Dropdown(
                 [*titles.presets, (CUSTOM, CUSTOM)],
@@ -48,5 +50,4 @@ def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: Title
                 for axis, choice_titles, value in zip(prompt_axes(), titles.choices, values, strict=True)
             ]
         fold = fold_button(arm, choices, facts)
-        verdicts = verdict_box(f"verdicts-{arm}")
     return ArmControls(name, presets, dropdowns, fold, verdicts)

@@ -1,19 +1,23 @@
 """The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+import msgspec
 
 from backend import hardware
 from backend.config import Request
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
-from backend.optimizations import axis_names
+from backend.optimizations import axis_names, prompt_axes
 from backend.runs.run import Run
 from ui.compare.arm_column import ArmControls, arm_controls
 from ui.compare.code import code_panel, code_text, no_code
 from ui.compare.fold import folded
+from ui.compare.palette import Taken, palette_dialog
+from ui.compare.palette import entries as offers
 from ui.compare.request import (
     ARMS,
     CUSTOM,
@@ -25,8 +29,9 @@ from ui.compare.request import (
     read_choices,
     read_request,
 )
+from ui.compare.stale import stale, stale_line
 from ui.compare.unsupported import titles
-from ui.compare.verdicts import describe
+from ui.compare.verdicts import describe, unchecked
 from ui.compare.work_row import WorkRow, work_row
 from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.summary import machine_line, model_line
@@ -48,20 +53,23 @@ def compare_page(bench: Bench) -> None:
         arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, PRESETS, strict=True)]
     same = text_line("same", role="status", classes="td-same")
     message = text_line("message", role="alert", classes="td-failure")
+    older = stale_line()
+    offered = palette_dialog(first)
     live = live_panel(bench.runs)
-    _Page(bench, row, arms, same, message, live, code_panel(ARMS)).wire()
+    _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS)).wire()
 
 
 class _Page:
     """The handlers of one page. They hold no state: all of it is in the controls and in the run log."""
 
     def __init__(
-        self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML, live: gr.HTML,
-        codes: list[gr.Code],
+        self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML,
+        older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code],
     ) -> None:  # fmt: skip
         self.bench, self.arms, self.live, self.codes = bench, arms, live, codes
         self.work, self.run_button, self.measure_button, self.stop_button, self.facts = row
-        self.same, self.message = same, message
+        self.same, self.message, self.stale = same, message, older
+        self.palette = offered
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
 
@@ -70,23 +78,30 @@ class _Page:
         safe = shows_errors(self.message)
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        checked = [self.facts, self.same, self.message, *of_arms, *self.codes]
+        checked = [self.facts, self.same, self.message, self.stale, *of_arms, *self.codes]
         buttons = [self.run_button, self.measure_button, self.stop_button]
         everything = [*self.inputs, *checked, self.live, *buttons]
 
         changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
-        gr.on(changes, safe(self.check), self.asked, checked, trigger_mode="always_last",
+        gr.on(changes, safe(self.check), [self.live, *self.asked], checked, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
         self.work.model.change(safe(self.announce), self.work.model, [self.message], queue=False, **quiet)
         dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
-        self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.message], queue=False,
-                               **quiet)  # fmt: skip
+        self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.palette, self.message],
+                               queue=False, **quiet)  # fmt: skip
         for arm in self.arms:
             changed = [*arm.axes, self.message]
             chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model], changed,
                                        queue=False, **quiet)  # fmt: skip
-            chosen.then(safe(self.check_chosen), [arm.preset, *self.asked], checked, concurrency_limit=None, **quiet)
+            chosen.then(
+                safe(self.check_chosen), [arm.preset, self.live, *self.asked], checked, concurrency_limit=None, **quiet
+            )
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, queue=False, **quiet)
+        first, *others = self.arms
+        for arm in others:
+            arm.verdicts.copy(safe(self.copy(arm)), first.axes, [*arm.axes, self.message], queue=False, **quiet)
+        axes = [axis for arm in self.arms for axis in arm.axes]
+        self.palette.take(safe(self.take), axes, [*axes, self.message], queue=False, **quiet)
         gr.on([self.run_button.click, self.work.prompt.submit], safe(self.run), self.asked,
               [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
         self.measure_button.click(safe(self.measure), self.asked, [self.live, self.message, *buttons],
@@ -96,13 +111,13 @@ class _Page:
         context = gr.context.Context.root_block
         assert context is not None
         opened = context.load(safe(self.attach), None, everything, queue=False, **quiet)
-        opened.then(safe(self.check_first), self.asked, checked, concurrency_limit=None, **quiet)
+        opened.then(safe(self.check_first), [self.live, *self.asked], checked, concurrency_limit=None, **quiet)
 
     # --- arms -------------------------------------------------------------------------------------
 
-    def check(self, *values: Any) -> Updates:
-        """Verdicts, facts, presets and scripts for the present values of the controls."""
-        updates: Updates = {}
+    def check(self, shown: Any, *values: Any) -> Updates:
+        """Verdicts, facts, presets and scripts for the present values of the controls. `shown`: id of a run."""
+        updates: Updates = {self.stale: stale(self.known(shown), values)}
         chosen = read_arms(values[len(self.work) :])
         for arm, found in zip(self.arms, chosen, strict=True):
             updates[arm.preset] = found.preset or matching_preset(found.choices)
@@ -118,12 +133,13 @@ class _Page:
             results = self.bench.check(request)
             if _complete(values):  # else what Run said of the missing prompt stays
                 updates[self.message] = ""
-            for arm, code, result in zip(self.arms, self.codes, results.values(), strict=True):
+            for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
-                updates[arm.verdicts] = describe(result, room_bytes)
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], result, room_bytes)
                 updates[code] = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
         except InputError as error:
-            updates |= {self.message: str(error), self.facts: ""} | {arm.verdicts: "" for arm in self.arms}
+            updates |= {self.message: str(error), self.facts: ""}
+            updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
             updates |= {code: no_code(str(error)) for code in self.codes}
         return updates
 
@@ -131,14 +147,14 @@ class _Page:
         """Say so before the facts of another model take a while; `check` replaces the sentence."""
         return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
 
-    def check_first(self, *values: Any) -> Updates:
+    def check_first(self, shown: Any, *values: Any) -> Updates:
         """The same when the page was opened; a message of `attach` stays."""
-        updates = self.check(*values)
+        updates = self.check(shown, *values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
 
-    def check_chosen(self, preset: object, *values: Any) -> Updates:
+    def check_chosen(self, preset: object, shown: Any, *values: Any) -> Updates:
         """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
-        return {} if preset == CUSTOM else self.check(*values)
+        return {} if preset == CUSTOM else self.check(shown, *values)
 
     def show_unsupported(self, model: object) -> Updates:
         """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
@@ -147,7 +163,7 @@ class _Page:
         except InputError:
             return {}
         entries = titles(facts, hardware.detect())
-        updates: Updates = {}
+        updates: Updates = {self.palette: offers(facts)}
         for arm in self.arms:
             updates[arm.preset] = gr.update(choices=[*entries.presets, (CUSTOM, CUSTOM)])
             updates |= {axis: gr.update(choices=pairs) for axis, pairs in zip(arm.axes, entries.choices, strict=True)}
@@ -175,11 +191,24 @@ class _Page:
             asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
             if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
                 raise InputError("This fix cannot be read. Reload the page.")
-            current = dict(zip(axis_names(), values, strict=True))
-            choices = read_choices([{**current, **asked}[axis] for axis in axis_names()])
-            return dict(zip(arm.axes, choice_values(choices), strict=True))
+            return edited(arm, values, asked)
 
         return apply
+
+    def copy(self, arm: ArmControls) -> Any:
+        """Handler: "A and one more" was pressed. The palette opens in the browser."""
+        return lambda *values: dict(zip(arm.axes, choice_values(read_choices(values)), strict=True))
+
+    def take(self, event: gr.EventData, *values: Any) -> Updates:
+        """An entry of the palette was taken."""
+        try:
+            taken = msgspec.convert(event._data, Taken)
+            at = ARMS.index(taken.arm)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise InputError("This entry cannot be read. Reload the page.") from error
+        width = len(self.arms[at].axes)
+        before = [axis.default for axis in prompt_axes()] if taken.whole else values[at * width : (at + 1) * width]
+        return edited(self.arms[at], before, taken.choices)
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -204,8 +233,12 @@ class _Page:
 
     def finished(self, run_id: Any) -> Updates:
         """The panel has shown the end of its run."""
-        run = self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
+        run = self.known(run_id)
         return self.buttons(IDLE if run is None or run.ended else BUSY)
+
+    def known(self, run_id: Any) -> Run | None:
+        """The run of that id, which may be anything."""
+        return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this user's newest, with its settings."""
@@ -237,6 +270,14 @@ class _Page:
             self.measure_button: gr.update(interactive=state[0]),
             self.stop_button: gr.update(interactive=state[1]),
         }
+
+
+def edited(arm: ArmControls, values: Sequence[Any], asked: Mapping[str, str]) -> Updates:
+    """Updates of an arm whose axes had these values, with other choices for some of them."""
+    names = [axis.name for axis in prompt_axes()]
+    current = dict(zip(names, values, strict=True))
+    choices = read_choices([{**current, **asked}[name] for name in names])
+    return dict(zip(arm.axes, choice_values(choices), strict=True))
 
 
 def _complete(values: tuple[Any, ...]) -> bool:

@@ -1,52 +1,24 @@
-"""The verdicts of the rules on an arm, each with a button for its fix, and its predicted memory beside what is free."""
+"""An arm in short: what differs from the defaults, as chips, its predicted memory, and the verdicts of the rules.
+
+A chip takes itself away when it is pressed; "Add an optimization" opens the palette; a verdict has a button for its
+fix.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
 
 import gradio as gr
 import msgspec
 
 from backend import units
 from backend.arms.check import Checked
-from backend.optimizations import all_axes
+from backend.arms.presets import arm_presets
+from backend.config import ArmRequest
+from backend.evidence import Level
+from backend.optimizations import all_axes, prompt_axes
+from ui.compare.request import matching_preset
 
-_SHOW = """
-const labels = { note: 'Note', fallback: '\u25b2 Fallback', blocked: '\u2715 Blocked' };
-const add = (parent, tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  parent.append(node);
-  return node;
-};
-const show = () => {
-  const box = element.querySelector('.td-verdicts');
-  box.replaceChildren();
-  if (!props.value) return;
-  const found = JSON.parse(props.value);
-  if (found.memory) {
-    const line = add(box, 'p', 'td-memory' + (found.share > 1 ? ' over' : ''));
-    const gauge = add(line, 'i', 'td-gauge');
-    add(gauge, 'i').style.width = Math.min(100, 100 * found.share) + '%';
-    add(line, 'span', '', found.memory).title = found.parts;
-  }
-  for (const one of found.verdicts) {
-    const line = add(box, 'p', 'td-verdict ' + one.level);
-    add(line, 'span', '', (labels[one.level] || one.level) + ': ' + one.reason);
-    if (one.fix_text) {
-      const button = add(line, 'button', 'td-fix', one.fix_text);
-      button.type = 'button';
-      button.addEventListener('click', () => trigger('fix', { choices: one.fix }));
-    }
-    if (one.source) {
-      const source = add(line, 'details', 'td-source');
-      add(source, 'summary', '', 'source');
-      const link = /^https:/.test(one.source) && /^\\S+$/.test(one.source);
-      const where = add(source, link ? 'a' : 'span', '', one.source);
-      if (link) Object.assign(where, { href: one.source, target: '_blank', rel: 'noopener noreferrer' });
-    }
-  }
-};
-show();
-watch('value', show);
-"""
+SCRIPT = Path(__file__).resolve().parent / "js" / "arm.js"
 
 
 class VerdictLine(msgspec.Struct):
@@ -59,28 +31,43 @@ class VerdictLine(msgspec.Struct):
     fix_text: str
 
 
+class Chip(msgspec.Struct):
+    """A choice that is not the default. `level`: the worst verdict on its axis, "" if there is none."""
+
+    name: str
+    axis: str
+    choice: str
+    summary: str
+    default: str
+    level: str
+
+
 class Verdicts(msgspec.Struct):
     """The value of the component. `share`: predicted memory as a fraction of what is free."""
 
+    arm: str
+    title: str
+    chips: list[Chip]
     memory: str
     parts: str
     share: float
     verdicts: list[VerdictLine]
 
 
-def verdict_box(elem_id: str) -> gr.HTML:
-    """The component; its value is what `describe` returns. A press of a fix fires the event "fix" with `choices`."""
+def verdict_box(elem_id: str, value: str) -> gr.HTML:
+    """The component; its value is what `describe` returns. A fix or a chip that goes fires the event "fix" with
+    `choices`; "A and one more" fires "copy"."""
     return gr.HTML(
-        value="",
+        value=value,
         html_template='<div class="td-verdicts" aria-live="polite"></div>',
-        js_on_load=_SHOW,
+        js_on_load=SCRIPT.read_text(encoding="utf-8"),
         apply_default_css=False,
         elem_id=elem_id,
     )
 
 
-def describe(checked: Checked, room_bytes: int) -> str:
-    """A checked arm as the component's value."""
+def describe(arm: ArmRequest, preset: str, checked: Checked, room_bytes: int) -> str:
+    """A checked arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`."""
     memory = checked.memory
     parts = ", ".join(
         f"{name} {_size(size)}"
@@ -89,13 +76,42 @@ def describe(checked: Checked, room_bytes: int) -> str:
             ("runtime", memory.runtime_bytes),
         )
     )  # fmt: skip
-    text = f"Predicted memory {_size(memory.total)} of {_size(room_bytes)} free"
+    blocked, over = bool(checked.blocked), memory.total > room_bytes
+    text = f"{_size(memory.total)} predicted of {_size(room_bytes)} free \u00b7 "
+    text += "does not fit" if over else "cannot run" if blocked else "runs here"
     lines = [
         VerdictLine(verdict.level, verdict.reason, verdict.source, verdict.fix, _fix_text(verdict.fix))
         for verdict in checked.verdicts
         if verdict.level != "ok"
     ]
-    return msgspec.json.encode(Verdicts(text, parts, memory.total / max(1, room_bytes), lines)).decode()
+    worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
+    chips = _chips(arm.choices, worst)
+    share = memory.total / max(1, room_bytes)
+    return msgspec.json.encode(Verdicts(arm.name, _title(preset), chips, text, parts, share, lines)).decode()
+
+
+def unchecked(arm: ArmRequest) -> str:
+    """The same for an arm that cannot be checked, because its model or workload cannot be read."""
+    return msgspec.json.encode(
+        Verdicts(arm.name, _title(matching_preset(dict(arm.choices))), _chips(arm.choices, {}), "", "", 0, [])
+    ).decode()
+
+
+_LEVELS: tuple[Level, ...] = ("ok", "note", "fallback", "blocked")
+
+
+def _chips(choices: Mapping[str, str], worst: Mapping[str, Level]) -> list[Chip]:
+    """In the order of the axes."""
+    return [
+        Chip(axis.name, axis.title, found.title, found.summary, axis.default, worst.get(axis.name, ""))
+        for axis in prompt_axes()
+        if choices.get(axis.name, axis.default) != axis.default
+        for found in [axis.choice(choices[axis.name])]
+    ]
+
+
+def _title(preset: str) -> str:
+    return next((one.title for one in arm_presets() if one.name == preset), "Your choices")
 
 
 def _fix_text(fix: dict[str, str]) -> str:

@@ -57,8 +57,9 @@ def work_row() -> WorkRow:
         run = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
         measure = gr.Button("Measure", elem_id="measure", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
+        more = gr.Button("More", elem_id="more-button", min_width=64, scale=1)
     facts = text_line("facts", classes="td-facts")
-    with gr.Accordion("More: batch, sampling, repeats, synthetic prompt, chat", open=False, elem_id="more"):
+    with gr.Column(elem_id="more"):
         with gr.Row(elem_classes=["td-work"]):
             batch = number_input("Batch size", 1, "batch-size")
             temperature = number_input("Temperature (0: greedy)", 0, "temperature")
@@ -75,7 +76,15 @@ def work_row() -> WorkRow:
         model, prompt, tokens, batch, temperature, seed, repeats, prompt_tokens, ignore_eos, top_k, top_p, chat, effort
     )
     _connect(preset, work)
+    more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
     return WorkRow(work, run, measure, stop, facts)
+
+
+_TOGGLE = """() => {
+  const button = document.querySelector('#more-button'), box = document.querySelector('#more');
+  button.setAttribute('aria-expanded', String(box.classList.toggle('td-open')));
+}"""
+"""Shows batch, sampling, repeats, synthetic prompt and chat, or hides them."""
 
 
 def _connect(preset: gr.Dropdown, work: WorkControls) -> None:

@@ -88,6 +88,12 @@ class Compile(Optimization):
     off = "off"
     order = 40
     leading = True
+    costs = {
+        "default": "seconds to a minute to compile",
+        "reduce-overhead": "time to compile, memory for graphs",
+        "max-autotune": "minutes to compile",
+        "max-autotune-no-cudagraphs": "minutes to compile",
+    }
     choices = (
         Choice("off", "off", "Eager: every operator is launched from Python."),
         Choice("default", "default", "Inductor kernels, no CUDA graphs.", (*_CACHE_RULES, _SKIPPED)),

@@ -53,6 +53,9 @@ class CompileCache(Optimization):
     summary = "Where compiled code is cached; the cold compile time depends on it."
     default = "torch"
     order = 48
+    wish = "start"
+    wishes = {"fresh": "reference"}
+    costs = {"fresh": "everything is compiled again", "artefacts": "disk; a run that saves them first"}
     choices = (
         Choice(
             "torch",

@@ -122,6 +122,12 @@ class CudaGraphs(Optimization):
     off = "off"
     order = 42
     leading = True
+    wishes = {"off": "reference"}
+    costs = {
+        "off": "a launch for every kernel",
+        "compile": "time to compile, memory for graphs",
+        "manual": "memory for the graph; a static cache",
+    }
     choices = (
         Choice("auto", "auto", "As the compile mode implies: reduce-overhead and max-autotune use graphs on a GPU."),
         Choice("off", "off", "Every kernel is launched from the host.", _OFF_RULES),

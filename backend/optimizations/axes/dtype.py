@@ -44,6 +44,12 @@ class Dtype(Optimization):
     default = "auto"
     witness = "weights"
     order = 10
+    wish = "numerics"
+    costs = {
+        "bfloat16": "precision: 8 bits of it",
+        "float16": "range: values past 65,504 overflow",
+        "float32": "twice the memory of 16 bits",
+    }
     choices = (
         Choice("auto", "auto", "The dtype of the checkpoint."),
         Choice(

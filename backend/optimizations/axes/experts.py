@@ -71,6 +71,11 @@ class Experts(Optimization):
     default = "auto"
     order = 24
     leading = True
+    wishes = {"eager": "reference"}
+    costs = {
+        "eager": "time: the host waits for the routing of each layer",
+        "batched_mm": "memory for copies at long prompts",
+    }
     choices = (
         Choice(
             "auto",

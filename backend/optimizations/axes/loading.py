@@ -42,6 +42,9 @@ class Loading(Optimization):
     summary = "How weights get from files to the device: it changes load time and peak host memory."
     default = "device_map"
     order = 5
+    wish = "start"
+    wishes = {"no-warmup": "reference", "plain": "reference"}
+    costs = {"no-warmup": "a slower load", "plain": "host memory for the whole model"}
     choices = (
         Choice(
             "device_map",

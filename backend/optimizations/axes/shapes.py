@@ -79,6 +79,12 @@ class Shapes(Optimization):
     off = "exact"
     witness = "kv"
     order = 46
+    wish = "start"
+    costs = {
+        "padded": "work on padding",
+        "buckets": "some work on padding",
+        "dynamic": "slower kernels than for one shape",
+    }
     choices = (
         Choice("exact", "exact", "No padding: a compiled step is recompiled for each new length."),
         Choice(

@@ -1,14 +1,16 @@
-"""The verdicts on an arm, as the page shows them."""
+"""An arm in short: its chips, its memory and the verdicts on it, as the page shows them."""
 
 import json
 from typing import Any
 
+from backend.config import ArmRequest
 from tests.support.worker import request
-from ui.compare.verdicts import describe
+from ui.compare.verdicts import describe, unchecked
 
 
 def described(warm_bench: Any, **choices: str) -> Any:
-    return json.loads(describe(warm_bench.check(request(choices))["A"], 2**30))
+    asked = request(choices)
+    return json.loads(describe(asked.arms[0], "baseline", warm_bench.check(asked)["A"], 2**30))
 
 
 def test_a_blocked_arm_says_why_and_offers_the_fix(warm_bench: Any) -> None:
@@ -24,5 +26,20 @@ def test_a_fallback_offers_what_will_run(warm_bench: Any) -> None:
 
 def test_memory_is_predicted_against_what_is_free(warm_bench: Any) -> None:
     found = described(warm_bench)
-    assert found["memory"].startswith("Predicted memory ") and found["memory"].endswith("of 1.00 GiB free")
+    assert found["memory"].endswith("predicted of 1.00 GiB free \u00b7 runs here")
     assert found["share"] > 0 and "weights" in found["parts"]
+
+
+def test_what_differs_from_the_defaults_is_a_chip_with_its_worst_verdict(warm_bench: Any) -> None:
+    found = described(warm_bench, loop="own", attention="sdpa", cache="dynamic")
+    chips = [(chip["axis"], chip["choice"], chip["level"], chip["default"]) for chip in found["chips"]]
+    assert chips == [
+        ("Attention", "sdpa", "fallback", "auto"), ("Decode loop", "custom decode loop", "blocked", "generate"),
+    ]  # fmt: skip
+    assert found["memory"].endswith("cannot run") and found["title"] == "Baseline"
+
+
+def test_an_arm_that_cannot_be_checked_still_shows_its_chips() -> None:
+    found = json.loads(unchecked(ArmRequest("B", {"cache": "static"})))
+    assert (found["title"], found["memory"], found["verdicts"]) == ("Static cache", "", [])
+    assert [chip["choice"] for chip in found["chips"]] == ["static"]

@@ -1,9 +1,10 @@
 // Draws the charts that ui/live/charts declares: one figure with a plot for each, since one figure paints in two
 // thirds of the time of three. `uirevision` keeps a user's zoom while values stream in.
 
-const NARROW_PX = 760, NARROW_HEIGHT = 250;
+// A chart that is narrower than TIGHT_PX has its legend below its title, not beside it.
+const NARROW_PX = 760, NARROW_HEIGHT = 250, TIGHT_PX = 420;
 // The charts of a wide page take about a quarter of the window, so that texts and charts share one screen.
-const wideHeight = () => Math.round(Math.min(420, Math.max(210, 0.26 * window.innerHeight)));
+const wideHeight = () => Math.round(Math.min(420, Math.max(200, 0.26 * window.innerHeight)));
 const FIGURE_OPTIONS = {
   responsive: true, displaylogo: false, showTips: false, showSendToCloud: false,
   modeBarButtonsToRemove: ['select2d', 'lasso2d', 'zoomIn2d', 'zoomOut2d', 'autoScale2d'],
@@ -35,12 +36,12 @@ function makeCharts(plot, charts) {
   }
 
   function layout() {
-    const stacked = element.clientWidth < NARROW_PX, n = charts.length, gap = stacked ? 0.11 : 0.05;
-    const size = (1 - gap * (n - 1)) / n, text = css('--body-text-color'), grid = css('--border-color-primary');
+    const stacked = element.clientWidth < NARROW_PX, n = charts.length, gap = stacked ? 0.13 : 0.05;
+    const size = (1 - gap * (n - 1)) / n, tight = element.clientWidth * (stacked ? 1 : size) < TIGHT_PX, text = css('--body-text-color'), grid = css('--border-color-primary');
     const figure = {
       uirevision: run, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : wideHeight(),
-      margin: { t: 30, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: 'x unified', dragmode: 'zoom',
+      margin: { t: tight ? 50 : 30, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: 'x unified', dragmode: 'zoom',
       modebar: { bgcolor: 'rgba(0,0,0,0)', color: css('--body-text-color-subdued'), activecolor: text },
       hoverlabel: { bgcolor: css('--background-fill-primary'), bordercolor: grid, font: { color: text } }, annotations: [],
     };
@@ -59,14 +60,14 @@ function makeCharts(plot, charts) {
       };
       figure.annotations.push({
         text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>' + (unit ? ', ' + unit : ''), showarrow: false, xref: 'paper', yref: 'paper',
-        x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: 4, xshift: -4, font: { size: 12 },
+        x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: tight ? 26 : 4, xshift: -4, font: { size: 12 },
       });
       if (wording.note) figure.annotations.push({
         text: withoutMarkup(wording.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
-      const legend = { orientation: 'h', x: x[1], y: y[1], xanchor: 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
+      const legend = { orientation: 'h', x: x[tight ? 0 : 1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
       if (!i) figure.legend = legend;
-      else if (chart.lines.some(line => line.kind)) figure.legend2 = stacked ? { ...legend, y: y[0] + 0.005 } : legend;
+      else if (chart.lines.some(line => line.kind)) figure.legend2 = legend;
     });
     return figure;
   }

@@ -120,6 +120,8 @@ function open(id) {
   series = []; head = null; version = -1; heard = asked; closing = false; over = false;
   delete element.dataset.status;
   delete element.dataset.over;
+  element.dataset.run = run;
+  window.dispatchEvent(new Event('tokendyno-run'));
   for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'pace', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();

@@ -36,6 +36,16 @@ class Attention(Optimization):
     default = "auto"
     order = 20
     leading = True
+    wishes = {"eager": "reference"}
+    costs = {
+        "eager": "time and memory at long prompts",
+        "flex_attention": "time to compile",
+        "flash_attention_2": "a package to install",
+        "flash_attention_3": "a package to install",
+        "flash_attention_4": "a package to install",
+        "kernels-community/flash-attn2": "a download of binaries",
+        "kernels-community/vllm-flash-attn3": "a download of binaries",
+    }
     choices = (
         Choice("auto", "auto", "The default of transformers: sdpa where the model supports it, else eager."),
         Choice("eager", "eager", "Plain matrix products and a softmax, each a kernel of its own."),

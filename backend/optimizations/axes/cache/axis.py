@@ -39,6 +39,17 @@ class Cache(Optimization):
     leading = True
     decoders_only = True
     in_fit_table = True
+    wish = "context"
+    wishes = {"static": "faster", "unwindowed": "reference"}
+    costs = {
+        "static": "memory for the full length from the start",
+        "unwindowed": "memory that grows past the window",
+        "offloaded": "time: each layer is copied for each token",
+        "offloaded_static": "time: each layer is copied for each token",
+        "quantized-fp8": "little quality",
+        "quantized-hqq4": "some quality, and time",
+        "quantized-quanto4": "some quality, and time",
+    }
     choices = (
         Choice(
             "dynamic", "dynamic", "Grows with each token; sliding-window layers keep window - 1 tokens.", loss=2

@@ -27,6 +27,7 @@ class Kernels(Optimization):
     default = "off"
     off = "off"
     order = 22
+    costs = {"hub": "a download of binaries that run here"}
     choices = (
         Choice("off", "off", "No layers replaced: the model's own code."),
         Choice(

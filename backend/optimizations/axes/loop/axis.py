@@ -68,6 +68,7 @@ class Loop(Optimization):
     default = "generate"
     order = 44
     decoders_only = True
+    costs = {"own": "a static cache"}
     choices = (
         Choice("generate", "generate", "The loop of transformers: each step is prepared in Python."),
         Choice(

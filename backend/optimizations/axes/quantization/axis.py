@@ -34,6 +34,22 @@ class Quantization(Optimization):
     order = 15
     leading = True
     in_fit_table = True
+    wish = "memory"
+    wishes = {"mxfp4-dequantized": "reference"}
+    costs = {
+        "bnb-int8": "time per token; not compiled",
+        "bnb-nf4": "some quality",
+        "bnb-nf4-double": "some quality, a little time",
+        "bnb-fp4": "more quality than nf4",
+        "bnb-fp4-double": "more quality than nf4, a little time",
+        "torchao-int8": "little quality",
+        "torchao-fp8": "little quality; needs a recent GPU",
+        "torchao-int4": "some quality",
+        "quanto-int8": "little quality",
+        "quanto-int4": "some quality",
+        "mxfp4": "nothing for gpt-oss, which is published so",
+        "mxfp4-dequantized": "four times the memory of MXFP4",
+    }
     choices = (
         Choice("none", "none", "Weights as the checkpoint holds them.", (*mxfp4.NONE, *rules.CHECKPOINT)),
         Choice(

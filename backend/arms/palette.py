@@ -1,0 +1,93 @@
+"""What can be added to an arm: every choice that is not a default and every preset, grouped by what a user wants.
+
+Each entry says in a line what it does, what it costs, and whether it runs with this model on this machine.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+from backend.arms.bundles import grant
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.arms.presets import ArmPreset, arm_presets
+from backend.arms.usable import Usable, usable_choices
+from backend.config import Workload
+from backend.hardware import Machine
+from backend.models import ModelFacts
+from backend.optimizations import Choice, Optimization, prompt_axes
+from backend.optimizations.base import Wish
+
+GROUPS: Mapping[Wish | Literal["preset"], str] = {
+    "preset": "Presets: replace the whole arm",
+    "faster": "Faster",
+    "memory": "Less memory",
+    "context": "Longer context",
+    "start": "Quicker start",
+    "numerics": "Numerics",
+    "reference": "For comparison: what an optimization saves",
+}
+"""Titles of the groups, in the order in which they are shown."""
+
+State = Literal["runs", "falls back", "cannot run"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One line of the palette.
+
+    group    title of its group
+    axis     title of its axis; "" for a preset
+    choices  what it sets, with what it requires; a preset (`whole`) puts every other axis back to its default
+    why      reasons, where it does not simply run
+    words    names by which it can be found besides its title, group and summary
+    """
+
+    group: str
+    axis: str
+    title: str
+    summary: str
+    cost: str
+    state: State
+    why: str
+    choices: Mapping[str, str]
+    whole: bool
+    words: str
+
+
+def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
+    """All entries for this model on this machine, group by group; in each those that run come first."""
+    usable = {(row.axis, row.choice): row for row in usable_choices(facts, machine)}
+    entries = [
+        _of_preset(preset, facts, machine) for preset in arm_presets() if preset.bundle or len(preset.choices) != 1
+    ]
+    entries += [
+        _of_choice(axis, choice, usable[axis.name, choice.name])
+        for axis in prompt_axes()
+        for choice in axis.choices
+        if choice.name != axis.default and axis.matters(facts)
+    ]
+    groups = list(GROUPS.values())
+    return sorted(entries, key=lambda entry: (groups.index(entry.group), entry.state == "cannot run"))
+
+
+def _of_choice(axis: Optimization, choice: Choice, row: Usable) -> Entry:
+    state: State = "cannot run" if row.blocked else "runs" if row.usable else "falls back"
+    wish = axis.wishes.get(choice.name, axis.wish)
+    return Entry(
+        GROUPS[wish], axis.title, choice.title, choice.summary, axis.costs.get(choice.name, ""), state,
+        row.why if state != "runs" or row.needs else "", {**row.needs, axis.name: choice.name}, False,
+        f"{axis.name} {choice.name} {axis.summary}",
+    )  # fmt: skip
+
+
+def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
+    work = Workload(prompt="?")
+    choices = dict(grant(preset, facts, machine, work).choices)
+    blocked = check(make_config(facts.model, choices), facts, machine, work).blocked
+    named = ", ".join(f"{axis}={choice}" for axis, choice in choices.items())
+    return Entry(
+        GROUPS["preset"], "", preset.title, preset.summary, "", "cannot run" if blocked else "runs",
+        blocked[0].reason if blocked else f"Here it sets {named}." if named else "", choices, True,
+        f"{preset.name} {named}",
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""What can be added to an arm: grouped, with costs and reasons, and found by the words that people type."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from backend.arms.check import check
+from backend.arms.palette import GROUPS, Entry, palette
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.optimizations import prompt_axes
+from tests.support.machines import CPU, H200, facts
+
+
+@pytest.fixture(scope="module")
+def on_cpu() -> list[Entry]:
+    return palette(facts("pocket"), CPU)
+
+
+def found(entries: Sequence[Entry], word: str) -> set[str]:
+    """Titles in whose entry a word stands, as the page searches."""
+    return {
+        e.title for e in entries if word in " ".join((e.title, e.axis, e.group, e.summary, e.words)).lower()
+    }  # fmt: skip
+
+
+def test_every_choice_but_the_defaults_is_in_it_once(on_cpu: list[Entry]) -> None:
+    offered = [(entry.axis, entry.title) for entry in on_cpu if not entry.whole]
+    assert sorted(offered) == sorted(
+        (axis.title, choice.title) for axis in prompt_axes() for choice in axis.choices if choice.name != axis.default
+    )
+
+
+def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(on_cpu: list[Entry]) -> None:
+    order = [list(GROUPS.values()).index(entry.group) for entry in on_cpu]
+    assert order == sorted(order) and set(order) == set(range(len(GROUPS)))
+    for group in GROUPS.values():
+        states = [entry.state == "cannot run" for entry in on_cpu if entry.group == group]
+        assert states == sorted(states)
+
+
+@pytest.mark.parametrize(
+    ("word", "titles"),
+    [
+        ("spec", {"prompt lookup"}),
+        ("int8", {"torchao int8", "bitsandbytes int8", "quanto int8"}),
+        ("fast", {"static", "custom decode loop", "Lowest latency"}),
+        ("memory", {"bitsandbytes nf4", "Lowest memory"}),
+    ],
+)
+def test_what_people_type_finds_what_it_should(on_cpu: list[Entry], word: str, titles: set[str]) -> None:
+    assert titles <= found(on_cpu, word)
+
+
+def test_an_entry_says_why_it_cannot_run_and_one_that_runs_is_not_refused(on_cpu: list[Entry]) -> None:
+    assert all(entry.why for entry in on_cpu if entry.state != "runs")
+    for name, machine in (("pocket", CPU), ("Llama-3-8B", H200)):
+        model = facts(name)
+        for entry in palette(model, machine):
+            refused = check(make_config(model.model, entry.choices), model, machine, Workload(prompt="?")).blocked
+            of_axes = [verdict for verdict in refused if verdict.axis != "model"]
+            assert bool(of_axes) == (entry.state == "cannot run") or entry.whole, entry
+
+
+def test_what_a_choice_requires_is_set_with_it(on_cpu: list[Entry]) -> None:
+    (loop,) = [entry for entry in on_cpu if entry.title == "custom decode loop"]
+    assert loop.choices == {"cache": "static", "loop": "own"} and loop.why.startswith("with cache=static")
+
+
+def test_what_costs_something_says_so_and_names_only_choices_that_exist() -> None:
+    for axis in prompt_axes():
+        names = {choice.name for choice in axis.choices}
+        assert axis.costs.keys() <= names and axis.wishes.keys() <= names, axis.name

@@ -1,0 +1,68 @@
+// An arm in short: chips of what differs from the defaults, predicted memory, and what the rules say.
+const labels = { note: 'Note', fallback: '\u25b2 Fallback', blocked: '\u2715 Blocked' };
+const add = (parent, tag, className, text) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  parent.append(node);
+  return node;
+};
+const press = (parent, className, text, label, act) => {
+  const button = add(parent, 'button', className, text);
+  button.type = 'button';
+  if (label) button.setAttribute('aria-label', label);
+  button.addEventListener('click', () => act(button));
+  return button;
+};
+const open = (arm, opener) => window.dispatchEvent(new CustomEvent('tokendyno-palette', { detail: { arm, opener } }));
+let plain = false;
+const unfold = (arm, button) => {
+  document.querySelector('#axes-' + arm.toLowerCase()).parentElement.closest('.td-card').classList.toggle('td-plain', plain);
+  button.setAttribute('aria-expanded', String(plain));
+};
+const show = () => {
+  const box = element.querySelector('.td-verdicts');
+  const focused = box.contains(document.activeElement) ? document.activeElement.dataset.press : '';
+  box.replaceChildren();
+  if (!props.value) return;
+  const found = JSON.parse(props.value);
+  const head = add(box, 'header');
+  add(head, 'span', 'td-badge', found.arm);
+  add(head, 'strong', '', found.title);
+  if (found.memory) add(head, 'small', 'td-memory' + (found.share > 1 ? ' over' : ''), found.memory).title = found.parts;
+  const chips = add(box, 'div', 'td-chips');
+  for (const chip of found.chips) {
+    const one = add(chips, 'span', 'td-chip ' + chip.level, chip.axis + ' ');
+    add(one, 'b', '', chip.choice);
+    one.title = chip.summary;
+    const words = 'Remove ' + chip.axis + ' ' + chip.choice;
+    press(one, 'td-remove', '×', words, () => trigger('fix', { choices: { [chip.name]: chip.default } })).dataset.press = chip.name;
+  }
+  press(chips, 'td-add', '+ Add an optimization', '', (button) => open(found.arm, button)).dataset.press = 'add';
+  if (found.arm !== 'A') press(chips, 'td-add', 'A and one more', 'Make this arm equal to A, and add one more', (button) => {
+    trigger('copy', {});
+    open(found.arm, button);
+  }).dataset.press = 'copy';
+  const all = press(chips, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.arm, button); });
+  all.dataset.press = 'form';
+  unfold(found.arm, all);
+  if (focused) (box.querySelector('[data-press="' + CSS.escape(focused) + '"]') || box.querySelector('.td-add')).focus();
+  for (const one of found.verdicts) {
+    const line = add(box, 'p', 'td-verdict ' + one.level);
+    add(line, 'span', '', (labels[one.level] || one.level) + ': ' + one.reason);
+    if (one.fix_text) {
+      const button = add(line, 'button', 'td-fix', one.fix_text);
+      button.type = 'button';
+      button.addEventListener('click', () => trigger('fix', { choices: one.fix }));
+    }
+    if (one.source) {
+      const source = add(line, 'details', 'td-source');
+      add(source, 'summary', '', 'source');
+      const link = /^https:/.test(one.source) && /^\S+$/.test(one.source);
+      const where = add(source, link ? 'a' : 'span', '', one.source);
+      if (link) Object.assign(where, { href: one.source, target: '_blank', rel: 'noopener noreferrer' });
+    }
+  }
+};
+show();
+watch('value', show);

@@ -1,0 +1,67 @@
+// The searchable list of what can be added to an arm. Text reaches the document through textContent only.
+const dialog = element.querySelector('dialog'), search = dialog.querySelector('input'), list = dialog.querySelector('.td-entries'), jumps = dialog.querySelector('.td-jumps');
+const signs = { runs: '', 'falls back': '\u25b2 falls back', 'cannot run': '\u2715 cannot run' };
+let arm = 'A', opener = 'add';
+const add = (parent, tag, className, text) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text) node.textContent = text;
+  parent.append(node);
+  return node;
+};
+const haystack = (entry) => [entry.title, entry.axis, entry.group, entry.summary, entry.words].join(' ').toLowerCase();
+const show = () => {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const entries = props.value ? JSON.parse(props.value) : [];
+  const found = entries.filter((entry) => { const text = haystack(entry); return words.every((word) => text.includes(word)); });
+  list.replaceChildren();
+  jumps.replaceChildren();
+  let group = '', box = null;
+  for (const entry of found) {
+    if (entry.group !== group) {
+      group = entry.group;
+      box = add(list, 'section');
+      add(box, 'h3', '', group);
+      const place = box, jump = add(jumps, 'button', '', group.split(':')[0]);
+      jump.type = 'button';
+      jump.addEventListener('click', () => { list.scrollTop += place.getBoundingClientRect().top - list.getBoundingClientRect().top; place.querySelector('button').focus({ preventScroll: true }); });
+    }
+    const button = add(box, 'button', 'td-entry ' + entry.state.replace(' ', '-'));
+    button.type = 'button';
+    const name = add(button, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
+    add(name, 'b', '', entry.title);
+    add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
+    if (signs[entry.state]) add(button, 'span', 'td-entry-state', signs[entry.state]);
+    if (entry.why) add(button, 'span', 'td-entry-why', entry.why);
+    button.addEventListener('click', () => {
+      dialog.close();
+      trigger('take', { arm, choices: entry.choices, whole: entry.whole });
+    });
+  }
+  if (!found.length) add(list, 'p', 'td-empty', 'Nothing matches. Try "fast", "int8", "cache" or "graph".');
+};
+search.addEventListener('input', show);
+dialog.addEventListener('keydown', (event) => {
+  const buttons = [...list.querySelectorAll('button')], at = buttons.indexOf(document.activeElement);
+  if (event.key === 'ArrowDown') { event.preventDefault(); (buttons[at + 1] || buttons[0])?.focus(); }
+  if (event.key === 'ArrowUp') { event.preventDefault(); (at > 0 ? buttons[at - 1] : search).focus(); }
+  if (event.key === 'Enter' && document.activeElement === search) { event.preventDefault(); buttons[0]?.click(); }
+});
+dialog.addEventListener('close', () => {  // the arm may have been drawn anew, with another button of that kind
+  const button = document.querySelector('#verdicts-' + arm.toLowerCase() + ' [data-press="' + opener + '"]');
+  if (button) button.focus();
+});
+dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
+dialog.querySelector('.td-close').addEventListener('click', () => dialog.close());
+window.addEventListener('tokendyno-palette', (event) => {
+  if (!element.isConnected || dialog.open) return;
+  arm = event.detail.arm;
+  opener = event.detail.opener.dataset.press;
+  dialog.querySelector('h2').textContent = 'Add to arm ' + arm;
+  search.value = '';
+  show();
+  dialog.showModal();
+  list.scrollTop = 0;
+  search.focus();
+});
+watch('value', () => { if (dialog.open) show(); });
