@@ -190,6 +190,9 @@ class ContinuousRunner(BatchCourse):
                     self._sleep_until(log, pending[0].arrival_s)
                 else:
                     break
+            if watch.under_way:  # as the manager's own thread ends: the last step of a pair is still unread
+                processor.inputs_and_outputs.current_pair = 1 - processor.inputs_and_outputs.current_pair
+                processor.update_batch()
         watch.finish()
 
     def _batch_counts(self, log: StepLog) -> RunCounts:

@@ -147,8 +147,7 @@ class PagedWatch:
             kind = DECODE if log.ids[number] else PREFILL
             if future.has_new_token:
                 token, at = made[at], at + 1
-                finished = state.status.name == "FINISHED"
-                if finished:  # decided while this step was under way (overlapping steps)
+                if state.status.name in ("FINISHED", "PENDING"):  # decided while this step was under way
                     continue
                 self._tokens += 1
                 if token in state._eos_token_ids:
@@ -193,6 +192,11 @@ class PagedWatch:
     def _move(self, step: int, group: int, pages: list[int], request: int) -> None:
         first = self._reserved[group]
         self._log.moves += [(step, group, page - first, request) for page in pages]
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a step was prepared and has not been read."""
+        return bool(self._begins)
 
     def finish(self) -> None:
         """All steps have ended."""

@@ -150,6 +150,8 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._padding = int(width) * len(batch) - sum(len(one.ids) for one in batch)
         self._left = [one.max_new_tokens for one in batch]
         self._first = True
+        self._done: tuple[bool, ...] = ()
+        self._answer: Any = None
         self._device = task.prompt.ids.device
         self._origin_s = self._begin_s = log.now_s()
         self._origin = self.event() if self._device.type == "cuda" else None
@@ -161,7 +163,10 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         """
         self._note(input_ids[:, -1].tolist(), self._log.now_s())
         ended = self.stopping()
-        return torch.tensor([*(ended or left <= 0 for left in self._left), *[True] * self._empty], device=self._device)
+        done = (*(ended or left <= 0 for left in self._left), *[True] * self._empty)
+        if done != self._done:  # a copy to the device waits for it
+            self._done, self._answer = done, torch.tensor(done, device=self._device)
+        return self._answer
 
     # --- as the custom decode loop tells it: see `loop.TokenMeter` ------------------------------------
 

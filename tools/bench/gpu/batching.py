@@ -9,6 +9,7 @@ padding and rows whose request has ended do not count. The ceiling is the share 
 """
 
 import argparse
+import faulthandler
 import json
 import sys
 import threading
@@ -68,7 +69,7 @@ class Bed:
     def run(self, choices: dict[str, str]) -> dict[str, Any]:
         """One arm: its figures, or why there are none."""
         work = workload_of(self.traffic, ignore_eos=True)
-        checked = check(make_config(self.model, choices), self.facts, self.machine, work)
+        checked = check(make_config(self.model, choices), self.facts, self.machine, work, 0, self.traffic)
         if checked.blocked:
             return {"refused": checked.blocked[0].reason}
         plan = checked.plan
@@ -80,6 +81,7 @@ class Bed:
         timer = threading.Timer(self.limit_s, cancelled.set)
         self.events.clear()
         timer.start()
+        faulthandler.dump_traceback_later(3 * self.limit_s, exit=True)  # a step that never ends cannot be cancelled
         try:
             runner.run(
                 Generate(
@@ -100,6 +102,7 @@ class Bed:
             return {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
         finally:
             timer.cancel()
+            faulthandler.cancel_dump_traceback_later()
         return self._figures(time.perf_counter() - begin_s)
 
     def _figures(self, whole_s: float) -> dict[str, Any]:
