@@ -33,7 +33,7 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("atention=eager", "Unknown axis 'atention'. Did you mean 'attention'? Valid: attention, cache, compile"),
+        ("atention=eager", "Unknown axis 'atention'. Did you mean 'attention'? Valid: "),
         ("Cache=static", "Did you mean 'cache'?"),
         ("attention=spda", "Unknown attention choice 'spda'. Did you mean 'sdpa'? Valid: auto, eager, "),
         ("compile=on", "Unknown compile choice 'on'."),
