@@ -58,6 +58,7 @@ SCHEDULED = (*CONTINUOUS, ("batch_tokens", "128"))
 SABOTEURS = [
     Sabotage("batching", "static", "one row a batch", _chosen(lambda job, here: here[:1]), (), "pocket", WORK),
     Sabotage("batching", "static", "padding is not masked", _unmasked, (), "pocket", WORK),
+    Sabotage("batching", "static", "padding is not masked", _unmasked, (("cache", "static"),), "pocket", WORK),
     Sabotage("batching", "continuous", "static batches instead",
              lambda: mock.patch.object(choice, "ContinuousRunner", static_batch.StaticRunner), (), "pocket", WORK),
     Sabotage("batching", "continuous", "a layer uses the pages of another", _layers_without_pages, (), "pocket", WORK),

@@ -152,7 +152,11 @@ class CudaGraphs(Optimization):
     def find(self, observation: Observation) -> Finding:
         """How many measured steps were replayed; with compiled graphs, how many matrices in them. Products that the
         host called for one by one, in a profile of a few extra tokens, were not replayed."""
-        counts, trace = observation.counts, observation.trace()
+        counts = observation.counts
+        if counts.paged_steps:
+            told = "continuous batching has graphs of its own: see batch_graphs"
+            return Finding(self.name, "auto", told, outcome="not_applicable")
+        trace = observation.trace()
         steps, matrices = int(counts.counted_steps or 0), int(counts.matrices or 0)
         manual, replayed = int(counts.manual_replays or 0), int(counts.replayed_matrices or 0)
         told = f"{trace.runtime['cudaGraphLaunch']} graph launches and {sum(trace.kernels.values()):,} kernels in "

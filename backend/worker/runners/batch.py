@@ -8,6 +8,7 @@ import torch
 
 from backend.counts import RunCounts
 from backend.messages import Generate, Started
+from backend.predict.lengths import cache_places
 from backend.worker.measure.annotations import Annotations
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.steps import StepLog, StepStreamer
@@ -80,7 +81,8 @@ class BatchCourse(GenerateRunner):
     def _perform(self, job: Generate, task: Task, log: StepLog, sampler: Sampler, notes: list[str]) -> None:
         longest = max(len(one.ids) for one in self._asked)
         output = max(one.max_new_tokens for one in self._asked)
-        self.channel.send(Started(longest, job.batch_size, output, notes, task.length))
+        places = cache_places(job.plan.generate.shapes, longest, output)  # no batch needs more
+        self.channel.send(Started(longest, job.batch_size, output, notes, places))
         annotations = Annotations(lambda: len(log.rows), None, self._cuda)
         streamer = StepStreamer(log, sampler, self.model.tokenizer, self.channel, annotations)
         self._graph_calls.begin(lambda: log.launched)

@@ -58,11 +58,11 @@ class ContinuousRunner(BatchCourse):
     def _serve_unmeasured(self, task: Task, tokens: int) -> int:
         """Serve a few of the requests for so many tokens each, in the same way; returns the steps."""
         some = [one._replace(arrival_s=0.0, max_new_tokens=tokens) for one in self._asked[:WARM_REQUESTS]]
-        manager = self._new_manager(task.job)
+        log = StepLog([0.0 for _ in self._asked])
+        manager, watch = self._new_manager(task.job, log)
         try:
-            log = StepLog([0.0 for _ in self._asked])
             log.start()
-            watch = PagedWatch(manager.batch_processor, log)
+            watch.restart(log)
             self._drive(manager, watch, some, log, True, mark_step)
             return len(log.rows)
         finally:
@@ -70,7 +70,9 @@ class ContinuousRunner(BatchCourse):
 
     # --- the manager ------------------------------------------------------------------------------
 
-    def _new_manager(self, job: Generate) -> Any:
+    def _new_manager(self, job: Generate, log: StepLog) -> tuple[Any, PagedWatch]:
+        """A manager with its cache and, where asked for, its first graphs; watched from before they are captured, since
+        a replay shows nothing of what it writes."""
         plan, traffic = job.plan.generate.batch, job.traffic
         assert traffic is not None
         lengths = self._sizes(traffic.concurrent)
@@ -103,11 +105,13 @@ class ContinuousRunner(BatchCourse):
             generation_config=settings, continuous_batching_config=config
         )
         try:
-            manager.warmup()  # creates the cache; captures graphs where asked
+            manager.batch_processor = manager._create_batch_processor()
+            watch = PagedWatch(manager.batch_processor, log)
+            manager.warmup()
         except BaseException:
             self._close(manager)
             raise
-        return manager
+        return manager, watch
 
     def _sizes(self, concurrent: int) -> list[int]:
         """Tokens of the requests that need most pages together."""
@@ -124,10 +128,10 @@ class ContinuousRunner(BatchCourse):
     # --- serving ----------------------------------------------------------------------------------
 
     def _begin_serving(self, task: Task, log: StepLog) -> list[str]:
-        self._manager = self._new_manager(task.job)
+        self._manager, self._watch = self._new_manager(task.job, log)
+        self._watch.restart(log)
         self._page_tokens = task.job.plan.generate.batch.page_tokens
         cache = self._manager.batch_processor.cache
-        self._watch = PagedWatch(self._manager.batch_processor, log)
         if task.job.plan.generate.batch.graphs:
             self._rehearse(task.job, log)
         groups = [

@@ -73,11 +73,11 @@ class StaticRunner(BatchCourse):
 
     def _note_input(self, model: Any, args: Any, kwargs: Any) -> None:
         """What the model itself receives: rows, and padding in prompts."""
-        ids, mask = kwargs.get("input_ids"), kwargs.get("attention_mask")
+        ids = kwargs.get("input_ids")
         if ids is not None and ids.shape[1] > 1:
             self._seen_rows += min(self._filled, int(ids.shape[0]))
-            if mask is not None and mask.ndim == 2:
-                real = (mask[:, : ids.shape[1]] != 0).sum(1)
+            real = real_tokens(kwargs)
+            if real is not None:
                 real = real[: self._filled]
                 self._seen_padding += int(len(real) * ids.shape[1] - real.sum())
                 self._note_length(int(ids.shape[1]), int(real.max()))
@@ -125,6 +125,19 @@ class StaticLoopRunner(StaticRunner, LoopRunner):
         counts = super()._batch_counts(log)
         counts.update(msgspec.convert(self._loop_counts, RunCounts))
         return counts
+
+
+def real_tokens(received: dict[str, Any]) -> torch.Tensor | None:
+    """(B,) tokens of each row that are no padding, which is on the left, from the arguments of a prompt's pass; None if
+    they do not tell. `generate` hands a static cache masks of four dimensions, but positions count from the first
+    token in any case."""
+    ids: torch.Tensor = received["input_ids"]
+    mask, positions = received.get("attention_mask"), received.get("position_ids")
+    if isinstance(mask, torch.Tensor) and mask.ndim == 2:
+        return (mask[:, : ids.shape[1]] != 0).sum(1)
+    if isinstance(positions, torch.Tensor) and positions.shape[0] == ids.shape[0]:
+        return positions[:, -1] + 1
+    return None
 
 
 def rows_of(job: Generate) -> int:

@@ -131,11 +131,14 @@ class Attention(Optimization):
 def _counted(observation: Observation, seen: int, others: int, name: str) -> tuple[int | None, int | None]:
     """(reached, expected) calls of attention: every layer in every pass.
 
-    Flash kernels are no operators of torch: there, calls of anything else are what is missing.
+    Flash kernels are no operators of torch: they are counted by their names, and in a build whose names are unknown,
+    calls of anything else are what is missing.
     """
     layers = traced.layers(observation)
+    passes = layers * max(1, observation.trace().steps)
+    if name.startswith(("flash", probe.KERNELS)) and (flash := traced.flash_calls(observation.trace())):
+        return min(flash, passes), max(passes, min(flash, passes) + others)
     if name.startswith(("flash", probe.KERNELS)) or (hides(observation) and not seen):
-        passes = layers * max(1, observation.trace().steps)
         return (max(0, passes - others), passes) if others else (None, None)
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:

@@ -12,6 +12,8 @@ _FUSED = (
     "aten::_scaled_dot_product_efficient_attention", "aten::_scaled_dot_product_cudnn_attention",
 )  # fmt: skip
 _MATH = "aten::_scaled_dot_product_attention_math"
+_FLASH = ("flash_fwd", "flashattnfwd", "flashattentionforward")
+_NOT_FLASH = ("pytorch_flash", "combine", "prepare")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Calls:
     flex: int
 
     def of(self, choice: str) -> int:
-        """Calls that this choice makes; 0 for flash kernels, which are no operators of torch."""
+        """Calls that this choice makes; 0 for flash kernels, which are no operators of torch: see `flash_calls`."""
         match choice:
             case "sdpa":
                 return self.sdpa
@@ -83,6 +85,16 @@ def calls(trace: Trace, heads: Heads) -> Calls:
     fused = sum(trace.ops[name] for name in _FUSED)
     flex = regions(trace, lambda graph: graph.co_name == "flex_attention").total()
     return Calls(max(sdpa, fused), repeated, grouped, max(0, softmax - trace.ops[_MATH]), flex)
+
+
+def flash_calls(trace: Trace) -> int:
+    """Calls of FlashAttention 2, 3 or 4, by their kernels, which are seen in replayed graphs too. A call may launch
+    others before and after the one that computes attention; those of PyTorch's SDPA have a name of their own."""
+    return sum(
+        n
+        for name, n in trace.kernels.items()
+        if any(mark in name.lower() for mark in _FLASH) and not any(mark in name.lower() for mark in _NOT_FLASH)
+    )
 
 
 def heads_of(model: Any) -> Heads:

@@ -74,6 +74,31 @@ def test_every_layer_of_every_visible_pass_is_counted(
     assert (finding.effective, finding.reached, finding.expected) == wanted
 
 
+FORWARD = "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloop>>>"
+COMBINE = "void cutlass::device_kernel<flash::enable_sm80_to_sm89<flash::FlashAttnFwdCombine<cute::tuple<>>>>"
+BESIDE = {COMBINE: FULL, "flash::prepare_varlen_num_blocks_kernel(int)": FULL}
+FLASH_CASES = [
+    (FORWARD, FULL, {}, (FULL, FULL)),
+    (FORWARD, FULL - 1, {}, (FULL - 1, FULL)),
+    (FORWARD, FULL - 2, {(SDPA, NEW): 2}, (FULL - 2, FULL)),
+    (FORWARD, FULL + 9, {}, (FULL, FULL)),
+    ("void flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits<64>>", FULL - 3, {}, (FULL - 3, FULL)),
+    ("void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64>>", FULL, {(SDPA, NEW): FULL}, (0, FULL)),
+]
+"""Names of kernels as an H200 shows them (FlashAttention 3 of vLLM 0.33)."""
+
+
+@pytest.mark.parametrize(("kernel", "n", "shapes", "wanted"), FLASH_CASES)
+@pytest.mark.parametrize("runtime", ["", "cudaGraphLaunch"])
+def test_flash_is_counted_by_the_kernel_that_computes_it_in_replays_too(
+    kernel: str, n: int, shapes: dict[Any, int], wanted: tuple[int, int], runtime: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = trace(shapes, runtime)
+    made.kernels.update({kernel: n} | BESIDE)
+    finding = found(monkeypatch, HUB_FA3, made)
+    assert (finding.effective, finding.reached, finding.expected) == (HUB_FA3, *wanted)
+
+
 def test_what_cannot_be_seen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "replayed CUDA graphs" in found(monkeypatch, "sdpa", trace({}, "cudaGraphLaunch")).proof
     assert "cannot be counted" not in found(monkeypatch, "sdpa", trace({(SDPA, NEW): FULL})).proof
