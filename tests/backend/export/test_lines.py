@@ -5,6 +5,7 @@ The text of two scripts may differ by a line that does nothing; what the script 
 """
 
 import ast
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,15 @@ new_ids = [sorted(seen.items()), model.config._attn_implementation, experts, typ
            list(inputs["input_ids"].shape), clock.counts, new_ids]
 """
 """At the end of a script: what it ran with, in place of the ids that the caller reads."""
+
+
+IN_CI = ("quantization=torchao-int8", "attention=sdpa-gqa,cache=static", "kernels=local", "cache=static,loop=own")
+
+
+def tiered(arm: dict[str, str]) -> Any:
+    """All but `IN_CI` are for the full tier."""
+    name = ",".join(f"{axis}={choice}" for axis, choice in arm.items())
+    return pytest.param(arm, id=name, marks=[] if name in IN_CI else [pytest.mark.full])
 
 
 def statements(text: str) -> list[ast.stmt]:
@@ -72,7 +82,7 @@ def variants(text: str, plain: str) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("arm", ARMS, ids=lambda arm: ",".join(f"{axis}={name}" for axis, name in arm.items()))
+@pytest.mark.parametrize("arm", [tiered(arm) for arm in ARMS])
 def test_every_line_that_an_arm_adds_has_an_effect(
     arm: dict[str, str], models: list[ModelFacts], scripts: Scripts
 ) -> None:

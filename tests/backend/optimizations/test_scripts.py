@@ -23,24 +23,30 @@ BUILDS = ("compile", "compile_cache", "cuda_graphs")
 """Axes whose choices compile; quanto's 4-bit and 2-bit weights build C++."""
 PARTS = {
     "dtype": ["float32"],
-    "quantization": ["bnb-int8", "bnb-nf4-double", "torchao-int8", "mxfp4-dequantized"],
+    "quantization": ["bnb-int8", "torchao-int8"],
     "attention": ["eager", "sdpa-gqa"],
     "kernels": ["local"],
     "experts": ["grouped_mm"],
     "projections": ["fused"],
-    "cache": ["unwindowed", "static", "quantized-hqq4", "quantized-quanto4"],
+    "cache": ["static", "quantized-hqq4"],
     "loop": ["own"],
     "shapes": ["padded"],
     "speculation": ["prompt-lookup"],
 }
-"""One choice for each part of a script; the others run in the full tier."""
+"""What CI runs of the choices; the others run in the full tier."""
 
 TOGETHER = [
     {"projections": "fused", "quantization": "torchao-int8", "loop": "own", "cache": "static", "kernels": "local"},
     pytest.param({"cache": "static", "loop": "own", "compile": "default"}, marks=pytest.mark.full),
     pytest.param({"cache": "static", "compile": "default"}, marks=pytest.mark.full),  # alone: with a growing cache
 ]
-RANDOM = [{}, {"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"}]
+RANDOM = [
+    {},
+    *(
+        pytest.param(arm, marks=pytest.mark.full)
+        for arm in ({"dtype": "float32"}, {"quantization": "bnb-int8"}, {"quantization": "mxfp4-dequantized"})
+    ),
+]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +93,14 @@ def test_the_custom_loop_samples_the_workers_text(bench: Bench, scripts: Scripts
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("arm", [{}, {"cache": "static", "loop": "own"}, {"shapes": "buckets"}], ids=str)
+@pytest.mark.parametrize(
+    "arm",
+    [
+        {"cache": "static", "loop": "own"},
+        *(pytest.param(arm, marks=pytest.mark.full) for arm in ({}, {"shapes": "buckets"})),
+    ],
+    ids=str,
+)
 def test_a_script_ends_where_the_text_ends(arm: dict[str, str], bench: Bench, scripts: Scripts) -> None:
     work = Workload("Grandmother gave Anna a small seed.", max_new_tokens=300, batch_size=2)
     ids = same_tokens("text-ends", resolve("pocket"), arm, bench, scripts, work)

@@ -48,7 +48,9 @@ def test_own_is_found_own_and_generate_generate_in_one_process(workers: dict[str
 
 
 PACKED = [
-    pytest.param(c.name, marks=pytest.mark.full) if c.name in ("quanto-int4", "quanto-int2") else c.name  # build C++
+    c.name
+    if c.name in ("none", "bnb-nf4", "torchao-int8", "quanto-int8")
+    else pytest.param(c.name, marks=pytest.mark.full)
     for c in next(axis for axis in all_axes() if axis.name == "quantization").choices
 ]
 
