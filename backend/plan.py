@@ -80,6 +80,10 @@ CACHES: dict[str, CacheKind] = {
 GRAPH_MODES = ("reduce-overhead", "max-autotune")
 """Modes of torch.compile that replay compiled code as CUDA graphs."""
 
+CACHE_SIZES = 4
+"""With graphs of continuous batching, the cached tokens that a step reads are rounded up to this many sizes: each is a
+graph of its own, and padding is read too."""
+
 ONE_THREAD_BELOW_BYTES = 32 << 20
 """On a CPU, a model with fewer weight bytes runs on one thread: see `backend/worker/load/loader.py`."""
 

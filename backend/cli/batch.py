@@ -10,11 +10,13 @@ import msgspec
 from backend.arms.parse import parse_arm
 from backend.cli.batch_table import batch_table
 from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from backend.cli.files import check_folder, check_writable, write_json
+from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.progress import follow, say
 from backend.config import ArmRequest, Request, workload_of
 from backend.errors import InputError
 from backend.executors import open_bench
+from backend.export.batch import batch_script
+from backend.models import check_loadable, resolve
 from backend.traffic import Limits, Traffic
 from backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from backend.traffic.trace_file import read_trace
@@ -26,6 +28,8 @@ def batch(options: argparse.Namespace) -> int:
     check_writable(options.json)
     check_folder(options.models_dir)
     request = _request(options)
+    if options.script_a or options.script_b:
+        return _write_scripts(options, request)
     bench = open_bench(options.history, options.models_dir)
     for message in bench.messages:
         say(f"note: {message}")
@@ -46,6 +50,21 @@ def batch(options: argparse.Namespace) -> int:
         return STOPPED if stopped else OK
     finally:
         bench.close()
+
+
+def _write_scripts(options: argparse.Namespace, request: Request) -> int:
+    """Arms as scripts, instead of a run."""
+    traffic, checked = request.traffic, open_bench(None, options.models_dir).check(request)
+    assert traffic is not None
+    facts = resolve(options.model, options.models_dir)
+    check_loadable(facts)
+    for arm, file in (("A", options.script_a), ("B", options.script_b)):
+        if file:
+            check_writable(file, f"--script-{arm.lower()}")
+            checked[arm].require_runnable(arm)
+            text = batch_script(checked[arm], facts, request.workload, traffic)
+            write_text(file, text, f"--script-{arm.lower()}")
+    return OK
 
 
 def _request(options: argparse.Namespace) -> Request:
@@ -146,5 +165,9 @@ def add_batch(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_mo
             default=0.0,
             metavar="S",
             help=f"for goodput: most seconds {what} may take; 0: no limit",
+        )
+    for arm in ("a", "b"):
+        sub.add_argument(
+            f"--script-{arm}", metavar="FILE", help=f"write arm {arm.upper()} as a standalone script instead of running"
         )
     return sub

@@ -9,6 +9,7 @@ from transformers import ContinuousBatchingConfig, GenerationConfig
 from backend.counts import RunCounts
 from backend.errors import InputError
 from backend.messages import Generate, PageGroup, PagesAllocated
+from backend.plan import CACHE_SIZES
 from backend.predict.pages import pages_needed, pages_of
 from backend.worker.measure.steps import StepLog
 from backend.worker.prompt.prompt import Prompt
@@ -19,10 +20,6 @@ from backend.worker.runners.batch import BatchCourse
 from backend.worker.runners.paged_watch import PagedWatch
 
 WARM_REQUESTS = 2
-CACHE_SIZES = 4
-"""With graphs, the cached tokens that a step reads are rounded up to this many sizes: each is a graph of its own, and
-padding is read too."""
-
 MOST_IDLE_STEPS = 1_000
 """Steps in a row that schedule nothing while requests wait: the scheduler is stuck."""
 
