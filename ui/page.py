@@ -3,6 +3,7 @@
 import gradio as gr
 
 from backend.engine.bench import Bench
+from ui.batching.page import batching_page, shows_batch
 from ui.compare.page import compare_page, device_line
 from ui.components.text_line import text_line
 from ui.fit import fit_page
@@ -16,9 +17,17 @@ def build(bench: Bench) -> gr.Blocks:
             gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
             text_line("device", device_line(), classes="td-device")
         text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
-        with gr.Tabs(elem_id="pages"):
+        with gr.Tabs(elem_id="pages") as pages:
             with gr.Tab("Compare", id="compare", render_children=True):
                 compare_page(bench)
+            with gr.Tab("Batching", id="batching", render_children=True):
+                batching_page(bench)
             with gr.Tab("Fit", id="fit") as fit_tab:
                 fit_page(bench, fit_tab)
+
+        def page_of(request: gr.Request) -> gr.Tabs:
+            batch = shows_batch(bench, request.query_params.get("run") or "")
+            return gr.Tabs(selected="batching" if batch else "compare")
+
+        demo.load(page_of, None, pages, queue=False, show_progress="hidden", api_visibility="private")
     return demo

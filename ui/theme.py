@@ -5,7 +5,7 @@ from pathlib import Path
 
 import gradio as gr
 
-STYLE = Path(__file__).resolve().parent / "style.css"
+STYLES = [Path(__file__).resolve().parent / name for name in ("style.css", "batching/style.css")]
 
 _SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")
@@ -68,4 +68,4 @@ def theme() -> gr.themes.Base:
 
 def style() -> str:
     """The page's own CSS."""
-    return STYLE.read_text(encoding="utf-8")
+    return "".join(file.read_text(encoding="utf-8") for file in STYLES)

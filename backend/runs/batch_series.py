@@ -185,7 +185,8 @@ class BatchColumns(
         "free_bytes": "free", "request": "r", "kind": "k", "tokens": "tok", "first_part": "pfirst",
         "first_wait": "wfirst", "end_wait": "wn", "wait_s": "wt", "wait_request": "wr", "wait_reason": "why",
         "first_move": "mfirst", "end_move": "mn", "move_step": "ms", "move_group": "mg", "move_page": "mp",
-        "move_request": "mr", "first_end": "efirst", "end_end": "en", "ended": "er", "texts": "et", "reasons": "ewhy",
+        "move_request": "mr", "first_end": "efirst", "end_end": "en", "ended": "er", "ended_s": "at", "texts": "et",
+        "reasons": "ewhy",
     },
 ):  # fmt: skip
     """One arm of many requests past a cursor: steps `first`..`end_step` with their parts, waits, moves of pages, and
@@ -220,6 +221,7 @@ class BatchColumns(
     first_end: int
     end_end: int
     ended: list[int]
+    ended_s: list[float]
     reasons: list[str]
     texts: list[str]
 
@@ -241,7 +243,8 @@ def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> BatchColumns:
         wait, lengths[1], batch.wait_s[wait:], batch.wait_request[wait:], batch.wait_reason[wait:],
         move, last_move, batch.move_step[move:last_move], batch.move_group[move:last_move],
         batch.move_page[move:last_move], batch.move_request[move:last_move],
-        end, last_end, ended, [batch.requests[i].reason for i in ended], [batch.requests[i].text for i in ended],
+        end, last_end, ended, [batch.requests[i].end_s or 0.0 for i in ended],
+        [batch.requests[i].reason for i in ended], [batch.requests[i].text for i in ended],
     )  # fmt: skip
 
 

@@ -41,4 +41,4 @@ def traffic_preset(name: str) -> TrafficPreset:
 
 def drawn(shape: Draw, seed: int, concurrent: int = 16, pages: int = 0, limits: Limits | None = None) -> Traffic:
     """Traffic of drawn requests."""
-    return Traffic(draw(shape, seed), concurrent, pages, limits or Limits(), shape.label(seed))
+    return Traffic(draw(shape, seed), concurrent, pages, limits or Limits(), shape.label(seed), shape)

@@ -3,8 +3,8 @@
 import msgspec
 
 from backend.errors import InputError
+from backend.traffic.shape import MAX_REQUESTS, Draw
 
-MAX_REQUESTS = 2_000
 MAX_CONCURRENT = 256
 MAX_PAGES = 1_000_000
 MAX_REQUEST_TOKENS = 131_072
@@ -49,6 +49,7 @@ class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     """The requests of a run, in the order of their arrival, and what all arms share.
 
     label       where they came from, in words
+    shape       what they were drawn from, with the workload's seed; None: they were given
     concurrent  requests that may be in work at once: rows of a static batch, requests of a continuous one
     pages       pages of the paged KV cache; 0: as many as that many of the longest requests need
     """
@@ -58,6 +59,7 @@ class Traffic(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     pages: int = 0
     limits: Limits = Limits()
     label: str = ""
+    shape: Draw | None = None
 
     def __post_init__(self) -> None:
         if not self.requests:

@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from backend.errors import InputError
-from backend.traffic.requests import MAX_REQUESTS, TrafficRequest, check_request
+from backend.traffic.requests import TrafficRequest, check_request
+from backend.traffic.shape import MAX_REQUESTS
 
 MAX_TRACE_BYTES = 64 << 20
 _EXAMPLE = '{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}'
@@ -30,14 +31,19 @@ def read_trace(path: Path) -> list[TrafficRequest]:
         ) from error
     if len(data) > MAX_TRACE_BYTES:
         raise InputError(f"The trace {path} has more than {MAX_TRACE_BYTES:,} bytes. Shorten it.")
+    return parse_trace(data, f"The trace {path.name}")
+
+
+def parse_trace(data: bytes, name: str) -> list[TrafficRequest]:
+    """The requests of a text, one a line, in the order of their arrival. `name`: what an InputError calls the text."""
     found = []
     for number, line in enumerate(data.splitlines(), 1):
         if line.strip():
-            found.append(_request(line, f"The trace {path.name}, line {number:,}", number))
+            found.append(_request(line, f"{name}, line {number:,}", number))
         if len(found) > MAX_REQUESTS:
-            raise InputError(f"The trace {path} has more than {MAX_REQUESTS:,} requests. Shorten it.")
+            raise InputError(f"{name} has more than {MAX_REQUESTS:,} requests. Shorten it.")
     if not found:
-        raise InputError(f"The trace {path} has no requests. Write one a line, such as {_EXAMPLE}.")
+        raise InputError(f"{name} has no requests. Write one a line, such as {_EXAMPLE}.")
     return sorted(found, key=lambda one: one.arrival_s)
 
 

@@ -26,10 +26,11 @@ def batch_verdict(run: Snapshot) -> VerdictText:
     change = b.useful_tokens_s / a.useful_tokens_s - 1
     rates = f"{_rate(b)} against {_rate(a)}"
     if abs(change) < ABOUT_SAME:
-        said = f"B serves as many useful tokens a second as A, within {ABOUT_SAME:.0%} ({rates})"
+        said = f"B serves as many useful tokens/s as A, within {ABOUT_SAME:.0%} ({rates})"
+    elif change >= 1:
+        said = f"B serves {less_or_more(change)} the useful tokens/s of A ({rates})"
     else:
-        said = f"B serves {less_or_more(change).replace('less', 'fewer')} useful tokens a second than A ({rates})"
-        said = said.replace("x useful tokens a second than A", "x the useful tokens a second of A")
+        said = f"B serves {less_or_more(change).replace('less', 'fewer')} useful tokens/s than A ({rates})"
     return VerdictText(f"{said}; {same_sentence(run)}.", "One run of each arm.")
 
 

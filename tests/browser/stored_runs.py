@@ -5,6 +5,7 @@ from backend.counts import RunCounts
 from backend.evidence import Finding, Verdict
 from backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Started
 from backend.runs.records import ArmEvent, ArmPlanned, Created, Record
+from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import arm_records, created, encoder, ended, passes
 
 HOSTILE = [
@@ -61,6 +62,9 @@ def annotations() -> list[Record]:
 
 
 RUNS: dict[str, list[Record]] = {
+    "batch": [
+        batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended(),
+    ],
     "same": [created("same"), *arm_records("A", 5, "one text"), *arm_records("B", 5, "one text"), ended()],
     "one": [created("one", ["A"]), *arm_records("A", 20), ended()],
     "broken": [

@@ -89,12 +89,12 @@ def paged_events(last: int = 31) -> list[BatchEvent]:
     ]
 
 
-def batch_created(run_id: str = "batch1", traffic: Traffic = TRAFFIC) -> Created:
+def batch_created(run_id: str = "batch1", traffic: Traffic = TRAFFIC, at_s: float | None = None) -> Created:
     """The first record: A static, B continuous."""
     asked = [ArmRequest("A", {"batching": "static"}), ArmRequest("B", {"batching": "continuous"})]
     planned = [ArmPlanned(arm.name, arm.choices, arm.choices | {"attention": "sdpa"}, []) for arm in asked]
     request = Request("pocket", asked, workload_of(traffic, ignore_eos=True), traffic)
-    return Created(run_id, time.time(), request, planned, "Pocket", "", {}, "cpu")
+    return Created(run_id, time.time() if at_s is None else at_s, request, planned, "Pocket", "", {}, "cpu")
 
 
 def batch_arm(name: str, events: Sequence[BatchEvent]) -> list[Record]:

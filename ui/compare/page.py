@@ -247,10 +247,12 @@ class _Page:
             run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
             if run is None:
                 return {self.live: "", self.message: f"There is no run {wanted[:64]!r} here. Press Run to start one."}
+            if run.request.traffic is not None:  # the Batching page shows it
+                return {self.live: ""}
         else:
             newest = self.bench.runs.newest()
             run = self.bench.runs.get(newest) if newest else None
-            if run is None or run.created.owner != _owner(request):
+            if run is None or run.created.owner != _owner(request) or run.request.traffic is not None:
                 return {self.live: ""}
         return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
 

@@ -43,9 +43,16 @@ class Chip(msgspec.Struct):
 
 
 class Verdicts(msgspec.Struct):
-    """The value of the component. `share`: predicted memory as a fraction of what is free."""
+    """The value of the component.
+
+    key     how ids of the page call the arm
+    offers  whether the page has a palette for it
+    share   predicted memory as a fraction of what is free
+    """
 
     arm: str
+    key: str
+    offers: bool
     title: str
     chips: list[Chip]
     memory: str
@@ -68,6 +75,17 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
 
 def describe(arm: ArmRequest, preset: str, checked: Checked, room_bytes: int) -> str:
     """A checked arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`."""
+    return _encode(_checked(arm, checked, room_bytes, arm.name.lower(), True, _title(preset)))
+
+
+def describe_titled(arm: ArmRequest, title: str, key: str, checked: Checked | None, room_bytes: int = 0) -> str:
+    """The same on a page without presets and palette. `checked`: None where the arm cannot be checked."""
+    if checked is None:
+        return _encode(Verdicts(arm.name, key, False, title, _chips(arm.choices, {}), "", "", 0, []))
+    return _encode(_checked(arm, checked, room_bytes, key, False, title))
+
+
+def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offers: bool, title: str) -> Verdicts:
     memory = checked.memory
     parts = ", ".join(
         f"{name} {_size(size)}"
@@ -87,14 +105,17 @@ def describe(arm: ArmRequest, preset: str, checked: Checked, room_bytes: int) ->
     worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
     chips = _chips(arm.choices, worst)
     share = memory.total / max(1, room_bytes)
-    return msgspec.json.encode(Verdicts(arm.name, _title(preset), chips, text, parts, share, lines)).decode()
+    return Verdicts(arm.name, key, offers, title, chips, text, parts, share, lines)
 
 
 def unchecked(arm: ArmRequest) -> str:
     """The same for an arm that cannot be checked, because its model or workload cannot be read."""
-    return msgspec.json.encode(
-        Verdicts(arm.name, _title(matching_preset(dict(arm.choices))), _chips(arm.choices, {}), "", "", 0, [])
-    ).decode()
+    title = _title(matching_preset(dict(arm.choices)))
+    return _encode(Verdicts(arm.name, arm.name.lower(), True, title, _chips(arm.choices, {}), "", "", 0, []))
+
+
+def _encode(value: Verdicts) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 _LEVELS: tuple[Level, ...] = ("ok", "note", "fallback", "blocked")

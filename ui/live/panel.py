@@ -115,6 +115,7 @@ def live_panel(runs: RunLog) -> gr.HTML:
         server_functions=[pull],
         apply_default_css=False,
         elem_id="live",
+        elem_classes=["td-panel"],
         charts=[chart.as_json() for chart in CHARTS],
         most=MAX_TOKENS_PER_PULL,
     )

@@ -23,7 +23,7 @@ def test_a_complete_run_is_worded_from_its_figures() -> None:
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None and head.asked is not None and head.asked.max_new_tokens == [3, 1, 2]
     assert head.verdict.sentence == (
-        "B serves 25% more useful tokens a second than A (3.00 against 2.40); 2 of 3 requests got the same tokens."
+        "B serves 25% more useful tokens/s than A (3.00 against 2.40); 2 of 3 requests got the same tokens."
     )
     assert head.differ == {2: 1} and head.compared == 3
     assert "A took 5 steps of 500 ms with 60.0% of its slots at useful work, B 4 steps of 500 ms with 87.5%" in head.why
@@ -45,7 +45,7 @@ def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() 
     head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
     assert head is not None
     assert "takes 9.00x as long, which costs more than it saves: its attention copies the pages" in head.why
-    assert head.verdict.sentence.startswith("B serves 58% fewer useful tokens a second")
+    assert head.verdict.sentence.startswith("B serves 58% fewer useful tokens/s")
 
 
 def test_an_unfinished_run_has_no_verdict_and_only_what_lies_past_the_cursor_is_sent() -> None:

@@ -16,8 +16,8 @@ const press = (parent, className, text, label, act) => {
 };
 const open = (arm, opener) => window.dispatchEvent(new CustomEvent('tokendyno-palette', { detail: { arm, opener } }));
 let plain = false;
-const unfold = (arm, button) => {
-  document.querySelector('#axes-' + arm.toLowerCase()).parentElement.closest('.td-card').classList.toggle('td-plain', plain);
+const unfold = (key, button) => {
+  document.querySelector('#axes-' + key).parentElement.closest('.td-card').classList.toggle('td-plain', plain);
   button.setAttribute('aria-expanded', String(plain));
 };
 const show = () => {
@@ -38,15 +38,15 @@ const show = () => {
     const words = 'Remove ' + chip.axis + ' ' + chip.choice;
     press(one, 'td-remove', '×', words, () => trigger('fix', { choices: { [chip.name]: chip.default } })).dataset.press = chip.name;
   }
-  press(chips, 'td-add', '+ Add an optimization', '', (button) => open(found.arm, button)).dataset.press = 'add';
-  if (found.arm !== 'A') press(chips, 'td-add', 'A and one more', 'Make this arm equal to A, and add one more', (button) => {
+  if (found.offers) press(chips, 'td-add', '+ Add an optimization', '', (button) => open(found.arm, button)).dataset.press = 'add';
+  if (found.offers && found.arm !== 'A') press(chips, 'td-add', 'A and one more', 'Make this arm equal to A, and add one more', (button) => {
     trigger('copy', {});
     open(found.arm, button);
   }).dataset.press = 'copy';
-  const all = press(chips, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.arm, button); });
+  const all = press(chips, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.key, button); });
   all.dataset.press = 'form';
-  unfold(found.arm, all);
-  if (focused) (box.querySelector('[data-press="' + CSS.escape(focused) + '"]') || box.querySelector('.td-add')).focus();
+  unfold(found.key, all);
+  if (focused) (box.querySelector('[data-press="' + CSS.escape(focused) + '"]') || box.querySelector('.td-add, .td-form')).focus();
   for (const one of found.verdicts) {
     const line = add(box, 'p', 'td-verdict ' + one.level);
     add(line, 'span', '', (labels[one.level] || one.level) + ': ' + one.reason);

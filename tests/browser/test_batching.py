@@ -1,0 +1,152 @@
+"""The Batching page in a real browser: many requests from the choice of traffic to the texts."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.driver import Driver
+
+Open = Callable[..., Driver]
+BATCH = "document.querySelector('.td-batch')"
+
+
+def open_batching(user: Driver) -> Any:
+    user.page.get_by_role("tab", name="Batching").click()
+    user.page.wait_for_selector("#batch-run")
+    until(user, "document.querySelector('#verdicts-batch-b .td-memory')")
+    return user.page
+
+
+def until(user: Driver, condition: str, seconds: float = 60) -> None:
+    user.page.wait_for_function(f"() => Boolean({condition})", timeout=1000 * seconds, polling=50)
+
+
+def fill(user: Driver, control: str, text: str) -> None:
+    box = user.page.locator(f"#{control}").locator("input, textarea").first
+    box.fill(text)
+    box.press("Tab")
+
+
+def few_requests(user: Driver, requests: int = 5) -> None:
+    """Short ones, two at once."""
+    fill(user, "batch-requests", str(requests))
+    fill(user, "batch-concurrent", "2")
+    said = "document.querySelector('#traffic-summary .td-line-text').textContent"
+    until(user, f"{said}.startsWith('{requests} requests')")
+
+
+def press_run(user: Driver) -> str:
+    before = user.page.locator("#batch-live .td-permalink").text_content()
+    user.page.click("#batch-run")
+    link = f"{BATCH}.querySelector('.td-permalink').textContent"
+    until(user, f"{link} !== {before!r} && {BATCH}.dataset.status")
+    return str(user.page.evaluate(link)).removeprefix("?run=")
+
+
+def over(user: Driver, run_id: str, seconds: float = 150) -> None:
+    until(user, f"{BATCH}.dataset.over === {run_id!r}", seconds)
+
+
+def text(user: Driver, selector: str) -> str:
+    return str(user.page.locator(f"#batch-live {selector}").first.inner_text())
+
+
+def ink(user: Driver, strip: int) -> int:
+    """Pixels that are drawn on a canvas."""
+    found: int = user.page.evaluate(
+        """strip => {
+          const canvas = document.querySelectorAll('#batch-live canvas')[strip];
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          return data.reduce((sum, value, i) => sum + (i % 4 === 3 && value > 0), 0);
+        }""",
+        strip,
+    )
+    return found
+
+
+def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: Open) -> None:
+    user = open_page(width=1440, height=900)
+    page = open_batching(user)
+    assert "Press Run" in text(user, ".td-empty-run") and not page.locator("#batch-live canvas").count()
+    few_requests(user)
+    run_id = press_run(user)
+    assert page.locator("#batch-run").is_disabled() and page.locator("#batch-stop").is_enabled()
+    until(user, f"{BATCH}.batch.batches[0]?.steps.end.length > 3")
+    user.shot("batching-streaming")
+    over(user, run_id)
+    assert text(user, ".td-status") == "Done"
+    until(user, "!document.querySelector('#batch-run').disabled")
+    assert re.match(r"B serves .* useful tokens/s .*; (all 5|\d of 5) requests got the same tokens\.",
+                    text(user, ".td-sentence"))  # fmt: skip
+    assert "of its slots at useful work" in text(user, ".td-why")
+    assert "A and B differ in Batching" in text(user, ".td-digest")
+    assert min(ink(user, strip) for strip in (0, 1, 3, 4, 5)) > 500, "slots and requests of both arms, pages of B"
+    assert page.locator("#batch-live canvas").nth(2).is_hidden(), "static batches have no pages"
+
+    # by keyboard and by table: the same request, its reason and both texts
+    page.locator("#batch-live canvas[tabindex]").first.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowDown")
+    words = text(user, ".td-words")
+    assert "Request 5: waited " in words and "for the static batch before it" in words, words
+    assert "for the cap on requests in work" in page.locator("#batch-live .td-words").nth(1).inner_text()
+    assert all(len(one) > 20 for one in page.locator("#batch-live .td-body").all_inner_texts())
+    page.locator(".td-requests summary").click()
+    row = page.locator(".td-request-rows tbody tr").nth(2).inner_text()
+    assert "done" in row
+    page.locator(".td-pick").nth(2).click()
+    assert page.locator("#batch-live .td-number").input_value() == "3"
+    user.shot("batching-done")
+
+    user.open(f"?run={run_id}")
+    over(user, run_id, 30)
+    assert page.locator("#batch-run").is_visible() and page.locator("#batch-requests input").input_value() == "5"
+    assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
+
+
+@pytest.mark.slow
+def test_stop_leaves_what_was_served_and_cancels_the_rest(open_page: Open) -> None:
+    user = open_page()
+    page = open_batching(user)
+    few_requests(user, 30)
+    run_id = press_run(user)
+    until(user, f"{BATCH}.batch.batches[0]?.ends > 1", 90)
+    page.click("#batch-stop")
+    over(user, run_id, 30)
+    assert text(user, ".td-status") == "Stopped"
+    states = page.evaluate(f"[...{BATCH}.batch.batches[0].rows.values()].map(row => row.reason)")
+    assert states.count("cancelled") > 20 and "length" in states
+    page.locator("#batch-live canvas[tabindex]").first.focus()
+    page.keyboard.press("End")
+    assert "cancelled while it waited for the static batch before it" in text(user, ".td-words")
+    user.shot("batching-stopped")
+
+
+@pytest.mark.slow
+def test_bad_traffic_is_refused_with_what_to_do(open_page: Open) -> None:
+    user = open_page()
+    page = open_batching(user)
+    said = "document.querySelector('#batch-message .td-line-text').textContent"
+    fill(user, "batch-requests", "0")
+    until(user, f"{said}.includes('from 1 to 2,000')")
+    page.click("#batch-run")
+    until(user, f"{said}.includes('from 1 to 2,000')")
+    assert not page.locator("#batch-live .td-permalink").is_visible()
+    page.click("#batch-more-button")
+    fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}\n{"prompt_tokens": 8}')
+    until(user, f"{said}.includes('line 2')")
+    fill(user, "batch-trace", "/nowhere/requests.jsonl")
+    until(user, f"{said}.includes('cannot be read')")
+    fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}')
+    until(user, f"!{said}")
+
+
+@pytest.mark.slow
+def test_on_a_phone_nothing_is_wider_than_the_page(open_page: Open) -> None:
+    user = open_page("?run=batch&__theme=dark", 390, 844)
+    over(user, "batch", 30)
+    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert ink(user, 1) > 500
+    user.shot("batching-phone", full=True)

@@ -1,0 +1,48 @@
+"""The one function that the Batching panel's JavaScript calls: nothing of a question is trusted."""
+
+import msgspec
+import pytest
+
+from backend.runs.log import RunLog
+from backend.runs.store import Store
+from tests.support.batches import batch_arm, batch_created, paged_events, static_events
+from tests.support.runs import created, ended
+from ui.batching.panel import answer
+
+
+@pytest.fixture
+def runs() -> RunLog:
+    log = RunLog(Store(None))
+    log.create(created("plain"))
+    log.create(batch_created("many"))
+    for record in [*batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended()]:
+        log.append("many", record)
+    return log
+
+
+def test_a_pull_brings_what_lies_past_its_cursor(runs: RunLog) -> None:
+    first = msgspec.json.decode(answer(runs, {"run": "many", "version": -1, "cur": [[0, 0, 0, 0]] * 2}))
+    assert first["ended"] and [lane["n"] for lane in first["lanes"]] == [5, 4]
+    assert first["lanes"][0]["at"] == [0.5, 1.5, 2.5] and first["head"]["arms"][1]["cache_bytes"] == 600
+    rest = msgspec.json.decode(answer(runs, {"run": "many", "version": first["version"], "cur": [[5, 1, 0, 3]] * 2}))
+    assert rest["head"] is None and [lane["b"] for lane in rest["lanes"]] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (None, "cannot be read"),
+        ({"run": "many", "version": -1, "cur": [[0, 0, 0]]}, "cannot be read"),
+        ({"run": "many", "version": -1, "cur": [[0] * 4] * 9}, "cannot be read"),
+        ({"run": "../many", "version": -1, "cur": []}, "no such run"),
+        ({"run": "other", "version": -1, "cur": []}, "no such run"),
+        ({"run": "plain", "version": -1, "cur": []}, "The page Compare shows it"),
+    ],
+)
+def test_any_other_question_gets_a_sentence(runs: RunLog, question: object, said: str) -> None:
+    assert said in msgspec.json.decode(answer(runs, question))["error"]
+
+
+def test_a_cursor_beyond_the_run_is_brought_back_into_it(runs: RunLog) -> None:
+    reply = msgspec.json.decode(answer(runs, {"run": "many", "version": -1, "cur": [[99, -1, 99, 99]]}))
+    assert reply["lanes"][0]["first"] == 5 and reply["lanes"][0]["wt"] == [0.5]

@@ -1,0 +1,83 @@
+"""Values of the Batching page's controls, all of them untrusted, as a request and back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.config import Request
+from backend.errors import InputError
+from ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
+
+PLAIN: dict[str, Any] = {
+    "model": "pocket", "requests": 6, "concurrent": 2, "ttft_limit_s": 1, "prompt_low": 4, "prompt_high": 9,
+    "new_low": 2, "new_high": 5, "arrival": "burst", "rate": 3.0, "burst": 2, "seed": 7, "long_percent": 25,
+    "long_low": 20, "long_high": 30, "pages": 40, "token_limit_ms": 50, "request_limit_s": 0, "ignore_eos": True,
+    "trace": "",
+}  # fmt: skip
+
+
+def request(local_paths: bool = True, a: dict[str, str] | None = None, **changes: Any) -> Request:
+    axes = [*choice_values(a or {"batching": "static"}), *choice_values({"batching": "continuous"})]
+    return read_request([*Fields(**(PLAIN | changes)), *axes], local_paths)
+
+
+def test_every_control_reaches_the_request() -> None:
+    found = request()
+    traffic = found.traffic
+    assert traffic is not None and len(traffic.requests) == 6 and (traffic.concurrent, traffic.pages) == (2, 40)
+    assert [one.arrival_s for one in traffic.requests] == pytest.approx([0, 0, 2 / 3, 2 / 3, 4 / 3, 4 / 3], abs=1e-5)
+    assert (traffic.limits.ttft_s, traffic.limits.token_s, traffic.limits.request_s) == (1.0, 0.05, 0.0)
+    assert {arm.name: arm.choices for arm in found.arms} == {
+        "A": {"batching": "static"}, "B": {"batching": "continuous"},
+    }  # fmt: skip
+    assert (found.workload.seed, found.workload.ignore_eos, found.workload.batch_size) == (7, True, 2)
+    assert "25% of them 20 to 30" in traffic.label
+
+
+def test_a_run_sets_the_controls_that_make_it_again() -> None:
+    first = request()
+    again: dict[str, Any] = traffic_values(first)
+    assert request(**again) == first
+    given = traffic_values(request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}'))
+    assert "requests" not in given and given["concurrent"] == 2
+
+
+def test_requests_are_given_as_text_or_by_the_path_of_a_file(tmp_path: Path) -> None:
+    lines = '{"prompt_tokens": 3, "max_new_tokens": 2, "arrival_s": 1}\n{"prompt": "Once", "max_new_tokens": 1}'
+    text, file = request(local_paths=False, trace=lines).traffic, tmp_path / "trace.jsonl"
+    file.write_text(lines)
+    read = request(trace=str(file)).traffic
+    assert text is not None and read is not None and text.requests == read.requests
+    assert [one.arrival_s for one in text.requests] == [0.0, 1.0] and read.label == "2 requests from trace.jsonl"
+    with pytest.raises(InputError, match="cannot be opened from here"):
+        request(local_paths=False, trace=str(file))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"requests": 0}, "from 1 to 2,000"),
+        ({"requests": None}, "Requests is empty"),
+        ({"requests": 2.5}, "Enter a whole number"),
+        ({"prompt_low": 10}, "Prompt tokens go from 10 to 9"),
+        ({"arrival": "never"}, "never"),
+        ({"rate": 0}, "rate above 0"),
+        ({"rate": float("nan")}, "Requests a second is empty"),
+        ({"long_percent": 101}, "long_share"),
+        ({"concurrent": 0}, "concurrent is 0"),
+        ({"ttft_limit_s": -1}, "positive number of seconds"),
+        ({"pages": -1}, "pages"),
+        ({"trace": '{"prompt_tokens": 3}'}, "line 1"),
+        ({"trace": "/nowhere/at/all"}, "cannot be read"),
+        ({"a": {"batching": "always"}}, "always"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_to_do(changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        request(**changes)
+
+
+def test_axes_about_many_requests_come_first() -> None:
+    leading = [axis.many_requests for axis in batch_axes()]
+    assert leading == sorted(leading, reverse=True) and any(leading) and not all(leading)

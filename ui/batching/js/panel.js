@@ -1,0 +1,189 @@
+// The panel of many requests: opens a run by id, passes what is pulled to the instruments, and shows the run's status.
+
+const RUN_STATUS_LABELS = {
+  queued: 'Queued', running: 'Running', done: 'Done',
+  failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
+};
+const SLOW_NOTE = "drawn slowly while this machine's own cores are measured";
+const EMPTY = 'Press Run: arm A serves all requests first, then arm B serves the same ones. When each request waits, is processed and ends, which slots stand idle and who holds which page of the KV cache appear here, with proof that each choice took effect.';
+const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
+
+const lanes = makeLanes(find('.td-lanes'), find('.td-tip'), choose);
+const chosenBox = makeChosen(find('.td-chosen'), choose);
+const requestTable = makeTable(find('.td-requests'), find('.td-request-rows'), choose);
+const phases = makePhases(find('.td-progress'));
+const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'));
+const tiles = makeTiles(find('.td-tiles'));
+const details = makeDetails(find('.td-rows'));
+const ledger = makeLedger(find('.td-ledger'));
+
+let run = '', batches = [], head = null, asked = null, version = -1, sent = 0, heard = 0, over = false, chosen = 0, dirty = false, lastPaint = 0, paintMs = 0;
+const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
+
+async function ask() {
+  const seq = ++sent, mine = run;
+  const cur = batches.length ? batches.map(batchCursor) : [[0, 0, 0, 0], [0, 0, 0, 0]];
+  const reply = JSON.parse(await server.pull({ run: mine, version, cur }));
+  reply.seq = seq;
+  return reply;
+}
+
+function take(reply) {
+  if (reply.error) { refuse(reply.error); return 'over'; }
+  if (reply.run !== run || over) return over ? 'over' : 'wait';
+  if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
+  if (!head) return 'wait';
+  setText(find('.td-status'), RUN_STATUS_LABELS[reply.status] || reply.status);
+  element.dataset.status = reply.status;
+  let grew = false;
+  reply.lanes.forEach((part, i) => { grew = appendBatch(batches[i], part, head.arms[i].pages) || grew; });
+  if (grew || reply.head) dirty = true;
+  const [steps, moves, ends] = props.most, full = part => part.n - part.first >= steps || part.mn - part.mfirst >= moves || part.en - part.efirst >= ends;
+  if (!reply.ended) return grew && reply.lanes.some(full) ? 'more' : 'wait';
+  finish(reply);
+  return 'over';
+}
+
+function takeHead(reply) {
+  const first = !head;
+  head = reply.head;
+  version = reply.version;
+  asked = head.asked || asked;
+  if (first) {
+    batches = head.arms.map(emptyBatch);
+    lanes.build(head);
+    chosenBox.build(head, asked.arrival_s.length);
+    phases.build(head.arms);
+    setText(find('.td-empty-run'), '');
+    bare(false);
+  }
+  setText(find('.td-title'), head.title);
+  setText(find('.td-note'), head.note);
+  setText(find('.td-traffic'), head.traffic);
+  phases.take(head);
+  verdict.take(head, reply.status);
+  setText(find('.td-why'), head.why);
+  tiles.take(head.arms, head.differences);
+  details.take(head.arms);
+  ledger.take(head.arms, head.digest);
+  showRemarks(find('.td-remarks'), head.arms);
+  const broken = reply.status === 'failed' || reply.status === 'interrupted';
+  setText(find('.td-failure'), broken ? head.message || 'The run ended unexpectedly.' : '');
+  setText(find('.td-message'), broken ? '' : head.message);
+  bare(broken && !batches.some(batch => batch.steps.end.length));
+  setPace(reply.ended);
+}
+
+// On the machine that is being measured every paint and every pull takes CPU time from the model.
+function setPace(ended) {
+  const quiet = !ended && head.quiet && LOCAL;
+  puller.every(quiet ? 400 : 80);
+  restMs = quiet ? 1000 : 80;
+  setText(find('.td-pace'), quiet ? SLOW_NOTE : '');
+}
+
+let restMs = 80;
+
+// What an arm's instruments need. Both arms have the same seconds on their axis.
+function views() {
+  const last = Math.max(...batches.map(lastMoment), asked.arrival_s[0]), end = axisEnd(last, over);
+  return batches.map((batch, i) => ({
+    batch, asked, now: lastMoment(batch), end, chosen, arm: i, slots: head.slots, waits: head.waits,
+    pages: head.arms[i].pages, cacheBytes: head.arms[i].cache_bytes, paged: head.arms[i].kind === 'continuous',
+  }));
+}
+
+function paint() {
+  const began = performance.now(), all = views();
+  dirty = false;
+  lanes.paint(all);
+  chosenBox.show(all, head, chosen);
+  requestTable.take(all, head, over);
+  lastPaint = performance.now();
+  paintMs = lastPaint - began;
+}
+
+function choose(request) {
+  chosen = request;
+  if (head) paint();
+}
+
+// A bare panel has no run, or one that failed before its first step: its instruments would be empty.
+function bare(on) { element.classList.toggle('td-bare', on); }
+
+function finish(reply) {
+  over = true;
+  setPace(true);
+  phases.tick(tokenCounts(), true);
+  paint();
+  element.dataset.over = reply.run;
+  trigger('finished', { run: reply.run, status: reply.status });
+}
+
+function refuse(text) {
+  setText(find('.td-status'), '');
+  setText(find('.td-empty-run'), '');
+  setText(find('.td-failure'), text);
+  bare(true);
+  trigger('finished', { run, status: 'unknown' });
+}
+
+// The phases count tokens.
+function tokenCounts() {
+  return batches.map(batch => {
+    let tokens = 0;
+    for (const row of batch.rows.values()) tokens += tokensOf(row);
+    return { t: { length: tokens } };
+  });
+}
+
+function open(id) {
+  run = id || '';
+  batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
+  delete element.dataset.status;
+  delete element.dataset.over;
+  for (const name of ['status', 'title', 'note', 'traffic', 'failure', 'message', 'connection', 'pace', 'why']) setText(find('.td-' + name), '');
+  verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
+  find('.td-remarks').replaceChildren();
+  delete find('.td-remarks').dataset.shown;
+  setText(find('.td-empty-run'), run ? '' : EMPTY);
+  bare(true);
+  find('.td-link').hidden = !run;
+  if (!run) { puller.stop(); return; }
+  const link = new URL(location.href);
+  link.search = '?' + new URLSearchParams({ run });
+  link.hash = '';
+  find('.td-permalink').href = link.href;
+  setText(find('.td-permalink'), link.search);
+  const here = new URL(location.href);
+  here.searchParams.set('run', run);
+  if (here.href !== location.href) history.replaceState(history.state, '', here.href);
+  puller.begin();
+}
+
+async function copyLink() {
+  const href = find('.td-permalink').href;
+  try {
+    await navigator.clipboard.writeText(href);
+    setText(find('.td-copied'), 'Copied');
+  } catch (error) {
+    window.prompt('Copy this link:', href);
+  }
+  setTimeout(() => setText(find('.td-copied'), ''), 2000);
+}
+
+function clock() {
+  if (!element.isConnected) return;
+  if (head && !over && !document.hidden) phases.tick(tokenCounts());
+  if (head && dirty && !document.hidden && performance.now() - lastPaint > Math.max(restMs, 4 * paintMs)) paint();
+  setTimeout(clock, 100);
+}
+
+find('.td-copy').addEventListener('click', copyLink);
+new MutationObserver(() => { dirty = true; }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+new ResizeObserver(() => { if (head) paint(); }).observe(element);
+element.classList.add('td-batch');
+element.batch = { get batches() { return batches; }, get head() { return head; }, get paintMs() { return paintMs; }, choose };
+watch('value', () => { if ((props.value || '') !== run) open(props.value); });
+open(props.value);
+clock();

@@ -1,0 +1,88 @@
+// One request of one arm, from its columns: what is drawn of it, and what is said of it. Nothing here touches the
+// document.
+
+// When its first token existed: at the end of its last piece of prompt, once a token followed or it ended. null: not yet.
+function firstToken(row) {
+  let found = null, done = false;
+  for (const bar of row ? row.bars : []) {
+    if (bar.kind === PREFILL) found = bar.end;
+    else done = true;
+  }
+  return done || (row && row.end !== null) ? found : null;
+}
+
+// Tokens that it has: that of its prompt, and one for each decode step.
+function tokensOf(row) {
+  return firstToken(row) === null ? 0 : row.tokens + 1;
+}
+
+function startOf(row) {
+  return row && row.bars.length ? row.bars[0].begin : null;
+}
+
+// queued, prefill, decode, done or cancelled; "later" before it has arrived.
+function stateOf(row, arrival, now) {
+  if (row && row.end !== null) return row.reason === 'cancelled' ? 'cancelled' : 'done';
+  if (row && row.bars.length) return row.bars[row.bars.length - 1].kind === PREFILL ? 'prefill' : 'decode';
+  return arrival > now ? 'later' : 'queued';
+}
+
+// The reason for which it waits at a moment, as the scheduler gave it; '' if none was given by then.
+function reasonAt(row, at) {
+  let found = '';
+  for (const [begin, reason] of row ? row.waits : []) if (begin <= at || !found) found = reason;
+  return found;
+}
+
+// What is drawn of a request: pieces with a kind ("queued", "padding", "prefill", "decode", "idle") from one second to
+// another. A request that has not begun waits until `now`.
+function pieces(row, arrival, now) {
+  const found = [], start = startOf(row), until = start === null ? (row && row.end !== null ? row.end : now) : start;
+  if (until > arrival) found.push({ kind: 'queued', from: arrival, to: until });
+  for (const bar of row ? row.bars : []) {
+    if (bar.kind === PREFILL) {
+      const share = bar.padding / (bar.padding + bar.tokens), middle = bar.begin + share * (bar.end - bar.begin);
+      if (bar.padding) found.push({ kind: 'padding', from: bar.begin, to: middle });
+      found.push({ kind: 'prefill', from: middle, to: bar.end });
+    } else {
+      found.push({ kind: bar.kind === IDLE ? 'idle' : 'decode', from: bar.begin, to: bar.end });
+    }
+  }
+  return found;
+}
+
+// The figures of a request, in seconds; null where they are not known.
+function figuresOf(row, arrival) {
+  const first = firstToken(row), start = startOf(row), tokens = tokensOf(row);
+  const chunks = row ? row.bars.filter(bar => bar.kind === PREFILL) : [];
+  const held = row ? row.bars.filter(bar => bar.kind === IDLE).reduce((sum, bar) => sum + bar.end - bar.begin, 0) : 0;
+  return {
+    waited: start === null ? null : Math.max(0, start - arrival),
+    ttft: first === null ? null : first - arrival,
+    perToken: row && row.end !== null && tokens > 1 ? (row.end - first) / (tokens - 1) : null,
+    total: row && row.end !== null ? row.end - arrival : null,
+    tokens, chunks: chunks.length, padding: chunks.reduce((sum, bar) => sum + bar.padding, 0), held,
+  };
+}
+
+// A request of an arm in words. `waits`: reason -> what it waited for.
+function describeRequest(number, row, arrival, now, waits) {
+  const state = stateOf(row, arrival, now), found = figuresOf(row, arrival), parts = [];
+  const reasons = row ? [...new Set(row.waits.map(([, reason]) => reason))] : [];
+  const why = reasons.length ? ' for ' + reasons.map(reason => waits[reason] || reason).join(', then for ') : '';
+  if (now <= 0 && !row) return 'Request ' + (number + 1) + ': this arm has not begun';
+  if (state === 'later') return 'Request ' + (number + 1) + ': arrives at ' + seconds(arrival);
+  if (found.waited === null) {
+    const reason = reasonAt(row, now);
+    parts.push(state === 'cancelled' ? 'cancelled while it waited' + why : 'waits' + (reason ? ' for ' + (waits[reason] || reason) : ''));
+  } else {
+    parts.push(found.waited > 0 && why ? 'waited ' + seconds(found.waited) + why : 'began at once');
+    const padded = found.padding ? ' and ' + count(Math.round(found.padding)) + ' of padding' : '';
+    parts.push('prompt of ' + count(row.prompt) + ' tokens' + padded + (found.chunks > 1 ? ' in ' + found.chunks + ' pieces' : ''));
+    if (found.ttft !== null) parts.push('first token after ' + seconds(found.ttft));
+    parts.push(count(found.tokens) + (found.tokens === 1 ? ' token' : ' tokens'));
+    if (found.total !== null) parts.push((state === 'cancelled' ? 'cancelled after ' : 'done after ') + seconds(found.total));
+    if (found.held > 0) parts.push('its slot then idle for ' + seconds(found.held));
+  }
+  return 'Request ' + (number + 1) + ': ' + parts.join(', ');
+}

@@ -1,0 +1,195 @@
+"""The Batching page: the same requests to two arms, one live panel. Wiring only: handlers call functions of other
+modules."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend import hardware
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, ModelFacts, resolve
+from backend.runs.run import Run
+from ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
+from ui.batching.panel import batch_panel
+from ui.batching.request import (
+    ARMS,
+    Fields,
+    batch_axes,
+    choice_values,
+    read_arms,
+    read_choices,
+    read_request,
+    read_traffic,
+    traffic_values,
+)
+from ui.batching.traffic_row import TrafficRow, traffic_row
+from ui.compare.verdicts import describe_titled
+from ui.components.counting import COUNTING, slow_to_resolve
+from ui.components.text_line import text_line
+from ui.errors import Updates, shows_errors
+from ui.live.panel import RUN_ID
+
+FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
+IDLE, BUSY = (True, False), (False, True)
+GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
+
+
+def batching_page(bench: Bench) -> None:
+    """Build the page inside the current tab."""
+    row, facts, machine = traffic_row(), _first_facts(), hardware.detect()
+    with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
+        arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
+    message = text_line("batch-message", role="alert", classes="td-failure")
+    _Page(bench, row, arms, message, batch_panel(bench.runs)).wire()
+
+
+class _Page:
+    """The handlers of one page. They hold no state: all of it is in the controls and in the run log."""
+
+    def __init__(self, bench: Bench, row: TrafficRow, arms: list[BatchArm], message: gr.HTML, live: gr.HTML) -> None:
+        self.bench, self.row, self.arms, self.message, self.live = bench, row, arms, message, live
+        self.inputs: list[Any] = [*row.fields.values(), *(axis for arm in arms for axis in arm.axes)]
+
+    def wire(self) -> None:
+        """Connect every event."""
+        safe = shows_errors(self.message)
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        buttons = [self.row.run, self.row.stop]
+        checked = [
+            self.message,
+            self.row.summary,
+            *(part for arm in self.arms for part in (arm.verdicts, *_leading(arm).values())),
+        ]
+        typed = self.row.fields["trace"]
+        changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
+        gr.on(changes, safe(self.check), self.inputs, checked, trigger_mode="always_last",
+              concurrency_limit=None, **quiet)  # fmt: skip
+        model = self.row.fields["model"]
+        model.change(safe(self.announce), model, [self.message], queue=False, **quiet)
+        for arm in self.arms:
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
+        self.row.run.click(safe(self.run), self.inputs, [self.live, self.message, *buttons],
+                           concurrency_limit=None, **quiet)  # fmt: skip
+        self.row.stop.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
+        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
+        context = gr.context.Context.root_block
+        assert context is not None
+        opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], queue=False,
+                              **quiet)  # fmt: skip
+        opened.then(safe(self.check_first), self.inputs, checked, concurrency_limit=None, **quiet)
+
+    # --- arms -------------------------------------------------------------------------------------
+
+    def check(self, *values: Any) -> Updates:
+        """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
+        updates: Updates = {self.message: ""}
+        chosen = read_arms(values[len(Fields._fields) :])
+        try:
+            traffic, _ = read_traffic(Fields(*values[: len(Fields._fields)]), self.bench.local_paths)
+            updates[self.row.summary] = traffic.label
+            request = read_request(values, self.bench.local_paths)
+            facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
+            machine = hardware.detect()
+            free_bytes = machine.free_device_bytes
+            for arm, asked, found in zip(self.arms, chosen, self.bench.check(request).values(), strict=True):
+                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, found, free_bytes)
+                shown = offered(found.requested, facts, machine)
+                updates |= {part: gr.update(visible=name in shown) for name, part in _leading(arm).items()}
+        except InputError as error:
+            updates[self.message] = str(error)
+            for arm, asked in zip(self.arms, chosen, strict=True):
+                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
+        return updates
+
+    def check_first(self, *values: Any) -> Updates:
+        """The same when the page was opened; a message of `attach` stays."""
+        updates = self.check(*values)
+        return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
+
+    def announce(self, model: object) -> Updates:
+        """Say so before the facts of another model take a while; `check` replaces the sentence."""
+        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
+
+    def fix(self, arm: BatchArm) -> Any:
+        """Handler: a verdict's fix was pressed."""
+
+        def apply(event: gr.EventData, *values: Any) -> Updates:
+            asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
+            if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
+                raise InputError("This fix cannot be read. Reload the page.")
+            current = dict(zip((axis.name for axis in batch_axes()), values, strict=True))
+            choices = read_choices([{**current, **asked}[axis.name] for axis in batch_axes()])
+            return dict(zip(arm.axes, choice_values(choices), strict=True))
+
+        return apply
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def run(self, request: gr.Request, *values: Any) -> Updates:
+        """Run was pressed."""
+        run_id = self.bench.submit(read_request(values, self.bench.local_paths), _owner(request))
+        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
+
+    def stop(self, request: gr.Request, run_id: Any) -> Updates:
+        """Stop was pressed, by any viewer of the run."""
+        if isinstance(run_id, str) and self.bench.cancel(run_id, _owner(request)):
+            return {self.message: ""}
+        return {self.message: "Not stopped: this run has already ended, or another user started it."}
+
+    def finished(self, run_id: Any) -> Updates:
+        """The panel has shown the end of its run."""
+        run = self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
+        return self.buttons(IDLE if run is None or run.ended else BUSY)
+
+    def attach(self, request: gr.Request) -> Updates:
+        """The page was opened: show the run of `?run=`, else this user's newest if it has many requests, with its
+        settings. Of a run that does not exist the Compare page says so."""
+        wanted = request.query_params.get("run") or ""
+        found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else self.bench.runs.newest()
+        run = self.bench.runs.get(found) if found else None
+        if run is None or run.request.traffic is None or (not wanted and run.created.owner != _owner(request)):
+            return {self.live: ""}
+        return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
+
+    def settings(self, run: Run) -> Updates:
+        """Updates that show the settings of a run; choices that no longer exist are left alone."""
+        assert run.request.traffic is not None
+        updates: Updates = {self.row.fields[name]: value for name, value in traffic_values(run.request).items()}
+        if run.request.traffic.shape is None:
+            updates[self.message] = GIVEN
+        known = {axis.name: {choice.name for choice in axis.choices} for axis in batch_axes()}
+        for arm, asked in zip(self.arms, run.request.arms, strict=False):
+            if all(choice in known.get(axis, ()) for axis, choice in asked.choices.items()):
+                updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
+        return updates
+
+    def buttons(self, state: tuple[bool, bool]) -> Updates:
+        """Run and Stop."""
+        return {
+            self.row.run: gr.update(interactive=state[0]),
+            self.row.stop: gr.update(interactive=state[1]),
+        }
+
+
+def shows_batch(bench: Bench, wanted: str) -> bool:
+    """Whether this page shows the run of `?run=`."""
+    run = bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
+    return run is not None and run.request.traffic is not None
+
+
+def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
+    """The controls of the axes about many requests, by axis."""
+    return {axis.name: part for axis, part in zip(batch_axes(), arm.axes, strict=True) if axis.many_requests}
+
+
+def _first_facts() -> ModelFacts | None:
+    """Facts of the default model, which decide what is folded at first; None if it cannot be read."""
+    try:
+        return resolve(DEFAULT_MODEL)
+    except InputError:
+        return None
+
+
+def _owner(request: gr.Request) -> str:
+    return getattr(request, "username", None) or ""

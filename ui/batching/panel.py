@@ -1,0 +1,104 @@
+"""The panel of many requests: an HTML component whose value is a run's id, and the one function that its JavaScript
+calls. As in `ui.live.panel`, the browser pulls what lies past its cursor, and the server keeps no state for a viewer.
+"""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import gradio as gr
+import msgspec
+
+from backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
+from backend.runs.log import RunLog
+from backend.views.batch_live import BatchDelta, batch_delta
+from ui.live.panel import FOLDER as SHARED
+from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
+
+SHARED_SCRIPTS = ("dom", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
+"""Files of ui/live/js that this panel uses as well."""
+
+SCRIPTS = ("columns", "requests", "scales", "canvas", "gantt", "slots", "pages", "lanes", "chosen", "table", "panel")
+"""Files of ui/batching/js; all are joined in this order into one function body."""
+
+FOLDER = Path(__file__).resolve().parent / "js"
+
+TEMPLATE = """
+<p class="td-empty-run"></p>
+<div class="td-failure" role="alert"></div>
+<div class="td-verdict">
+  <h2 class="td-sentence" role="status"></h2>
+  <p class="td-why"></p>
+  <p class="td-head">
+    <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
+    <span class="td-title"></span><span class="td-note"></span><span class="td-traffic"></span>
+    <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-pace"></span>
+    <span class="td-link" hidden>
+      <a class="td-permalink" title="Permanent link to this run"></a>
+      <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
+    </span>
+  </p>
+</div>
+<div class="td-connection" role="status"></div>
+<div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
+<div class="td-progress"></div>
+<div class="td-lanes-frame"><div class="td-lanes"></div><div class="td-tip" aria-hidden="true" hidden></div></div>
+<div class="td-chosen"></div>
+<details class="td-requests"><summary>Table of requests</summary><div class="td-request-rows" tabindex="0"
+ role="region" aria-label="Table of requests"></div></details>
+<div class="td-ledger"></div>
+<details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
+<ul class="td-remarks" aria-label="Remarks"></ul>
+"""
+
+
+class BatchQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """A pull: the run, the version of the head that the browser has, and for each arm a cursor (steps, waits, moves of
+    pages, ends of requests)."""
+
+    run: Annotated[str, msgspec.Meta(max_length=64)]
+    version: int
+    cur: Annotated[list[tuple[int, int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
+
+
+def answer(runs: RunLog, question: object) -> str:
+    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted."""
+    try:
+        query = msgspec.convert(question, BatchQuery, strict=True)
+    except msgspec.ValidationError as error:
+        return _refusal(f"This pull cannot be read: {error}.")
+    if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
+        return _refusal("There is no such run here.")
+    if run.request.traffic is None:
+        return _refusal("This run has one prompt. The page Compare shows it.")
+    cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
+    delta: BatchDelta = batch_delta(run, query.version, cursors, time.time() - run.created.created)
+    return msgspec.json.encode(delta).decode()
+
+
+def _refusal(sentence: str) -> str:
+    return msgspec.json.encode(Refusal(sentence)).decode()
+
+
+def script() -> str:
+    """The panel's JavaScript: all files, joined."""
+    files = [SHARED / f"{name}.js" for name in SHARED_SCRIPTS] + [FOLDER / f"{name}.js" for name in SCRIPTS]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
+
+
+def batch_panel(runs: RunLog) -> gr.HTML:
+    """The panel. It fires the event "finished" when its run has ended."""
+
+    def pull(question: object) -> str:
+        return answer(runs, question)
+
+    return gr.HTML(
+        value="",
+        html_template=TEMPLATE,
+        js_on_load=script(),
+        server_functions=[pull],
+        apply_default_css=False,
+        elem_id="batch-live",
+        elem_classes=["td-panel"],
+        most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL],
+    )

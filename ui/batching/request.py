@@ -1,0 +1,149 @@
+"""The values of the page's controls as a request. Every value is untrusted."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from backend.arms.parse import make_config
+from backend.config import ArmRequest, Request, workload_of
+from backend.errors import InputError, unknown
+from backend.optimizations import all_axes
+from backend.optimizations.base import Optimization
+from backend.traffic import Limits, Traffic
+from backend.traffic.draw import Arrival, Draw
+from backend.traffic.presets import drawn
+from backend.traffic.trace_file import parse_trace, read_trace
+from ui.components.inputs import read_number, read_text, read_whole
+
+ARMS = ("A", "B")
+ARRIVALS = {"at-once": "all at once", "poisson": "at a rate (Poisson)", "burst": "in bursts"}
+MAX_PATH = 4_096
+
+
+class Fields(NamedTuple):
+    """Values of the controls, in the order in which events pass them; the axes of arm A and of arm B follow."""
+
+    model: object
+    requests: object
+    concurrent: object
+    ttft_limit_s: object
+    prompt_low: object
+    prompt_high: object
+    new_low: object
+    new_high: object
+    arrival: object
+    rate: object
+    burst: object
+    seed: object
+    long_percent: object
+    long_low: object
+    long_high: object
+    pages: object
+    token_limit_ms: object
+    request_limit_s: object
+    ignore_eos: object
+    trace: object
+
+
+def batch_axes() -> tuple[Optimization, ...]:
+    """The axes of an arm, those about many requests first."""
+    return tuple(sorted(all_axes(), key=lambda axis: not axis.many_requests))
+
+
+def read_request(values: Sequence[object], local_paths: bool) -> Request:
+    """The request, or an InputError that names the control."""
+    fields, rest = Fields(*values[: len(Fields._fields)]), values[len(Fields._fields) :]
+    traffic, seed = read_traffic(fields, local_paths)
+    model = read_text("The model", fields.model).strip()
+    return Request(model, read_arms(rest), workload_of(traffic, seed, ignore_eos=bool(fields.ignore_eos)), traffic)
+
+
+def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
+    """The requests, given or drawn, and the seed."""
+    seed, limits = read_whole("Seed", fields.seed), _limits(fields)
+    concurrent, pages = read_whole("At once", fields.concurrent), read_whole("KV pages", fields.pages)
+    trace = fields.trace.strip() if isinstance(fields.trace, str) else ""
+    if not trace:
+        return drawn(_shape(fields), seed, concurrent, pages, limits), seed
+    if trace.startswith("{"):
+        found, name = parse_trace(trace.encode(), "The list of requests"), "a list"
+    elif not local_paths:
+        raise InputError(
+            'Requests are given as JSON Lines, one a line, such as {"prompt_tokens": 64, "max_new_tokens": 128}. '
+            "Files of this machine cannot be opened from here."
+        )
+    else:
+        path = Path(trace[:MAX_PATH]).expanduser()
+        found, name = read_trace(path), path.name
+    return Traffic(found, concurrent, pages, limits, f"{len(found)} requests from {name}"), seed
+
+
+def _shape(fields: Fields) -> Draw:
+    if fields.arrival not in ARRIVALS:
+        raise unknown("arrival", str(fields.arrival), ARRIVALS)
+    share = read_number("Long prompts", fields.long_percent)
+    return Draw(
+        requests=read_whole("Requests", fields.requests),
+        prompt_tokens=_ends("Prompt tokens", fields.prompt_low, fields.prompt_high),
+        new_tokens=_ends("New tokens", fields.new_low, fields.new_high),
+        long_share=share / 100,
+        long_prompt_tokens=_ends("Long prompts", fields.long_low, fields.long_high),
+        arrival=cast(Arrival, fields.arrival),
+        rate_per_s=read_number("Requests a second", fields.rate),
+        burst=read_whole("Requests in a burst", fields.burst),
+    )
+
+
+def _ends(label: str, low: object, high: object) -> tuple[int, int]:
+    first, last = read_whole(f"{label}, from", low), read_whole(f"{label}, to", high)
+    if not 1 <= first <= last:
+        raise InputError(f"{label} go from {first:,} to {last:,}. Enter two numbers from 1 on, the smaller one first.")
+    return first, last
+
+
+def _limits(fields: Fields) -> Limits:
+    return Limits(
+        read_number("TTFT limit", fields.ttft_limit_s),
+        read_number("Limit per token", fields.token_limit_ms) / 1e3,
+        read_number("Limit per request", fields.request_limit_s),
+    )
+
+
+def read_arms(values: Sequence[object]) -> list[ArmRequest]:
+    """Each arm, from the axes of all arms."""
+    width = len(batch_axes())
+    return [ArmRequest(name, read_choices(values[i * width : (i + 1) * width])) for i, name in enumerate(ARMS)]
+
+
+def read_choices(values: Sequence[object]) -> dict[str, str]:
+    """The choices of an arm that differ from the default, by axis."""
+    named = {axis.name: read_text(axis.title, value) for axis, value in zip(batch_axes(), values, strict=True)}
+    return dict(make_config("", named).choices)
+
+
+def choice_values(choices: Mapping[str, str]) -> list[str]:
+    """One value for each axis, its default where nothing was chosen."""
+    return [choices.get(axis.name, axis.default) for axis in batch_axes()]
+
+
+def draw_values(shape: Draw) -> dict[str, object]:
+    """The values of the controls that draw these requests, by field."""
+    return {
+        "requests": shape.requests, "prompt_low": shape.prompt_tokens[0], "prompt_high": shape.prompt_tokens[1],
+        "new_low": shape.new_tokens[0], "new_high": shape.new_tokens[1], "arrival": shape.arrival,
+        "rate": shape.rate_per_s, "burst": shape.burst, "long_percent": round(100 * shape.long_share, 6),
+        "long_low": shape.long_prompt_tokens[0], "long_high": shape.long_prompt_tokens[1],
+    }  # fmt: skip
+
+
+def traffic_values(request: Request) -> dict[str, object]:
+    """The values of the controls that make this request again, by field, as far as they are known: requests that were
+    given are not."""
+    traffic, work = request.traffic, request.workload
+    assert traffic is not None
+    known: dict[str, object] = {
+        "model": request.model, "concurrent": traffic.concurrent, "pages": traffic.pages, "seed": work.seed,
+        "ttft_limit_s": traffic.limits.ttft_s, "token_limit_ms": 1e3 * traffic.limits.token_s,
+        "request_limit_s": traffic.limits.request_s, "ignore_eos": work.ignore_eos,
+    }  # fmt: skip
+    return known | (draw_values(traffic.shape) if traffic.shape is not None else {})
