@@ -6,7 +6,7 @@ from backend.hardware.peak_rates import PeakRates
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC, QUANTIZED_FP8
 from backend.predict.kv import kv_bytes
-from backend.predict.roofline import bound, bound_points, kv_bytes_read
+from backend.predict.roofline import basis, bound, bound_points, kv_bytes_read
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes_read
 
@@ -93,3 +93,9 @@ def test_the_last_length_before_a_window_fills_and_the_first_after_it_are_points
     lengths = [length for length, _ in bound_points(facts, Setup(), first, last, 1, FAST)]
     assert lengths == sorted(set(lengths)) and (lengths[0], lengths[-1]) == (first, last)
     assert ({4095, 4096} <= set(lengths)) is window
+
+
+@pytest.mark.parametrize(("flops_per_s", "batch", "said"), [(989e12, 1_024, "989 Tflop/s"), (989e12, 1, "4,300 GB/s")])
+def test_the_rate_that_is_named_is_the_one_that_limits(flops_per_s: float, batch: int, said: str) -> None:
+    rates = PeakRates(4.3e12, flops_per_s, "a test")
+    assert basis(bound(resolve("Llama-3-8B"), Setup(), 128, batch, rates), rates) == f"{said}, a test"

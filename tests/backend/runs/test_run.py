@@ -215,3 +215,10 @@ def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
     for arm in "AB":
         repeat(sampled, arm, 0, 0.2)
     assert sampled.snapshot().texts() is None
+
+
+def test_a_run_begins_without_fault_and_names_the_memory_that_its_worker_named() -> None:
+    run = Run(created())
+    assert not run.bad_input and run.snapshot().memory_label == "resident memory of the worker"
+    repeat(run, "A", 0, 0.2)
+    assert run.snapshot().memory_label == finished("").memory_label != "resident memory of the worker"

@@ -266,3 +266,20 @@ def test_a_script_sets_what_the_plan_sets(way: str, machine: Any) -> None:
     exec("\n".join([preamble(script), *script.patch]), {"model": made})
     set_experts(wanted, way)
     assert made.get_experts_implementation() == wanted.get_experts_implementation()
+
+
+@pytest.mark.parametrize(("capability", "noted"), [((7, 5), True), ((8, 0), False), ((8, 9), False), ((9, 0), False)])
+def test_torchs_own_grouped_product_needs_compute_capability_8(capability: tuple[int, int], noted: bool) -> None:
+    machine = replace(H200, gpus=(replace(H200.gpus[0], capability=capability),))
+    assert (
+        "compute capability 8.0" in said("grouped_mm", facts("random:gpt-oss-20b"), machine).get("note", "")
+    ) is noted
+
+
+@pytest.mark.parametrize(("asked", "found"), [(None, "auto"), ("grouped_mm", "grouped_mm")])
+def test_a_single_pass_on_a_gpu_is_grouped_for_auto_too(asked: str | None, found: str) -> None:
+    model = tiny("gpt_oss")
+    once = Trace(Counter({"aten::_grouped_mm": 2 * model.config.num_hidden_layers}), Counter(), Counter(), 1)
+    plan = Plan(LoadPlan(ModelSource("random"), device="cuda", experts=asked))
+    finding = AXIS.find(Observation(model, None, plan, lambda: once))
+    assert (finding.effective, finding.reached) == (found, finding.expected)

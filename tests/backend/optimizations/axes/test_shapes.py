@@ -216,3 +216,10 @@ def test_symbolic_graphs_are_those_that_ran_and_have_guards_on_shapes(monkeypatc
     assert (found.effective, found.reached, found.expected) == ("dynamic", 1, 2)
     assert found.proof.endswith("graph 1/0")
     assert AXIS.find(replace(made, counts=RunCounts(positions=13))).effective == "exact"
+
+
+@pytest.mark.parametrize(("mode", "written"), [("default", True), (None, False)])
+def test_a_script_with_symbolic_sizes_tells_equal_ones_apart_where_it_compiles(mode: Any, written: bool) -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, mode, shapes="dynamic")))
+    assert bool(script.prepare) is written

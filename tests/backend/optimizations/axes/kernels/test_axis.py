@@ -1,5 +1,6 @@
 """The kernels axis: what is said before a run. Its proof is tested together with `backend/worker/patch/kernels.py`."""
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,14 @@ import torch
 from backend.hardware import Machine, kernel_packages
 from backend.models import ModelFacts
 from backend.models.source import ModelSource
-from backend.optimizations import subject_of
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.kernels import axis
 from backend.optimizations.axes.kernels.axis import AXIS
+from backend.optimizations.axes.kernels.replaced import Layer
 from backend.optimizations.axes.kernels.rules import NO_NORMS
 from backend.optimizations.conditions import hub_kernel_repositories
-from backend.plan import LoadPlan, Plan
+from backend.optimizations.proof import Trace
+from backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, Plan
 from backend.script.parts import Script
 from tests.support.machines import CPU, H200, facts
 from tests.support.scripts import preamble
@@ -151,3 +155,62 @@ def test_our_kernels_carry_a_licence_and_a_name() -> None:
         assert metadata["license"] == "Apache-2.0" and metadata["name"].startswith("tokendyno-")
         assert f"torch-{metadata['backend']['type']}" == file.parent.name
     assert len(list(Path(kernel_packages.BUNDLED).glob("*/build/*/metadata.json"))) >= 2
+
+
+@pytest.mark.parametrize(("loop", "layers", "ends"), [
+    ("own", ("RMSNorm", "StepEnd"), True), ("generate", ("RMSNorm", "StepEnd"), False), ("own", ("RMSNorm",), False),
+])  # fmt: skip
+def test_only_the_custom_loop_has_the_end_of_a_step_that_a_kernel_computes(
+    loop: LoopKind, layers: tuple[str, ...], ends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {name: Path("/k") for name in layers})
+    script = Script()
+    AXIS.write(script, Plan(planned(kernels="local", kernels_path="/k").load, GeneratePlan(STATIC, loop=loop)))
+    assert ("add_step_end(model)" in script.patch) is ends
+
+
+def observed(trace: Trace, device: str = "cpu", kind: KernelsKind = "local") -> Observation:
+    return Observation(object(), None, planned(kernels=kind, kernels_path="", device=device), lambda: trace)
+
+
+@pytest.fixture
+def replaced(monkeypatch: pytest.MonkeyPatch) -> list[Layer]:
+    """What is found of the two layers; `ours` is the operator of their package."""
+    found = [Layer("RMSNorm", "ours", "local", "package")] * 2
+    monkeypatch.setattr(axis, "layers", lambda model: iter(found))
+    monkeypatch.setattr(axis, "own_names", lambda packages: {"ours::norm"} if packages == {"package"} else set())
+    monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {"RMSNorm": Path("/k")})
+    return found
+
+
+def counted(ran: int, steps: int = 3, **kernels: int) -> Trace:
+    return Trace(Counter({"ours::norm_default": ran, "aten::mm": 50}), Counter(kernels), Counter(), steps)
+
+
+@pytest.mark.parametrize(("ran", "reached"), [(6, 6), (5, 5), (0, 0), (9, 6)])
+def test_on_a_cpu_each_replaced_layer_calls_its_operator_in_each_pass(
+    ran: int, reached: int, replaced: list[Layer]
+) -> None:
+    found = AXIS.find(observed(counted(ran)))
+    assert (found.effective, found.reached, found.expected) == ("local", reached, 6)
+
+
+@pytest.mark.parametrize(("ran", "reached"), [(1, 2), (0, 0)])
+def test_on_a_gpu_layers_count_if_their_kernel_was_seen(ran: int, reached: int, replaced: list[Layer]) -> None:
+    found = AXIS.find(observed(counted(ran), device="cuda"))
+    assert (found.reached, found.expected) == (reached, 2)
+
+
+def test_a_layer_that_kept_the_models_code_is_missing(replaced: list[Layer]) -> None:
+    replaced[1] = Layer("RMSNorm")
+    found = AXIS.find(observed(counted(3)))
+    assert (found.reached, found.expected) == (3, 6) and "1 of 2 such layers have the model's own code" in found.proof
+    replaced[0] = Layer("RMSNorm")
+    assert AXIS.find(observed(counted(0))).effective == "off"
+
+
+def test_a_layer_that_a_folder_offers_is_wanted_where_no_such_layer_was_replaced(replaced: list[Layer]) -> None:
+    """From the Hub only what was replaced shows what its mapping offers."""
+    replaced[:] = [Layer("Linear", "ours", "hub", "package"), Layer("RMSNorm")]
+    local, hub = (AXIS.find(observed(counted(3), kind=kind)) for kind in ("local", "hub"))
+    assert (local.expected, hub.expected) == (6, 3) and hub.effective == "hub"

@@ -1,5 +1,6 @@
 """loop: whose steps they were is seen in a profile; what it refuses does fail when it is done all the same."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,15 @@ import torch
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
+from backend.counts import RunCounts
 from backend.errors import InputError
 from backend.hardware import detect
 from backend.messages import Finished, Tokens
 from backend.models import resolve
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
+from backend.optimizations.axes.loop.axis import LOOP_NAME, STEP_NAME
+from backend.optimizations.proof import Trace
 from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from backend.script.parts import Script
 from tests.backend.worker.loop.test_loop import NEW, Told, greedy, own, prompt
@@ -184,3 +188,16 @@ def test_the_stock_sliding_layer_asks_the_host_and_rolls(folder: Path) -> None: 
 def test_this_machine_can_run_it() -> None:
     assert not settled(facts(), {"loop": "own"}, detect()).blocked
     assert GeneratePlan(cache=STATIC, loop="own").cuda_graphs == "auto"
+
+
+@pytest.mark.parametrize(
+    ("own", "passes", "traced", "steps", "reached"),
+    [(7, 8, 3, 4, 10), (9, 8, 5, 4, 10), (6, 8, 3, 4, 9), (7, 8, 0, 4, 7), (0, 8, 3, 4, 3), (0, 1, 0, 1, 0)],
+)
+def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
+    own: int, passes: int, traced: int, steps: int, reached: int
+) -> None:
+    plan = check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan
+    trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: traced}), Counter(), Counter(), steps)
+    found = AXIS.find(Observation(object(), None, plan, lambda: trace, RunCounts(own_steps=own, passes=passes)))
+    assert (found.effective, found.reached, found.expected) == ("own", reached, passes - 1 + steps - 1)
