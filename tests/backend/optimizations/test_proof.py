@@ -96,3 +96,18 @@ def test_a_model_that_was_never_compiled_is_off() -> None:
     assert claims("compile", Observation(model, None, PLAN)) == {"off"}
     asked = Plan(PLAN.load, GeneratePlan(STATIC, "reduce-overhead"))
     assert claims("compile", Observation(model, None, asked)) == {"off"}
+
+
+def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None:
+    model = llama(dtype=torch.bfloat16)
+    model.model.norm.float()
+    plain = AXIS["dtype"].find(Observation(model, None, PLAN))
+    assert plain.expected == plain.reached + 1
+    for attribute in ("_keep_in_fp32_modules", "_keep_in_fp32_modules_strict"):
+        setattr(model, attribute, ["model.norm"])
+        kept = AXIS["dtype"].find(Observation(model, None, PLAN))
+        assert kept.reached == kept.expected == plain.reached
+        setattr(model, attribute, None)
+    wide = AXIS["dtype"].find(Observation(model, filled(DynamicCache(), 2), PLAN))
+    assert (wide.reached, wide.expected) == (plain.reached, plain.expected + 4)
+    assert "KV cache: 4 tensors in float32" in wide.proof

@@ -33,6 +33,7 @@ MATRICES = [
     ("quanto-int4", 256, 192, 2, 256 * 96 + 256 * 2 * (2 + 2) + 8),  # groups of 96
     ("quanto-int4", 256, 160, 2, 256 * 80 + 256 * 5 * (2 + 2) + 8),  # groups of 32
     ("quanto-int4", 256, 64, 2, 256 * 32 + 256 * (2 + 2) + 8),  # one group for each row
+    ("quanto-int4", 256, 150, 2, 256 * 75 + 256 * (2 + 2) + 8),  # no group size fits
     ("mxfp4", 256, 256, 2, SQUARE // 2 + SQUARE // 32 + 256 * 2),
     ("mxfp4", 256, 256, 4, SQUARE // 2 + SQUARE // 32),
 ]  # fmt: skip

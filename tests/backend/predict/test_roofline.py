@@ -6,7 +6,7 @@ from backend.hardware.peak_rates import PeakRates
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC, QUANTIZED_FP8
 from backend.predict.kv import kv_bytes
-from backend.predict.roofline import basis, bound, bound_points, kv_bytes_read
+from backend.predict.roofline import basis, bound, bound_points, kv_bytes_read, work
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes_read
 
@@ -99,3 +99,10 @@ def test_the_last_length_before_a_window_fills_and_the_first_after_it_are_points
 def test_the_rate_that_is_named_is_the_one_that_limits(flops_per_s: float, batch: int, said: str) -> None:
     rates = PeakRates(4.3e12, flops_per_s, "a test")
     assert basis(bound(resolve("Llama-3-8B"), Setup(), 128, batch, rates), rates) == f"{said}, a test"
+
+
+def test_what_a_step_must_do_is_said_in_the_unit_that_limits_it() -> None:
+    facts = resolve("Llama-3-8B")
+    few, many = (bound(facts, Setup(), 128, batch, FAST) for batch in (1, 1_024))
+    assert work(few) == f"{few.bytes / 1e9:,.3g} GB to read"
+    assert work(many) == f"{many.flops / 1e12:,.3g} Tflop"

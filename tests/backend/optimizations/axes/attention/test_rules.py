@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4
+from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4, flash_rules
 from backend.plan import CACHES
 from tests.support.attention import ALLOWED, BARE, FLASH, OFFLINE, REFUSALS, gpu, refused, verdicts
 from tests.support.machines import CPU, H200, facts
@@ -176,3 +176,12 @@ def test_sdpa_on_hopper_says_what_growing_costs() -> None:
 def test_it_says_where_it_pays() -> None:
     assert "static cache" in verdicts("sdpa-gqa")["note"]
     assert verdicts("sdpa-gqa", cache="static") == {}
+
+
+@pytest.mark.parametrize(("name", "said"), [(FA4, True), (FA3, False), (FA2, False)])
+def test_the_kernel_in_place_of_a_package_that_is_missing_is_said_of_flash_attention_4_alone(
+    name: str, said: bool
+) -> None:
+    """The others fall back to a kernel that is a choice of its own."""
+    reasons = [rule.reason for rule in flash_rules(name)]
+    assert any("The package flash-attn-4 is not installed" in reason for reason in reasons) is said

@@ -7,9 +7,10 @@ import pytest
 
 from backend.models.source import ModelSource
 from backend.optimizations import Observation
-from backend.optimizations.axes.attention import probe, traced
+from backend.optimizations.axes.attention import axis, probe, traced
 from backend.optimizations.axes.attention.axis import AXIS
 from backend.optimizations.axes.attention.flash import FA2, HUB_FA3
+from backend.optimizations.axes.attention.probe import Call
 from backend.optimizations.axes.attention.traced import Heads, calls
 from backend.optimizations.proof import Trace
 from backend.plan import LoadPlan, Plan
@@ -128,3 +129,16 @@ def test_the_proof_says_how_many_of_how_many(monkeypatch: pytest.MonkeyPatch) ->
     assert f"{LAYERS * STEPS - 1} of {LAYERS * STEPS} calls were sdpa" in finding.proof
     hidden = found(monkeypatch, "sdpa", trace({}, runtime="cudaGraphLaunch"))
     assert "calls were" not in hidden.proof and "cannot be counted" in hidden.proof
+
+
+@pytest.mark.parametrize(
+    ("few", "said"),
+    [
+        (Call("sdpa", (1, 4, 1, 8), (1, 2, 9, 8), gqa=True), "with 4 query heads on 2 KV heads, not repeated"),
+        (Call("softmax", (1, 2, 2, 9)), "with 4 query heads on 2 KV heads, not repeated"),
+        (Call("softmax", (1, 4, 1, 9)), ""),
+    ],
+)
+def test_the_short_pass_tells_the_heads_of_grouped_calls(few: Call, said: str) -> None:
+    told = axis._probed([Call("sdpa", (1, 4, 5, 8), (1, 4, 5, 8)), few])
+    assert told.endswith(said) and ("KV heads" in told) is bool(said)

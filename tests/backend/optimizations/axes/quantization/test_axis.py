@@ -23,7 +23,8 @@ from backend.models.source import ModelSource
 from backend.optimizations import Observation
 from backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _magnitudes
 from backend.optimizations.axes.quantization.settings import casts_experts
-from backend.plan import LoadPlan
+from backend.plan import LoadPlan, Plan
+from backend.script.parts import Script
 from tests.support.machines import CPU, facts
 from tests.support.quantization import NF4, PACKED, judge, llama, packed_kinds
 
@@ -185,3 +186,21 @@ def test_magnitudes_are_counted_in_blocks_of_32_along_the_inputs() -> None:
 @pytest.mark.parametrize(("name", "cast"), [("mxfp4-dequantized", True), ("mxfp4", False), ("none", False)])
 def test_only_experts_that_were_dequantized_are_cast(name: str, cast: bool) -> None:
     assert casts_experts(LoadPlan(ModelSource("random"), quantization=name)) is cast
+
+
+@pytest.mark.parametrize(("revision", "argument"), [("refs/pr/1", ', revision="refs/pr/1"'), ("", "")])
+def test_a_script_reads_the_dtype_of_the_revision_that_it_loads(revision: str, argument: str) -> None:
+    script = Script()
+    source = ModelSource("hub", repo="org/name", revision=revision)
+    AXIS.write(script, Plan(LoadPlan(source, quantization="bnb-nf4")))
+    assert f"AutoConfig.from_pretrained(MODEL{argument}).dtype" in "".join(script.prepare)
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "unpacks"),
+    [("quanto-int4", "cpu", True), ("quanto-int4", "cuda", False), ("quanto-int8", "cpu", False)],
+)
+def test_only_quantos_four_bits_on_a_cpu_are_unpacked_with_torch(name: str, device: Any, unpacks: bool) -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("folder", path="/m"), device=device, quantization=name)))
+    assert ("unpack_with_torch()" in script.prepare) is unpacks
