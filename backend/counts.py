@@ -71,7 +71,7 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     order_arrival: float | None = None
     order_sorted: float | None = None
     # continuous batching: steps that the scheduler filled, layers that wrote into the paged cache in them, replayed
-    # graphs, and tokens of requests that came from such steps
+    # graphs, requests that lost their pages and began again, and tokens of requests that came from such steps
     paged_steps: float | None = None
     paged_layer_calls: float | None = None
     paged_layers: float | None = None
@@ -81,6 +81,7 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     page_tokens: float | None = None
     widest_step_tokens: float | None = None
     cut_prompts: float | None = None
+    restarts: float | None = None
     overlapped_steps: float | None = None
     paged_captures: float | None = None
     pages_taken: float | None = None

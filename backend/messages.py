@@ -205,8 +205,8 @@ class Steps(Message, frozen=True, tag="steps", omit_defaults=True):
 
 
 class Waits(Message, frozen=True, tag="waits"):
-    """Why requests wait, where that changed: `request` began to wait for `reason` at `t_s`. It ends with its first
-    step."""
+    """Why requests wait, where that changed: `request` began to wait for `reason` at `t_s`. It ends with its next
+    step: a request that lost its pages waits again."""
 
     t_s: list[float]
     request: list[int]

@@ -130,7 +130,7 @@ class BatchSeries:
         row = self.row(request)
         if row.start_s is None:
             row.start_s = begin_s
-        if kind == PREFILL:
+        if kind == PREFILL and not row.ids:  # one that lost its pages processes its prompt again
             row.prompt_tokens += tokens
         if made != NO_TOKEN:
             row.ids.append(made)

@@ -86,6 +86,8 @@ class StepLog:
     def enter(self, requests: Sequence[int]) -> None:
         """These requests have begun."""
         self._entered.update(requests)
+        for request in requests:
+            self._waiting_for.pop(request, None)
 
     def wait(self, at_s: float, request: int, reason: WaitReason) -> None:
         """A request waits for that reason; noted where it changed."""
@@ -105,6 +107,10 @@ class StepLog:
         if request not in self._ended:
             self._ended.add(request)
             self.ends.append((request, at_s, reason))
+
+    def has_ended(self, request: int) -> bool:
+        """Whether a request has ended."""
+        return request in self._ended
 
     @property
     def unfinished(self) -> list[int]:

@@ -39,7 +39,7 @@ class PagedWatch:
         self._in_margin = True
         self._begun: set[int] = set()  # requests of whose prompts a part was processed
         self._prepared = self._overlapped = self._steps_read = self._tokens = 0
-        self._layer_calls = self._replays = self._captures = 0
+        self._restarts = self._layer_calls = self._replays = self._captures = 0
         self._widest = self._full = self._cut = self._contended = self._prefill_first = self._pages_taken = 0
 
     # --- wrapping ---------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class PagedWatch:
             state, token = future.state, NO_TOKEN
             number = int(state.request_id)
             tokens = state.generated_tokens
-            kind = DECODE if log.ids[number] else PREFILL
+            kind = DECODE if tokens else PREFILL  # one that lost its pages begins again, with what it had generated
             if future.has_new_token:
                 token, at = made[at], at + 1
                 if state.status.name in ("FINISHED", "PENDING"):  # decided while this step was under way
@@ -180,6 +180,7 @@ class PagedWatch:
         """Pages that changed hands since the step before. A request's table only grows until it is given back."""
         for group, (table, held) in enumerate(zip(self._tables, self._held, strict=True)):
             for request_id in [one for one in held if one not in table]:
+                self._restarts += group == 0 and not self._log.has_ended(int(request_id))
                 self._move(step, group, held.pop(request_id), -1)
             for request_id, pages in table.items():
                 known = held.setdefault(request_id, [])
@@ -215,6 +216,7 @@ class PagedWatch:
             page_tokens=float(max(one.tokens_per_page for one in cache.cache_allocators.values())),
             widest_step_tokens=float(self._widest),
             cut_prompts=float(self._cut),
+            restarts=float(self._restarts),
             paged_captures=float(self._captures),
             full_steps=float(self._full),
             contended_steps=float(self._contended),

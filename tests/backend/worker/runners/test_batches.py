@@ -1,16 +1,18 @@
 """Many requests on the embedded model: static and continuous batching give the same tokens, and say what they did."""
 
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
+from transformers.generation.continuous_batching.cache import PagedAttentionCache
 
 from backend.config import workload_of
 from backend.evidence import Finding
-from backend.messages import DECODE, IDLE, PREFILL, Finished, Generate, PageMoves, Waits
+from backend.messages import DECODE, IDLE, PREFILL, Finished, Generate, PageMoves, Steps, Waits
 from backend.plan import BatchPlan
 from backend.runs.batch_series import BatchSeries
-from backend.traffic import Traffic
+from backend.traffic import Traffic, TrafficRequest
 from backend.traffic.draw import Draw
 from backend.traffic.presets import drawn
 from tests.support.local_worker import LocalWorker
@@ -24,12 +26,14 @@ BATCHES = -(-REQUESTS // ROWS)
 class Served:
     """One run: what it sent, folded."""
 
-    def __init__(self, worker: LocalWorker, traffic: Traffic, prove: bool = True, **batch: Any) -> None:
+    def __init__(
+        self, worker: LocalWorker, traffic: Traffic, prove: bool = True, ignore_eos: bool = True, **batch: Any
+    ) -> None:
         plan, work = plan_of("pocket", dtype="float32"), workload_of(traffic)
         generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(**{"page_tokens": 16} | batch))
         job = Generate(
             msgspec.structs.replace(plan, generate=generate), "", work.prompt_tokens, work.max_new_tokens,
-            work.batch_size, 0.0, 0, True, False, prove=prove, traffic=traffic,
+            work.batch_size, 0.0, 0, ignore_eos, False, prove=prove, traffic=traffic,
         )  # fmt: skip
         self.finished: Finished = worker.run(job)
         self.events = list(worker.events)
@@ -125,3 +129,68 @@ def test_both_are_proved_by_what_they_did(static: Served, continuous: Served) ->
     found = continuous.finding("batching")
     steps = len(continuous.batch.end_s)
     assert (found.effective, found.reached, found.expected) == ("continuous", steps * 8, steps * 8)
+
+
+@pytest.mark.parametrize("kind", ["static", "continuous"])
+def test_a_cancelled_run_ends_after_the_step_in_flight_and_says_so_of_every_request(
+    worker: LocalWorker, kind: str
+) -> None:
+    def stop(event: object) -> None:
+        if isinstance(event, Steps):
+            worker.runner.cancelled.set()
+
+    worker.act = stop
+    try:
+        served = Served(worker, drawn(Draw(6, (5, 9), (200, 200)), 1, ROWS), kind=kind)
+    finally:
+        worker.act = lambda event: None
+        worker.runner.cancelled.clear()
+    assert served.finished.reason == "cancelled"
+    assert served.finished.findings == []
+    assert [row.reason for row in served.batch.requests.values()] == ["cancelled"] * 6
+    assert 0 < len(served.batch.end_s) < 200
+    assert worker.model.model.config._attn_implementation == "eager"  # not the paged one
+
+
+def test_what_ends_a_step_of_continuous_batching_ends_the_run_with_its_cause(worker: LocalWorker) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise RuntimeError("the cache is on fire")
+
+    with (
+        mock.patch.object(PagedAttentionCache, "update", broken),
+        pytest.raises(RuntimeError, match="the cache is on fire"),
+    ):
+        Served(worker, TRAFFIC, kind="continuous")
+    assert worker.model.model.config._attn_implementation == "eager"
+    assert Served(worker, TRAFFIC, kind="continuous", prove=False).finished.reason == "length"
+
+
+def test_few_pages_make_requests_wait_for_pages_and_change_no_token(worker: LocalWorker, continuous: Served) -> None:
+    few = msgspec.structs.replace(TRAFFIC, pages=5)
+    served = Served(worker, few, prove=False, kind="continuous", step_tokens=32)
+    reasons = {reason for event in only(served.events, Waits) for reason in event.reason}
+    assert {"pages", "margin"} <= reasons
+    assert served.finished.extra.restarts
+    assert [row.prompt_tokens for _, row in sorted(served.batch.requests.items())] == [
+        one.prompt_tokens for one in TRAFFIC.requests
+    ]
+    assert served.ids == continuous.ids
+
+
+def test_requests_are_served_after_they_arrive_and_an_end_of_text_ends_one(worker: LocalWorker) -> None:
+    first = TrafficRequest(0.0, 4, prompt="Pip has a red")
+    late = TrafficRequest(1.5, 4, prompt="Pip has a red")
+    for kind in ("static", "continuous"):
+        served = Served(worker, Traffic([first, late], 2), prove=False, kind=kind)
+        rows = [served.batch.requests[i] for i in range(2)]
+        assert rows[0].end_s is not None and rows[1].start_s is not None
+        assert rows[0].end_s < 1.5 <= rows[1].start_s
+        assert rows[0].ids == rows[1].ids
+    eos, worker.model.eos = worker.model.eos, [rows[0].ids[1]]
+    try:
+        for kind in ("static", "continuous"):
+            served = Served(worker, Traffic([first, late], 2), prove=False, ignore_eos=False, kind=kind)
+            assert served.ids == [rows[0].ids[:2]] * 2
+            assert [row.reason for row in served.batch.requests.values()] == ["eos", "eos"]
+    finally:
+        worker.model.eos = eos
