@@ -51,7 +51,9 @@ def test_without_a_path_records_are_kept_in_memory_only() -> None:
     store = Store(None)
     store.add("a", created("a"))
     store.add("b", created("b"))
+    store.flush()
     assert store.read("a") == [created("a")] and store.newest() == "b" and store.path is None
+    store.close()
 
 
 def test_newest_is_the_run_created_last_not_the_one_written_last(tmp_path: Path) -> None:
