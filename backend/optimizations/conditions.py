@@ -2,7 +2,7 @@
 
 from backend.hardware import kernel_packages
 from backend.optimizations import mxfp4
-from backend.optimizations.subject import Subject
+from backend.optimizations.subject import Rule, Subject
 from backend.plan import CACHES, GRAPH_MODES, CacheKind
 from backend.predict.memory import attention_of
 from backend.predict.quantized import library_of
@@ -97,6 +97,19 @@ def skips_compilation(s: Subject) -> bool:
 def compiles(s: Subject) -> bool:
     """Whether the arm asks for compilation and gets it."""
     return asks_to_compile(s) and not skips_compilation(s)
+
+
+def needs_compile(reason: str, source: str) -> tuple[Rule, Rule]:
+    """Rules of a choice that means nothing where nothing is compiled, for a decoder and an encoder; `skips_compilation`
+    needs a reason of its own."""
+
+    def rule(kind: str, *more: tuple[str, str]) -> Rule:
+        def nothing_compiles(s: Subject) -> bool:
+            return s.facts.kind == kind and not compiles(s) and not skips_compilation(s)
+
+        return Rule("blocked", nothing_compiles, reason, source, fix=(("compile", "default"), *more))
+
+    return rule("decoder", ("cache", "static")), rule("encoder")
 
 
 def replays_graphs(s: Subject) -> bool:

@@ -135,7 +135,8 @@ def _prefill(facts: ModelFacts, setup: Setup, batch: int, length: int, size: int
     masked = setup.padded or windowed
     experts = setup.experts or "grouped_mm"
     shared = (setup.tensor_parallel, setup.expert_parallel)
-    return prefill_bytes(facts, Work(batch, length, size, attention_of(facts, setup), experts, masked, *shared))
+    attention = attention_of(facts, setup)
+    return prefill_bytes(facts, Work(batch, length, size, attention, experts, masked, *shared, not setup.cuda))
 
 
 def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, size: int) -> int:
@@ -149,7 +150,7 @@ def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, 
     masked = setup.padded or not setup.cache.grows
     layer = kv_bytes(facts, UNWINDOWED, length, batch, size).total // facts.layers
     shared = (setup.tensor_parallel, setup.expert_parallel)
-    work = Work(batch, attended, size, attention_of(facts, setup), experts, masked, *shared)
+    work = Work(batch, attended, size, attention_of(facts, setup), experts, masked, *shared, not setup.cuda)
     found = decode_bytes(facts, work, layer, setup.cache.grows)
     if setup.cache.quantized:
         found += 2 * layer  # dequantized, and concatenated with the newest tokens

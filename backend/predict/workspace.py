@@ -48,6 +48,7 @@ class Work:
     masked        a mask is built, and keys and values are repeated per query head: padding, windows, static caches
     tensor_ranks  GPUs that split the matrices
     expert_ranks  GPUs that split the experts; tokens are assumed to be routed to them evenly
+    cpu           the pass runs on a CPU
     """
 
     batch: int
@@ -58,6 +59,7 @@ class Work:
     masked: bool = False
     tensor_ranks: int = 1
     expert_ranks: int = 1
+    cpu: bool = False
 
 
 def prefill_bytes(facts: ModelFacts, work: Work) -> int:
@@ -71,7 +73,7 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
     streams = (live.streams - 1) * facts.hidden
     moments = [
         rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + scores * work.size,
-        rows * (streams + 2 * queries + repeated) * work.size + scores * _score_bytes(facts, work.size),
+        rows * (streams + 2 * queries + repeated) * work.size + scores * _score_bytes(facts, work),
         rows * (streams + 4 * queries + 2 * keys) * work.size,  # rotary embedding of the queries
         logits_bytes(facts, work.batch, work.size + 4),
     ]
@@ -91,7 +93,7 @@ def decode_bytes(facts: ModelFacts, work: Work, kv_layer_bytes: int, grows: bool
     eager = work.attention == "eager"
     repeated = facts.heads != facts.kv_heads and (eager or work.masked)
     copies = 2 * work.batch * facts.heads * facts.head_dim * work.length * work.size if repeated else 0
-    scores = work.batch * facts.heads * work.length * _score_bytes(facts, work.size) if eager else 0
+    scores = work.batch * facts.heads * work.length * _score_bytes(facts, work) if eager else 0
     grown = (kv_layer_bytes if facts.sliding_layers else kv_layer_bytes // 2) if grows else 0
     feed_forward = _feed_forward(facts, work, work.batch)
     fixed = 2 * work.batch * work.length * INDEX_BYTES + logits_bytes(facts, work.batch, 4)
@@ -117,13 +119,17 @@ def _masks(facts: ModelFacts, work: Work) -> int:
     return kinds * squares if work.masked else 0
 
 
-def _score_bytes(facts: ModelFacts, size: int) -> int:
-    """Bytes per pair of query and key at the peak of eager attention."""
+def _score_bytes(facts: ModelFacts, work: Work) -> int:
+    """Bytes per pair of query and key at the peak of eager attention. A CPU converts the scores to float32 before the
+    softmax (aten/src/ATen/native/SoftMax.cpp), a GPU within it."""
+    size = work.size
     if facts.sinks:
         return 4 * size  # scores masked, shifted, after softmax, without the sink
     if facts.architecture in ("gpt2", "bert"):
         return 2 * size  # softmax in the compute dtype
-    return 2 * size + 4 if size < 4 else 2 * size  # masked scores, and the float32 softmax with its copy
+    if size == 4:
+        return 2 * size
+    return size + 2 * 4 if work.cpu else 2 * size + 4  # masked scores, and the float32 softmax with its copy
 
 
 def _feed_forward(facts: ModelFacts, work: Work, rows: int) -> int:

@@ -103,3 +103,26 @@ Record = Created | ArmEvent | Predicted | Ended
 
 encode_record = msgspec.json.Encoder().encode
 decode_record = msgspec.json.Decoder(Record).decode
+
+
+class OfRun:
+    """What follows from a run's creation and its status, for whatever holds the two."""
+
+    __slots__ = ()
+    created: Created
+    status: Status
+
+    @property
+    def request(self) -> Request:
+        """The run as the user asked for it."""
+        return self.created.request
+
+    @property
+    def unit(self) -> Unit:
+        """What is timed: tokens or forward passes."""
+        return self.created.unit
+
+    @property
+    def ended(self) -> bool:
+        """Whether no further record will follow."""
+        return self.status not in ("queued", "running")

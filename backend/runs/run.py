@@ -10,12 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.config import Request
 from backend.evidence import Evidence
 from backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from backend.runs.arm_series import ArmSeries
 from backend.runs.batch_series import BatchColumns, columns_past, complete
-from backend.runs.records import ArmEvent, Created, Ended, Predicted, Record, Status, Unit
+from backend.runs.records import ArmEvent, Created, Ended, OfRun, Predicted, Record, Status
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
 
@@ -78,7 +77,7 @@ class BatchPast(NamedTuple):
     snapshot: Snapshot | None
 
 
-class Run:
+class Run(OfRun):
     """One run, folded from its records. One thread appends; any thread may call the methods.
 
     `arms` is the live state: from another thread, read a `snapshot` wherever several values must match.
@@ -98,19 +97,6 @@ class Run:
     @property
     def id(self) -> str:
         return self.created.id
-
-    @property
-    def request(self) -> Request:
-        return self.created.request
-
-    @property
-    def unit(self) -> Unit:
-        """What is timed: tokens or forward passes."""
-        return self.created.unit
-
-    @property
-    def ended(self) -> bool:
-        return self.status not in ("queued", "running")
 
     # --- folding ----------------------------------------------------------------------------------
 

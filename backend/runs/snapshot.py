@@ -2,19 +2,18 @@
 
 from dataclasses import dataclass
 
-from backend.config import Request
 from backend.evidence import Evidence
 from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
 from backend.runs.batch_summary import BatchSummary, differing, summarize_batch
-from backend.runs.records import ArmPlanned, Created, Status, Unit
+from backend.runs.records import ArmPlanned, Created, OfRun, Status
 from backend.runs.summary import Comparison, Summary, compare, summarize
 from backend.runs.texts import TextComparison, compare_texts
 from backend.runs.witness import doubt
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(OfRun):
     """A copy of a run's state, which later records leave alone: read it from any thread.
 
     repeat  index of the repeat that is under way, or was the last
@@ -25,21 +24,6 @@ class Snapshot:
     message: str
     repeat: int
     arms: dict[str, ArmSeries]
-
-    @property
-    def request(self) -> Request:
-        """The run as the user asked for it."""
-        return self.created.request
-
-    @property
-    def unit(self) -> Unit:
-        """What is timed: tokens or forward passes."""
-        return self.created.unit
-
-    @property
-    def ended(self) -> bool:
-        """Whether no further record will follow."""
-        return self.status not in ("queued", "running")
 
     @property
     def memory_label(self) -> str:
@@ -56,13 +40,13 @@ class Snapshot:
     def summary(self, name: str) -> Summary:
         """The figures of one arm so far."""
         arm = self.arms[name]
-        kv = (arm.kv_sliding[-1], arm.kv_full[-1]) if arm.kv_full and self.unit == "token" else None
+        kv, kv_predicted = self._kv_bytes(arm)
         memory = arm.sample_bytes + arm.memory_bytes
         if arm.finished is not None:
             memory.append(arm.finished.peak_memory_bytes)
         return summarize(
             list(arm.measured().values()), self.request.workload.batch_size, len(arm.t_s), memory, kv,
-            arm.predicted_kv_bytes() if kv is not None else None, self.unit == "token", arm.roofline_s(self.unit),
+            kv_predicted, self.unit == "token", arm.roofline_s(self.unit),
         )  # fmt: skip
 
     def batch_summary(self, name: str) -> BatchSummary:
@@ -77,6 +61,13 @@ class Snapshot:
         a, b = self.arms.values()
         found = differing(a.batch, b.batch)
         return None if found is None else sum(at is None for at in found.values())
+
+    def _kv_bytes(self, arm: ArmSeries) -> tuple[tuple[int, int] | None, int | None]:
+        """The KV cache of an arm's first run after its newest token: (sliding, full) as measured, and the sum as
+        predicted; None for both without a cache."""
+        if not arm.kv_full or self.unit != "token":
+            return None, None
+        return (arm.kv_sliding[-1], arm.kv_full[-1]), arm.predicted_kv_bytes()
 
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
@@ -120,8 +111,8 @@ class Snapshot:
         """What the memory of a finished arm says against its claims, by what was measured."""
         arm = self.arms[name]
         weights = arm.loaded.weight_bytes if arm.loaded else None
-        summary = self.summary(name)
-        kv = doubt("kv", summary.kv_predicted_bytes, summary.kv_bytes)
+        measured, predicted = self._kv_bytes(arm)
+        kv = doubt("kv", predicted, sum(measured) if measured else None)
         if arm.batch.pages is not None and self.request.traffic is not None and self.request.traffic.exact:
             kv = doubt("kv", arm.predicted_memory.get("kv"), arm.batch.pages.cache_bytes)
         return {

@@ -4,7 +4,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import compiles, skips_compilation
+from backend.optimizations.conditions import compiles, needs_compile, skips_compilation
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import CompileCacheKind, Plan
@@ -14,20 +14,8 @@ _DOCS = "https://docs.pytorch.org/tutorials/recipes/torch_compile_caching_tutori
 _KINDS: dict[str, CompileCacheKind] = {"torch": "torch", "fresh": "fresh", "artefacts": "artefacts"}
 
 
-def _needs_compile(kind: str) -> Rule:
-    fix = (("compile", "default"), ("cache", "static")) if kind == "decoder" else (("compile", "default"),)
-    return Rule(
-        "blocked",
-        lambda s: s.facts.kind == kind and not compiles(s) and not skips_compilation(s),
-        "Nothing is compiled in this arm, so there is nothing to cache.",
-        _DOCS,
-        fix=fix,
-    )
-
-
 _RULES = (
-    _needs_compile("decoder"),
-    _needs_compile("encoder"),
+    *needs_compile("Nothing is compiled in this arm, so there is nothing to cache.", _DOCS),
     Rule(
         "blocked",
         skips_compilation,

@@ -6,7 +6,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import compiles, skips_compilation, uses_own_loop
+from backend.optimizations.conditions import compiles, needs_compile, skips_compilation, uses_own_loop
 from backend.optimizations.proof import Observation, compiled_calls
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import GRAPH_MODES, Plan, ShapesKind
@@ -33,19 +33,8 @@ _ONLY_WASTE = Rule(
 _PADDING = (_NO_FLEX, _ONLY_WASTE)
 
 
-def _needs_compile(kind: str, *fix: tuple[str, str]) -> Rule:
-    return Rule(
-        "blocked",
-        lambda s: s.facts.kind == kind and not compiles(s) and not skips_compilation(s),
-        "Symbolic shapes are an option of compilation, and nothing is compiled.",
-        _GUIDE,
-        fix=fix,
-    )
-
-
 _DYNAMIC = (
-    _needs_compile("decoder", ("compile", "default"), ("cache", "static")),
-    _needs_compile("encoder", ("compile", "default")),
+    *needs_compile("Symbolic shapes are an option of compilation, and nothing is compiled.", _GUIDE),
     Rule(
         "blocked",
         skips_compilation,

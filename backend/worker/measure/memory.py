@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
@@ -34,6 +35,7 @@ class MemoryMeter:
         self.label = "resident memory of the worker (RSS)"
         self._ask: Callable[[], int | None] = self._resident
         self._last = 0
+        self._peaks = False
         if device == "cuda":
             self._use_nvml()
         if shared_process:
@@ -64,6 +66,14 @@ class MemoryMeter:
 
             torch.cuda.empty_cache()
 
+    def begin_peak(self) -> None:
+        """Let the kernel find the peak of resident memory from now on, where it does (Linux, `man 5 proc`)."""
+        self._peaks = self._ask == self._resident and _reset_peak()
+
+    def peak(self) -> int:
+        """Peak since `begin_peak`; 0 where nobody looked for it between two readings."""
+        return _peak_bytes() if self._peaks else 0
+
     def _resident(self) -> int:
         return int(self._process.memory_info().rss)
 
@@ -84,6 +94,21 @@ class MemoryMeter:
             self._ask, self.label = gpu.used_bytes, "GPU memory in use on the whole device (NVML)"
 
 
+def _reset_peak() -> bool:
+    """Set the kernel's peak of resident memory back to what is resident now. False where that is refused."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return False
+    return _peak_bytes() > 0
+
+
+def _peak_bytes() -> int:
+    """The kernel's peak of resident memory; 0 where it tells none."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:")), 0)
+
+
 def _give_back() -> None:
     """Collect garbage, and have the C library return the free part of its heap (glibc keeps it otherwise)."""
     gc.collect()
@@ -96,7 +121,8 @@ def _give_back() -> None:
 class Sampler:
     """A thread that reads a meter every 0.1 s between `start` and `stop`.
 
-    `latest` is the newest reading; `take` returns the samples since the last take as (seconds since `start`, bytes).
+    `latest` is the newest reading, `peak` the highest, or on a CPU the kernel's own, which misses nothing in between;
+    `take` returns the samples since the last take as (seconds since `start`, bytes).
     A `Watch` beside it looks for interference.
     """
 
@@ -113,6 +139,7 @@ class Sampler:
     def start(self) -> None:
         """Begin; time 0 is now."""
         self._begin_s = time.perf_counter()
+        self._meter.begin_peak()
         self._read()
         self._watch.start(self._begin_s)
         self._thread.start()
@@ -122,6 +149,7 @@ class Sampler:
         self._stop.set()
         self._thread.join()
         self._read()
+        self.peak = max(self.peak, self._meter.peak())
         self._watch.stop()
 
     def take(self) -> list[tuple[float, int]]:

@@ -10,6 +10,7 @@ from backend.predict.kv import kv_bytes
 from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, MIB, peak_bytes
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
+from tools.bench import cpu_peaks
 
 H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
 
@@ -74,6 +75,22 @@ def test_it_is_near_the_resident_memory_that_two_cores_measured(
     """Of the process at its peak, with the CPU build of torch (MEASUREMENTS.md)."""
     total = peak_bytes(resolve(name), Setup(dtype=dtype, cache=cache), 12, new).total
     assert total / MIB == pytest.approx(mib, rel=0.08)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("name", ["llama-8x512", "mistral-6x512"])
+def test_it_is_near_the_peak_of_shapes_that_nothing_was_fitted_to(name: str) -> None:
+    """Without eager attention, whose large blocks the C library's heap keeps in ways that differ between runs."""
+    assert cpu_peaks.peak_of(cpu_peaks.SHAPES[name]).error == pytest.approx(0, abs=0.1)
+
+
+def test_a_cpu_converts_scores_to_float32_before_their_softmax() -> None:
+    facts = resolve("random:Llama-3-8B")
+    setups = (Setup(attention="eager"), Setup(attention="eager", device="cuda", capability=(8, 0)))
+    on_cpu, on_gpu = (peak_bytes(facts, setup, 800, 16) for setup in setups)
+    cublas = 8_320 << 10
+    assert on_cpu.workspace - (on_gpu.workspace - cublas) == facts.heads * 800 * 800 * 2
 
 
 @pytest.mark.parametrize("name", ["Llama-3-8B", "Mistral-7B-v0.1", "gpt-oss-20b", "Gemma-3-1b", "gpt2"])
