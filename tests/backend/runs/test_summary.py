@@ -144,3 +144,9 @@ def test_the_gpus_share_is_of_the_first_steps_at_whose_lengths_it_was_profiled()
     slower_later = [9.0] + [0.010] * 64 + [0.030] * 64
     found = summarize(measured(slower_later, step_busy_s=0.004), 1, 129, [], None, None)
     assert found.gpu_busy_share == pytest.approx(0.4)
+
+
+@pytest.mark.parametrize(("busy", "bound"), [(None, None), (0.5, True), (0.75, False), (0.9, False)])
+def test_a_step_is_launch_bound_below_three_quarters_of_busy_time(busy: float | None, bound: bool | None) -> None:
+    found = summarize(measured(*STEPS), 1, 3, [], None, None)
+    assert msgspec.structs.replace(found, gpu_busy_share=busy).launch_bound is bound
