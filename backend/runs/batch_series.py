@@ -42,6 +42,13 @@ class RequestRow:
     reason: EndReason | str = ""
     text: str = ""
 
+    def copy(self) -> "RequestRow":
+        """A copy that later events leave alone."""
+        return RequestRow(
+            self.start_s, self.end_s, self.prompt_tokens, self.ids[:], self.token_s[:], self.waited_for[:], self.reason,
+            self.text,
+        )  # fmt: skip
+
     @property
     def first_token_s(self) -> float | None:
         return self.token_s[0] if self.token_s else None
@@ -162,13 +169,9 @@ class BatchSeries:
             value = getattr(self, name)
             if isinstance(value, list):
                 setattr(found, name, value[:])
-        found.requests = {
-            number: RequestRow(
-                row.start_s, row.end_s, row.prompt_tokens, row.ids[:], row.token_s[:], row.waited_for[:], row.reason,
-                row.text,
-            )
-            for number, row in self.requests.items()
-        }  # fmt: skip
+        found.requests = {  # one that has ended does not change any more
+            number: row if row.end_s is not None else row.copy() for number, row in self.requests.items()
+        }
         return found
 
 

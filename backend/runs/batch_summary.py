@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from backend.messages import DECODE, IDLE, PREFILL, WaitReason
+from backend.messages import IDLE, WaitReason
 from backend.runs.batch_series import BatchSeries, RequestRow
 from backend.runs.statistics import median, percentile
 from backend.runs.texts import equal_until
@@ -73,7 +73,7 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic) -> BatchSummary:
         if not _limited(traffic.limits)
         else sum(_within(traffic.limits, arrivals[i], r) for i, r in served.items())
     )
-    busy, slots = sum(kind in (PREFILL, DECODE) for kind in batch.kind), steps * min(traffic.concurrent, len(arrivals))
+    busy, slots = len(batch.kind) - batch.kind.count(IDLE), steps * min(traffic.concurrent, len(arrivals))
     held, cache = _held_bytes(batch)
     waited: dict[WaitReason, int] = {}
     for row in rows.values():

@@ -171,10 +171,11 @@ class StepStreamer:
         samples = self._sampler.take()
         if samples:
             self._channel.send(Samples([t for t, _ in samples], [m for _, m in samples]))
+        ends = len(self._log.ends)  # before the steps: an end is sent after the last step of its request
         self._flush_moves()
         self._flush_rows()
         self._flush_waits()
-        self._flush_ends()
+        self._flush_ends(ends)
         for found in self._sampler.take_annotations():
             self._channel.send(msgspec.structs.replace(found, token=max(0, len(self._times_s) - 1)))
         for found in self._annotations.take(self._times_s):
@@ -217,8 +218,8 @@ class StepStreamer:
             self._channel.send(PageMoves(*map(list, zip(*self._log.moves[first:end], strict=True))))
             self._moves = end
 
-    def _flush_ends(self) -> None:
-        first, end = self._ends, len(self._log.ends)
+    def _flush_ends(self, end: int) -> None:
+        first = self._ends
         if end > first:
             requests, at_s, reasons = zip(*self._log.ends[first:end], strict=True)
             texts = [self._tokenizer.decode(self._log.ids[i], skip_special_tokens=True) for i in requests]

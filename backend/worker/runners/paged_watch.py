@@ -2,6 +2,7 @@
 
 import inspect
 from collections import deque
+from collections.abc import Mapping
 from typing import Any
 
 from backend.counts import RunCounts
@@ -36,6 +37,7 @@ class PagedWatch:
         self._begins: deque[tuple[float, int, int]] = deque()
         self._begin_s = 0.0
         self._refused: set[str] = set()
+        self._seen: Any = None  # what the reasons for waiting followed from
         self._in_margin = True
         self._begun: set[int] = set()  # requests of whose prompts a part was processed
         self._prepared = self._overlapped = self._steps_read = self._tokens = 0
@@ -119,21 +121,29 @@ class PagedWatch:
             chosen = io.io_pairs[io.current_pair].host_io.requests_in_batch
         log.enter([int(future.state.request_id) for future in chosen])
         waiting = self._scheduler.waiting_requests
-        if waiting:
-            used = sum(future.query_length for future in chosen)
-            for request_id in waiting:
-                log.wait(self._begin_s, int(request_id), self._reason(request_id, len(chosen), used))
+        self._note_waiting(waiting, len(chosen), sum(future.query_length for future in chosen))
         self._begins.append((self._begin_s, len(waiting), int(self._cache.compute_free_capacity(relative=False))))
         self._overlapped += len(self._begins) > 1
 
-    def _reason(self, request_id: str, chosen: int, used: int) -> WaitReason:
-        """Why the scheduler left a request waiting, in the order in which it asks."""
-        if request_id in self._refused or self._scheduler.block_new_requests:
-            return "pages"
-        if chosen >= self._scheduler.max_requests_per_batch:
-            return "requests"
-        if used >= self._processor.max_batch_tokens:
-            return "tokens"
+    def _note_waiting(self, waiting: Mapping[str, Any], chosen: int, used: int) -> None:
+        """Why the scheduler left requests waiting, in the order in which it asks. Looked at again only where something
+        changed: hundreds may wait for many steps."""
+        scheduler, reason = self._scheduler, self._lesser_reason()
+        if scheduler.block_new_requests:
+            reason = "pages"
+        elif chosen >= scheduler.max_requests_per_batch:
+            reason = "requests"
+        elif used >= self._processor.max_batch_tokens:
+            reason = "tokens"
+        seen = (reason, frozenset(self._refused), self._log.arrived(self._begin_s), self._restarts)
+        if seen == self._seen:
+            return
+        self._seen = seen
+        for request_id in waiting:
+            self._log.wait(self._begin_s, int(request_id), "pages" if request_id in self._refused else reason)
+
+    def _lesser_reason(self) -> WaitReason:
+        """Why a request waits where neither pages nor places nor tokens are missing."""
         return "reads" if self._in_margin else "margin"
 
     def _note_step(self, futures: list[Any], made: list[int]) -> None:

@@ -163,6 +163,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._padding = int(width) * len(batch) - sum(len(one.ids) for one in batch)
         self._left = [one.max_new_tokens for one in batch]
         self._first = True
+        self._arrived, self._waiting = -1, 0
         self._done: tuple[bool, ...] = ()
         self._answer: Any = None
         self._device = task.prompt.ids.device
@@ -217,11 +218,18 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
             if self._left[row] <= 0:
                 ends.append((one.number, "eos" if token in self._eos else "length"))
         parts += [Part(-1, IDLE, 1)] * self._empty
-        self._log.arrived(now_s)
-        waiting = self._log.waiting()
-        for request in waiting:
-            self._log.wait(max(self._begin_s, self._batch[0].arrival_s), request, "batch")
-        self._log.add(StepRow(self._begin_s, now_s, parts, self._padding if self._first else 0, len(waiting)))
+        self._note_waiting(now_s)
+        self._log.add(StepRow(self._begin_s, now_s, parts, self._padding if self._first else 0, self._waiting))
         for number, reason in ends:
             self._log.end(number, now_s, reason)  # type: ignore[arg-type]
         self._begin_s, self._first = now_s, False
+
+    def _note_waiting(self, now_s: float) -> None:
+        """Requests that wait for this batch to end; looked for only where more have arrived."""
+        arrived = self._log.arrived(now_s)
+        if arrived == self._arrived:
+            return
+        self._arrived, waiting = arrived, self._log.waiting()
+        self._waiting = len(waiting)
+        for request in waiting:
+            self._log.wait(self._begin_s, request, "batch")
