@@ -100,9 +100,14 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     assert page.locator("#batch-live .td-number").input_value() == "3"
     user.shot("batching-done")
 
+    stale = "document.querySelector('#batch-stale .td-line-text').textContent"
+    fill(user, "batch-concurrent", "3")
+    until(user, f"{stale}.startsWith('You changed the traffic since this run')")
+
     user.open(f"?run={run_id}")
     over(user, run_id, 30)
     assert page.locator("#batch-run").is_visible() and page.locator("#batch-requests input").input_value() == "5"
+    assert user.page.evaluate(stale) == ""
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
 
 
@@ -129,11 +134,12 @@ def test_bad_traffic_is_refused_with_what_to_do(open_page: Open) -> None:
     user = open_page()
     page = open_batching(user)
     said = "document.querySelector('#batch-message .td-line-text').textContent"
+    shown = page.locator("#batch-live .td-permalink").text_content()
     fill(user, "batch-requests", "0")
     until(user, f"{said}.includes('from 1 to 2,000')")
     page.click("#batch-run")
     until(user, f"{said}.includes('from 1 to 2,000')")
-    assert not page.locator("#batch-live .td-permalink").is_visible()
+    assert page.locator("#batch-live .td-permalink").text_content() == shown, "no run was started"
     page.click("#batch-more-button")
     fill(user, "batch-trace", '{"prompt_tokens": 8, "max_new_tokens": 4}\n{"prompt_tokens": 8}')
     until(user, f"{said}.includes('line 2')")

@@ -11,6 +11,7 @@ from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.runs.run import Run
 from ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
+from ui.batching.code import batch_code
 from ui.batching.panel import batch_panel
 from ui.batching.request import (
     ARMS,
@@ -23,7 +24,9 @@ from ui.batching.request import (
     read_traffic,
     traffic_values,
 )
+from ui.batching.stale import stale
 from ui.batching.traffic_row import TrafficRow, traffic_row
+from ui.compare.code import code_panel, no_code
 from ui.compare.verdicts import describe_titled
 from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.text_line import text_line
@@ -41,14 +44,20 @@ def batching_page(bench: Bench) -> None:
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
-    _Page(bench, row, arms, message, batch_panel(bench.runs)).wire()
+    older = text_line("batch-stale", role="status")
+    live = batch_panel(bench.runs)
+    _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
 
 
 class _Page:
     """The handlers of one page. They hold no state: all of it is in the controls and in the run log."""
 
-    def __init__(self, bench: Bench, row: TrafficRow, arms: list[BatchArm], message: gr.HTML, live: gr.HTML) -> None:
+    def __init__(
+        self, bench: Bench, row: TrafficRow, arms: list[BatchArm], message: gr.HTML, older: gr.HTML, live: gr.HTML,
+        codes: list[gr.Code],
+    ) -> None:  # fmt: skip
         self.bench, self.row, self.arms, self.message, self.live = bench, row, arms, message, live
+        self.stale, self.codes = older, codes
         self.inputs: list[Any] = [*row.fields.values(), *(axis for arm in arms for axis in arm.axes)]
 
     def wire(self) -> None:
@@ -59,31 +68,40 @@ class _Page:
         checked = [
             self.message,
             self.row.summary,
+            self.stale,
+            *self.codes,
             *(part for arm in self.arms for part in (arm.verdicts, *_leading(arm).values())),
         ]
         typed = self.row.fields["trace"]
         changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
-        gr.on(changes, safe(self.check), self.inputs, checked, trigger_mode="always_last",
+        gr.on(changes, safe(self.check), [self.live, *self.inputs], checked, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
         model = self.row.fields["model"]
         model.change(safe(self.announce), model, [self.message], queue=False, **quiet)
         for arm in self.arms:
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
-        self.row.run.click(safe(self.run), self.inputs, [self.live, self.message, *buttons],
-                           concurrency_limit=None, **quiet)  # fmt: skip
+        started = self.row.run.click(safe(self.run), self.inputs, [self.live, self.message, *buttons],
+                                     concurrency_limit=None, **quiet)  # fmt: skip
+        started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], queue=False,
+                        **quiet)  # fmt: skip
         self.row.stop.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
         self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
         context = gr.context.Context.root_block
         assert context is not None
         opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], queue=False,
                               **quiet)  # fmt: skip
-        opened.then(safe(self.check_first), self.inputs, checked, concurrency_limit=None, **quiet)
+        opened.then(safe(self.check_first), [self.live, *self.inputs], checked, concurrency_limit=None, **quiet)
 
     # --- arms -------------------------------------------------------------------------------------
 
-    def check(self, *values: Any) -> Updates:
+    def compare(self, shown: Any, *values: Any) -> Updates:
+        """Whether the results on the page are of other settings than those that are shown. `shown`: id of a run."""
+        run = self.bench.runs.get(shown) if isinstance(shown, str) and RUN_ID.fullmatch(shown) else None
+        return {self.stale: stale(run, values, self.bench.local_paths)}
+
+    def check(self, shown: Any, *values: Any) -> Updates:
         """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
-        updates: Updates = {self.message: ""}
+        updates: Updates = {self.message: ""} | self.compare(shown, *values)
         chosen = read_arms(values[len(Fields._fields) :])
         try:
             traffic, _ = read_traffic(Fields(*values[: len(Fields._fields)]), self.bench.local_paths)
@@ -92,19 +110,21 @@ class _Page:
             facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
             machine = hardware.detect()
             free_bytes = machine.free_device_bytes
-            for arm, asked, found in zip(self.arms, chosen, self.bench.check(request).values(), strict=True):
+            results = self.bench.check(request).values()
+            for arm, asked, found, code in zip(self.arms, chosen, results, self.codes, strict=True):
+                updates[code] = batch_code(found, facts, request, self.bench.local_paths)
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, found, free_bytes)
                 shown = offered(found.requested, facts, machine)
                 updates |= {part: gr.update(visible=name in shown) for name, part in _leading(arm).items()}
         except InputError as error:
-            updates[self.message] = str(error)
+            updates |= {self.message: str(error)} | {code: no_code(str(error)) for code in self.codes}
             for arm, asked in zip(self.arms, chosen, strict=True):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates
 
-    def check_first(self, *values: Any) -> Updates:
+    def check_first(self, shown: Any, *values: Any) -> Updates:
         """The same when the page was opened; a message of `attach` stays."""
-        updates = self.check(*values)
+        updates = self.check(shown, *values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
 
     def announce(self, model: object) -> Updates:

@@ -17,16 +17,17 @@ MAX_PROMPT_CHARACTERS = 20_000
 TOO_LONG = "The prompt has {:,} characters, too many to show here. Use tokendyno export to write the script."
 
 
-def code_panel(arms: tuple[str, ...]) -> list[gr.Code]:
+def code_panel(arms: tuple[str, ...], elem_id: str = "code") -> list[gr.Code]:
     """One read-only text per arm, highlighted by the browser; its content reaches the page as text only."""
     with (
-        gr.Accordion("Code: each arm as a Python script", open=False, elem_id="code"),
+        gr.Accordion("Code: each arm as a Python script", open=False, elem_id=elem_id),
         gr.Row(elem_classes=["td-codes"]),
     ):
         return [
             gr.Code(
                 "", language="python", label=f"Arm {name}", interactive=False, lines=12, max_lines=36,
-                show_line_numbers=False, buttons=["copy", "download"], min_width=300, elem_id=f"code-{name.lower()}",
+                show_line_numbers=False, buttons=["copy", "download"], min_width=300,
+                elem_id=f"{elem_id}-{name.lower()}",
                 elem_classes=["td-code", f"arm-{name.lower()}"],
             )
             for name in arms

@@ -8,6 +8,7 @@ import pytest
 from backend.config import Request
 from backend.errors import InputError
 from ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
+from ui.batching.stale import changed
 
 PLAIN: dict[str, Any] = {
     "model": "pocket", "requests": 6, "concurrent": 2, "ttft_limit_s": 1, "prompt_low": 4, "prompt_high": 9,
@@ -81,3 +82,11 @@ def test_a_bad_value_is_named_with_what_to_do(changes: dict[str, Any], said: str
 def test_axes_about_many_requests_come_first() -> None:
     leading = [axis.many_requests for axis in batch_axes()]
     assert leading == sorted(leading, reverse=True) and any(leading) and not all(leading)
+
+
+def test_what_was_edited_since_a_run_is_named() -> None:
+    ran = request()
+    assert changed(ran, request()) == []
+    assert changed(ran, request(model="other", seed=8)) == ["the model", "the traffic"]
+    assert changed(ran, request(ttft_limit_s=2)) == ["the limits"]
+    assert changed(ran, request(a={"batching": "static", "batch_order": "sorted"})) == ["arm A"]

@@ -7,7 +7,7 @@ function axisEnd(last, over) {
   if (last <= 0) return 1;
   if (over) return last;
   const unit = 10 ** Math.floor(Math.log10(last));
-  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map(factor => factor * unit).find(end => end >= last * 1.02) || 10 * unit;
+  return [1, 1.5, 2, 3, 4, 5, 6, 8].map(factor => factor * unit).find(end => end >= last * 1.02) || 10 * unit;
 }
 
 // About `most` round numbers from 0 to `end`.
