@@ -101,6 +101,8 @@ class _Batch(Printer):
     def text(self) -> str:
         self.parts.define("worker/load/loader.py", "eos_and_pad")
         self.parts.define("traffic/prompts.py", "prompt_text")
+        if self.plan.generate.batch.continuous and not self.traffic.exact:
+            self.parts.define("predict/pages.py", "pages_needed")
         return super().text()
 
     def _settings(self) -> Iterator[str]:
@@ -206,16 +208,20 @@ class _Continuous(_Batch):
 
     def _run(self) -> Iterator[str]:
         batch = self.plan.generate.batch
-        pages = pages_of(self.traffic, batch.page_tokens)
+        pages = str(pages_of(self.traffic, batch.page_tokens))
+        if not (self.traffic.exact or self.traffic.pages):  # of texts, whose tokens only the tokenizer knows
+            yield "lengths = sorted((len(ids) + tokens for _, _, tokens, ids in requests), reverse=True)"
+            yield f"pages = pages_needed(lengths[:CONCURRENT], {batch.page_tokens})"
+            pages = "pages"
         settings = {
-            "page_size": str(batch.page_tokens), "num_blocks": str(pages),
+            "page_size": str(batch.page_tokens), "num_blocks": pages,
             "max_batch_tokens": str(max(batch.step_tokens, self.work.batch_size)),
             "max_requests_per_batch": "CONCURRENT", "scheduler_type": quoted(batch.scheduler),
             "use_async_batching": str(batch.asynchronous), "use_cuda_graph": str(batch.graphs),
             "allow_block_sharing": "False", "auto_switch_to_flash": "False",
         }  # fmt: skip
         if batch.graphs:
-            settings["kv_padding_interval_size"] = str(-(-pages * batch.page_tokens // CACHE_SIZES))
+            settings["kv_padding_interval_size"] = f"-(-{pages} * {batch.page_tokens} // {CACHE_SIZES})"
         yield call("config = ContinuousBatchingConfig", [], settings)
         generation = {"max_new_tokens": str(self.work.max_new_tokens), "do_sample": "False",
                       "eos_token_id": "eos or -1", "pad_token_id": "pad"}  # fmt: skip
