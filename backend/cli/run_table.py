@@ -7,7 +7,7 @@ from backend.runs.records import Unit
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
-from backend.views.ledger import ledger_rows, ledger_summary
+from backend.views.ledger import ledger_summary, prompt_rows
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.tiles import Tile, tiles
 from backend.views.verdict import verdict_of
@@ -97,7 +97,7 @@ def _word(unit: Unit) -> str:
 
 def ledger_lines(run: Snapshot, name: str) -> list[str]:
     """The ledger of one arm."""
-    rows = ledger_rows(run.ledger(name))
+    rows = prompt_rows(run.ledger(name))
     lines = [f"Arm {name}: requested -> planned -> effective" + (f" ({ledger_summary(rows)})" if rows else "")]
     for row in rows:
         steps = f"{row.requested} -> {row.planned} -> {row.effective}"

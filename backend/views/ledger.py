@@ -29,6 +29,12 @@ def ledger_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
     return [_row(one, one.finding) for one in evidence]
 
 
+def prompt_rows(evidence: Iterable[Evidence]) -> list[LedgerRow]:
+    """The same for a run of a single prompt: axes about many requests, which cannot apply, are left out."""
+    many = {axis.name for axis in all_axes() if axis.many_requests}
+    return [row for row in ledger_rows(evidence) if row.axis not in many or row.status != "not_applicable"]
+
+
 def ledger_summary(rows: Sequence[LedgerRow]) -> str:
     """How many rows are verified, and what the others are: "9 of 14 verified, 1 partial, 4 off"."""
     others = Counter(row.status for row in rows)

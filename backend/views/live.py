@@ -15,7 +15,7 @@ from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.differences import Difference, differences
-from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows, ledger_summary
+from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from backend.views.sentences import (
     AnnotationText,
     annotations,
@@ -148,7 +148,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm, planned, summary, work = run.arms[name], run.planned(name), run.summary(name), run.request.workload
     asked = next(a for a in run.request.arms if a.name == name).choices
     label = ", ".join(f"{axis}={choice}" for axis, choice in planned.requested.items() if axis in asked)
-    rows = ledger_rows(run.ledger(name))
+    rows = prompt_rows(run.ledger(name))
     return ArmHead(
         name=name,
         label=label or "defaults",

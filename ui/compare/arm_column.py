@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import gradio as gr
 
+from backend import hardware
 from backend.config import ArmRequest
 from backend.models import ModelFacts
 from backend.optimizations import prompt_axes
@@ -26,7 +27,7 @@ class ArmControls(NamedTuple):
 
 def arm_controls(name: str, preset: str, facts: ModelFacts | None, titles: Titles) -> ArmControls:
     """A column for one arm, set to a preset. `facts`: of the model that is selected when the page opens."""
-    arm, choices = name.lower(), preset_choices(preset)
+    arm, choices = name.lower(), preset_choices(preset, facts, hardware.detect())
     values = choice_values(choices)
     with gr.Column(elem_id=f"arm-{arm}", elem_classes=["td-card", f"arm-{arm}"], min_width=300):
         verdicts = verdict_box(f"verdicts-{arm}", unchecked(ArmRequest(name, choices)))

@@ -39,7 +39,20 @@ from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID, live_panel
 
-PRESETS = ("baseline", "unwindowed")
+FIRST = {
+    "cpu": (
+        ("baseline", "float32"),
+        "To begin with, arm B computes in float32 and arm A in the checkpoint's bfloat16: on a CPU, bfloat16 kernels "
+        "are built for each length of the cache, which costs time and memory.",
+    ),
+    "cuda": (
+        ("baseline", "lowest-latency"),
+        "To begin with, arm B replays the kernels of a token as one captured CUDA graph, and arm A launches them one "
+        "by one from Python.",
+    ),
+}
+"""By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
+
 SAME = "A and B are identical: any difference between them is noise."
 IDLE, BUSY = (True, False), (False, True)
 
@@ -48,14 +61,15 @@ def compare_page(bench: Bench) -> None:
     """Build the page inside the current Blocks."""
     row = work_row()
     with gr.Row(elem_id="arms", equal_height=False):
-        first = _first_facts()
-        entries = titles(first, hardware.detect())
-        arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, PRESETS, strict=True)]
+        first, machine = _first_facts(), hardware.detect()
+        presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
+        entries = titles(first, machine)
+        arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, presets, strict=True)]
     same = text_line("same", role="status", classes="td-same")
     message = text_line("message", role="alert", classes="td-failure")
     older = stale_line()
     offered = palette_dialog(first)
-    live = live_panel(bench.runs)
+    live = live_panel(bench.runs, why)
     _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS)).wire()
 
 

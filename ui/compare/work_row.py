@@ -120,7 +120,7 @@ def _prompt(text: str) -> gr.Textbox:
         placeholder="Text to continue",
         lines=1,
         max_lines=4,
-        min_width=240,
+        min_width=200,
         scale=5,
         elem_id="prompt",
     )

@@ -19,8 +19,8 @@ from backend.views import live
 from ui.live.charts import CHARTS
 
 SCRIPTS = (
-    "dom", "series", "decimate", "chart_data", "annotations", "charts", "pull", "texts", "phases", "verdict", "tiles",
-    "details", "ledger", "remarks", "panel",
+    "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "charts", "pull", "texts",
+    "phases", "verdict", "tiles", "details", "ledger", "remarks", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -50,6 +50,11 @@ TEMPLATE = """
 <div class="td-progress"></div>
 <div class="td-texts"></div>
 <div class="td-stage">
+  <p class="td-tools">
+    <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
+    <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
+    <button type="button" class="td-png" title="The charts as a picture">PNG</button>
+  </p>
   <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
  the figures above give the same data as numbers"></div>
 </div>
@@ -96,8 +101,9 @@ def script() -> str:
     return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
 
 
-def live_panel(runs: RunLog) -> gr.HTML:
-    """The panel. It fires the event "finished" when its run has ended.
+def live_panel(runs: RunLog, first: str = "") -> gr.HTML:
+    """The panel. It fires the event "finished" when its run has ended. `first`: what a visitor without a run is told of
+    the arms.
 
     plotly.js comes from the plotly package (4.1; Gradio ships an older one) as a static file, by a relative address,
     so that it is also found behind a proxy's sub-path.
@@ -118,4 +124,5 @@ def live_panel(runs: RunLog) -> gr.HTML:
         elem_classes=["td-panel"],
         charts=[chart.as_json() for chart in CHARTS],
         most=MAX_TOKENS_PER_PULL,
+        first=first,
     )

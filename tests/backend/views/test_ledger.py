@@ -1,7 +1,8 @@
 """All ledgers in one line."""
 
-from backend.evidence import Status
-from backend.views.ledger import LedgerRow, ledger_digest
+from backend.evidence import Evidence, Finding, Status
+from backend.optimizations import all_axes
+from backend.views.ledger import LedgerRow, ledger_digest, ledger_rows, prompt_rows
 
 
 def row(axis: str, status: Status = "verified", effective: str = "x") -> LedgerRow:
@@ -28,3 +29,11 @@ def test_nothing_is_said_to_differ_before_both_arms_have_ended() -> None:
     found = ledger_digest({"A": [row("cache", "failed")], "B": []})
     assert found is not None and (found.line, found.shown, found.status) == ("1 failed", ["cache"], "failed")
     assert ledger_digest({"A": [], "B": []}) is None
+
+
+def test_a_single_prompt_has_no_rows_of_axes_about_many_requests() -> None:
+    of_many = next(axis for axis in all_axes() if axis.many_requests)
+    idle = Evidence("off", "off", Finding(of_many.name, "off", "one request", outcome="not_applicable"))
+    cache = Evidence("dynamic", "dynamic", Finding("cache", "dynamic", "seen"))
+    assert [row.axis for row in prompt_rows([idle, cache])] == ["cache"]
+    assert len(ledger_rows([idle, cache])) == 2

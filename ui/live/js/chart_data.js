@@ -6,6 +6,7 @@
 //   hidden         Set of legend names that the user switched off
 //   windows        visible [from, to] of each chart's horizontal axis, null while it is not zoomed
 //   units          { unit, scale } of each chart, from chartUnit()
+//   tops           top of each chart's vertical axis where outliers are cut off, null where none are
 //   ink, neutral   colours of the annotations, and of legend entries that belong to no arm
 // }
 
@@ -19,6 +20,7 @@ function chartTraces(charts, view) {
     if (!view.head) return [{ ...axes, x: [0, 1], y: [0, 1], line: { width: 0 }, hoverinfo: 'skip', showlegend: false }];
     const kinds = layerKinds(chart, view), out = lineTraces(chart, i, axes, kinds, view);
     if (chart.annotations) out.push(...annotationTraces(chart, axes, view));
+    if (view.tops && view.tops[i] !== null) out.push(...outlierTraces(chart, i, axes, view));
     out.push(extentTrace(chart, i, axes, view));
     return out.concat(legendTraces(chart, i, axes, kinds, view));
   });
@@ -130,6 +132,33 @@ function lineTraces(chart, i, axes, kinds, view) {
     put(line, a, indices.map(indexToX(line, head.arms[a], source)), indices.map(index => column[index] * factor));
   }
   return out;
+}
+
+// What lies above the top of the axis stands at its edge, with its value in the tooltip.
+function outlierTraces(chart, i, axes, view) {
+  const { head, series, hidden, tops } = view, { unit, scale } = view.units[i], [line] = measuredLines(chart);
+  return head.arms.map((arm, a) => {
+    const column = series[a][line.column], factor = line.scale * scale, over = [];
+    for (let index = firstIndex(line, head); index < column.length; index++) if (column[index] * factor > tops[i]) over.push(index);
+    return {
+      ...axes, mode: 'markers', x: over, y: over.map(() => 0.985 * tops[i]), showlegend: false, visible: !hidden.has(arm.name), cliponaxis: false,
+      marker: { symbol: 'triangle-up' + (a % 2 ? '-open' : ''), size: 7, color: ARM_LINES[a % 2].color }, hoverinfo: 'skip',
+      text: over.map(index => (column[index] * factor).toPrecision(3) + ' ' + unit), meta: { chart: chart.key, outliers: arm.name },
+    };
+  });
+}
+
+// The roofline bound by its name and value, where its curve ends. Where the arms have nearly the same, one label does.
+function curveLabels(chart, i, { head, windows, units }, ink) {
+  const line = chart.lines.find(one => one.curve === 'floor');
+  const known = line ? head.arms.filter(arm => arm.floor && arm.floor[line.column].length) : [];
+  if (!known.length || windows[i]) return [];
+  const { unit, scale } = units[i], values = known.map(arm => arm.floor[line.column][arm.floor[line.column].length - 1] * line.scale * scale);
+  const near = Math.max(...values) < 1.1 * Math.min(...values), shown = near ? [known[0]] : known;
+  return shown.map((arm, n) => ({
+    text: (near ? '' : withoutMarkup(arm.name) + ': ') + 'roofline bound ' + Number(values[n].toPrecision(3)) + ' ' + unit, showarrow: false,
+    xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i), x: 1, y: values[n], xanchor: 'right', yanchor: 'bottom', font: { size: 10, color: ink },
+  }));
 }
 
 // An invisible line that holds the axes where the run will end, so that they do not creep while values stream in. The

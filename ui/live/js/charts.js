@@ -11,28 +11,44 @@ const FIGURE_OPTIONS = {
   toImageButtonOptions: { filename: 'tokendyno', scale: 2 },
 };
 
-function makeCharts(plot, charts) {
+function makeCharts(plot, charts, outliers) {
   let run = '', head = null, series = [], units = [], hidden = new Set(), ended = false, revision = 0;
+  let windows = charts.map(() => null), inFull = false;
   let dirty = true, painting = false, notBefore = 0, rest = 0.6, minRestMs = 0, maxRestMs = 400;
   const paintMs = [];
 
   function reset(newRun) {
     run = newRun; head = null; series = []; units = []; hidden = new Set(); ended = false; dirty = true;
+    windows = charts.map(() => null); inFull = false;
   }
 
-  // The visible part of a chart's horizontal axis, null while it is not zoomed.
-  function windowOf(i) {
-    const axis = plot._fullLayout && plot._fullLayout['xaxis' + axisSuffix(i)];
-    return axis && axis.autorange === false ? axis.range.map(Number) : null;
+  // A user zoomed one chart, or went back: all charts follow.
+  function relayout(event) {
+    charts.forEach((chart, i) => {
+      const name = 'xaxis' + axisSuffix(i), range = event[name + '.range'] || [event[name + '.range[0]'], event[name + '.range[1]']];
+      if (event[name + '.autorange']) windows = charts.map(() => null);
+      else if (head && range[0] !== undefined) windows = linkedWindows(charts, i, range.map(Number), { head, series });
+    });
+    dirty = true;
+    paint(true);
+  }
+
+  // The top of a chart's vertical axis where outliers would flatten the rest, in the chart's unit; null for all else.
+  function topOf(chart, i) {
+    if (!head || inFull || chart.unit !== 'ms') return null;
+    const [line] = measuredLines(chart), top = outlierTop(series.map(columns => columns[line.column]), firstIndex(line, head));
+    return top === null ? null : top * line.scale * units[i].scale;
   }
 
   function traces() {
     const view = {
-      head, series, ended, hidden, windows: charts.map((_, i) => windowOf(i)),
+      head, series, ended, hidden, windows,
       ink: css('--body-text-color'), neutral: css('--body-text-color-subdued'),
     };
-    units = charts.map((chart, i) => head ? chartUnit(chart, view, view.windows[i] && units[i]) : null);
-    return chartTraces(charts, { ...view, units });
+    units = charts.map((chart, i) => head ? chartUnit(chart, view, windows[i] && units[i]) : null);
+    const tops = charts.map(topOf);
+    outliers.hidden = !inFull && tops.every(top => top === null);
+    return chartTraces(charts, { ...view, units, tops });
   }
 
   function layout() {
@@ -52,12 +68,14 @@ function makeCharts(plot, charts) {
       const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory'));
       const axis = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !wording.note };
       figure['xaxis' + axisSuffix(i)] = {
-        ...axis, domain: x, anchor: 'y' + axisSuffix(i), title: { text: wording.x_title, standoff: 2 }, nticks: 6,
+        ...axis, domain: x, anchor: 'y' + axisSuffix(i), ...(windows[i] ? { range: [...windows[i]], autorange: false } : {}), title: { text: wording.x_title, standoff: 2 }, nticks: 6,
         unifiedhovertitle: { text: wording.hover || chart.hover }, hoverformat: chart.x_title === 'seconds' ? '.2f' : ',d',
       };
       figure['yaxis' + axisSuffix(i)] = {
         ...axis, domain: y, anchor: 'x' + axisSuffix(i), rangemode: chart.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
+        ...(topOf(chart, i) === null ? {} : { range: [0, topOf(chart, i)], autorange: false }),
       };
+      if (head) figure.annotations.push(...curveLabels(chart, i, { head, windows, units }, text));
       figure.annotations.push({
         text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>' + (unit ? ', ' + unit : ''), showarrow: false, xref: 'paper', yref: 'paper',
         x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: tight ? 26 : 4, xshift: -4, font: { size: 12 },
@@ -101,9 +119,16 @@ function makeCharts(plot, charts) {
 
   async function start() {
     await Plotly.newPlot(plot, traces(), layout(), FIGURE_OPTIONS);
-    plot.on('plotly_relayout', () => { dirty = true; paint(true); });
+    plot.on('plotly_relayout', relayout);
     plot.on('plotly_legendclick', toggle);
     plot.on('plotly_legenddoubleclick', () => false);
+    outliers.addEventListener('click', () => {
+      inFull = !inFull;
+      outliers.setAttribute('aria-pressed', String(inFull));
+      setText(outliers, inFull ? 'Cut outliers off' : 'Show outliers in full');
+      dirty = true;
+      paint(true);
+    });
     setInterval(() => { if (element.isConnected) paint(false); }, 33);
   }
 
@@ -111,6 +136,7 @@ function makeCharts(plot, charts) {
     start, reset,
     take(newHead, newSeries) { head = newHead; series = newSeries; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
+    picture(name) { return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
     touch() { dirty = true; paint(false); },
     // After a paint of t ms the charts rest for t * newRest ms, within limits. The fastest of the latest paints
     // counts: the others waited for a core.

@@ -9,7 +9,7 @@ const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their text
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
-const charts = makeCharts(find('.td-plot'), props.charts);
+const charts = makeCharts(find('.td-plot'), props.charts, find('.td-outliers'));
 const texts = makeTexts(find('.td-texts'));
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'));
@@ -129,7 +129,7 @@ function open(id) {
   delete find('.td-remarks').dataset.shown;
   phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear();
   charts.reset(run);
-  setText(find('.td-empty-run'), run ? '' : EMPTY);
+  setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);
   find('.td-link').hidden = !run;
   if (!run) { puller.stop(); return; }
@@ -162,6 +162,8 @@ function clock() {
 }
 
 find('.td-copy').addEventListener('click', copyLink);
+find('.td-csv').addEventListener('click', () => { if (head) saveText(csvOf(head, series), 'tokendyno-' + run + '.csv'); });
+find('.td-png').addEventListener('click', () => { if (head) charts.picture('tokendyno-' + run); });
 new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 new ResizeObserver(() => charts.touch()).observe(element);
 element.classList.add('td-live');
