@@ -56,6 +56,7 @@ class ArmSeries:
     finishes          how each repeat ended
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
     predicted_memory  peak memory by part, in bytes
+    pace              (seconds, characters): how much of the text there was at a time, for each part of it that came
     batch             many requests, of repeat 0; empty for a run of one prompt
     """
 
@@ -67,6 +68,7 @@ class ArmSeries:
     memory_bytes: list[int] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
     text: str = ""
+    pace: list[tuple[float, int]] = field(default_factory=list)
     sample_t_s: list[float] = field(default_factory=list)
     sample_bytes: list[int] = field(default_factory=list)
     phases: dict[PhaseName, Phase] = field(default_factory=dict)
@@ -138,6 +140,8 @@ class ArmSeries:
         self.memory_bytes += event.memory_bytes
         self.ids += event.ids
         self.text += event.text
+        if event.t_s and event.text:
+            self.pace.append((event.t_s[-1], len(self.text)))
 
     def _take_progress(self, event: Progress, at_s: float) -> None:
         self.state = "working"

@@ -54,6 +54,13 @@ class RooflineCurve(msgspec.Struct, frozen=True):
     s: list[float]
 
 
+class Pace(msgspec.Struct, frozen=True):
+    """Characters of the text at some seconds after the run began, in order of time."""
+
+    t: list[float]
+    n: list[int]
+
+
 class ArmHead(
     msgspec.Struct, frozen=True, rename={"interference": "spoilers", "roofline": "floor", "annotations": "marks"}
 ):
@@ -65,6 +72,7 @@ class ArmHead(
     details       detail rows behind the tiles
     interference  sentences: what may have disturbed the measurement
     annotations   events on the latency chart
+    pace          how the text grew; empty until the run has ended
     """
 
     name: str
@@ -82,6 +90,7 @@ class ArmHead(
     interference: list[str]
     roofline: RooflineCurve | None = None
     annotations: list[AnnotationText] = []
+    pace: Pace = Pace([], [])
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -165,6 +174,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         interference=interference_of(run, name, summary),
         roofline=_roofline_curve(arm, run.unit, work.max_new_tokens),
         annotations=annotations(arm.annotations),
+        pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
     )
 
 

@@ -12,7 +12,7 @@ from tests.support.runs import created
 from ui.live.charts import CHARTS
 from ui.live.panel import FOLDER
 
-PURE = ("dom", "series", "decimate", "windows", "chart_data", "annotations", "download")
+PURE = ("dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "race")
 """Files whose functions need no document (of dom.js only the units are used)."""
 
 TRACES = """({charts, replies, head, ended, hidden, windows}) => {

@@ -20,7 +20,7 @@ from ui.live.charts import CHARTS
 
 SCRIPTS = (
     "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "charts", "pull", "texts",
-    "phases", "verdict", "tiles", "details", "ledger", "remarks", "panel",
+    "race", "phases", "verdict", "tiles", "details", "ledger", "remarks", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -49,14 +49,18 @@ TEMPLATE = """
 <div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
 <div class="td-texts"></div>
-<div class="td-stage">
-  <p class="td-tools">
+<p class="td-tools">
+    <button type="button" class="td-race" disabled>▶ Race</button>
+    <input type="range" class="td-scrub" min="0" max="1" step="any" value="0" disabled aria-label="Moment of the run">
+    <span class="td-clock"></span>
     <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
     <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
-  </p>
+</p>
+<div class="td-stage">
   <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
  the figures above give the same data as numbers"></div>
+  <div class="td-moments" aria-hidden="true"></div>
 </div>
 <p class="td-annotations" aria-label="Annotations on the latency chart"></p>
 <div class="td-ledger"></div>

@@ -11,7 +11,7 @@ const FIGURE_OPTIONS = {
   toImageButtonOptions: { filename: 'tokendyno', scale: 2 },
 };
 
-function makeCharts(plot, charts, outliers) {
+function makeCharts(plot, charts, outliers, moments) {
   let run = '', head = null, series = [], units = [], hidden = new Set(), ended = false, revision = 0;
   let windows = charts.map(() => null), inFull = false;
   let dirty = true, painting = false, notBefore = 0, rest = 0.6, minRestMs = 0, maxRestMs = 400;
@@ -117,6 +117,20 @@ function makeCharts(plot, charts, outliers) {
     return false;
   }
 
+  // Lines over the charts at a moment of the run, one for each arm; null: none. They are no part of the figure, which
+  // would be painted anew for each of them.
+  function pointAt(at) {
+    const shown = [];
+    if (at !== null && head && plot._fullLayout) charts.forEach((chart, i) => series.forEach((columns, a) => {
+      const place = momentOn(chart, columns, head.arms[a], at), axis = plot._fullLayout['xaxis' + axisSuffix(i)], y = plot._fullLayout['yaxis' + axisSuffix(i)];
+      if (place === null || !axis || place < axis.range[0] || place > axis.range[1]) return;
+      const line = el('i', 'td-moment arm-' + head.arms[a].name.toLowerCase());
+      Object.assign(line.style, { left: axis._offset + axis.l2p(place) + 'px', top: y._offset + 'px', height: y._length + 'px' });
+      shown.push(line);
+    }));
+    moments.replaceChildren(...shown);
+  }
+
   async function start() {
     await Plotly.newPlot(plot, traces(), layout(), FIGURE_OPTIONS);
     plot.on('plotly_relayout', relayout);
@@ -137,6 +151,7 @@ function makeCharts(plot, charts, outliers) {
     take(newHead, newSeries) { head = newHead; series = newSeries; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
     picture(name) { return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
+    pointAt,
     touch() { dirty = true; paint(false); },
     // After a paint of t ms the charts rest for t * newRest ms, within limits. The fastest of the latest paints
     // counts: the others waited for a core.

@@ -9,8 +9,9 @@ const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their text
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
-const charts = makeCharts(find('.td-plot'), props.charts, find('.td-outliers'));
+const charts = makeCharts(find('.td-plot'), props.charts, find('.td-outliers'), find('.td-moments'));
 const texts = makeTexts(find('.td-texts'));
+const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), texts, at => charts.pointAt(at));
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'));
 const tiles = makeTiles(find('.td-tiles'));
@@ -98,6 +99,7 @@ function finish(reply) {
   phases.tick(series, true);
   texts.finish(series, head.texts);
   charts.end();
+  race.ready(head, series);
   element.dataset.status = reply.status;
   element.dataset.over = reply.run;
   trigger('finished', { run: reply.run, status: reply.status });
@@ -127,7 +129,7 @@ function open(id) {
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
   delete find('.td-remarks').dataset.shown;
-  phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear();
+  race.clear(); phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);

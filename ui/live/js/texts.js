@@ -4,10 +4,11 @@
 const MAX_TAIL = 5000, KEPT_TAIL = 3000;
 
 function makeTexts(box) {
-  let panes = [], note = null;
+  let panes = [], note = null, written = [];
 
   function build(arms, unit) {
     box.replaceChildren();
+    written = [];
     if (unit === 'forward') {
       panes = [];
       box.append(el('p', 'td-empty', 'An encoder generates no text: its forward passes are timed.'));
@@ -40,6 +41,7 @@ function makeTexts(box) {
   // Write a text in full; what follows its first difference (-1: none) is underlined.
   function writeAll(i, text, difference) {
     if (!panes[i]) return;
+    written[i] = { text, difference };
     const body = panes[i].body;
     body.replaceChildren();
     if (difference < 0) { body.append(document.createTextNode(text)); return; }
@@ -64,5 +66,14 @@ function makeTexts(box) {
     else setText(note, 'The texts first differ at character ' + count(at + 1) + ', marked \u2260. ' + (said || ''));
   }
 
-  return { build, append, finish };
+  // A part of a text, for the race: its end, since a long text would be laid out again at every frame.
+  function upTo(i, characters) {
+    if (!panes[i] || !written[i]) return;
+    const shown = written[i].text.slice(0, characters), tail = document.createTextNode(shown.slice(-RACE_TAIL));
+    panes[i].body.replaceChildren(tail);
+  }
+
+  function whole() { panes.forEach((_, i) => { if (written[i]) writeAll(i, written[i].text, written[i].difference); }); }
+
+  return { build, append, finish, upTo, whole };
 }

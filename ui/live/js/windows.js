@@ -29,6 +29,15 @@ function prompts(head) {
   return head.arms.map(arm => arm.prompt_tokens);
 }
 
+// Where a moment of an arm's run lies on a chart: its token, its seconds, or the tokens in its cache; null before the
+// first token and after the last.
+function momentOn(chart, { t }, arm, seconds) {
+  const { at } = chart.lines[0], token = lowerBound(t, seconds);
+  if (!t.length || seconds > t[t.length - 1]) return null;
+  if (at === 'second') return seconds;
+  return seconds < t[0] ? null : token + (at === 'length' ? arm.prompt_tokens : 0);
+}
+
 // Seconds at which a token came, which may lie between two or outside of all.
 function timeAt(t, token) {
   const last = t.length - 1, at = Math.min(last, Math.max(0, token)), whole = Math.floor(at);

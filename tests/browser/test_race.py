@@ -1,0 +1,52 @@
+"""The race: both texts at their true speed, with a slider that moves through texts and charts."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.chart_page import ChartPage, columns
+from tests.browser.driver import Driver
+from tests.support.runs import PROMPT
+from ui.live.charts import CHARTS
+
+Open = Callable[..., Driver]
+PACE = {"t": [1.0, 2.0, 4.0], "n": [10, 30, 40]}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "characters"), [(0.0, 0), (0.5, 0), (0.75, 5), (1.0, 10), (1.5, 20), (2.0, 30), (3.0, 35), (9.0, 40)]
+)
+def test_a_text_grows_as_it_came_and_not_before_its_first_token(js: ChartPage, seconds: float, characters: int) -> None:
+    assert js.call("charactersAt", PACE, 0.5, seconds) == characters
+    assert js.call("charactersAt", {"t": [], "n": []}, 0.5, seconds) == 0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [(0.05, [None, 0.05, None]), (0.1, [0, 0.1, PROMPT]), (0.35, [3, 0.35, PROMPT + 3]), (9, [None, None, None])],
+)
+def test_a_moment_has_its_place_on_each_chart(js: ChartPage, seconds: float, wanted: list[float | None]) -> None:
+    arm = columns([0.1] * 5) | {"t": [0.1, 0.2, 0.3, 0.4, 0.5]}
+    places = [js.call("momentOn", chart.as_json(), arm, {"prompt_tokens": PROMPT}, seconds) for chart in CHARTS]
+    assert places == wanted
+
+
+def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(open_page: Open) -> None:
+    user = open_page("?run=two")
+    user.wait_over("two")
+    a, b = (user.page.locator(".td-body").nth(i) for i in range(2))
+    whole = [a.text_content(), b.text_content()]
+    slider, clock = user.page.locator(".td-scrub"), ".td-clock"
+    user.wait("!document.querySelector('.td-scrub').disabled")
+    slider.evaluate("s => { s.value = 0.4; s.dispatchEvent(new Event('input')); }")
+    assert user.text(clock) == "0.4 of 0.73 s"
+    assert 0 < len(a.text_content() or "") < len(whole[0] or "") and user.page.locator(".td-moment").count() == 6
+    slider.evaluate("s => { s.value = 0.65; s.dispatchEvent(new Event('input')); }")
+    assert user.text(clock) == "0.7 of 0.73 s, B done" and b.text_content() == whole[1].replace("\u2260", "")
+    slider.focus()
+    user.page.keyboard.press("Home")
+    assert (a.text_content(), b.text_content()) == ("", "")
+    user.page.click(".td-race")
+    user.wait("document.querySelector('.td-clock').textContent.startsWith('0.7 of 0.73 s') && "
+              "document.querySelectorAll('.td-moment').length === 0")  # fmt: skip
+    assert [a.text_content(), b.text_content()] == whole
