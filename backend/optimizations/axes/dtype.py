@@ -13,7 +13,8 @@ from backend.optimizations.conditions import attention_in_use, kv_cache
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
 from backend.optimizations.tensor_bytes import keeps_tokens, quantized_parts
-from backend.plan import Plan
+from backend.plan import ONE_THREAD_BELOW_BYTES, Plan
+from backend.predict.weights import weight_bytes
 from backend.script.parts import Script
 
 _TORCH = "https://docs.pytorch.org/docs/stable/tensor_attributes.html#torch-dtype"
@@ -31,6 +32,21 @@ _CLIMBS = Rule(
     "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
     "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
     "static cache do not climb.",
+    _CPU,
+)
+
+
+def _too_small_for_bfloat16(s: Subject) -> bool:
+    """As small as the models that a worker runs on one thread; measured on either side of that."""
+    small = weight_bytes(s.facts, "bfloat16", s.choices["quantization"]) < ONE_THREAD_BELOW_BYTES
+    return s.decoder and not s.cuda and small
+
+
+_SLOWER = Rule(
+    "note",
+    _too_small_for_bfloat16,
+    "On a CPU, float32 is faster for a model as small as this: a bfloat16 product of a small matrix and a single row "
+    "takes 1.3 to 3 times as long.",
     _CPU,
 )
 
@@ -56,7 +72,7 @@ class Dtype(Optimization):
             "bfloat16",
             "bfloat16",
             "2 bytes per number, with the range of float32.",
-            (_CLIMBS,),
+            (_CLIMBS, _SLOWER),
             loss=31,
             combines=(("cache", "dynamic"), ("cache", "offloaded")),
         ),

@@ -28,3 +28,11 @@ def test_a_count_that_the_user_set_is_left_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     assert loader.choose_threads(10_000_000) == ""
     assert torch.get_num_threads() == 2
+
+
+@pytest.mark.parametrize(
+    ("weight_bytes", "dtype", "said"),
+    [(10 << 20, "bfloat16", True), (10 << 20, "float32", False), (ONE_THREAD_BELOW_BYTES, "bfloat16", False)],
+)
+def test_a_model_too_small_for_bfloat16_on_a_cpu_is_told_so(weight_bytes: int, dtype: str, said: bool) -> None:
+    assert ("dtype=float32" in loader.slow_format(weight_bytes, getattr(torch, dtype))) is said
