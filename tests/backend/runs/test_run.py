@@ -220,5 +220,8 @@ def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
 def test_a_run_begins_without_fault_and_names_the_memory_that_its_worker_named() -> None:
     run = Run(created())
     assert not run.bad_input and run.snapshot().memory_label == "resident memory of the worker"
+    before = run.version
+    run.append(Ended(1.0, "done"))
+    assert run.version == before + 1
     repeat(run, "A", 0, 0.2)
     assert run.snapshot().memory_label == finished("").memory_label != "resident memory of the worker"
