@@ -81,7 +81,7 @@ def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
     assert (rows[1]["latency_s"], rows[2]["memory_bytes"], rows[2]["latency_s"]) == ("0.01", "512", "")
 
 
-def test_the_roofline_bound_is_labelled_once_where_both_arms_have_it(js: ChartPage) -> None:
+def test_the_roofline_bound_is_labelled_once_for_both_arms(js: ChartPage) -> None:
     unit = {"unit": "ms", "scale": 1}
 
     def labels(*bounds_s: float, zoomed: bool = False) -> list[str]:
@@ -90,5 +90,5 @@ def test_the_roofline_bound_is_labelled_once_where_both_arms_have_it(js: ChartPa
         return [label["text"] for label in js.call("curveLabels", CHARTS_JSON[LATENCY], 0, state, "black")]
 
     assert labels(0.004, 0.0041) == ["roofline bound 4 ms"]
-    assert labels(0.004, 0.008) == ["A: roofline bound 4 ms", "B: roofline bound 8 ms"]
+    assert labels(0.004, 0.008) == ["roofline bound A 4, B 8 ms"]
     assert labels(0.004, 0.0041, zoomed=True) == []

@@ -148,17 +148,18 @@ function outlierTraces(chart, i, axes, view) {
   });
 }
 
-// The roofline bound by its name and value, where its curve ends. Where the arms have nearly the same, one label does.
+// The roofline bound by its name and value, where its curve ends: one label for both arms.
 function curveLabels(chart, i, { head, windows, units }, ink) {
   const line = chart.lines.find(one => one.curve === 'floor');
   const known = line ? head.arms.filter(arm => arm.floor && arm.floor[line.column].length) : [];
   if (!known.length || windows[i]) return [];
   const { unit, scale } = units[i], values = known.map(arm => arm.floor[line.column][arm.floor[line.column].length - 1] * line.scale * scale);
-  const near = Math.max(...values) < 1.1 * Math.min(...values), shown = near ? [known[0]] : known;
-  return shown.map((arm, n) => ({
-    text: (near ? '' : withoutMarkup(arm.name) + ': ') + 'roofline bound ' + Number(values[n].toPrecision(3)) + ' ' + unit, showarrow: false,
-    xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i), x: 1, y: values[n], xanchor: 'right', yanchor: 'bottom', font: { size: 10, color: ink },
-  }));
+  const shown = values.map(value => Number(value.toPrecision(3))), near = Math.max(...values) < 1.1 * Math.min(...values);
+  const said = near ? shown[0] : known.map((arm, n) => withoutMarkup(arm.name) + ' ' + shown[n]).join(', ');
+  return [{
+    text: 'roofline bound ' + said + ' ' + unit, showarrow: false, xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i),
+    x: 1, y: Math.max(...values), xanchor: 'right', yanchor: 'bottom', font: { size: 10, color: ink },
+  }];
 }
 
 // An invisible line that holds the axes where the run will end, so that they do not creep while values stream in. The
