@@ -29,7 +29,7 @@ from backend.errors import InputError
 from backend.executors import open_bench
 from backend.hardware import Machine
 from backend.models import ModelFacts, resolve
-from backend.optimizations import all_axes, defaults
+from backend.optimizations import all_axes, defaults, prompt_axes
 from backend.toml_files import read_toml
 from backend.views.ledger import ledger_rows
 
@@ -146,7 +146,7 @@ def tries(found: Mapping[str, set[Pair]], limit_s: float, compiled: bool) -> Ite
     from tests.support.scripts import small_models
 
     machine = hardware.detect()
-    chosen = [(a.name, c.name) for a in all_axes() for c in a.choices if c.name != a.default]
+    chosen = [(a.name, c.name) for a in prompt_axes() for c in a.choices if c.name != a.default]
     chosen = [one for one in chosen if compiled or not COMPILES & {one[0], one[1]}]
     failed: set[Pair] = set()
     with tempfile.TemporaryDirectory() as folder:

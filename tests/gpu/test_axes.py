@@ -7,7 +7,7 @@ import pytest
 
 from backend.engine.bench import Bench
 from backend.executors import open_bench
-from backend.optimizations import all_axes
+from backend.optimizations import prompt_axes
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.every import keep, perform, settled, used_bytes
@@ -39,7 +39,7 @@ REAL = (
 
 
 def arms() -> list[tuple[str, str]]:
-    choices = [(axis, choice.name) for axis in all_axes() for choice in axis.choices]
+    choices = [(axis, choice.name) for axis in prompt_axes() for choice in axis.choices]
     every = [(SMALL, "baseline")] + [(SMALL, f"{axis.name}={name}") for axis, name in choices if name != axis.default]
     pocket = [("pocket", arm) for arm in ("baseline", "cache=static,compile=reduce-overhead", "kernels=local")]
     return every + pocket + [(model, arm) for model, found in REAL for arm in found]

@@ -13,7 +13,7 @@ from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
 from backend.export import script
 from backend.models import ModelFacts, resolve
-from backend.optimizations import Choice, Optimization, all_axes
+from backend.optimizations import Choice, Optimization, all_axes, prompt_axes
 from backend.paths import PRESETS
 from backend.script.definitions import definitions
 from backend.script.parts import Script
@@ -21,7 +21,7 @@ from tests.support.machines import settled
 from tests.support.refusals import skip_or_fail
 
 WORK = Workload("Once upon a time, there was a little fox named Pip.", max_new_tokens=24, ignore_eos=True)
-CHOICES = [(axis, choice) for axis in all_axes() for choice in axis.choices if choice.name != axis.default]
+CHOICES = [(axis, choice) for axis in prompt_axes() for choice in axis.choices if choice.name != axis.default]
 LIMIT_S = 240
 
 SERVER = """

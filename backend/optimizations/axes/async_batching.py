@@ -19,7 +19,7 @@ _RULES = (
     ),
     blocked(
         lambda s: not s.cuda,
-        "Asynchronous batching needs CUDA streams.",
+        "Asynchronous batching needs CUDA streams, and so an NVIDIA GPU.",
         f"{_PAGED}/input_outputs.py: ContinuousBatchingAsyncIOs",
         (("async_batching", "off"),),
     ),
