@@ -3,7 +3,7 @@
 import gradio as gr
 
 from backend.engine.bench import Bench
-from ui.batching.page import batching_page, shows_batch
+from ui.batching.page import batching_page, wanted_run
 from ui.compare.page import compare_page, device_line
 from ui.components.text_line import text_line
 from ui.fit import fit_page
@@ -26,8 +26,8 @@ def build(bench: Bench) -> gr.Blocks:
                 fit_page(bench, fit_tab)
 
         def page_of(request: gr.Request) -> gr.Tabs:
-            batch = shows_batch(bench, request.query_params.get("run") or "")
-            return gr.Tabs(selected="batching" if batch else "compare")
+            linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
+            return gr.Tabs(selected="batching" if linked else "compare")
 
         demo.load(page_of, None, pages, queue=False, show_progress="hidden", api_visibility="private")
     return demo

@@ -165,10 +165,8 @@ class _Page:
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this user's newest if it has many requests, with its
         settings. Of a run that does not exist the Compare page says so."""
-        wanted = request.query_params.get("run") or ""
-        found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else self.bench.runs.newest()
-        run = self.bench.runs.get(found) if found else None
-        if run is None or run.request.traffic is None or (not wanted and run.created.owner != _owner(request)):
+        run = wanted_run(self.bench, request)
+        if run is None:
             return {self.live: ""}
         return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
 
@@ -192,10 +190,15 @@ class _Page:
         }
 
 
-def shows_batch(bench: Bench, wanted: str) -> bool:
-    """Whether this page shows the run of `?run=`."""
-    run = bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
-    return run is not None and run.request.traffic is not None
+def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
+    """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if that run has one
+    prompt, or does not exist."""
+    wanted = request.query_params.get("run") or ""
+    found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest()
+    run = bench.runs.get(found) if found else None
+    if run is None or run.request.traffic is None or (not wanted and run.created.owner != _owner(request)):
+        return None
+    return run
 
 
 def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
