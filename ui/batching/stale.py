@@ -24,16 +24,15 @@ def stale(run: Run | None, values: Sequence[object], local_paths: bool) -> str:
 
 
 def changed(ran: Request, wanted: Request) -> list[str]:
-    """What was edited since that run. The text of a label, and repeats, change nothing."""
+    """What was edited since that run. The text of a label, and repeats, change nothing; requests that were given as a
+    list are not shown again, so that nothing is said of them until another list is given."""
     was, now = ran.traffic, wanted.traffic
     assert was is not None and now is not None
     found = [] if ran.model == wanted.model else ["the model"]
     work = replace(ran.workload, repeats=wanted.workload.repeats)
-    if (was.requests, was.concurrent, was.pages) != (
-        now.requests,
-        now.concurrent,
-        now.pages,
-    ) or work != wanted.workload:
+    asked = [(one.requests, one.concurrent, one.pages) for one in (was, now)]
+    unknown = was.shape is None and now.shape is not None
+    if not unknown and (asked[0] != asked[1] or work != wanted.workload):
         found.append("the traffic")
     if was.limits != now.limits:
         found.append("the limits")

@@ -90,3 +90,6 @@ def test_what_was_edited_since_a_run_is_named() -> None:
     assert changed(ran, request(model="other", seed=8)) == ["the model", "the traffic"]
     assert changed(ran, request(ttft_limit_s=2)) == ["the limits"]
     assert changed(ran, request(a={"batching": "static", "batch_order": "sorted"})) == ["arm A"]
+    given = request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}')
+    assert changed(given, request()) == [], "a list is not shown again"
+    assert changed(given, request(trace='{"prompt_tokens": 4, "max_new_tokens": 2}')) == ["the traffic"]
