@@ -194,6 +194,8 @@ def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
 @pytest.mark.slow
 def test_the_button_for_more_options_covers_nothing(open_page: Open) -> None:
     user = open_page()
+    user.show_form("a")
+    user.show_form("b")
     for width in (390, 420, 700, 1366):
         user.page.set_viewport_size({"width": width, "height": 768})
         for arm in "ab":
