@@ -8,7 +8,7 @@ import torch
 
 from backend.models import resolve
 from backend.plan import LoadPlan
-from backend.worker.load import random_model, staging
+from backend.worker.load import loader, random_model, staging
 from backend.worker.load.device import Observed
 from backend.worker.load.loader import LoadedModel
 from backend.worker.load.random_checkpoint import RandomBytes, load_quantized, random_checkpoint
@@ -104,7 +104,9 @@ def test_staging_follows_the_free_memory(gpu_free: int, host_free: int, device: 
     assert found.note.startswith(says) and bool(found.note) == bool(says)
 
 
-def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan) -> None:
+def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "_THREADS", 2)  # tests in several processes have one each
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for note in ("", "no room in host memory"):
         observed = Observed()
         model = load_quantized(plan, observed, staging.Staging("cpu", note=note))

@@ -123,7 +123,7 @@ def test_every_axis_proves_that_its_default_was_in_effect(encoder: Encoder) -> N
     assert set(findings) == {axis.name for axis in all_axes()}
     assert {n: f.effective for n, f in findings.items()} == dict(encoder.checked.planned), findings
     for axis in all_axes():
-        if axis.decoders_only:
+        if axis.decoders_only and not axis.many_requests:
             assert "encoder keeps no KV cache" in findings[axis.name].proof
 
 
