@@ -60,6 +60,7 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     slot_steps: float | None = None
     busy_steps: float | None = None
     useful_tokens: float | None = None
+    fullest_step: float | None = None  # requests in the step that had most
     padding_tokens: float | None = None
     idle_steps: float | None = None
     # padding where the model received ids, against what the batches should have held; rows that were sorted

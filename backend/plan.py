@@ -123,11 +123,12 @@ class LoadPlan(msgspec.Struct, frozen=True):
 
 
 class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How many requests share the model. Only `kind` and `order` concern static batches.
+    """How many requests share the model. Only `kind`, `rows` and `order` concern static batches.
 
     kind          off: one request after the other; static: rows of a padded batch, which ends with its longest;
                   continuous: transformers' continuous batching, in which a request leaves and another one enters at
                   any step, over a KV cache in pages
+    rows          requests in work at once; 0: as many as the run allows
     order         of the requests that static batches are formed from: as they arrive, or by length
     page_tokens   tokens in a page of the KV cache
     step_tokens   tokens that one step may process, those of prompts included; a longer prompt takes several steps
@@ -137,6 +138,7 @@ class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     kind: BatchingKind = "off"
+    rows: int = 0
     order: OrderKind = "arrival"
     page_tokens: int = 256
     step_tokens: int = 512

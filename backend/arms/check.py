@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from backend.arms.remedies import remedies
-from backend.arms.requests import of_traffic, with_pages
+from backend.arms.requests import of_arm, of_traffic, with_pages
 from backend.arms.tried import untried_note
 from backend.config import Config, Workload
 from backend.errors import InputError
@@ -58,6 +58,7 @@ def check(
     requests, for which `workload` holds the longest lengths."""
     requested = defaults() | dict(config.choices)
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
+    workload, traffic = of_arm(workload, traffic, plan)
     dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
     memory = _predicted_memory(plan, facts, machine, workload)
     room = machine.free_device_bytes + held_bytes

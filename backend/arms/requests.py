@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+from msgspec.structs import replace as changed
+
+from backend.config import Workload
 from backend.evidence import Verdict
 from backend.hardware import Machine
 from backend.models import ModelFacts
@@ -13,6 +16,14 @@ from backend.predict.weights import itemsize
 from backend.traffic import Traffic
 
 _REQUESTS = "backend/arms/requests.py"
+
+
+def of_arm(work: Workload, traffic: Traffic | None, plan: Plan) -> tuple[Workload, Traffic | None]:
+    """The workload and the requests as one arm gets them: its plan may have a batch size of its own."""
+    rows = plan.generate.batch.rows
+    if traffic is None or not rows:
+        return work, traffic
+    return replace(work, batch_size=min(rows, len(traffic.requests))), changed(traffic, concurrent=rows)
 
 
 def with_pages(

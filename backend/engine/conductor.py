@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 
 from backend.arms.check import Checked
+from backend.arms.requests import of_arm
 from backend.engine.exchange import STOPPED, Exchange, Halt
 from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
@@ -119,13 +120,14 @@ class Conductor:
         self._log(arm, Progress("start", "end", worker.start_s, 1.0, note))
 
     def _command(self, arm: str) -> Generate:
-        work = self._run.request.workload
+        asked = self._run.request
+        work, traffic = of_arm(asked.workload, asked.traffic, self._plan(arm))
         return Generate(
             plan=self._plan(arm), prompt=work.prompt, prompt_tokens=work.prompt_tokens,
             max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
             seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
             top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
-            prove=self._repeat == work.repeats - 1, traffic=self._run.request.traffic,
+            prove=self._repeat == work.repeats - 1, traffic=traffic,
         )  # fmt: skip
 
     def _generate(self, arm: str) -> None:

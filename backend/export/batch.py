@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from backend.arms.check import Checked
+from backend.arms.requests import of_arm
 from backend.config import Workload
 from backend.export.printer import Printer
 from backend.models import ModelFacts
@@ -74,6 +75,8 @@ print(f"{useful} useful tokens in {seconds:.2f} s: {useful / seconds:.1f} tokens
 
 def batch_script(checked: Checked, facts: ModelFacts, work: Workload, traffic: Traffic, paths: bool = True) -> str:
     """The script's text. `checked` must be runnable; without `paths` no folder of this machine is named."""
+    work, of_this_arm = of_arm(work, traffic, checked.plan)
+    traffic = of_this_arm or traffic
     parts, load = Script(), checked.plan.load
     if load.device != "cpu" and load.loading != "plain":
         parts.load["device_map"] = "DEVICE"

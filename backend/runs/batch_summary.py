@@ -61,8 +61,8 @@ class BatchSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     waited: dict[WaitReason, int]
 
 
-def summarize_batch(batch: BatchSeries, traffic: Traffic) -> BatchSummary:
-    """The figures of an arm."""
+def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> BatchSummary:
+    """The figures of an arm. `slots`: requests that it may have in work at once; 0: as many as all arms."""
     arrivals = {i: one.arrival_s for i, one in enumerate(traffic.requests)}
     rows = {i: row for i, row in batch.requests.items() if i in arrivals}
     served = {i: row for i, row in rows.items() if row.end_s is not None and row.reason != "cancelled"}
@@ -73,7 +73,8 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic) -> BatchSummary:
         if not _limited(traffic.limits)
         else sum(_within(traffic.limits, arrivals[i], r) for i, r in served.items())
     )
-    busy, slots = len(batch.kind) - batch.kind.count(IDLE), steps * min(traffic.concurrent, len(arrivals))
+    busy = len(batch.kind) - batch.kind.count(IDLE)
+    slot_steps = steps * (slots or min(traffic.concurrent, len(arrivals)))
     held, cache = _held_bytes(batch)
     waited: dict[WaitReason, int] = {}
     for row in rows.values():
@@ -94,10 +95,10 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic) -> BatchSummary:
         step_mean_s=math.fsum(e - b for b, e in zip(batch.begin_s, batch.end_s, strict=True)) / steps
         if steps
         else None,
-        slot_steps=slots,
+        slot_steps=slot_steps,
         busy_steps=busy,
         idle_steps=batch.kind.count(IDLE),
-        busy_share=busy / slots if slots else None,
+        busy_share=busy / slot_steps if slot_steps else None,
         padding_tokens=sum(batch.padding),
         positions=sum(batch.padding) + sum(batch.tokens),
         held_peak_bytes=held,

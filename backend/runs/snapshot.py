@@ -52,7 +52,8 @@ class Snapshot(OfRun):
     def batch_summary(self, name: str) -> BatchSummary:
         """The figures of one arm of many requests so far."""
         assert self.request.traffic is not None
-        return summarize_batch(self.arms[name].batch, self.request.traffic)
+        arm = self.arms[name]
+        return summarize_batch(arm.batch, self.request.traffic, arm.started.batch_size if arm.started else 0)
 
     def same_tokens(self) -> int | None:
         """How many requests got the same tokens from both arms; None where no request was served by both."""

@@ -8,7 +8,6 @@ import msgspec
 from backend.evidence import Verdict
 from backend.messages import PageGroup, WaitReason
 from backend.runs.batch_series import BatchColumns
-from backend.runs.batch_summary import summarize_batch
 from backend.runs.records import Status
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
@@ -111,7 +110,7 @@ def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
     assert traffic is not None
     arms = [_arm(run, name, traffic) for name in run.arms]
     over = all(arm.completed(0) for arm in run.arms.values()) and len(arms) == 2
-    summaries = [summarize_batch(arm.batch, traffic) for arm in run.arms.values()] if over else []
+    summaries = [run.batch_summary(name) for name in run.arms] if over else []
     return BatchHead(
         title=created.model_label,
         note=created.model_note,
@@ -122,7 +121,7 @@ def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
         quiet=created.device == "cpu",
         unit=run.unit,
         max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
-        slots=min(traffic.concurrent, len(traffic.requests)),
+        slots=_slots(run, traffic),
         verdict=batch_verdict(run) if run.ended else VerdictText(),
         why=why_sentence(run) if run.ended else "",
         same=same_sentence(run),
@@ -136,6 +135,12 @@ def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
     )
 
 
+def _slots(run: Snapshot, traffic: Traffic) -> int:
+    """Requests that may be in work at once, of the arm that may have most."""
+    started = [arm.started.batch_size for arm in run.arms.values() if arm.started is not None]
+    return max(started, default=min(traffic.concurrent, len(traffic.requests)))
+
+
 def _asked(traffic: Traffic) -> Asked:
     found = traffic.requests
     return Asked([r.arrival_s for r in found], [r.tokens for r in found], [r.max_new_tokens for r in found])
@@ -144,7 +149,7 @@ def _asked(traffic: Traffic) -> Asked:
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
     arm, planned = run.arms[name], run.planned(name)
     asked = next(one for one in run.request.arms if one.name == name).choices
-    found, pages = summarize_batch(arm.batch, traffic), arm.batch.pages
+    found, pages = run.batch_summary(name), arm.batch.pages
     peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
     return BatchArmHead(
         name=name,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from backend.runs.batch_summary import BatchSummary, differing, summarize_batch
+from backend.runs.batch_summary import BatchSummary, differing
 from backend.runs.snapshot import Snapshot
 from backend.units import seconds_text, three
 from backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more
@@ -16,7 +16,7 @@ def batch_verdict(run: Snapshot) -> VerdictText:
     """The verdict on a run that has ended with all requests served; "" else."""
     if run.request.traffic is None or not all(arm.completed(0) for arm in run.arms.values()):
         return VerdictText()
-    found = {name: summarize_batch(arm.batch, run.request.traffic) for name, arm in run.arms.items()}
+    found = {name: run.batch_summary(name) for name in run.arms}
     if len(found) != ARMS:
         name, one = next(iter(found.items()))
         return VerdictText(f"{name} serves {_rate(one)} useful tokens/s.")
@@ -59,7 +59,7 @@ def why_sentence(run: Snapshot) -> str:
     """What made the difference: steps, the time of each, and the work of slots; all measured. "" before both ended."""
     if run.request.traffic is None or len(run.arms) != ARMS or not all(arm.completed(0) for arm in run.arms.values()):
         return ""
-    a, b = (summarize_batch(arm.batch, run.request.traffic) for arm in run.arms.values())
+    a, b = (run.batch_summary(name) for name in run.arms)
     if not a.step_mean_s or not b.step_mean_s or not a.busy_share or not b.busy_share:
         return ""
     return f"Why: A took {_steps(a)}, B {_steps(b)}.{_lesson(run, a, b)}"

@@ -65,6 +65,10 @@ SABOTEURS = [
     Sabotage("batch_order", "arrival", "the last come first", _chosen(lambda job, here: here[::-1][:3]), STATIC,
              "pocket", WORK),
     Sabotage("batch_order", "sorted", "not sorted", _chosen(lambda job, here: here[:3]), STATIC, "pocket", WORK),
+    Sabotage("batch_size", "2", "one row a batch", _chosen(lambda job, here: here[:1]), STATIC, "pocket", WORK),
+    Sabotage("batch_size", "2", "no limit", _chosen(lambda job, here: here), STATIC, "pocket", WORK),
+    Sabotage("batch_size", "2", "no limit", _without(max_requests_per_batch=6), CONTINUOUS, "pocket", WORK),
+    Sabotage("batch_size", "auto", "one row a batch", _chosen(lambda job, here: here[:1]), STATIC, "pocket", WORK),
     Sabotage("page_size", "256", "smaller pages", _without(page_size=16), CONTINUOUS, "pocket", WORK),
     Sabotage("page_size", "16", "larger pages", _without(page_size=256), CONTINUOUS, "pocket", WORK),
     Sabotage("batch_tokens", "128", "no budget", _without(max_batch_tokens=1024), CONTINUOUS, "pocket", LONG),
@@ -74,11 +78,16 @@ SABOTEURS = [
              LONG),
 ]  # fmt: skip
 
-REASONS: dict[tuple[str, str], str] = {
-    ("page_size", size): "As page_size=16, with another number." for size in ("32", "64", "128")
-} | {
-    ("batch_tokens", tokens): "As batch_tokens=128, with another number."
-    for tokens in ("256", "512", "1024", "2048", "4096", "8192")
-}
+REASONS: dict[tuple[str, str], str] = (
+    {("page_size", size): "As page_size=16, with another number." for size in ("32", "64", "128")}
+    | {
+        ("batch_size", size): "As batch_size=2, with another number."
+        for size in ("1", "4", "8", "16", "32", "64", "128", "256")
+    }
+    | {
+        ("batch_tokens", tokens): "As batch_tokens=128, with another number."
+        for tokens in ("256", "512", "1024", "2048", "4096", "8192")
+    }
+)
 
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -127,6 +127,7 @@ class BatchCourse(GenerateRunner):
             batch_requests=float(len(self._asked)),
             batch_steps=float(len(log.rows)),
             slot_steps=float(len(log.rows) * measured.task.job.batch_size),
+            fullest_step=float(max((len(row.parts) for row in log.rows), default=0)),
             busy_steps=float(log.busy_steps()),
             idle_steps=float(log.idle_steps()),
             useful_tokens=float(log.useful_tokens()),

@@ -4,9 +4,12 @@ import pytest
 
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
+from backend.arms.requests import of_arm
 from backend.config import workload_of
 from backend.traffic import Traffic, TrafficRequest
-from tests.support.machines import CPU, facts
+from backend.traffic.draw import Draw
+from backend.traffic.presets import drawn
+from tests.support.machines import CPU, H200, facts
 
 GIB = 1 << 30
 
@@ -67,3 +70,25 @@ def test_what_cannot_be_together_is_refused_with_a_reason(choices: dict[str, str
 
 def test_an_encoder_has_no_requests_to_batch() -> None:
     assert "is an encoder" in reasons(checked(requests((8, 8)), "bert-base-uncased"))
+
+
+def test_an_arm_may_have_a_batch_size_of_its_own() -> None:
+    """Memory follows it, and what a worker is told to serve."""
+    model = facts("random:Llama-3-8B")
+    traffic = drawn(Draw(20, (100, 200), (100, 200)), 1, 16)
+    work = workload_of(traffic)
+    found = {}
+    for size in ("auto", "4", "16", "64"):
+        for kind in ("static", "continuous"):
+            config = make_config("m", {"batching": kind, "batch_size": size})
+            one = check(config, model, H200, work, 0, traffic)
+            assert not one.blocked
+            own, served = of_arm(work, traffic, one.plan)
+            assert served is not None
+            found[size, kind] = (own.batch_size, served.concurrent, one.memory.kv)
+    for kind in ("static", "continuous"):
+        assert found["auto", kind] == found["16", kind]
+        assert found["4", kind][:2] == (4, 4) and found["64", kind][:2] == (20, 64)
+        assert found["4", kind][2] < found["16", kind][2] < found["64", kind][2]
+    alone = check(make_config("m", {"batch_size": "4"}), model, H200, work, 0, traffic)
+    assert [v.axis for v in alone.blocked] == ["batch_size"]

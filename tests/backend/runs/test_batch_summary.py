@@ -69,3 +69,8 @@ def test_tokens_are_compared_request_by_request() -> None:
 def test_nothing_is_known_before_the_first_step() -> None:
     found = summarize_batch(BatchSeries(), TRAFFIC)
     assert (found.requests, found.served, found.useful_tokens_s, found.busy_share, found.good) == (3, 0, None, None, 0)
+
+
+def test_slots_are_those_of_the_arm() -> None:
+    one, four = (summarize_batch(folded(static_events()), TRAFFIC, slots) for slots in (1, 4))
+    assert one.busy_share is not None and one.busy_share == pytest.approx(4 * (four.busy_share or 0))
