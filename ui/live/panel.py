@@ -39,13 +39,13 @@ TEMPLATE = """
     <span class="td-title"></span><span class="td-note"></span>
     <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-interference"></span>
     <span class="td-pace"></span>
+    <span class="td-connection" role="status"></span>
     <span class="td-link" hidden>
       <a class="td-permalink" title="Permanent link to this run"></a>
       <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
     </span>
   </p>
 </div>
-<div class="td-connection" role="status"></div>
 <div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
 <div class="td-texts"></div>
