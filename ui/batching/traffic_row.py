@@ -44,7 +44,7 @@ def traffic_row() -> TrafficRow:
             elem_id="traffic-preset",
         )
         number("requests", "Requests")
-        number("concurrent", "Max concurrent", first.concurrent)
+        number("concurrent", "Concurrency", first.concurrent)
         number("ttft_limit_s", "TTFT limit, s", TTFT_LIMIT_S)
         run = gr.Button("Run", variant="primary", elem_id="batch-run", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="batch-stop", min_width=84, scale=1)

@@ -155,7 +155,7 @@ class CudaGraphs(Optimization):
         counts = observation.counts
         if counts.paged_steps:
             told = "continuous batching has graphs of its own: see batch_graphs"
-            return Finding(self.name, "auto", told, outcome="not_applicable")
+            return Finding(self.name, "off", told, outcome="not_applicable")
         trace = observation.trace()
         steps, matrices = int(counts.counted_steps or 0), int(counts.matrices or 0)
         manual, replayed = int(counts.manual_replays or 0), int(counts.replayed_matrices or 0)
