@@ -5,7 +5,7 @@ vocabulary of transformers, so that it reads like the script a user would write.
 """
 
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -187,3 +187,8 @@ class Plan(msgspec.Struct, frozen=True):
     def load_key(self) -> str:
         """A loaded model can be reused for any plan with the same key."""
         return hashlib.sha256(msgspec.json.encode(self.load)).hexdigest()[:16]
+
+    def batched(self, **changes: Any) -> "Plan":
+        """This plan with these fields of its `BatchPlan` changed."""
+        batch = msgspec.structs.replace(self.generate.batch, **changes)
+        return msgspec.structs.replace(self, generate=msgspec.structs.replace(self.generate, batch=batch))

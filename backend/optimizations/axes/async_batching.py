@@ -1,7 +1,5 @@
 """Whether the next step of continuous batching is prepared while the GPU works on this one."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_continuously
@@ -48,8 +46,7 @@ class AsyncBatching(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(plan.generate.batch, asynchronous=name == "on")
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(asynchronous=name == "on")
 
     def find(self, observation: Observation) -> Finding:
         """The first step has none before it."""

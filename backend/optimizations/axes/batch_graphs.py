@@ -1,7 +1,5 @@
 """Whether the steps of continuous batching are replayed as CUDA graphs."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_continuously
@@ -48,8 +46,7 @@ class BatchGraphs(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(plan.generate.batch, graphs=name == "on")
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(graphs=name == "on")
 
     def find(self, observation: Observation) -> Finding:
         """A step of a new size is run and captured first."""

@@ -1,7 +1,5 @@
 """In which order static batches are formed from the requests that have arrived."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_statically
@@ -43,8 +41,7 @@ class BatchOrder(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(plan.generate.batch, order="sorted" if name == "sorted" else "arrival")
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(order="sorted" if name == "sorted" else "arrival")
 
     def find(self, observation: Observation) -> Finding:
         """Of each two requests that followed each other, both of which had arrived: whether the earlier or the shorter

@@ -1,7 +1,5 @@
 """How many requests an arm may have in work at once."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_continuously, batches_statically
@@ -36,8 +34,7 @@ class BatchSize(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(plan.generate.batch, rows=0 if name == AUTO else int(name))
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(rows=0 if name == AUTO else int(name))
 
     def find(self, observation: Observation) -> Finding:
         """A smaller limit than the fullest step was not in effect; one that no step reached changed nothing."""

@@ -1,7 +1,5 @@
 """How many tokens one step of continuous batching may process."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_continuously
@@ -41,8 +39,7 @@ class BatchTokens(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(plan.generate.batch, step_tokens=int(name))
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(step_tokens=int(name))
 
     def find(self, observation: Observation) -> Finding:
         """Where no step was filled, a larger budget would have changed nothing."""

@@ -2,8 +2,6 @@
 
 from typing import Literal, cast
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, drafts, kv_cache, uses_own_loop
@@ -122,8 +120,7 @@ class Batching(Optimization):
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
         kind = cast(Literal["off", "static", "continuous"], name)
-        batch = msgspec.structs.replace(plan.generate.batch, kind=kind)
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(kind=kind)
 
     def find(self, observation: Observation) -> Finding:
         """Static: rows and padding that the model received, against those of the batches. Continuous: layers that

@@ -1,7 +1,5 @@
 """How many tokens a page of the KV cache holds in continuous batching."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_continuously
@@ -39,8 +37,7 @@ class PageSize(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(plan.generate.batch, page_tokens=int(name))
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(page_tokens=int(name))
 
     def find(self, observation: Observation) -> Finding:
         """A page of another size would have been taken more often, or less."""

@@ -1,7 +1,5 @@
 """Who comes first when a step of continuous batching cannot take everybody."""
 
-import msgspec
-
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import batches_continuously
@@ -41,10 +39,7 @@ class Scheduler(Optimization):
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        batch = msgspec.structs.replace(
-            plan.generate.batch, scheduler="prefill_first" if name == "prefill_first" else "fifo"
-        )
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, batch=batch))
+        return plan.batched(scheduler="prefill_first" if name == "prefill_first" else "fifo")
 
     def find(self, observation: Observation) -> Finding:
         """Without such steps both schedulers do the same."""
