@@ -1,6 +1,5 @@
 """The log of a run of many requests: the generating thread notes each step, another thread sends what is new."""
 
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,8 +11,8 @@ from backend.messages import DECODE, IDLE, PREFILL, EndReason, PageMoves, Reques
 from backend.worker.channel import Channel
 from backend.worker.measure.annotations import Annotations
 from backend.worker.measure.memory import Sampler
+from backend.worker.measure.stream import Sender
 
-FLUSH_EVERY_S = 0.05
 NO_TOKEN = -1
 
 
@@ -138,34 +137,19 @@ class StepLog:
         return self.count(IDLE)
 
 
-class StepStreamer:
-    """A thread that sends what is new in a log, 20 times a second, until closed."""
+class StepStreamer(Sender):
+    """Sends what is new in a log."""
 
     def __init__(
         self, log: StepLog, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations
     ) -> None:
+        super().__init__()
         self._log, self._sampler, self._tokenizer, self._channel = log, sampler, tokenizer, channel
         self._annotations = annotations
         self._rows = self._waits = self._moves = self._ends = 0
         self._times_s: list[float] = []
         self.text = ""
         self.ids: list[int] = []
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
-
-    def start(self) -> None:
-        """Begin to send."""
-        self._thread.start()
-
-    def close(self) -> None:
-        """Send the rest and end."""
-        self._stop.set()
-        self._thread.join()
-        self._flush()
-
-    def _work(self) -> None:
-        while not self._stop.wait(FLUSH_EVERY_S):
-            self._flush()
 
     def _flush(self) -> None:
         samples = self._sampler.take()

@@ -1,5 +1,6 @@
 """Turns a meter's rows into `Tokens` events: times, bytes and text, off the measured path."""
 
+import abc
 import bisect
 import itertools
 import threading
@@ -18,23 +19,10 @@ from backend.worker.measure.meter import Meter
 FLUSH_EVERY_S = 0.05
 
 
-class Streamer:
-    """A thread that sends what is ready, 20 times a second, until closed.
+class Sender(abc.ABC):
+    """A thread that sends what is ready, 20 times a second, until closed."""
 
-    Without a tokenizer (an encoder's passes) the rows have no text.
-    """
-
-    def __init__(
-        self, meter: Meter, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations | None = None
-    ) -> None:
-        self._meter, self._sampler, self._channel, self._annotations = meter, sampler, channel, annotations
-        self._tokenizer = tokenizer._tokenizer if tokenizer is not None else None
-        self._decoder = DecodeStream(skip_special_tokens=True)
-        self._sent = 0
-        self._last_s = 0.0
-        self._times_s: list[float] = []
-        self.ids: list[int] = []
-        self.text = ""
+    def __init__(self) -> None:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="streamer", daemon=True)
 
@@ -51,6 +39,30 @@ class Streamer:
     def _work(self) -> None:
         while not self._stop.wait(FLUSH_EVERY_S):
             self._flush()
+
+    @abc.abstractmethod
+    def _flush(self) -> None:
+        """Send what is new."""
+
+
+class Streamer(Sender):
+    """Sends the tokens of one prompt.
+
+    Without a tokenizer (an encoder's passes) the rows have no text.
+    """
+
+    def __init__(
+        self, meter: Meter, sampler: Sampler, tokenizer: Any, channel: Channel, annotations: Annotations | None = None
+    ) -> None:
+        super().__init__()
+        self._meter, self._sampler, self._channel, self._annotations = meter, sampler, channel, annotations
+        self._tokenizer = tokenizer._tokenizer if tokenizer is not None else None
+        self._decoder = DecodeStream(skip_special_tokens=True)
+        self._sent = 0
+        self._last_s = 0.0
+        self._times_s: list[float] = []
+        self.ids: list[int] = []
+        self.text = ""
 
     def _flush(self) -> None:
         self._flush_rows()

@@ -22,7 +22,7 @@ class Nothing:
 
 
 def test_a_log_is_sent_while_it_grows(monkeypatch: Any) -> None:
-    monkeypatch.setattr("backend.worker.measure.steps.FLUSH_EVERY_S", 0.001)
+    monkeypatch.setattr("backend.worker.measure.stream.FLUSH_EVERY_S", 0.001)
     sent: list[Event] = []
     log, nothing = StepLog([0.0] * 40), Nothing()
     streamer = StepStreamer(log, nothing, nothing, QueueChannel(sent.append), nothing)  # type: ignore[arg-type]
