@@ -15,7 +15,7 @@ from backend.views.batch_live import BatchDelta, batch_delta
 from ui.live.panel import FOLDER as SHARED
 from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
 
-SHARED_SCRIPTS = ("dom", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
+SHARED_SCRIPTS = ("dom", "run_line", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
 """Files of ui/live/js that this panel uses as well."""
 
 SCRIPTS = ("columns", "requests", "scales", "canvas", "gantt", "slots", "pages", "lanes", "chosen", "table", "panel")

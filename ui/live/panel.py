@@ -19,8 +19,8 @@ from backend.views import live
 from ui.live.charts import CHARTS
 
 SCRIPTS = (
-    "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "charts", "pull", "texts",
-    "race", "phases", "verdict", "tiles", "details", "ledger", "remarks", "panel",
+    "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "charts", "pull",
+    "texts", "race", "phases", "verdict", "tiles", "details", "ledger", "remarks", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 

@@ -1,12 +1,7 @@
 // The panel of many requests: opens a run by id, passes what is pulled to the instruments, and shows the run's status.
 
-const RUN_STATUS_LABELS = {
-  queued: 'Queued', running: 'Running', done: 'Done',
-  failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
-};
 const SLOW_NOTE = "drawn slowly while this machine's own cores are measured";
 const EMPTY = 'Press Run: arm A serves all requests first, then arm B serves the same ones. When each request waits, is processed and ends, which slots stand idle and who holds which page of the KV cache appear here, with proof that each choice took effect.';
-const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
 const lanes = makeLanes(find('.td-lanes'), find('.td-tip'), choose);
 const chosenBox = makeChosen(find('.td-chosen'), choose);
@@ -33,8 +28,7 @@ function take(reply) {
   if (reply.run !== run || over) return over ? 'over' : 'wait';
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
-  setText(find('.td-status'), RUN_STATUS_LABELS[reply.status] || reply.status);
-  element.dataset.status = reply.status;
+  showStatus(reply.status);
   let grew = false;
   reply.lanes.forEach((part, i) => { grew = appendBatch(batches[i], part, head.arms[i].pages) || grew; });
   if (grew || reply.head) dirty = true;
@@ -67,9 +61,7 @@ function takeHead(reply) {
   details.take(head.arms);
   ledger.take(head.arms, head.digest);
   showRemarks(find('.td-remarks'), head.arms);
-  const broken = reply.status === 'failed' || reply.status === 'interrupted';
-  setText(find('.td-failure'), broken ? head.message || 'The run ended unexpectedly.' : '');
-  setText(find('.td-message'), broken ? '' : head.message);
+  const broken = showMessage(reply.status, head.message);
   bare(broken && !batches.some(batch => batch.steps.end.length));
   setPace(reply.ended);
 }
@@ -148,28 +140,9 @@ function open(id) {
   delete find('.td-remarks').dataset.shown;
   setText(find('.td-empty-run'), run ? '' : EMPTY);
   bare(true);
-  find('.td-link').hidden = !run;
+  showLink(run);
   if (!run) { puller.stop(); return; }
-  const link = new URL(location.href);
-  link.search = '?' + new URLSearchParams({ run });
-  link.hash = '';
-  find('.td-permalink').href = link.href;
-  setText(find('.td-permalink'), link.search);
-  const here = new URL(location.href);
-  here.searchParams.set('run', run);
-  if (here.href !== location.href) history.replaceState(history.state, '', here.href);
   puller.begin();
-}
-
-async function copyLink() {
-  const href = find('.td-permalink').href;
-  try {
-    await navigator.clipboard.writeText(href);
-    setText(find('.td-copied'), 'Copied');
-  } catch (error) {
-    window.prompt('Copy this link:', href);
-  }
-  setTimeout(() => setText(find('.td-copied'), ''), 2000);
 }
 
 function clock() {
@@ -179,7 +152,6 @@ function clock() {
   setTimeout(clock, 100);
 }
 
-find('.td-copy').addEventListener('click', copyLink);
 new MutationObserver(() => { dirty = true; }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
 new ResizeObserver(() => { if (head) paint(); }).observe(element);
 element.classList.add('td-batch');

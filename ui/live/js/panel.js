@@ -1,12 +1,7 @@
 // The live panel: opens a run by id, passes what is pulled to charts, texts and figures, and shows the run's status.
 
-const RUN_STATUS_LABELS = {
-  queued: 'Queued', running: 'Running', done: 'Done',
-  failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
-};
 const SLOW_NOTE = "charts update slowly while this machine's own cores are measured";
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
-const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
 const charts = makeCharts(find('.td-plot'), props.charts, find('.td-outliers'), find('.td-moments'));
@@ -35,8 +30,7 @@ function take(reply) {
   if (reply.run !== run || over) return over ? 'over' : 'wait';
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
-  setText(find('.td-status'), RUN_STATUS_LABELS[reply.status] || reply.status);
-  element.dataset.status = reply.status;
+  showStatus(reply.status);
   let more = false, grew = false;
   reply.lanes.forEach((part, i) => {
     if (!series[i]) return;
@@ -78,9 +72,7 @@ function takeHead(reply) {
   showAnnotations(find('.td-annotations'), head.arms, head.unit);
   ledger.take(head.arms, head.digest);
   showRemarks(find('.td-remarks'), head.arms);
-  const broken = reply.status === 'failed' || reply.status === 'interrupted';
-  setText(find('.td-failure'), broken ? head.message || 'The run ended unexpectedly.' : '');
-  setText(find('.td-message'), broken ? '' : head.message);
+  const broken = showMessage(reply.status, head.message);
   if (broken) bare(!head.arms.some(arm => arm.prompt_tokens));
   charts.take(head, series);
   setPace(reply.ended);
@@ -133,28 +125,9 @@ function open(id) {
   charts.reset(run);
   setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);
-  find('.td-link').hidden = !run;
+  showLink(run);
   if (!run) { puller.stop(); return; }
-  const link = new URL(location.href);
-  link.search = '?' + new URLSearchParams({ run });
-  link.hash = '';
-  find('.td-permalink').href = link.href;
-  setText(find('.td-permalink'), link.search);
-  const here = new URL(location.href);
-  here.searchParams.set('run', run);
-  if (here.href !== location.href) history.replaceState(history.state, '', here.href);
   puller.begin();
-}
-
-async function copyLink() {
-  const href = find('.td-permalink').href;
-  try {
-    await navigator.clipboard.writeText(href);
-    setText(find('.td-copied'), 'Copied');
-  } catch (error) {
-    window.prompt('Copy this link:', href);
-  }
-  setTimeout(() => setText(find('.td-copied'), ''), 2000);
 }
 
 function clock() {
@@ -163,7 +136,6 @@ function clock() {
   setTimeout(clock, quiet ? 1000 : 100);
 }
 
-find('.td-copy').addEventListener('click', copyLink);
 find('.td-csv').addEventListener('click', () => { if (head) saveText(csvOf(head, series), 'tokendyno-' + run + '.csv'); });
 find('.td-png').addEventListener('click', () => { if (head) charts.picture('tokendyno-' + run); });
 new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });

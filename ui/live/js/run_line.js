@@ -1,0 +1,47 @@
+// The line of a run that every panel has: its status, what became of it, and its permanent link.
+
+const RUN_STATUS_LABELS = {
+  queued: 'Queued', running: 'Running', done: 'Done',
+  failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted',
+};
+const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
+
+function showStatus(status) {
+  setText(find('.td-status'), RUN_STATUS_LABELS[status] || status);
+  element.dataset.status = status;
+}
+
+// Whether the run broke; then the message is its cause.
+function showMessage(status, message) {
+  const broken = status === 'failed' || status === 'interrupted';
+  setText(find('.td-failure'), broken ? message || 'The run ended unexpectedly.' : '');
+  setText(find('.td-message'), broken ? '' : message);
+  return broken;
+}
+
+// The address bar names the run as well. '': there is none.
+function showLink(run) {
+  find('.td-link').hidden = !run;
+  if (!run) return;
+  const link = new URL(location.href);
+  link.search = '?' + new URLSearchParams({ run });
+  link.hash = '';
+  find('.td-permalink').href = link.href;
+  setText(find('.td-permalink'), link.search);
+  const here = new URL(location.href);
+  here.searchParams.set('run', run);
+  if (here.href !== location.href) history.replaceState(history.state, '', here.href);
+}
+
+async function copyLink() {
+  const href = find('.td-permalink').href;
+  try {
+    await navigator.clipboard.writeText(href);
+    setText(find('.td-copied'), 'Copied');
+  } catch (error) {
+    window.prompt('Copy this link:', href);
+  }
+  setTimeout(() => setText(find('.td-copied'), ''), 2000);
+}
+
+find('.td-copy').addEventListener('click', copyLink);
