@@ -13,7 +13,7 @@ def batch_table(run: Snapshot) -> str:
     assert traffic is not None
     figures: list[list[Tile]] = []
     for name, arm in run.arms.items():
-        found = run.batch_summary(name)
+        found = run.batch_summaries[name]
         memory = arm.finished.peak_memory_bytes if arm.finished else None
         figures.append([*batch_tiles(found, traffic.limits), *batch_details(found, memory, run.memory_label)])
     lines = [*title(run), f"{traffic.label}; {traffic.concurrent} at once", ""]

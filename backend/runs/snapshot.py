@@ -1,6 +1,7 @@
 """A run at one moment: its folded state and the figures computed from it."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from backend.evidence import Evidence
 from backend.optimizations import all_axes
@@ -12,7 +13,7 @@ from backend.runs.texts import TextComparison, compare_texts
 from backend.runs.witness import doubt
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)  # without slots: what is computed from it is kept
 class Snapshot(OfRun):
     """A copy of a run's state, which later records leave alone: read it from any thread.
 
@@ -49,18 +50,27 @@ class Snapshot(OfRun):
             kv_predicted, self.unit == "token", arm.roofline_s(self.unit),
         )  # fmt: skip
 
-    def batch_summary(self, name: str) -> BatchSummary:
-        """The figures of one arm of many requests so far."""
-        assert self.request.traffic is not None
-        arm = self.arms[name]
-        return summarize_batch(arm.batch, self.request.traffic, arm.started.batch_size if arm.started else 0)
+    @cached_property
+    def batch_summaries(self) -> dict[str, BatchSummary]:
+        """The figures of each arm of many requests so far."""
+        traffic = self.request.traffic
+        assert traffic is not None
+        return {
+            name: summarize_batch(arm.batch, traffic, arm.started.batch_size if arm.started else 0)
+            for name, arm in self.arms.items()
+        }
 
-    def same_tokens(self) -> int | None:
-        """How many requests got the same tokens from both arms; None where no request was served by both."""
+    @cached_property
+    def differing_requests(self) -> dict[int, int | None] | None:
+        """Of two arms, see `differing`; None for one."""
         if len(self.arms) != 2:
             return None
         a, b = self.arms.values()
-        found = differing(a.batch, b.batch)
+        return differing(a.batch, b.batch)
+
+    def same_tokens(self) -> int | None:
+        """How many requests got the same tokens from both arms; None where no request was served by both."""
+        found = self.differing_requests
         return None if found is None else sum(at is None for at in found.values())
 
     def _kv_bytes(self, arm: ArmSeries) -> tuple[tuple[int, int] | None, int | None]:

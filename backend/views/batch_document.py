@@ -152,7 +152,7 @@ def batch_document(run: Run) -> BatchDocument:
 
 
 def _arm(run: Snapshot, name: str) -> BatchArm:
-    arm, planned, ledger, summary = run.arms[name], run.planned(name), run.ledger(name), run.batch_summary(name)
+    arm, planned, ledger, summary = run.arms[name], run.planned(name), run.ledger(name), run.batch_summaries[name]
     loaded, finished, batch = arm.loaded, arm.finished, arm.batch
     assert run.request.traffic is not None
     ends = [one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s]

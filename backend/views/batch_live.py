@@ -110,7 +110,7 @@ def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
     assert traffic is not None
     arms = [_arm(run, name, traffic) for name in run.arms]
     over = all(arm.completed(0) for arm in run.arms.values()) and len(arms) == 2
-    summaries = [run.batch_summary(name) for name in run.arms] if over else []
+    summaries = list(run.batch_summaries.values()) if over else []
     return BatchHead(
         title=created.model_label,
         note=created.model_note,
@@ -149,7 +149,7 @@ def _asked(traffic: Traffic) -> Asked:
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
     arm, planned = run.arms[name], run.planned(name)
     asked = next(one for one in run.request.arms if one.name == name).choices
-    found, pages = run.batch_summary(name), arm.batch.pages
+    found, pages = run.batch_summaries[name], arm.batch.pages
     peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
     return BatchArmHead(
         name=name,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from backend.runs.batch_summary import BatchSummary, differing
+from backend.runs.batch_summary import BatchSummary
 from backend.runs.snapshot import Snapshot
 from backend.units import seconds_text, three
 from backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more
@@ -16,7 +16,7 @@ def batch_verdict(run: Snapshot) -> VerdictText:
     """The verdict on a run that has ended with all requests served; "" else."""
     if run.request.traffic is None or not all(arm.completed(0) for arm in run.arms.values()):
         return VerdictText()
-    found = {name: run.batch_summary(name) for name in run.arms}
+    found = run.batch_summaries
     if len(found) != ARMS:
         name, one = next(iter(found.items()))
         return VerdictText(f"{name} serves {_rate(one)} useful tokens/s.")
@@ -36,10 +36,10 @@ def batch_verdict(run: Snapshot) -> VerdictText:
 
 def same_sentence(run: Snapshot) -> str:
     """How many requests got the same tokens from both arms; "" without two arms that served any."""
-    found = _differing(run)
+    found = run.differing_requests
     if found is None:
         return ""
-    same = sum(at is None for at in found.values())
+    same = run.same_tokens() or 0
     if same == len(found):
         return f"all {same:,} requests got the same tokens"
     return f"{same:,} of {len(found):,} requests got the same tokens"
@@ -47,19 +47,19 @@ def same_sentence(run: Snapshot) -> str:
 
 def differing_at(run: Snapshot) -> dict[int, int]:
     """Requests whose tokens differ between the arms, with the first token that does."""
-    return {request: at for request, at in (_differing(run) or {}).items() if at is not None}
+    return {request: at for request, at in (run.differing_requests or {}).items() if at is not None}
 
 
 def compared(run: Snapshot) -> int:
     """Requests that both arms served."""
-    return len(_differing(run) or {})
+    return len(run.differing_requests or {})
 
 
 def why_sentence(run: Snapshot) -> str:
     """What made the difference: steps, the time of each, and the work of slots; all measured. "" before both ended."""
     if run.request.traffic is None or len(run.arms) != ARMS or not all(arm.completed(0) for arm in run.arms.values()):
         return ""
-    a, b = (run.batch_summary(name) for name in run.arms)
+    a, b = run.batch_summaries.values()
     if not a.step_mean_s or not b.step_mean_s or not a.busy_share or not b.busy_share:
         return ""
     return f"Why: A took {_steps(a)}, B {_steps(b)}.{_lesson(run, a, b)}"
@@ -88,11 +88,6 @@ def _lesson(run: Snapshot, a: BatchSummary, b: BatchSummary) -> str:
 def _steps(s: BatchSummary) -> str:
     mean = " ".join(seconds_text(s.step_mean_s or 0.0))
     return f"{s.steps:,} steps of {mean} with {three(100 * (s.busy_share or 0))}% of its slots at useful work"
-
-
-def _differing(run: Snapshot) -> dict[int, int | None] | None:
-    arms = list(run.arms.values())
-    return differing(arms[0].batch, arms[1].batch) if len(arms) == ARMS else None
 
 
 def _rate(s: BatchSummary) -> str:
