@@ -1,4 +1,4 @@
-"""Sample statistics and Student's confidence interval, each defined once.
+"""Sample statistics and confidence intervals, each defined once.
 
 Consecutive steps of a run are not independent samples: a cache grows, a clock drifts. So percentiles and deviations
 over steps describe a run, while intervals come from whole runs (repeats) only.
@@ -12,6 +12,10 @@ CONFIDENCE = 0.95
 MIN_SAMPLES = {0.90: 64, 0.99: 662}
 """Fewest samples for a percentile, from MLPerf's early stopping (confidence 99%).
 https://github.com/mlcommons/inference/blob/master/loadgen/early_stopping.cc"""
+
+MAX_EXPONENT = 50.0
+"""An interval's upper end is at most e^50 times the mean, so that it stays finite: two runs that differ a lot bound
+nothing from above."""
 
 
 # --- of a sample ----------------------------------------------------------------------------------
@@ -95,3 +99,16 @@ def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[f
         return None
     half = t_quantile(confidence, len(values) - 1) * spread / math.sqrt(len(values))
     return middle - half, middle + half
+
+
+def positive_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """Confidence interval of the mean of independent positive values, such as times; None below two values.
+
+    Student's interval of the mean's logarithm, whose standard error is that of the mean / the mean (the delta method).
+    So it never reaches below zero, always holds the mean, and equals `interval` where the values are close together.
+    """
+    spread, middle = stdev(values), mean(values)
+    if spread is None or not middle or min(values) < 0:
+        return None
+    half = t_quantile(confidence, len(values) - 1) * spread / (math.sqrt(len(values)) * middle)
+    return middle * math.exp(-half), middle * math.exp(min(half, MAX_EXPONENT))

@@ -12,7 +12,17 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from backend.counts import RunCounts
-from backend.runs.statistics import CONFIDENCE, interval, mean, median, percentile, rate_per_s, stdev, variation
+from backend.runs.statistics import (
+    CONFIDENCE,
+    interval,
+    mean,
+    median,
+    percentile,
+    positive_interval,
+    rate_per_s,
+    stdev,
+    variation,
+)
 
 NOISY_CV = 0.05
 """Coefficient of variation above which a figure is called noisy: the threshold of the torch.compile guide."""
@@ -49,7 +59,7 @@ class Summary(
     runs                repeats that completed at least one step
     ttft_s              median over the runs; `ttft_interval_s`: (low, high) of its mean
     latency_*           over the steps of all runs
-    latency_interval_s  95% interval (Student's t) of the mean step time, over the means of the runs; needs 2 runs
+    latency_interval_s  95% interval of the mean step time, over the means of the runs; needs 2 runs
     latency_cv, run_cv  standard deviation / mean: over all steps, over the means of the runs
     tokens_per_s        steps of one sequence / seconds they took
     energy_per_token_j  energy of the whole GPU during the runs / tokens of all sequences
@@ -147,7 +157,7 @@ def summarize(
         tokens=tokens,
         runs=len(runs),
         ttft_s=median(firsts),
-        ttft_interval_s=interval(firsts),
+        ttft_interval_s=positive_interval(firsts),
         latency_median_s=median(steps),
         latency_mean_s=middle,
         latency_stdev_s=spread,
@@ -155,7 +165,7 @@ def summarize(
         latency_p99_s=percentile(steps, 0.99),
         latency_cv=spread / middle if spread is not None and middle else None,
         run_cv=variation(means),
-        latency_interval_s=interval(means),
+        latency_interval_s=positive_interval(means),
         tokens_per_s=rate,
         batch_tokens_per_s=None if rate is None else rate * batch_size,
         peak_memory_bytes=max((m for m in memory_bytes if m), default=None),

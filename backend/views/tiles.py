@@ -139,10 +139,9 @@ def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile
 
 
 def _mean(s: Summary, unit: Unit) -> Tile:
-    half = _half(s.latency_interval_s, s.latency_mean_s)
     spread = "" if s.latency_stdev_s is None else f"std {_joined(s.latency_stdev_s)}"
     label = "Token latency, mean" if unit == "token" else "Forward pass latency, mean"
-    return _tile("latency_mean", label, _s(s.latency_mean_s), half or spread)
+    return _tile("latency_mean", label, _s(s.latency_mean_s), spread)
 
 
 def _percentile(share: float, value_s: float | None) -> Tile:
@@ -151,12 +150,12 @@ def _percentile(share: float, value_s: float | None) -> Tile:
 
 
 def _interval(s: Summary) -> Tile:
-    """Both bounds in one unit. No step takes less than no time, so a lower bound below 0 is shown as 0."""
+    """Both bounds in one unit."""
     if s.latency_interval_s is None:
         return _tile("interval", "Mean latency, 95% CI", None, "needs 2 runs (Measure)")
     scale, unit = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
-    bounds = " to ".join(three(scale * max(0.0, bound)) for bound in s.latency_interval_s)
-    return _tile("interval", "Mean latency, 95% CI", (bounds, unit), f"Student's t over {s.runs} runs")
+    bounds = " to ".join(three(scale * bound) for bound in s.latency_interval_s)
+    return _tile("interval", "Mean latency, 95% CI", (bounds, unit), f"over {s.runs} runs")
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:
@@ -210,14 +209,6 @@ def _percent(share: float | None) -> Pair | None:
 
 def _sampled(share: float | None) -> tuple[Pair | None, str]:
     return _percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
-
-
-def _half(interval: tuple[float, float] | None, middle: float | None) -> str:
-    """Half the width of an interval, in the unit of its middle."""
-    if interval is None or middle is None:
-        return ""
-    scale = 1.0 if seconds_text(middle)[1] == "s" else 1e3
-    return f"± {three(scale * (interval[1] - interval[0]) / 2)} (95%)"
 
 
 def _noisy(cv: float | None) -> str:

@@ -106,7 +106,7 @@ def worded(
         ratio, low, high = ends if subject == "B" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
         verb = "generates" if unit == "token" else "runs forward passes"
         return VerdictText(f"{subject} {_listed([f'{verb} {_faster(ratio, low, high)}', *rest])}.", basis)
-    speed = f"{found.low:.2f} to {found.high:.2f}"
+    speed = " to ".join(f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (found.low, found.high))
     if not others and texts is not None and texts.tokens_equal_until is None:
         equal = [
             f"runs at {speed} times A's speed",

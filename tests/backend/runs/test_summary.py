@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from backend.counts import RunCounts
-from backend.runs.statistics import interval
+from backend.runs.statistics import interval, positive_interval
 from backend.runs.summary import Measured, compare, summarize
 
 STEPS = ([9.0, 0.1, 0.3], [1.0, 0.1, 0.3], [2.0])
@@ -49,9 +49,9 @@ def test_the_interval_is_over_runs_and_not_over_the_steps_of_one() -> None:
     assert once.latency_cv is not None
     runs = measured([1.0, 0.1, 0.3], [1.2, 0.2, 0.4], [1.4, 0.3, 0.5])
     found = summarize(runs, 1, 3, [], None, None)
-    assert found.latency_interval_s == pytest.approx(interval([0.2, 0.3, 0.4]))
+    assert found.latency_interval_s == pytest.approx(positive_interval([0.2, 0.3, 0.4]))
     assert found.run_cv == pytest.approx(0.1 / 0.3)
-    assert found.ttft_interval_s == pytest.approx(interval([1.0, 1.2, 1.4]))
+    assert found.ttft_interval_s == pytest.approx(positive_interval([1.0, 1.2, 1.4]))
 
 
 # --- A against B ----------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ CASES = [
          "text."),
     Case(found(1.002, 0.98, 1.03, "no_difference"), None, None, None,
          "No difference in speed found: B runs at 0.98 to 1.03 times A's."),
+    Case(found(0.84, 0.0117, 60.47, "no_difference"), None, None, None,
+         "No difference in speed found: B runs at 0.0117 to 60.5 times A's."),
     Case(faster_b(1.0002, 1.0001, 1.0003), None, None, SAME,
          "No difference found: B runs at 1.00 to 1.00 times A's speed and writes the same text."),
     # one pair of runs
