@@ -27,6 +27,7 @@ from backend.errors import InputError
 from backend.evidence import Verdict
 from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
+from backend.hosting.visitor import LOCAL
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, resolve
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
@@ -36,6 +37,9 @@ from backend.runs.store import Store
 log = logging.getLogger("tokendyno")
 
 MAX_QUEUED = 16
+
+RUN_ID_BYTES = 12
+"""Of a run's id, which is also its permalink: whoever knows it may watch, so it cannot be guessed (96 bits)."""
 
 QUIET_S = 20.0
 """Seconds without a run before the memory bandwidth is measured, which takes all cores for a few seconds."""
@@ -127,7 +131,7 @@ class Bench:
             arms[arm.name] = noted(checked, arm, facts, machine, work)
         return facts, arms
 
-    def submit(self, request: Request, owner: str = "") -> str:
+    def submit(self, request: Request, owner: str = LOCAL) -> str:
         """Queue a run and return its id. InputError says what is wrong and what to do."""
         require_kind(request)
         facts, arms = self._judge(request)
@@ -157,14 +161,14 @@ class Bench:
             what = "A and B are identical" if asked else "A and B run the same plan on this model and machine"
             planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
         return Created(
-            secrets.token_hex(6), time.time(), request, planned, facts.label, facts.note, machine.describe(),
+            secrets.token_hex(RUN_ID_BYTES), time.time(), request, planned, facts.label, facts.note, machine.describe(),
             machine.device, owner, "forward" if facts.kind == "encoder" else "token",
         )  # fmt: skip
 
-    def cancel(self, run_id: str, owner: str = "") -> bool:
+    def cancel(self, run_id: str, owner: str = LOCAL) -> bool:
         """Stop a run. False if it is unknown, has ended, or belongs to another owner."""
         run = self.runs.get(run_id)
-        if run is None or run.ended or (run.created.owner and run.created.owner != owner):
+        if run is None or run.ended or run.created.owner != owner:
             return False
         with self._lock:
             if self._current is not None and self._current.run.id == run_id:

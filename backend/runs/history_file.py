@@ -3,6 +3,7 @@
 It survives crashes (WAL, transactions). Nothing in it is ever deleted.
 """
 
+import contextlib
 import os
 import sqlite3
 import time
@@ -29,7 +30,24 @@ def _first(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first]
+def _owners(db: sqlite3.Connection) -> None:
+    """Whose run it is, and whether everybody who is logged in may find it. Until now only the record said whose."""
+    db.execute("ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
+    for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0").fetchall():
+        with contextlib.suppress(msgspec.MsgspecError):  # a damaged record belongs to the local user
+            owner = msgspec.json.decode(body, type=_Owned).owner
+            db.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run_id))
+    db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
+
+
+class _Owned(msgspec.Struct):
+    """What a first record says of its owner."""
+
+    owner: str = ""
+
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners]
 """Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
 
 WAIT_S = 10.0

@@ -15,7 +15,7 @@ class Keeper(Protocol):
 
     def add(self, run_id: str, record: Record) -> None: ...
     def read(self, run_id: str) -> list[Record]: ...
-    def newest(self) -> str | None: ...
+    def newest(self, owner: str) -> str | None: ...
 
 
 class RunLog:
@@ -58,13 +58,14 @@ class RunLog:
             self._remember(run)
         return run
 
-    def newest(self) -> str | None:
-        """Id of the run in progress, else of the first in the queue, else of the newest; None if there is none."""
+    def newest(self, owner: str) -> str | None:
+        """Of an owner's runs the id of the one in progress, else of the first in the queue, else of the newest; None if
+        there is none."""
         with self._lock:
-            live = [r for r in self._runs.values() if not r.ended]
+            live = [r for r in self._runs.values() if not r.ended and r.created.owner == owner]
             if live:
                 return min(live, key=lambda run: run.created.created).id
-        return self._keeper.newest()
+        return self._keeper.newest(owner)
 
     def _remember(self, run: Run) -> None:
         with self._lock:

@@ -4,6 +4,7 @@ import queue
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -61,14 +62,21 @@ class Store:
             rows = db.execute("SELECT body FROM records WHERE run_id = ? ORDER BY seq", (run_id,)).fetchall()
         return [decode_record(body) for (body,) in rows]
 
-    def newest(self) -> str | None:
-        """Id of the run created last; None if there is none."""
+    def newest(self, owner: str) -> str | None:
+        """Id of an owner's run that was created last; None if there is none."""
         if self.path is None:
-            return next(reversed(self._memory), None)
+            return next((run_id for run_id, first in self._begun() if first.owner == owner), None)
         self.flush()
         with closing(connect(self.path)) as db:
-            row = db.execute("SELECT id FROM runs ORDER BY created DESC LIMIT 1").fetchone()
+            query = "SELECT id FROM runs WHERE owner = ? ORDER BY created DESC LIMIT 1"
+            row = db.execute(query, (owner,)).fetchone()
         return row[0] if row else None
+
+    def _begun(self) -> Iterator[tuple[str, Created]]:
+        """Runs that are kept in memory only, the one that was begun last first."""
+        for run_id, records in reversed(list(self._memory.items())):
+            if isinstance(records[0], Created):
+                yield run_id, records[0]
 
     # --- the writer thread ------------------------------------------------------------------------
 
@@ -110,8 +118,9 @@ class Store:
             for run_id, record in items:
                 if isinstance(record, Created):
                     db.execute(
-                        "INSERT INTO runs VALUES (?, ?, ?, 'running', ?, ?)",
-                        (run_id, record.created, record.request.model, me.pid, me.create_time()),
+                        "INSERT INTO runs (id, created, model, status, pid, pid_started, owner) "
+                        "VALUES (?, ?, ?, 'running', ?, ?, ?)",
+                        (run_id, record.created, record.request.model, me.pid, me.create_time(), record.owner),
                     )
                 elif isinstance(record, Ended):
                     db.execute("UPDATE runs SET status = ? WHERE id = ?", (record.status, run_id))

@@ -235,6 +235,7 @@ def serve(port: int, history: Path) -> None:
 
 def last_run(history: Path, after: str | None) -> Any:
     """The newest run of the app once it has ended and is another than `after`. Read from its history file."""
+    from backend.hosting.visitor import LOCAL
     from backend.runs.log import RunLog
     from backend.runs.store import Store
 
@@ -242,7 +243,7 @@ def last_run(history: Path, after: str | None) -> Any:
     try:
         deadline_s = time.monotonic() + 600
         while time.monotonic() < deadline_s:
-            newest = store.newest()
+            newest = store.newest(LOCAL)
             run = RunLog(store).get(newest) if newest and newest != after else None
             if run is not None and run.ended:
                 assert run.status == "done", run.message

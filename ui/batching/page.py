@@ -194,7 +194,7 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
     """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if that run has one
     prompt, or does not exist."""
     wanted = request.query_params.get("run") or ""
-    found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest()
+    found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest(_owner(request))
     run = bench.runs.get(found) if found else None
     if run is None or run.request.traffic is None or (not wanted and run.created.owner != _owner(request)):
         return None

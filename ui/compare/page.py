@@ -264,7 +264,7 @@ class _Page:
             if run.request.traffic is not None:  # the Batching page shows it
                 return {self.live: ""}
         else:
-            newest = self.bench.runs.newest()
+            newest = self.bench.runs.newest(_owner(request))
             run = self.bench.runs.get(newest) if newest else None
             if run is None or run.created.owner != _owner(request) or run.request.traffic is not None:
                 return {self.live: ""}

@@ -19,6 +19,7 @@ from backend.engine.executor import HOST, Inbox
 from backend.errors import InputError
 from backend.executors import open_bench, subprocess
 from backend.hardware import Machine, detect
+from backend.hosting.visitor import LOCAL
 from backend.messages import Finished, Loaded, Progress
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent, Ended
@@ -114,11 +115,14 @@ def test_a_queued_run_is_cancelled_before_it_begins_and_the_one_at_work_is_left_
     assert bench.wait(first, 60).status == "done" and not bench.cancel(second) and not bench.cancel(first)
 
 
-@pytest.mark.parametrize(("owner", "allowed"), [("somebody", True), ("else", False), ("", False)])
-def test_only_its_owner_can_cancel_a_run(bench: Bench, owner: str, allowed: bool) -> None:
-    run_id = bench.submit(request({}, max_new_tokens=3000), "somebody")
-    assert bench.cancel(run_id, owner) is allowed
-    assert allowed or bench.cancel(run_id, "somebody")
+@pytest.mark.parametrize(
+    ("mine", "asks", "allowed"),
+    [("ada", "ada", True), ("ada", "bob", False), ("ada", LOCAL, False), (LOCAL, "bob", False)],
+)
+def test_only_its_owner_can_cancel_a_run(bench: Bench, mine: str, asks: str, allowed: bool) -> None:
+    run_id = bench.submit(request({}, max_new_tokens=3000), mine)
+    assert bench.cancel(run_id, asks) is allowed
+    assert allowed or bench.cancel(run_id, mine)
     assert bench.wait(run_id, 10).status == "cancelled"
 
 
@@ -138,12 +142,12 @@ def test_a_full_queue_refuses_with_advice_and_takes_runs_again_when_it_has_drain
 
 
 def test_a_blocked_arm_is_refused_before_anything_starts(bench: Bench) -> None:
-    newest = bench.runs.newest()
+    newest = bench.runs.newest(LOCAL)
     with pytest.raises(InputError, match="cache=static"):
         bench.submit(request({"loop": "own"}))
     with pytest.raises(InputError, match=r"^Arm B: .*cache=static"):
         bench.submit(request({}, {"loop": "own"}))
-    assert bench.runs.newest() == newest
+    assert bench.runs.newest(LOCAL) == newest
 
 
 WHOLE = {"dtype": "float32"}

@@ -2,6 +2,7 @@
 
 import pytest
 
+from backend.hosting.visitor import LOCAL
 from backend.runs import log as run_log
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent, Ended
@@ -25,7 +26,7 @@ def test_eviction_never_drops_a_live_run_and_an_evicted_one_is_read_back(monkeyp
         fill(log, f"r{n}", 1.0 + n)
         first = first or log.get("r0")
         assert len(log._runs) <= 4
-    assert log.get("live") is live and log.newest() == "live"
+    assert log.get("live") is live and log.newest(LOCAL) == "live"
     again = log.get("r0")
     assert again is not None and again is not first and again.arms["A"].text == "r0" and again.status == "done"
     log.append("live", ArmEvent("A", 0, 1.0, tokens(3, 2)))
@@ -56,14 +57,14 @@ def test_a_live_run_of_another_process_is_read_again_each_time() -> None:
 
 def test_newest_prefers_the_run_in_progress_then_the_one_created_last() -> None:
     log = RunLog(Store(None))
-    assert log.newest() is None
+    assert log.newest(LOCAL) is None
     fill(log, "a", 1.0)
     fill(log, "b", 2.0)
-    assert log.newest() == "b"
+    assert log.newest(LOCAL) == "b"
     fill(log, "c", 3.0, end=False)
     fill(log, "d", 4.0, end=False)
     log.get("c")
-    assert log.newest() == "c"
+    assert log.newest(LOCAL) == "c" and log.newest("ada") is None
 
 
 def test_an_unknown_run_is_none_and_cannot_be_appended_to() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from backend.config import ArmRequest, Request, Workload
 from backend.errors import InputError
+from backend.hosting.visitor import LOCAL
 from backend.messages import Samples, Tokens
 from backend.paths import ROOT
 from backend.runs import history_file
@@ -24,9 +25,9 @@ from backend.runs.store import Store
 from tests.support.processes import with_path
 
 
-def created(run_id: str, at: float = 1.0) -> Created:
+def created(run_id: str, at: float = 1.0, owner: str = LOCAL) -> Created:
     request = Request("pocket", [ArmRequest("A")], Workload(prompt="Once"))
-    return Created(run_id, at, request, [ArmPlanned("A", {}, {}, [])], "Pocket", "", {}, "cpu")
+    return Created(run_id, at, request, [ArmPlanned("A", {}, {}, [])], "Pocket", "", {}, "cpu", owner)
 
 
 def tokens(first: int, count: int = 3) -> ArmEvent:
@@ -52,16 +53,25 @@ def test_without_a_path_records_are_kept_in_memory_only() -> None:
     store.add("a", created("a"))
     store.add("b", created("b"))
     store.flush()
-    assert store.read("a") == [created("a")] and store.newest() == "b" and store.path is None
+    assert store.read("a") == [created("a")] and store.newest(LOCAL) == "b" and store.path is None
     store.close()
 
 
 def test_newest_is_the_run_created_last_not_the_one_written_last(tmp_path: Path) -> None:
     store = Store(tmp_path / "h.sqlite")
-    assert store.newest() is None
+    assert store.newest(LOCAL) is None
     for run_id, at in (("a", 1.0), ("c", 3.0), ("b", 2.0)):
         store.add(run_id, created(run_id, at))
-    assert store.newest() == "c"
+    assert store.newest(LOCAL) == "c"
+    store.close()
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_newest_is_of_one_owner(on_disk: bool, tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite" if on_disk else None)
+    for run_id, at, owner in (("a", 1.0, "ada"), ("b", 2.0, "bob"), ("c", 3.0, LOCAL)):
+        store.add(run_id, created(run_id, at, owner))
+    assert [store.newest(owner) for owner in ("ada", "bob", LOCAL, "eve")] == ["a", "b", "c", None]
     store.close()
 
 
@@ -230,13 +240,14 @@ def test_an_older_file_is_migrated_with_a_backup_and_keeps_its_runs(
     def rename(db: sqlite3.Connection) -> None:
         db.execute("ALTER TABLE records DROP COLUMN note")
 
+    before = len(history_file.MIGRATIONS)
     monkeypatch.setattr(history_file, "MIGRATIONS", [*history_file.MIGRATIONS, add_note, rename])
     store = Store(path)
     assert store.read("a") == [created("a"), Ended(1.0, "done")] and store.messages == []
     store.close()
-    with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(f"{path}.backup-v1")) as backup:
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)
-        assert backup.execute("PRAGMA user_version").fetchone() == (1,)
+    with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(f"{path}.backup-v{before}")) as backup:
+        assert db.execute("PRAGMA user_version").fetchone() == (before + 2,)
+        assert backup.execute("PRAGMA user_version").fetchone() == (before,)
         assert backup.execute("SELECT count(*) FROM records").fetchone() == (2,)
     Store(path).close()
     assert len(list(tmp_path.glob("*.backup-*"))) == 1

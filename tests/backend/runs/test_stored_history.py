@@ -5,12 +5,14 @@
 
 import json
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backend.hosting.visitor import LOCAL
 from backend.runs.arm_series import roofline_at
 from backend.runs.log import RunLog
 from backend.runs.records import Created, Ended, Predicted, RooflinePoint, decode_record, encode_record
@@ -28,15 +30,30 @@ PRAGMA user_version = 1;
 """
 
 
-def stored(path: Path) -> str:
+def stored(path: Path, lines: Sequence[bytes] = LINES) -> str:
     """Write the history file in format 1; returns the id of its run."""
     first = json.loads(LINES[0])
     with closing(sqlite3.connect(path)) as db:
         db.executescript(FORMAT_1)
         db.execute("INSERT INTO runs VALUES (?, ?, 'pocket', 'done', 1, 1.0)", (first["id"], first["created"]))
-        db.executemany("INSERT INTO records VALUES (?, ?, ?)", [(first["id"], n, line) for n, line in enumerate(LINES)])
+        db.executemany("INSERT INTO records VALUES (?, ?, ?)", [(first["id"], n, line) for n, line in enumerate(lines)])
         db.commit()
     return str(first["id"])
+
+
+@pytest.mark.parametrize(
+    ("first", "owner"),
+    [({"owner": "ada"}, "ada"), ({}, LOCAL), (None, LOCAL)],
+    ids=["a login", "no login", "a damaged record"],
+)
+def test_in_format_1_a_run_belongs_to_whom_its_record_names(
+    first: dict[str, str] | None, owner: str, tmp_path: Path
+) -> None:
+    line = b"{" if first is None else json.dumps(json.loads(LINES[0]) | first).encode()
+    run_id = stored(tmp_path / "h.sqlite", [line, *LINES[1:]])
+    store = Store(tmp_path / "h.sqlite")
+    assert store.messages == [] and store.newest(owner) == run_id and store.newest("bob") is None
+    store.close()
 
 
 @pytest.mark.parametrize("line", LINES, ids=[str(n) for n in range(len(LINES))])
@@ -66,7 +83,7 @@ def test_the_file_opens_and_its_run_is_whole(tmp_path: Path) -> None:
     run_id = stored(tmp_path / "h.sqlite")
     store = Store(tmp_path / "h.sqlite")
     records = store.read(run_id)
-    assert store.messages == [] and store.newest() == run_id and len(records) == len(LINES)
+    assert store.messages == [] and store.newest(LOCAL) == run_id and len(records) == len(LINES)
     assert isinstance(records[0], Created) and isinstance(records[-1], Ended)
     run = RunLog(store).get(run_id)
     store.close()

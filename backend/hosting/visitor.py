@@ -1,0 +1,51 @@
+"""Who asks: the local user, somebody who logged in or sent a token, or a guest known by a random cookie.
+
+Runs belong to an owner, a text that is stored with them. No owner is a secret: a guest's is a hash of the cookie, so
+that neither the history nor a log can be used to become that guest.
+"""
+
+import hashlib
+import re
+import secrets
+from dataclasses import dataclass
+
+LOCAL = ""
+"""The owner of what the command line runs, and of everything in mode local."""
+
+GUEST = "guest:"
+"""Prefix of a guest's owner. A user's name has no colon, so that the two cannot be mistaken for each other."""
+
+COOKIE = re.compile(r"[A-Za-z0-9_-]{43}")
+"""A guest's cookie: 32 random bytes in URL-safe Base64."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who asks.
+
+    owner    whose runs are the visitor's own
+    address  where the request came from, for limits that a new cookie must not reset; "" where it is not counted
+    """
+
+    owner: str
+    address: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a page may show: the user's name, "" for the local user and for guests."""
+        return "" if self.owner.startswith(GUEST) else self.owner
+
+
+LOCAL_USER = Visitor(LOCAL)
+
+
+def new_cookie() -> str:
+    """The cookie of a new guest."""
+    return secrets.token_urlsafe(32)
+
+
+def guest(cookie: str) -> str | None:
+    """The owner of a guest's runs; None for what is no cookie of ours."""
+    if not COOKIE.fullmatch(cookie):
+        return None
+    return GUEST + hashlib.sha256(cookie.encode()).hexdigest()[:32]
