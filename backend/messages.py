@@ -88,14 +88,24 @@ class Ready(Message, frozen=True, tag="ready"):
     versions: dict[str, str]
 
 
+class Amount(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Bytes that have arrived, of so many, at this rate over the last seconds; None: unknown."""
+
+    done_bytes: int
+    total_bytes: int | None = None
+    bytes_per_s: float | None = None
+
+
 class Progress(Message, frozen=True, tag="progress"):
-    """A phase began (`state` "begin"), progressed, or ended. `seconds`: since the phase began."""
+    """A phase began (`state` "begin"), progressed, or ended. `seconds`: since the phase began; `amount`: of a download
+    or a load."""
 
     phase: PhaseName
     state: Literal["begin", "step", "end"]
     seconds: float
     fraction: float | None = None
     note: str = ""
+    amount: Amount | None = None
 
 
 class Loaded(Message, frozen=True, tag="loaded"):

@@ -3,9 +3,13 @@
 import sys
 import time
 
+import msgspec
+
 from backend.engine.bench import Bench
+from backend.runs.arm_series import ArmSeries, Phase
 from backend.runs.run import Run
 from backend.views.tiles import PHASE_TITLES
+from backend.views.waits import wait_text
 
 
 def follow(bench: Bench, run: Run) -> bool:
@@ -34,17 +38,29 @@ def progress_line(run: Run) -> str:
             parts.append(f"{name}: {arm.state}")
             continue
         phase = next(reversed(list(arm.phases.values())), None)
-        generated, limit = len(arm.t_s), run.request.workload.max_new_tokens
-        traffic = run.request.traffic
-        if traffic is not None:
-            generated, limit = arm.batch.done, len(traffic.requests)
-        if not sys.stderr.isatty():
-            generated -= generated % max(1, limit // 4)  # a log file needs no line for every step
-        unit = "requests" if traffic is not None else "tokens" if run.unit == "token" else "passes"
-        tokens = f" {generated}/{limit} {unit}" if generated else ""
-        fraction = f" {phase.fraction:.0%}" if phase and phase.fraction and not tokens else ""
-        parts.append(f"{name}: {PHASE_TITLES[phase.name] if phase else 'waiting'}{fraction}{tokens}")
+        parts.append(f"{name}: {_phase(run, arm, phase) if phase else 'waiting'}")
     return " | ".join(parts)
+
+
+def _phase(run: Run, arm: ArmSeries, phase: Phase) -> str:
+    """A phase with how far it is: tokens, or seconds and what to expect of them. A log file needs no line for every
+    step, so it gets no seconds and only quarters of the tokens."""
+    generated, limit, traffic = len(arm.t_s), run.request.workload.max_new_tokens, run.request.traffic
+    if traffic is not None:
+        generated, limit = arm.batch.done, len(traffic.requests)
+    terminal, title = sys.stderr.isatty(), PHASE_TITLES[phase.name]
+    if not terminal:
+        generated -= generated % max(1, limit // 4)
+    if generated:
+        unit = "requests" if traffic is not None else "tokens" if run.unit == "token" else "passes"
+        return f"{title} {generated}/{limit} {unit}"
+    if not terminal:
+        still = msgspec.structs.replace(phase, amount=None)
+        return ", ".join(part for part in (title, wait_text(still, arm.expected_s)) if part)
+    spent_s = phase.seconds if phase.state == "end" else time.time() - run.created.created - phase.begin_s
+    fraction = f"{phase.fraction:.0%}" if phase.fraction and phase.state != "end" else ""
+    told = (f"{title} {max(0.0, spent_s):.0f} s", fraction, wait_text(phase, arm.expected_s))
+    return ", ".join(part for part in told if part)
 
 
 def say(text: str, replace: bool = False) -> None:

@@ -29,6 +29,7 @@ from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
 from backend.hosting.visitor import LOCAL
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, resolve
+from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
 from backend.runs.run import Run
@@ -149,13 +150,14 @@ class Bench:
 
     def _created(self, request: Request, facts: ModelFacts, arms: dict[str, Checked], owner: str) -> Created:
         machine = self.machine()
-        planned = []
+        planned, place = [], Place(machine.describe(), hardware.versions())
         for arm in request.arms:
             checked = arms[arm.name]
             remark = self.pool.choose(checked.plan).remark
             verdicts = [*checked.verdicts, *([Verdict("note", "arms", remark)] if remark else [])]
             requested, choices = dict(checked.requested), dict(checked.planned)
-            planned.append(ArmPlanned(arm.name, requested, choices, verdicts, checked.memory.by_part()))
+            planned.append(ArmPlanned(arm.name, requested, choices, verdicts, checked.memory.by_part(),
+                                      wait_keys(checked.plan, request.workload, place)))  # fmt: skip
         if len(planned) == 2 and planned[0].planned == planned[1].planned:
             asked = planned[0].requested == planned[1].requested
             what = "A and B are identical" if asked else "A and B run the same plan on this model and machine"

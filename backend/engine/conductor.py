@@ -43,6 +43,7 @@ class Conductor:
 
     def perform(self) -> None:
         """Run all arms and repeats. Raises Halt when the run ends early."""
+        self._runs.expect(self._run.created)
         peak_rates.measure_unknown_gpu(self._machine, self._log_preparation, self._job.cancelled.is_set)
         together = self._fit_together()
         if together:

@@ -67,7 +67,7 @@ class Exchange:
     def __init__(self, pool: WorkerPool, arms: list[str], cancelled: threading.Event, log: LogEvent) -> None:
         self.phase: PhaseName = "start"
         self._pool, self._arms, self._cancelled, self._log = pool, arms, cancelled, log
-        self._last_step: tuple[float | None, str] = (None, "")
+        self._last_step: tuple[object, ...] = ()
 
     def wait_ready(self, arm: str) -> None:
         """Wait until the arm's worker accepts commands."""
@@ -123,10 +123,10 @@ class Exchange:
             match letter.body:
                 case Died(cause=cause):
                     raise Halt("failed", redact(f"Arm {arm} stopped during {PHASES[self.phase]}: {cause} {_AGAIN}"))
-                case Progress(state="step", fraction=done, note=note) as event if (done, note) == self._last_step:
-                    self._log(arm, event)  # same fraction and note as before: not progress, so keep the deadline
+                case Progress(state="step") as event if _reached(event) == self._last_step:
+                    self._log(arm, event)  # no further than before: not progress, so keep the deadline
                 case Progress() as event:
-                    self._last_step = (event.fraction, event.note)
+                    self._last_step = _reached(event)
                     return event
                 case Ready() | Loaded() | Started() | Tokens() | Steps() | Finished() | Probed() | Failed() as event:
                     return event
@@ -165,3 +165,8 @@ class Exchange:
                     raise Halt("cancelled", STOPPED)
         self._pool.drop(arm)
         raise Halt("cancelled", f"Stopped during {PHASES[self.phase]}; its worker was ended.")
+
+
+def _reached(event: Progress) -> tuple[object, ...]:
+    """How far a phase is. A rate that changes while no byte arrives is no progress."""
+    return event.phase, event.fraction, event.note, event.amount.done_bytes if event.amount else None

@@ -11,6 +11,7 @@ import msgspec
 
 from backend.counts import RunCounts
 from backend.messages import (
+    Amount,
     Annotation,
     Finished,
     Loaded,
@@ -46,6 +47,7 @@ class Phase(msgspec.Struct):
     seconds: float
     fraction: float | None = None
     note: str = ""
+    amount: Amount | None = None
 
 
 @dataclass(slots=True)
@@ -56,6 +58,7 @@ class ArmSeries:
     finishes          how each repeat ended
     interference      (repeat, annotation) of the kinds in INTERFERENCE, over all repeats
     predicted_memory  peak memory by part, in bytes
+    expected_s        how long phases took in earlier runs of the same shape
     pace              (seconds, characters): how much of the text there was at a time, for each part of it that came
     batch             many requests, of repeat 0; empty for a run of one prompt
     """
@@ -77,6 +80,7 @@ class ArmSeries:
     roofline_note: str = ""
     roofline_work: str = ""
     predicted_memory: dict[str, int] = field(default_factory=dict)
+    expected_s: dict[PhaseName, float] = field(default_factory=dict)
     loaded: Loaded | None = None
     started: Started | None = None
     finished: Finished | None = None
@@ -150,6 +154,7 @@ class ArmSeries:
         phase = self.phases[event.phase]
         phase.state, phase.seconds = event.state, event.seconds
         phase.fraction, phase.note = event.fraction, event.note or phase.note
+        phase.amount = event.amount or phase.amount
 
     def _take_finish(self, event: Finished, repeat: int) -> None:
         self.state = "cancelled" if event.reason == "cancelled" else "done"

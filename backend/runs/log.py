@@ -4,7 +4,8 @@ import threading
 from collections import OrderedDict
 from typing import Protocol
 
-from backend.runs.records import Created, Record
+from backend.runs.earlier import expected_s
+from backend.runs.records import Created, Expected, Record
 from backend.runs.run import Run
 
 KEPT_IN_MEMORY = 16
@@ -15,6 +16,7 @@ class Keeper(Protocol):
 
     def add(self, run_id: str, record: Record) -> None: ...
     def read(self, run_id: str) -> list[Record]: ...
+    def recent(self, model: str, limit: int) -> list[Created]: ...
     def newest(self, owner: str) -> str | None: ...
 
 
@@ -57,6 +59,13 @@ class RunLog:
         if run.ended:  # a live run of another process keeps growing: read it again each time
             self._remember(run)
         return run
+
+    def expect(self, created: Created) -> None:
+        """Add to a new run how long its phases took in earlier runs of the same shape, where one tells."""
+        for arm in created.arms:
+            seconds = expected_s(self._keeper, created, arm)
+            if seconds:
+                self.append(created.id, Expected(arm.name, seconds))
 
     def newest(self, owner: str) -> str | None:
         """Of an owner's runs the id of the one in progress, else of the first in the queue, else of the newest; None if

@@ -10,7 +10,7 @@ import msgspec
 
 from backend.config import Request
 from backend.evidence import Verdict
-from backend.messages import Event
+from backend.messages import Event, PhaseName
 from backend.predict.kv import KvPoint
 
 Status = Literal["queued", "running", "done", "failed", "cancelled", "interrupted"]
@@ -25,6 +25,14 @@ class RooflinePoint(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class WaitKeys(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Equal keys: loading, and preparing a run (compiling, warm-up), should take as long. "" in records of older
+    versions. See `runs/earlier.py`."""
+
+    load: str = ""
+    run: str = ""
+
+
 class ArmPlanned(msgspec.Struct, frozen=True):
     """An arm after the rules: for every axis, what was requested and what will be done.
 
@@ -36,6 +44,7 @@ class ArmPlanned(msgspec.Struct, frozen=True):
     planned: dict[str, str]
     verdicts: list[Verdict]
     predicted_bytes: dict[str, int] = {}
+    waits: WaitKeys = WaitKeys()
 
 
 class Created(msgspec.Struct, frozen=True, tag="created", tag_field="record"):
@@ -86,6 +95,13 @@ class Predicted(
     memory: dict[str, int] = {}
 
 
+class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):
+    """How long phases of an arm took in earlier runs of the same shape, in seconds."""
+
+    arm: str
+    seconds: dict[PhaseName, float]
+
+
 class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     """The last record of a run.
 
@@ -99,7 +115,7 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     bad_input: bool = False
 
 
-Record = Created | ArmEvent | Predicted | Ended
+Record = Created | ArmEvent | Predicted | Expected | Ended
 
 encode_record = msgspec.json.Encoder().encode
 decode_record = msgspec.json.Decoder(Record).decode

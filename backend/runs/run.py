@@ -14,7 +14,7 @@ from backend.evidence import Evidence
 from backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from backend.runs.arm_series import ArmSeries
 from backend.runs.batch_series import BatchColumns, columns_past, complete
-from backend.runs.records import ArmEvent, Created, Ended, OfRun, Predicted, Record, Status
+from backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
 
@@ -112,6 +112,9 @@ class Run(OfRun):
                     self._fold(self.arms[name], record)
                 case Predicted(arm=name):
                     self.arms[name].take_prediction(record)
+                    self.version += 1
+                case Expected(arm=name, seconds=seconds):
+                    self.arms[name].expected_s = seconds
                     self.version += 1
                 case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):
                     self.status, self.message, self.bad_input = status, message, bad_input

@@ -62,6 +62,18 @@ class Store:
             rows = db.execute("SELECT body FROM records WHERE run_id = ? ORDER BY seq", (run_id,)).fetchall()
         return [decode_record(body) for (body,) in rows]
 
+    def recent(self, model: str, limit: int) -> list[Created]:
+        """The first records of the newest runs of a model, as it was named, the newest first."""
+        if self.path is None:
+            return [first for _, first in self._begun() if first.request.model == model][:limit]
+        self.flush()
+        with closing(connect(self.path)) as db:
+            rows = db.execute(
+                "SELECT body FROM runs JOIN records ON run_id = id AND seq = 0 WHERE model = ? "
+                "ORDER BY created DESC LIMIT ?", (model, limit),
+            ).fetchall()  # fmt: skip
+        return [one for (body,) in rows if isinstance(one := decode_record(body), Created)]
+
     def newest(self, owner: str) -> str | None:
         """Id of an owner's run that was created last; None if there is none."""
         if self.path is None:

@@ -156,7 +156,7 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
         label=", ".join(f"{axis}={choice}" for axis, choice in asked.items()) or "defaults",
         kind=planned.planned.get("batching", "off"),
         state=arm.state,
-        phases=[phase_step(phase) for phase in arm.phases.values()],
+        phases=[phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
         verdicts=planned.verdicts,
         tiles=batch_tiles(found, traffic.limits),
         details=batch_details(found, peak_bytes, run.memory_label) if arm.finishes else [],

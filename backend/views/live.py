@@ -25,10 +25,15 @@ from backend.views.sentences import (
 )
 from backend.views.tiles import PHASE_TITLES, Tile, tiles
 from backend.views.verdict import VerdictText, verdict_of
+from backend.views.waits import wait_text
 
 
 class PhaseStep(msgspec.Struct, frozen=True):
-    """One phase of an arm, with its title. `begin_s`: seconds since the run was created."""
+    """One phase of an arm, with its title. `begin_s`: seconds since the run was created.
+
+    wait        what to expect of it, in words
+    expected_s  how long it took the last time, for the bar
+    """
 
     name: PhaseName
     title: str
@@ -37,6 +42,8 @@ class PhaseStep(msgspec.Struct, frozen=True):
     seconds: float
     fraction: float | None = None
     note: str = ""
+    wait: str = ""
+    expected_s: float | None = None
 
 
 class KvCurve(msgspec.Struct, frozen=True):
@@ -162,7 +169,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         name=name,
         label=label or "defaults",
         state=arm.state,
-        phases=[phase_step(phase) for phase in arm.phases.values()],
+        phases=[phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
         verdicts=planned.verdicts,
         predicted=_kv_curve(arm),
         tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note),
@@ -178,10 +185,12 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
     )
 
 
-def phase_step(phase: Phase) -> PhaseStep:
-    """A phase with its title."""
-    title = PHASE_TITLES[phase.name]
-    return PhaseStep(phase.name, title, phase.state, phase.begin_s, phase.seconds, phase.fraction, phase.note)
+def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep:
+    """A phase with its title, and what to expect of it."""
+    return PhaseStep(
+        phase.name, PHASE_TITLES[phase.name], phase.state, phase.begin_s, phase.seconds, phase.fraction, phase.note,
+        wait_text(phase, expected_s), expected_s.get(phase.name),
+    )  # fmt: skip
 
 
 def _kv_curve(arm: ArmSeries) -> KvCurve | None:

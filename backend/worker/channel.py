@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from backend.messages import Event, PhaseName, Progress, encode
+from backend.messages import Amount, Event, PhaseName, Progress, encode
 
 
 class Channel(Protocol):
@@ -32,9 +32,9 @@ class Steps:
         """Since the phase began."""
         return time.perf_counter() - self._begin_s
 
-    def step(self, fraction: float | None, note: str = "") -> None:
+    def step(self, fraction: float | None, note: str = "", amount: Amount | None = None) -> None:
         """Report progress: 0..1, or None where it is unknown."""
-        self._channel.send(Progress(self._phase, "step", self.seconds, fraction, note))
+        self._channel.send(Progress(self._phase, "step", self.seconds, fraction, note, amount))
 
 
 class _Phases(ABC):

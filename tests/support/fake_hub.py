@@ -6,17 +6,27 @@ It lets the real download code run where there is no Hub: HF_ENDPOINT points the
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+PIECE_S = 0.02
+"""A slow Hub sends a piece so often."""
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @contextmanager
-def fake_hub(repos: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
-    """Serve `repos` (org/name -> folder); yields the endpoint's URL and the list of paths asked for."""
+def fake_hub(
+    repos: dict[str, Path], bytes_per_s: float = 0, gated: Collection[str] = ()
+) -> Iterator[tuple[str, list[str]]]:
+    """Serve `repos` (org/name -> folder); yields the endpoint's URL and the list of paths asked for.
+
+    bytes_per_s  pace of what is sent; 0: as fast as it goes
+    gated        repositories whose files nobody may have
+    """
     asked: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -43,6 +53,8 @@ def fake_hub(repos: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
                 if path.startswith(f"api/models/{repo}/tree/"):
                     tree = [{"type": "file", "path": f.name, "size": f.stat().st_size, "oid": "0" * 40} for f in files]
                     return self._send(200, json.dumps(tree).encode(), {"Content-Type": "application/json"}, body)
+                if repo in gated and path.startswith(f"{repo}/resolve/"):
+                    return self._send(403, b"", {"X-Error-Code": "GatedRepo"}, body)
                 for f in files:
                     if path in (f"{repo}/resolve/main/{f.name}", f"{repo}/resolve/{COMMIT}/{f.name}"):
                         data = f.read_bytes()
@@ -58,8 +70,10 @@ def fake_hub(repos: dict[str, Path]) -> Iterator[tuple[str, list[str]]]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
-            if body:
-                self.wfile.write(data)
+            step = round(bytes_per_s * PIECE_S) if bytes_per_s else max(1, len(data))
+            for begin in range(0, len(data) if body else 0, step):
+                self.wfile.write(data[begin : begin + step])
+                time.sleep(PIECE_S if bytes_per_s else 0)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,18 +1,37 @@
 """A throw-away executor: no process and no model, it answers every command with a fixed script of events."""
 
+import threading
+import time
 from collections.abc import Mapping
 from typing import Literal
 
 from backend.counts import RunCounts
 from backend.engine.executor import HOST, Died, ExecutorKind, Inbox, Letter
-from backend.messages import Cancel, Command, Event, Finished, Generate, Load, Loaded, Progress, Ready, Started, Tokens
+from backend.messages import (
+    Amount,
+    Cancel,
+    Command,
+    Event,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Progress,
+    Ready,
+    Started,
+    Tokens,
+)
 
 PROMPT_TOKENS = 5
-Fault = Literal["", "silent", "dies"]
+Fault = Literal["", "silent", "dies", "stalls"]
 
 
 class ScriptedExecutor:
-    """Answers as a worker does. `fault`: what it does instead of generating; "silent" waits for a Cancel."""
+    """Answers as a worker does.
+
+    fault  what it does instead of generating: silent: it waits for a Cancel; stalls: it reports a download at a rate
+           that changes while no byte arrives
+    """
 
     def __init__(self, inbox: Inbox, fault: Fault = "", started: "list[ScriptedExecutor] | None" = None) -> None:
         self._inbox, self._fault = inbox, fault
@@ -38,6 +57,8 @@ class ScriptedExecutor:
                 self._answer(finished("length"))
             case Generate():
                 self._answer(Progress("run", "begin", 0.0))
+                if self._fault == "stalls":
+                    threading.Thread(target=self._stall, daemon=True).start()
                 if self._fault == "dies":
                     self.alive = False
                     self._inbox.put(Letter(self, Died("The script says so.")))
@@ -48,6 +69,12 @@ class ScriptedExecutor:
 
     def end(self, grace_s: float = 0.0) -> None:
         self.alive = False
+
+    def _stall(self) -> None:
+        while self.alive:
+            rate = 1e9 / time.monotonic()
+            self._answer(Progress("download", "step", 0.0, 0.5, amount=Amount(5, 10, rate)))
+            time.sleep(0.02)
 
     def _answer(self, *events: Event) -> None:
         for event in events:

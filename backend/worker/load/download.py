@@ -3,10 +3,16 @@
 from pathlib import Path
 from typing import Any
 
+from tqdm import tqdm
+
 from backend.errors import InputError
 from backend.worker.channel import Channel
+from backend.worker.load.arrivals import Arrivals, Reporting
 
 _WANTED_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt"]
+
+_PIECE_BYTES = 1 << 20
+"""How much the Hub client reads before it counts it; its own 10 MB are half a minute on a slow line."""
 
 
 class DownloadFailed(Exception):
@@ -19,32 +25,30 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
     Raises InputError where the repository is gated, missing or has no safetensors weights, and DownloadFailed for
     everything else (network, disk).
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
-    from tqdm import tqdm
 
+    constants.DOWNLOAD_CHUNK_SIZE = _PIECE_BYTES
+    wanted: dict[str, Any] = {
+        "revision": revision or None,
+        "allow_patterns": _WANTED_FILES,
+        "ignore_patterns": ["*/*"],  # subfolders hold the same weights in other formats
+    }
     with channel.phasing("download", repo) as steps:
+        arrivals = Arrivals(_missing_bytes(repo, wanted))
 
-        class Bar(tqdm):  # type: ignore[misc]
-            """Reports the downloaded bytes as progress instead of drawing a bar."""
+        class Bar(_Silent):
+            """Counts what is written to disk."""
 
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
-                super().__init__(*args, **{**kwargs, "disable": False, "file": _NullFile(), "mininterval": 0.5})
-
-            def display(self, *args: Any, **kwargs: Any) -> bool:
-                if self.total:
-                    unit = "bytes" if self.unit == "B" else "files"
-                    steps.step(min(1.0, self.n / self.total), f"{self.n:,} of {self.total:,} {unit}")
-                return True
+            def update(self, n: float | None = 1) -> bool | None:
+                if self.written:
+                    arrivals.add(int(n or 0))
+                shown: bool | None = super().update(n)
+                return shown
 
         try:
-            path = snapshot_download(
-                repo,
-                revision=revision or None,
-                allow_patterns=_WANTED_FILES,
-                ignore_patterns=["*/*"],  # subfolders hold the same weights in other formats
-                tqdm_class=Bar,
-            )
+            with Reporting(arrivals, steps):
+                path = snapshot_download(repo, **wanted, tqdm_class=Bar)
         except GatedRepoError as error:
             page = f"https://huggingface.co/{repo}"
             raise InputError(f"{repo} is gated. Accept its licence at {page}, then log in: hf auth login.") from error
@@ -59,6 +63,31 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
             "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
         )
     return Path(path)
+
+
+def _missing_bytes(repo: str, wanted: dict[str, Any]) -> int | None:
+    """Bytes of the files that are not in the cache; None where the Hub does not tell: then the download says why."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        files = snapshot_download(repo, **wanted, dry_run=True, tqdm_class=_Silent)
+    except Exception:
+        return None
+    sizes = [file.file_size for file in files if file.will_download]
+    return sum(size for size in sizes if size) if all(size is not None for size in sizes) else None
+
+
+class _Silent(tqdm):  # type: ignore[misc]
+    """A progress bar that draws nothing. `written`: it counts bytes on disk; another bar of the Hub client's counts
+    those on the wire, which are as many or fewer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.written = kwargs.get("unit") == "B" and not str(kwargs.get("desc")).startswith("Downloading")
+        super().__init__(*args, **{**kwargs, "disable": False, "file": _NullFile()})
+
+    def display(self, *args: Any, **kwargs: Any) -> bool:
+        """Nothing."""
+        return True
 
 
 class _NullFile:

@@ -4,6 +4,7 @@ import threading
 
 import torch
 
+from backend.messages import Amount
 from backend.worker.channel import Steps
 from backend.worker.load.device import Observed
 from backend.worker.measure.memory import MemoryMeter
@@ -51,4 +52,4 @@ class LoadProgress:
             fraction = min(0.99, loaded_bytes / self._expected_bytes) if self._expected_bytes else None
             if (fraction or loaded_bytes) > last:
                 last = fraction or loaded_bytes
-                self._steps.step(fraction, f"{loaded_bytes:,} bytes")
+                self._steps.step(fraction, amount=Amount(loaded_bytes, self._expected_bytes or None))

@@ -72,6 +72,15 @@ def test_a_silent_executor_is_ended_at_its_deadline(bench_of: BenchOf, monkeypat
     assert bench.pool.slots == {}
 
 
+def test_a_download_of_which_no_byte_arrives_is_ended_at_its_deadline(
+    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "0.3")
+    bench = bench_of(faulty("stalls"))
+    run = bench.wait(bench.submit(request({})), 10)
+    assert run.status == "failed" and "Arm A made no progress for 0.3 s during download" in run.message
+
+
 def test_a_cancel_reaches_the_executor_and_keeps_it(bench_of: BenchOf) -> None:
     bench = bench_of(faulty("silent"))
     run_id = bench.submit(request({}))

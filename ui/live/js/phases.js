@@ -18,8 +18,14 @@ function makePhases(box) {
     let text = phase.title + ' ' + seconds(live ? Math.max(phase.seconds, nowS - phase.begin_s) : phase.seconds);
     if (phase.name === 'run') text += ', ' + count(tokens) + ' of ' + count(head.max_new_tokens) + (head.unit === 'forward' ? ' passes' : ' tokens');
     else if (live && phase.fraction !== null) text += ', ' + Math.round(100 * phase.fraction) + '%';
+    if (phase.wait) text += ', ' + phase.wait;
     if (live && phase.note) text += ' (' + phase.note + ')';
     return phase.state === 'broken' ? '\u2715 ' + text : text;
+  }
+
+  // A phase that tells no progress of its own fills its bar by the time that it took before; the last bit is open.
+  function elapsedShare(phase, nowS) {
+    return phase.expected_s ? Math.min(0.95, (nowS - phase.begin_s) / phase.expected_s) : 0;
   }
 
   function tick(series, over) {
@@ -44,7 +50,7 @@ function makePhases(box) {
         setText(chip, phaseText(phase, nowS, series[i].t.length));
       }
       const last = arm.phases[arm.phases.length - 1];
-      const share = last.name === 'run' ? series[i].t.length / head.max_new_tokens : last.fraction || 0;
+      const share = last.name === 'run' ? series[i].t.length / head.max_new_tokens : last.fraction || elapsedShare(last, nowS);
       const width = arm.state === 'working' ? (100 * Math.min(1, share)).toFixed(1) + '%' : '0';
       if (row.bar.style.width !== width) row.bar.style.width = width;
     });

@@ -10,16 +10,22 @@ from typing import Any
 
 import pytest
 
+from backend.messages import Amount, Progress
 from backend.paths import ROOT
+from backend.runs.records import ArmEvent
+from backend.runs.store import Store
 from tests.support.fake_hub import fake_hub
 
 POCKET = ROOT / "presets" / "models" / "pocket"
 
 
-def run(model: str, endpoint: str, cache: Path) -> subprocess.CompletedProcess[str]:
+BYTES_PER_S = 6e6
+
+
+def run(model: str, endpoint: str, cache: Path, *more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "HF_ENDPOINT": endpoint, "HF_HOME": str(cache), "HF_HUB_DISABLE_XET": "1"}
     environment.pop("HF_HUB_OFFLINE", None)
-    command = [sys.executable, "-m", "backend", "run", "--model", model, "--max-new-tokens", "4", "--json", "-"]
+    command = [sys.executable, "-m", "backend", "run", "--model", model, "--max-new-tokens", "4", "--json", "-", *more]
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
@@ -28,14 +34,36 @@ def test_a_hub_model_is_downloaded_with_progress_and_runs(tmp_path: Path) -> Non
     shutil.copytree(POCKET, folder)
     (folder / "pytorch_model.bin").write_bytes(b"never fetched")
     (folder / "modeling_evil.py").write_text("raise SystemExit")
-    with fake_hub({"org/pocket": folder}) as (endpoint, asked):
-        done = run("org/pocket", endpoint, tmp_path / "cache")
+    history = tmp_path / "history.sqlite"
+    with fake_hub({"org/pocket": folder}, BYTES_PER_S) as (endpoint, asked):
+        done = run("org/pocket", endpoint, tmp_path / "cache", "--history", str(history))
     assert done.returncode == 0, done.stderr[-2000:]
     document: dict[str, Any] = json.loads(done.stdout)
     (arm,) = document["arms"]
     assert len(arm["token_ids"]) == 4
     assert arm["phases_s"]["download"] > 0
     assert not [path for path in asked if path.endswith((".bin", ".py"))]
+
+    amounts = download_amounts(history, document["run"])
+    files = [path for path in POCKET.iterdir() if path.suffix in (".json", ".safetensors")]
+    total = sum(path.stat().st_size for path in files if path.name != "config.json")  # that one is fetched before
+    done_bytes = [amount.done_bytes for amount in amounts]
+    assert {amount.total_bytes for amount in amounts} == {total}
+    assert done_bytes == sorted(done_bytes) and done_bytes[-1] == total and len(set(done_bytes)) > 2
+    rates = [amount.bytes_per_s for amount in amounts if amount.bytes_per_s is not None]
+    assert rates and all(0.2 * BYTES_PER_S < rate < 2 * BYTES_PER_S for rate in rates)  # a file or two at a time
+
+
+def download_amounts(history: Path, run_id: str) -> list[Amount]:
+    """How far the download of a run was, each time that it told."""
+    store = Store(history)
+    try:
+        events = [record.event for record in store.read(run_id) if isinstance(record, ArmEvent)]
+    finally:
+        store.close()
+    return [
+        event.amount for event in events if isinstance(event, Progress) and event.phase == "download" and event.amount
+    ]
 
 
 @pytest.mark.slow

@@ -1,0 +1,82 @@
+"""How long phases took the last time: what earlier runs of the same shape tell about the next one."""
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from backend.config import Workload
+from backend.messages import PhaseName, Progress
+from backend.plan import Plan
+from backend.runs.records import ArmEvent, ArmPlanned, Created, Record, WaitKeys
+
+LOADING: tuple[PhaseName, ...] = ("load", "quantize")
+PREPARING: tuple[PhaseName, ...] = ("compile", "warmup")
+
+MAX_READ = 4
+"""Runs of the same shape that are read, the newest first: one of them may have found its model loaded and its code
+compiled."""
+
+MAX_RUNS = 40
+"""Runs of the same model whose shapes are compared."""
+
+
+class Keeper(Protocol):
+    """Where runs are kept (`backend.runs.store.Store`)."""
+
+    def recent(self, model: str, limit: int) -> list[Created]: ...
+    def read(self, run_id: str) -> list[Record]: ...
+
+
+class Place(NamedTuple):
+    """Where a run is carried out: the facts of its machine, and the versions of its packages."""
+
+    machine: Mapping[str, str]
+    versions: Mapping[str, str]
+
+
+def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
+    """Equal keys: the same wait is to be expected. Lengths are rounded up to powers of two, since prompts of about the
+    same length take about the same time."""
+    here = {name: fact for name, fact in place.machine.items() if name not in ("python", "system", "memory")}
+    used = [place.versions.get(name, "") for name in ("torch", "transformers")]
+    load = _hash(plan.load_key, here, used)
+    prompt = workload.prompt_tokens or len(workload.prompt.encode())
+    shape = [_rounded(size) for size in (prompt, workload.max_new_tokens)]
+    return WaitKeys(load, _hash(load, plan.generate, workload.batch_size, *shape))
+
+
+def expected_s(keeper: Keeper, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:
+    """Seconds of each phase in the newest earlier run with the same key; without phases of which no run tells."""
+    found: dict[PhaseName, float] = {}
+    read = 0
+    for earlier in keeper.recent(created.request.model, MAX_RUNS):
+        if earlier.id == created.id or read == MAX_READ or len(found) == len(LOADING + PREPARING):
+            continue
+        names = {one.name: _told(one.waits, arm.waits) for one in earlier.arms if _told(one.waits, arm.waits)}
+        if not names:
+            continue
+        read += 1
+        for record in keeper.read(earlier.id):
+            match record:
+                case ArmEvent(arm=name, event=Progress(state="end", phase=phase, seconds=seconds)):
+                    if phase in names.get(name, ()) and phase not in found:
+                        found[phase] = seconds
+                case _:
+                    pass
+    return found
+
+
+def _told(earlier: WaitKeys, now: WaitKeys) -> tuple[PhaseName, ...]:
+    """The phases of which an arm with these keys tells."""
+    loading = LOADING if now.load and earlier.load == now.load else ()
+    return loading + (PREPARING if now.run and earlier.run == now.run else ())
+
+
+def _rounded(size: int) -> int:
+    return 1 << max(0, size - 1).bit_length()
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()[:16]

@@ -1,0 +1,88 @@
+"""What to expect of a run: the phases of earlier runs of the same shape, and of no other."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backend.config import Workload
+from backend.messages import PhaseName, Progress
+from backend.models.source import ModelSource
+from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from backend.runs.earlier import Place, expected_s, wait_keys
+from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent, Created, WaitKeys
+from backend.runs.store import Store
+from tests.support.runs import created, ended
+
+KEYS = WaitKeys("load", "run")
+
+
+def run(run_id: str, at_s: float, keys: WaitKeys = KEYS) -> Created:
+    first = created(run_id, "A", at_s=at_s)
+    return msgspec.structs.replace(first, arms=[msgspec.structs.replace(first.arms[0], waits=keys)])
+
+
+def keep(log: RunLog, first: Created, **seconds: float) -> None:
+    log.create(first)
+    names: dict[str, PhaseName] = {"load": "load", "compile": "compile", "warmup": "warmup"}
+    for name, spent_s in seconds.items():
+        log.append(first.id, ArmEvent("A", 0, 1.0, Progress(names[name], "end", spent_s, 1.0)))
+    log.append(first.id, ended())
+
+
+@pytest.fixture(params=["memory", "file"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    store = Store(tmp_path / "history.sqlite" if request.param == "file" else None)
+    yield store
+    store.close()
+
+
+def told(store: Store, keys: WaitKeys) -> dict[PhaseName, float]:
+    new = run("new", 100.0, keys)
+    return expected_s(store, new, new.arms[0])
+
+
+def test_the_newest_run_of_the_same_shape_tells_and_others_do_not(store: Store) -> None:
+    log = RunLog(store)
+    assert told(store, KEYS) == {}
+    keep(log, run("cold", 1.0), load=5.0, compile=61.0, warmup=2.0)
+    keep(log, run("warm", 2.0), compile=8.0, warmup=1.0)  # its worker was there: nothing was loaded
+    keep(log, run("other", 3.0, WaitKeys("load", "other")), load=6.0, compile=300.0)
+    keep(log, run("old", 4.0, WaitKeys()), load=999.0, compile=999.0)
+    assert told(store, KEYS) == {"load": 6.0, "compile": 8.0, "warmup": 1.0}
+    assert told(store, WaitKeys("load", "new")) == {"load": 6.0}
+    assert told(store, WaitKeys("other", "other too")) == {}
+    assert told(store, WaitKeys()) == {}  # what has no key is like nothing
+
+
+def test_it_reaches_the_arm_that_waits(store: Store) -> None:
+    log = RunLog(store)
+    keep(log, run("cold", 1.0), compile=61.0)
+    new = log.create(run("new", 2.0))
+    log.expect(new.created)
+    assert new.arms["A"].expected_s == {"compile": 61.0}
+
+
+def test_keys_follow_what_a_wait_depends_on() -> None:
+    place = Place({"cpu": "one", "device": "cpu", "memory": "24 GiB"}, {"torch": "2.13"})
+    plan = Plan(LoadPlan(ModelSource("embedded", "/pocket")), GeneratePlan(compile_mode="default"))
+    work = Workload(prompt="x" * 40, max_new_tokens=100)
+    keys = wait_keys(plan, work, place)
+
+    def but(**changes: object) -> WaitKeys:
+        args = {"plan": plan, "workload": work, "place": place} | changes
+        return wait_keys(**args)  # type: ignore[arg-type]
+
+    replace = msgspec.structs.replace
+    assert but(workload=Workload(prompt="y" * 50, max_new_tokens=128)) == keys  # about as long
+    assert but(place=place._replace(machine={**place.machine, "memory": "12 GiB"})) == keys
+    longer = but(workload=Workload(prompt="x" * 4_000, max_new_tokens=100))
+    static = but(plan=replace(plan, generate=replace(plan.generate, cache=STATIC)))
+    for other in (longer, static, but(workload=Workload(prompt="x" * 40, max_new_tokens=100, batch_size=4))):
+        assert other.load == keys.load and other.run != keys.run
+    elsewhere = but(place=place._replace(machine={"cpu": "another", "device": "cpu"}))
+    newer = but(place=place._replace(versions={"torch": "2.14"}))
+    for other in (elsewhere, newer, but(plan=replace(plan, load=replace(plan.load, dtype="float32")))):
+        assert other.load != keys.load and other.run != keys.run
