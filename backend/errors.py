@@ -5,18 +5,39 @@ from collections.abc import Iterable
 
 MAX_LISTED = 24  # valid names; beyond that only the nearest are listed
 MAX_NEAREST = 6
+NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonsense" and "bert-base-uncased" have 0.40
+LEAST_BEGINNING = 3  # letters
 
 
 class InputError(ValueError):
     """Bad input. The text is one or two plain sentences: what is wrong, then what to do about it."""
 
 
-def unknown(what: str, name: str, valid: Iterable[str]) -> InputError:
-    """The InputError for a name that is not in `valid`: suggests the nearest one, and lists all if they are few."""
+def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> InputError:
+    """The InputError for a name that is not in `valid`: suggests the nearest one if one is near, and lists all if they
+    are few. `where`: where all of them are found."""
     names = sorted(valid)
-    near = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.4)
+    near = near_names(name, names)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    if len(names) > MAX_LISTED:
-        nearest = difflib.get_close_matches(name.lower(), names, n=MAX_NEAREST, cutoff=0)
-        return InputError(f"Unknown {what} {name!r}.{hint} Of {len(names)}, the nearest: {', '.join(nearest)}.")
-    return InputError(f"Unknown {what} {name!r}.{hint} Valid: {', '.join(names)}.")
+    if len(names) <= MAX_LISTED:
+        return InputError(f"Unknown {what} {name!r}.{hint} Valid: {', '.join(names)}.")
+    found = f"the nearest: {', '.join(near)}" if near else "none is like it"
+    return InputError(
+        f"Unknown {what} {name!r}.{hint} Of {len(names)}, {found}.{f' All of them: {where}.' if where else ''}"
+    )
+
+
+def near_names(name: str, valid: Iterable[str]) -> list[str]:
+    """Names that a user may have meant, the likeliest first; [] if none is near. Case does not count.
+
+    A name is near if it begins with what was typed or the other way round, or if they are alike letter by letter.
+    """
+    typed = name.casefold()
+    found = []
+    for one in valid:
+        known = one.casefold()
+        begins = min(len(typed), len(known)) >= LEAST_BEGINNING and (known.startswith(typed) or typed.startswith(known))
+        like = difflib.SequenceMatcher(None, typed, known).ratio()
+        if begins or like >= NEAR:
+            found.append((-like - begins, one))
+    return [one for _, one in sorted(found)[:MAX_NEAREST]]

@@ -19,7 +19,7 @@ def parse_arm(model: str, text: str) -> Config:
         if text not in presets and text in names:
             raise InputError(f"{text!r} is an axis. Write {text}=choice; choices: {names[text]}.")
         if text not in presets:
-            raise unknown("preset", text, presets)
+            raise unknown("preset", text, presets, "the files of presets/arms")
         return make_config(model, presets[text].choices)
     choices: dict[str, str] = {}
     for part in text.split(","):

@@ -1,6 +1,7 @@
 """`tokendyno batch`: many requests through two arms."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from backend.errors import InputError
 from backend.executors import open_bench
 from backend.export.batch import batch_script
 from backend.models import check_loadable, resolve
+from backend.terminal import screen_of
 from backend.traffic import Limits, Traffic
 from backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from backend.traffic.trace_file import read_trace
@@ -43,7 +45,7 @@ def batch(options: argparse.Namespace) -> int:
                 say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
         stopped = follow(bench, current)
         if options.json != "-" and any(arm.batch.end_s for arm in current.arms.values()):
-            print(batch_table(current.snapshot()))
+            print(batch_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all))
         write_json(options.json, batch_document(current))
         if not stopped and current.status != "done":
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
@@ -121,8 +123,8 @@ def _range(text: str) -> tuple[int, int]:
 
 def add_batch(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_model: Any) -> argparse.ArgumentParser:
     """The command's options."""
-    sub = add("batch", batch, "serve many requests with two arms: static against continuous batching, say")
-    sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {arm_help}")
+    sub = add("batch", batch, "serve many requests with two arms (static, continuous batching)")
+    sub.add_argument("--a", default="batching=static", metavar="ARM", help=f"arm A: {arm_help} (default: %(default)s)")
     sub.add_argument("--b", default="batching=continuous", metavar="ARM", help="arm B, likewise")
     add_model(sub)
     names = ", ".join(preset.name for preset in traffic_presets())

@@ -1,15 +1,18 @@
 """What each command does. Results go to standard output, progress and notes to standard error."""
 
 import argparse
+import sys
 
 from backend import hardware
 from backend.arms.bundles import bundle, granted_arm
-from backend.arms.check import Checked
 from backend.arms.parse import parse_arm
 from backend.arms.presets import prompts
+from backend.cli.check_text import check_text
 from backend.cli.doctor import doctor_report
+from backend.cli.doctor_text import doctor_text
 from backend.cli.documents import CheckDocument, ModelEntry, ModelsDocument, PredictedBytes
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
+from backend.cli.models_text import models_text
 from backend.cli.progress import follow, say
 from backend.cli.run_table import table
 from backend.config import ArmRequest, Request, Workload
@@ -20,7 +23,7 @@ from backend.fit import table as fit_table
 from backend.fit import text as fit_text
 from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
-from backend.units import bytes_text
+from backend.terminal import Screen, screen_of
 from backend.views.document import document, predicted_series
 
 OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
@@ -32,6 +35,10 @@ class CommandFailed(Exception):
     def __init__(self, sentence: str, code: int) -> None:
         super().__init__(sentence)
         self.code = code
+
+
+def _screen(options: argparse.Namespace) -> Screen:
+    return screen_of(sys.stdout, options.color)
 
 
 # --- runs -----------------------------------------------------------------------------------------
@@ -65,7 +72,7 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
         stopped = follow(bench, current)
         result = document(current, predicted_series(current, options.models_dir, checked))
         if options.json != "-" and any(arm.t_s for arm in current.arms.values()):
-            print(table(current))
+            print(table(current, _screen(options), options.all))
         write_json(options.json, result)
         if not stopped and current.status != "done":
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
@@ -123,24 +130,9 @@ def check(options: argparse.Namespace) -> int:
         free_bytes=bench.machine().free_device_bytes,
     )  # fmt: skip
     if options.json != "-":
-        print(_check_text(checked, found.free_bytes))
+        print(check_text(checked, found.free_bytes, _screen(options), options.all))
     write_json(options.json, found)
     return OK if found.runnable else BAD_INPUT
-
-
-def _check_text(checked: Checked, free_bytes: int) -> str:
-    lines = []
-    for axis, choice in checked.requested.items():
-        planned = checked.planned[axis]
-        lines.append(f"{axis:<12} {choice}" + ("" if planned == choice else f" -> {planned}"))
-    predicted, free = (" ".join(bytes_text(size)) for size in (checked.memory.total, free_bytes))
-    lines.append(f"{'memory':<12} {predicted} predicted, {free} free")
-    for verdict in checked.verdicts:
-        fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-        source = f" Source: {verdict.source}" if verdict.source else ""
-        lines.append(f"{verdict.level}: {verdict.reason}" + (f" Fix: {fix}." if fix else "") + source)
-    lines.append("This arm would run." if not checked.blocked else "This arm would be refused.")
-    return "\n".join(lines)
 
 
 def export(options: argparse.Namespace) -> int:
@@ -176,12 +168,7 @@ def models(options: argparse.Namespace) -> int:
     check_writable(options.json)
     entries = [ModelEntry(e.name, e.title, e.kind, e.repo, e.note, e.name == DEFAULT_MODEL) for e in catalogue()]
     if options.json != "-":
-        for entry in entries:
-            print(f"{entry.name:<24} {entry.kind:<8} {entry.title}{' (default)' if entry.default else ''}")
-            if entry.note:
-                print(f"{'':<24} {entry.note}")
-        print("\nAlso accepted: a Hub id such as org/name@revision, a local folder, a .gguf file, or random:NAME "
-              "(that architecture with random weights, no download).")  # fmt: skip
+        print(models_text(entries, _screen(options)))
     write_json(options.json, ModelsDocument(entries))
     return OK
 
@@ -191,6 +178,6 @@ def doctor(options: argparse.Namespace) -> int:
     check_writable(options.json)
     report = doctor_report(hardware.detect(), options.bandwidth)
     if options.json != "-":
-        print(report.text())
+        print(doctor_text(report, _screen(options), options.verbose))
     write_json(options.json, report.document())
     return FAILED if report.bandwidth_problem else OK

@@ -28,26 +28,6 @@ class Report:
     bandwidth_problem: str = ""
     bandwidth_note: str = ""
 
-    def text(self) -> str:
-        """For a terminal."""
-        lines = ["Machine"] + [f"  {name:<20} {value}" for name, value in self.machine.items()]
-        lines += ["", "Versions"] + [f"  {name:<20} {value}" for name, value in self.versions.items()]
-        lines += ["", "Problems"] + [f"  {problem}" for problem in self.problems or ["none found"]]
-        if self.bandwidth is not None:
-            rates = (("read", self.bandwidth.read_bytes_per_s), ("copy", self.bandwidth.copy_bytes_per_s))
-            lines += ["", f"Memory bandwidth of {self.bandwidth.device}"]
-            lines += [f"  {name:<20} {rate / 1e9:,.4g} GB/s" for name, rate in rates]
-            lines += [f"  {'method':<20} {self.bandwidth.method}"]
-        elif self.bandwidth_problem:
-            lines += ["", "Memory bandwidth", f"  n/a: {self.bandwidth_problem}"]
-        if self.bandwidth_note:
-            lines += ["", f"  {self.bandwidth_note}"]
-        lines += ["", f"Choices for {DEFAULT_MODEL} on this machine"]
-        for row in self.choices:
-            mark = "yes" if row.usable else "no"
-            lines.append(f"  {row.axis + '=' + row.choice:<36} {mark:<4} {row.why}")
-        return "\n".join(lines)
-
     def document(self) -> DoctorDocument:
         """For programs."""
         choices = [ChoiceEntry(row.axis, row.choice, row.usable, row.why) for row in self.choices]

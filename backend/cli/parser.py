@@ -2,59 +2,76 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from backend import hardware
 from backend.cli import commands
 from backend.cli.batch import add_batch
+from backend.cli.help import Help, epilog
 from backend.config import EFFORTS
-from backend.errors import InputError
+from backend.errors import InputError, near_names
 from backend.fit.table import DEFAULT_CONTEXT
 from backend.models import DEFAULT_MODEL
+from backend.terminal.screen import Color
 
-ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms (default: every axis at its default)"
-
-
-class _Help(argparse.HelpFormatter):
-    """Shows an option's default unless its help does, or it is empty."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        text = action.help or ""
-        unset = action.default is None or action.default is False or action.default in ("", argparse.SUPPRESS)
-        return text if unset or not action.option_strings or "default" in text else f"{text} (default: %(default)s)"
+ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
+NO_CHOICE = "(default: every axis at its default)"
 
 
 class Parser(argparse.ArgumentParser):
     """Raises InputError with one sentence instead of printing the usage. `--a` never stands for `--arm`."""
 
     def __init__(self, **more: Any) -> None:
-        super().__init__(**more, allow_abbrev=False, formatter_class=_Help)
+        super().__init__(**more, allow_abbrev=False, formatter_class=Help)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            raise InputError(_unrecognized(options, unknown))
+        return options
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message}. See {self.prog} --help.")
 
 
+def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
+    """What is said of options that a command does not have."""
+    near = near_names(unknown[0].partition("=")[0], options.known) if unknown[0].startswith("--") else []
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"unrecognized arguments: {' '.join(unknown)}.{hint} See tokendyno {options.command} --help."
+
+
 def make_parser() -> Parser:
     """The whole command line. The parsed options' `act` carries out the command and returns the exit code."""
-    parser = Parser(prog="tokendyno", description="A dynamometer for Transformers inference.")
+    parser = Parser(
+        prog="tokendyno", usage="tokendyno COMMAND [options]", epilog=epilog(""),
+        description="A dynamometer for Transformers inference: one prompt through two arms, with proof that what was "
+        "asked for was in effect.",
+    )  # fmt: skip
     version = hardware.versions().get("tokendyno", "(not installed)")
     parser.add_argument("--version", action="version", version=f"tokendyno {version}")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    subparsers = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", title="commands", parser_class=Parser
+    )
 
     def add(name: str, act: Any, text: str) -> argparse.ArgumentParser:
-        sub: argparse.ArgumentParser = subparsers.add_parser(name, help=text, description=text)
+        sub: argparse.ArgumentParser = subparsers.add_parser(
+            name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=epilog(name),
+            usage=f"tokendyno {name} [options]",
+        )  # fmt: skip
         sub.set_defaults(act=act)
         return sub
 
     compare = add("compare", commands.compare, "run two arms on one prompt and compare them")
-    compare.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP}")
+    compare.add_argument("--a", default="", metavar="ARM", help=f"arm A: {ARM_HELP} {NO_CHOICE}")
     compare.add_argument("--b", default="", metavar="ARM", help="arm B, likewise")
-    run = add("run", commands.run, "run one arm")
-    check = add("check", commands.check, "check an arm without running it; exit code 2 if it would be refused")
+    run = add("run", commands.run, "run one arm on one prompt")
+    check = add("check", commands.check, "check an arm without running it; exit code 2 if refused")
     export = add("export", commands.export, "write an arm as a standalone Python script")
     for sub in (run, check, export):
-        sub.add_argument("--arm", default="", metavar="ARM", help=ARM_HELP)
+        sub.add_argument("--arm", default="", metavar="ARM", help=f"{ARM_HELP} {NO_CHOICE}")
     export.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
     export.set_defaults(repeats=1)
     for sub in (compare, run, check, export):
@@ -70,8 +87,18 @@ def make_parser() -> Parser:
     doctor.add_argument(
         "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
     )
+    doctor.add_argument("--verbose", action="store_true", help="every version, every choice and why it does not run")
+    for sub in (compare, run, batch):
+        sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
+    check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
     for sub in (compare, run, check, batch, fit, models, doctor):
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
+        sub.add_argument(
+            "--color", choices=get_args(Color), default="auto",
+            metavar="WHEN", help="colours: auto (terminals, unless NO_COLOR is set), always or never",
+        )  # fmt: skip
+    for sub in subparsers.choices.values():
+        sub.set_defaults(known=[name for action in sub._actions for name in action.option_strings if name[:2] == "--"])
     return parser
 
 

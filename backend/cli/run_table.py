@@ -1,117 +1,106 @@
-"""A run as text for a terminal: the figures side by side, the ledgers, the texts."""
+"""A run as text for a terminal: the verdict, the figures side by side, the texts, the ledgers."""
 
+from collections.abc import Sequence
+
+from backend.cli.figures import figures_table
+from backend.cli.ledger_table import ledger_table
 from backend.config import MEASURE_REPEATS
-from backend.evidence import Status
 from backend.redact import plain
 from backend.runs.records import Unit
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
+from backend.terminal import Screen, fold
 from backend.views.arm_details import detail_rows
-from backend.views.ledger import ledger_summary, prompt_rows
+from backend.views.differences import differences
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.tiles import Tile, tiles
 from backend.views.verdict import verdict_of
 
-_LABEL_WIDTH = 40
-_COLUMN_WIDTH = 26
 _MAX_ANNOTATIONS = 5
-_STATUS: dict[Status, str] = {
-    "verified": "verified", "partial": "PARTIAL", "no_effect": "NO EFFECT", "fallback": "FALLBACK",
-    "failed": "NOT IN EFFECT", "off": "off", "not_applicable": "not applicable",
-}  # fmt: skip
 
 
-def table(run: Run) -> str:
-    """The run as it is now."""
+def table(run: Run, screen: Screen, everything: bool = False) -> str:
+    """The run as it is now. `everything`: also the figures behind the main ones, and every row of the ledgers."""
     now = run.snapshot()
-    lines = [*title(now), "", *_figures(now)]
     verdict = verdict_of(now, f"--repeats {MEASURE_REPEATS}")
-    lines += ["", verdict.sentence] if verdict.sentence else []
-    lines += [verdict.basis] if verdict.basis else []
-    for name in now.arms:
-        summary = now.summary(name)
-        sentences = [*diagnoses(summary, now.unit), *interference_of(now, name, summary)]
-        lines += [f"Arm {name}: {sentence}" for sentence in sentences]
-        lines += _annotations(now, name)
-    for name in now.arms:
-        lines += ["", *ledger_lines(now, name)]
-    if now.unit == "token":
-        lines += _texts(now)
-    return "\n".join(lines)
+    blocks = [
+        title(now, screen),
+        verdict_lines(verdict.sentence, verdict.basis, screen),
+        _figures(now, screen),
+        _details(now, screen) if everything else [],
+        _texts(now, screen) if now.unit == "token" else [],
+        _remarks(now, screen),
+        ledger_table(now, screen, everything),
+    ]
+    return joined(blocks)
 
 
-def title(run: Snapshot) -> list[str]:
-    """The model and the machine; a remark about the model."""
+def joined(blocks: Sequence[Sequence[str]]) -> str:
+    """Blocks of lines, with an empty line between two."""
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def title(run: Snapshot, screen: Screen) -> list[str]:
+    """The model and the machine; a remark about the model; what each arm was asked for."""
     created = run.created
     gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
     named = f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"
-    return [named, created.model_note] if created.model_note else [named]
-
-
-def _figures(run: Snapshot) -> list[str]:
-    """One line per figure, one column per arm."""
-    figures: list[list[Tile]] = []
-    for name, arm in run.arms.items():
-        summary = run.summary(name)
-        found = tiles(summary, run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note)
-        found += detail_rows(run, name, summary) if arm.finishes else []
-        figures.append(found)
-    steps = [Tile("", "", str(len(arm.t_s)), "") for arm in run.arms.values()]
-    return [
-        *rows_of_tiles(list(run.arms), figures),
-        *_row("Tokens" if run.unit == "token" else "Forward passes", steps),
-    ]
-
-
-def rows_of_tiles(arms: list[str], figures: list[list[Tile]]) -> list[str]:
-    """A line for each figure that some arm has, under the names of the arms."""
-    known = [{tile.key: tile for tile in found} for found in figures]
-    lines = [" " * _LABEL_WIDTH + "".join(f"{'arm ' + name:<{_COLUMN_WIDTH}}" for name in arms)]
-    for key, label in {tile.key: tile.label for found in figures for tile in found}.items():
-        lines += _row(label, [found.get(key, Tile(key, label, "n/a", "")) for found in known])
+    lines = [*fold(named, screen.columns), *(fold(created.model_note, screen.columns) if created.model_note else [])]
+    for arm in created.request.arms:
+        asked = ", ".join(f"{axis}={choice}" for axis, choice in arm.choices.items()) or "defaults"
+        lines += fold(f"{arm.name}: {asked}", screen.columns)
     return lines
 
 
-def _row(label: str, tiles: list[Tile]) -> list[str]:
-    """One figure of all arms; notes that are equal are printed once, at the end of the line."""
-    values = "".join(f"{(tile.value + ' ' + tile.unit).strip():<{_COLUMN_WIDTH}}" for tile in tiles)
-    line, notes = f"{label:<{_LABEL_WIDTH}}{values}", [tile.note for tile in tiles]
-    if len(set(notes)) == 1:
-        return [(line + notes[0]).rstrip()]
-    below = " " * _LABEL_WIDTH + "".join(f"{note + ' ':<{_COLUMN_WIDTH}}" for note in notes)
-    return [line.rstrip(), below.rstrip()]
+def verdict_lines(sentence: str, basis: str, screen: Screen) -> list[str]:
+    """The verdict, and under it what it is based on."""
+    lines = [screen.paint(line, "bold") for line in fold(sentence, screen.columns)] if sentence else []
+    return lines + ([screen.paint(line, "dim") for line in fold(basis, screen.columns)] if basis else [])
 
 
-def _annotations(run: Snapshot, name: str) -> list[str]:
-    """The first annotations of an arm; the document has all."""
-    word = _word(run.unit)
-    found = annotations(run.arms[name].annotations)
-    lines = [f"Arm {name}, {word} {one.token}: {plain(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
-    more = len(found) - _MAX_ANNOTATIONS
-    return [*lines, f"Arm {name}: {more} more annotations in the JSON document"] if more > 0 else lines
+def _figures(run: Snapshot, screen: Screen) -> list[str]:
+    """One line per figure, one column per arm."""
+    label = "Tokens" if run.unit == "token" else "Forward passes"
+    figures: list[list[Tile]] = []
+    for name, arm in run.arms.items():
+        found = tiles(run.summary(name), run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note)
+        figures.append([*found, Tile("steps", label, str(len(arm.t_s)), "")])
+    return figures_table(list(run.arms), figures, screen, differences(run))
+
+
+def _details(run: Snapshot, screen: Screen) -> list[str]:
+    """The figures behind the main ones."""
+    figures = [detail_rows(run, name, run.summary(name)) if arm.finishes else [] for name, arm in run.arms.items()]
+    return figures_table(list(run.arms), figures, screen, {}) if any(figures) else []
+
+
+def _remarks(run: Snapshot, screen: Screen) -> list[str]:
+    """What may have disturbed the run, what the figures reveal, and the first annotations; the document has all."""
+    word, said = _word(run.unit), []
+    for name, arm in run.arms.items():
+        summary = run.summary(name)
+        said += [
+            f"Arm {name}: {text}" for text in (*diagnoses(summary, run.unit), *interference_of(run, name, summary))
+        ]
+        found = annotations(arm.annotations)
+        said += [f"Arm {name}, {word} {one.token}: {plain(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
+        if len(found) > _MAX_ANNOTATIONS:
+            said.append(f"Arm {name}: {len(found) - _MAX_ANNOTATIONS} more annotations in the JSON document")
+    return [line for one in said for line in fold(one, screen.columns)]
 
 
 def _word(unit: Unit) -> str:
     return "token" if unit == "token" else "pass"
 
 
-def ledger_lines(run: Snapshot, name: str) -> list[str]:
-    """The ledger of one arm."""
-    rows = prompt_rows(run.ledger(name))
-    lines = [f"Arm {name}: requested -> planned -> effective" + (f" ({ledger_summary(rows)})" if rows else "")]
-    for row in rows:
-        steps = f"{row.requested} -> {row.planned} -> {row.effective}"
-        lines.append(f"  {row.axis:<10} {steps}  [{_STATUS[row.status]}] {row.proof}")
-        if row.reason:
-            lines.append(f"             {row.reason}")
-    return lines
-
-
-def _texts(run: Snapshot) -> list[str]:
+def _texts(run: Snapshot, screen: Screen) -> list[str]:
     """What the arms wrote; one text where both wrote the same."""
-    texts = {name: plain(arm.text) for name, arm in run.arms.items()}
-    if len(texts) == 2 and len(set(texts.values())) == 1:
-        return ["", "Both arms generated the same text:", next(iter(texts.values()))]
-    lines = [line for name, text in texts.items() for line in ("", f"Text of arm {name}:", text)]
+    plain_texts = {name: plain(arm.text) for name, arm in run.arms.items()}
+    texts = {name: fold(text, screen.columns) for name, text in plain_texts.items()}
+    if len(texts) == 2 and len(set(plain_texts.values())) == 1:
+        return ["Both arms generated the same text:", *next(iter(texts.values()))]
+    lines: list[str] = []
+    for name, text in texts.items():
+        lines += [*([""] if lines else []), f"Text of arm {name}:", *text]
     difference = texts_sentence(run.texts())
-    return [*lines, "", difference] if difference else lines
+    return [*lines, "", *fold(difference, screen.columns)] if difference else lines

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from backend import hardware
+from backend.cli.help import EXAMPLES
 from backend.cli.main import main
+from backend.cli.parser import make_parser
 from backend.paths import ROOT
 from tests.support.command_line import MODEL, cli, sentence
 from tests.support.machines import CPU
@@ -87,7 +90,8 @@ BAD = [
     (["--models-dir", "missing"], "There is no models folder missing"),
     (["--history", "empty"], "cannot be written (Is a directory)"),
     (["--history", "/proc/none/history.sqlite"], "cannot be written"),
-    (["--nonsense"], "unrecognized arguments: --nonsense"),
+    (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
+    (["--max-tokens", "3"], "unrecognized arguments: --max-tokens 3. Did you mean --max-new-tokens?"),
     (["--a", "static"], "unrecognized arguments: --a static"),
 ]
 
@@ -174,7 +178,7 @@ def test_version_names_the_installed_package(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("command", "option", "default"),
     [
-        ("run", "--max-new-tokens N", "256"), ("run", "--model MODEL", "pocket"), ("run", "--temperature T", "0.0"),
+        ("run", "--max-new-tokens N", "256"), ("run", "--model MODEL", "pocket"), ("run", "--temperature T", "0"),
         ("compare", "--repeats N", "1"), ("fit", "--context N", "8,192"), ("fit", "--gpus N", "1"),
         ("export", "--output FILE", "-"),
     ],
@@ -187,3 +191,18 @@ def test_help_names_defaults(
         main([command, "--help"])
     (text,) = [part for part in re.split(r"\n  (?=-)", capsys.readouterr().out)[1:] if option in part]
     assert f"(default: {default})" in text
+
+
+@pytest.mark.parametrize("command", EXAMPLES)
+def test_every_command_has_examples_that_parse_and_help_that_fits_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*filter(None, [command]), "--help"])
+    shown = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert command or ("exit codes: 0 success" in shown and "NO_COLOR" in shown)
+    for line, what in EXAMPLES[command]:
+        assert f"  # {what}\n  {line}\n" in shown
+        make_parser().parse_args(shlex.split(line)[1:])

@@ -1,8 +1,11 @@
 """A run as text for a terminal, from records alone: no worker is started."""
 
+import pytest
+
 from backend.cli.run_table import table
 from backend.runs.records import Ended
 from backend.runs.run import Run
+from backend.terminal import Screen, width_of
 from tests.support.machines import H200
 from tests.support.runs import encoder, ended, passes
 from tests.support.small_runs import annotated, begun, fill, repeated
@@ -12,9 +15,9 @@ def test_the_table_has_both_arms_the_ledger_and_one_text_when_they_agree() -> No
     run = begun()
     fill(run, "A")
     fill(run, "B")
-    shown = table(run)
+    shown = table(run, Screen())
     assert shown.splitlines()[0] == "Pocket, 5M on a CPU"
-    for part in ("arm A", "arm B", "a note", "Time to first token", "100 ms", "sdpa -> eager -> eager", "FALLBACK",
+    for part in ("a note", "Time to first token", "100 ms", "sdpa -> eager", "FALLBACK",
                  "It has sinks.", "NOT IN EFFECT", "Both arms generated the same text:\na cat"):  # fmt: skip
         assert part in shown
     assert shown.count("a cat") == 1
@@ -24,7 +27,7 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
     run = begun(machine=H200)
     fill(run, "A")
     fill(run, "B", "a dog")
-    shown = table(run)
+    shown = table(run, Screen())
     assert shown.splitlines()[0].startswith("Pocket, 5M on NVIDIA H200, 140.0 GiB")
     assert "Text of arm A:\na cat" in shown
     assert "Text of arm B:\na dog" in shown
@@ -34,7 +37,7 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
 def test_a_models_text_cannot_steer_the_terminal() -> None:
     run = begun("A")
     fill(run, "A", "\x1b]0;owned\x07\x1b[2J\x9b1mcat\nend")
-    shown = table(run)
+    shown = table(run, Screen())
     assert not {"\x1b", "\x07", "\x9b"} & set(shown)
     assert "cat\nend" in shown
 
@@ -42,17 +45,17 @@ def test_a_models_text_cannot_steer_the_terminal() -> None:
 def test_a_run_that_never_began_has_no_figures() -> None:
     run = begun("A")
     run.append(Ended(0.5, "failed", "It broke."))
-    assert "n/a" in table(run)
+    assert "n/a" in table(run, Screen())
 
 
 def test_the_first_annotations_are_in_it() -> None:
-    shown = table(annotated())
+    shown = table(annotated(), Screen())
     assert "Arm A, token 1: window filled\n" in shown and "Arm A, token 2: collected (4.00 ms)" in shown
     assert "Arm A: 2 more annotations" in shown
 
 
 def test_interference_and_the_comparison_are_in_it() -> None:
-    shown = table(repeated())
+    shown = table(repeated(), Screen())
     assert "No difference found: B runs at 1.00 to 1.00 times A's speed" in shown
     assert "Arm A: Possible interference: another program used the GPU" in shown
 
@@ -61,5 +64,30 @@ def test_an_encoder_has_passes_and_no_text() -> None:
     run = Run(encoder())
     for record in [*passes("A", 20), ended()]:
         run.append(record)
-    shown = table(run)
+    shown = table(run, Screen())
     assert "Forward pass latency, median" in shown and "Text of arm" not in shown and "first token" not in shown
+
+
+def test_rows_that_differ_or_are_not_verified_come_first_and_all_on_demand() -> None:
+    run = begun()
+    fill(run, "A")
+    fill(run, "B")
+    short, whole = table(run, Screen()), table(run, Screen(), everything=True)
+    assert "  attention  A    sdpa -> eager" in short and "  cache " not in short
+    assert "1 more row is as planned; --all shows it." in short.splitlines()
+    assert "  cache " in whole and "--all" not in whole
+    assert whole.index("  compile ") < whole.index("  cache "), "what is not in effect comes before what is verified"
+    assert "Setup time before the run" in whole and "Setup time before the run" not in short
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 120])
+def test_no_line_is_wider_than_the_terminal(columns: int) -> None:
+    for run in (repeated(), annotated()):
+        for everything in (False, True):
+            lines = table(run, Screen(columns, color=True), everything).splitlines()
+            assert max(map(width_of, lines)) <= columns
+            assert any("\x1b[" in line for line in lines)
+
+
+def test_without_colours_there_is_no_code_of_a_terminal() -> None:
+    assert "\x1b" not in table(repeated(), Screen(80), everything=True)

@@ -1,0 +1,82 @@
+"""How the help of a command reads: one line of usage, options with their defaults, examples."""
+
+import argparse
+import textwrap
+
+EXIT_CODES = (
+    "exit codes: 0 success; 2 bad input, or a check whose arm would be refused; 3 a failed run; 130 stopped with "
+    "Ctrl-C (what was measured is shown and written)"
+)
+ENVIRONMENT = (
+    "environment: NO_COLOR switches colours off; COLUMNS sets the width of tables; TOKENDYNO_MODELS_DIR and "
+    "TOKENDYNO_CACHE name folders; HF_HUB_OFFLINE and HF_TOKEN are those of the Hub"
+)
+
+EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
+    "": (
+        ("tokendyno compare --a baseline --b dtype=float32 --repeats 5", "two arms, with an interval"),
+        ("tokendyno fit --model Llama-3-8B --gpu RTX-4090", "what fits on a GPU"),
+        ("tokendyno doctor", "what runs on this machine"),
+    ),
+    "compare": (
+        ("tokendyno compare --b cache=static,compile=default", "the defaults against a compiled arm"),
+        ("tokendyno compare --a dtype=float32 --b dtype=bfloat16 --repeats 5", "with an interval, and so a winner"),
+        ("tokendyno compare --model random:gpt2 --b lowest-memory --json out.json", "a preset; no download"),
+    ),
+    "run": (
+        ("tokendyno run", "the embedded model as it comes"),
+        ("tokendyno run --model gpt2 --prompt 'The future of AI is' --max-new-tokens 64", "another model and prompt"),
+        ("tokendyno run --arm cache=static --prompt-tokens 512 --all", "a synthetic prompt; every figure and row"),
+    ),
+    "check": (
+        ("tokendyno check --model gpt-oss-20b --arm attention=sdpa", "verdicts, without running"),
+        ("tokendyno check --arm compiled --all", "what every axis is planned as"),
+    ),
+    "export": (("tokendyno export --arm compiled -o compiled.py", "a script that needs torch and transformers only"),),
+    "batch": (
+        ("tokendyno batch", "static against continuous batching"),
+        ("tokendyno batch --traffic poisson --rate 4 --ttft-limit 0.5", "requests that arrive; goodput"),
+        ("tokendyno batch --trace requests.jsonl --json batch.json", "requests of a file"),
+    ),
+    "fit": (
+        ("tokendyno fit --model Llama-3-8B --gpu RTX-4090", "a GPU of the catalogue"),
+        ("tokendyno fit --model gpt-oss-20b --vram 24GiB --context 32768", "any other GPU, a longer context"),
+    ),
+    "models": (("tokendyno models", "the names that --model takes"),),
+    "doctor": (
+        ("tokendyno doctor", "a screenful"),
+        ("tokendyno doctor --bandwidth", "measure the memory bandwidth, once, for roofline bounds"),
+    ),
+}
+
+
+def epilog(command: str) -> str:
+    """What stands below the options of a command; "" is the program itself."""
+    lines = ["examples:"]
+    for line, what in EXAMPLES[command]:
+        lines += [f"  # {what}", f"  {line}"]
+    if not command:
+        for text in (EXIT_CODES, ENVIRONMENT):
+            lines += ["", *textwrap.wrap(text, 78, subsequent_indent="  ")]
+        lines += ["", "tokendyno COMMAND --help tells the options of a command."]
+    return "\n".join(lines)
+
+
+class Help(argparse.HelpFormatter):
+    """Shows an option's default unless its help does, or it is empty; keeps the lines of the examples."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        text = action.help or ""
+        unset = action.default is None or action.default is False or action.default in ("", argparse.SUPPRESS)
+        if unset or not action.option_strings or "default" in text:
+            return text
+        form = "%(default)g" if isinstance(action.default, float) else "%(default)s"
+        return f"{text} (default: {form})"
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("examples:"):
+            return text
+        return super()._fill_text(text, width, indent)
