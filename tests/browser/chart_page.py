@@ -12,13 +12,15 @@ from tests.support.runs import created
 from ui.live.charts import CHARTS
 from ui.live.panel import FOLDER
 
-PURE = ("dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "race")
+PURE = (
+    "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "distribution", "race",
+)  # fmt: skip
 """Files whose functions need no document (of dom.js only the units are used)."""
 
-TRACES = """({charts, replies, head, ended, hidden, windows}) => {
+TRACES = """({charts, replies, head, ended, hidden, axis, zoom}) => {
   const series = head ? head.arms.map(emptySeries) : [];
   for (const reply of replies) reply.lanes.forEach((part, a) => appendReply(series[a], part));
-  const view = { head, series, ended, hidden: new Set(hidden), windows, ink: 'black', neutral: 'grey' };
+  const view = { head, series, ended, hidden: new Set(hidden), axis, zoom, ink: 'black', neutral: 'grey' };
   view.units = charts.map(chart => head ? chartUnit(chart, view, null) : null);
   return { traces: chartTraces(charts, view), units: view.units };
 }"""
@@ -52,12 +54,12 @@ class ChartPage:
 
     def traces(
         self, replies: Sequence[Any], head: Any = None, ended: bool = True, hidden: Sequence[str] = (),
-        windows: Sequence[Any] = (None, None, None),
+        axis: str = "token", zoom: Sequence[float] | None = None,
     ) -> list[dict[str, Any]]:  # fmt: skip
         """All traces after these replies. `head`: the first reply's, unless given."""
         given = {
             "charts": [chart.as_json() for chart in CHARTS], "replies": replies, "ended": ended,
-            "head": head or (replies[0]["head"] if replies else None), "hidden": hidden, "windows": windows,
+            "head": head or (replies[0]["head"] if replies else None), "hidden": hidden, "axis": axis, "zoom": zoom,
         }  # fmt: skip
         found: list[dict[str, Any]] = self._page.evaluate(TRACES, given)["traces"]
         return found

@@ -96,6 +96,20 @@ class Driver:
     def wait_over(self, run_id: str, seconds: float = 90) -> None:
         self.wait(f"{LIVE}.dataset.over === {run_id!r}", seconds)
 
+    def point(self, chart: int, x: float) -> None:
+        """Move the pointer to x on the horizontal axis of a chart."""
+        self.page.locator(".td-plot").scroll_into_view_if_needed()
+        place = self.page.evaluate(
+            """([i, x]) => {
+              const plot = document.querySelector('.td-plot'), at = plot.getBoundingClientRect();
+              const name = 'axis' + (i ? i + 1 : '');
+              const across = plot._fullLayout['x' + name], up = plot._fullLayout['y' + name];
+              return [at.left + across._offset + across.l2p(x), at.top + up._offset + up._length / 2];
+            }""",
+            [chart, x],
+        )
+        self.page.mouse.move(*place)
+
     # --- seeing -----------------------------------------------------------------------------------
 
     def shown(self) -> str:

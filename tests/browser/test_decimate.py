@@ -58,7 +58,7 @@ def test_arms_are_drawn_at_the_same_tokens(js: ChartPage) -> None:
 def test_zooming_in_refines(js: ChartPage) -> None:
     random.seed(2)
     a = [random.random() for _ in range(20_000)]
-    sent, view = long_run(a, a), {"windows": [[1_000, 1_200], None, None]}
+    sent, view = long_run(a, a), {"zoom": [1_000, 1_200]}
     assert only(js.lines([sent], **view), chart="latency", arm="A", curve="")[0].x == list(range(999, 1_202))
 
 
@@ -72,7 +72,7 @@ def test_points_keep_still_while_values_are_added(js: ChartPage) -> None:
 
 def test_memory_samples_of_the_arms_are_reduced_each_for_itself(js: ChartPage) -> None:
     samples = [2**29 + i % 7 for i in range(2_000)]
-    a, *_ = only(js.lines([long_run([0.01], [0.01], samples)]), chart="memory")
+    a, *_ = only(js.lines([long_run([0.01], [0.01], samples)], axis="second"), chart="memory")
     assert (a.x[0], a.x[-1]) == (0.0, 999.5) and len(a.x) <= MOST
 
 

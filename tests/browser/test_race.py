@@ -6,8 +6,6 @@ import pytest
 
 from tests.browser.chart_page import ChartPage, columns
 from tests.browser.driver import Driver
-from tests.support.runs import PROMPT
-from ui.live.charts import CHARTS
 
 Open = Callable[..., Driver]
 PACE = {"t": [1.0, 2.0, 4.0], "n": [10, 30, 40]}
@@ -22,13 +20,13 @@ def test_a_text_grows_as_it_came_and_not_before_its_first_token(js: ChartPage, s
 
 
 @pytest.mark.parametrize(
-    ("seconds", "wanted"),
-    [(0.05, [None, 0.05, None]), (0.1, [0, 0.1, PROMPT]), (0.35, [3, 0.35, PROMPT + 3]), (9, [None, None, None])],
+    ("seconds", "token", "second"), [(0.05, None, 0.05), (0.1, 0, 0.1), (0.35, 3, 0.35), (9, None, None)]
 )
-def test_a_moment_has_its_place_on_each_chart(js: ChartPage, seconds: float, wanted: list[float | None]) -> None:
+def test_a_moment_has_its_place_on_each_axis(
+    js: ChartPage, seconds: float, token: int | None, second: float | None
+) -> None:
     arm = columns([0.1] * 5) | {"t": [0.1, 0.2, 0.3, 0.4, 0.5]}
-    places = [js.call("momentOn", chart.as_json(), arm, {"prompt_tokens": PROMPT}, seconds) for chart in CHARTS]
-    assert places == wanted
+    assert [js.call("momentOn", axis, arm, seconds) for axis in ("token", "second")] == [token, second]
 
 
 def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(open_page: Open) -> None:
@@ -41,6 +39,13 @@ def test_the_slider_moves_texts_and_charts_and_a_race_ends_with_the_whole_texts(
     slider.evaluate("s => { s.value = 0.4; s.dispatchEvent(new Event('input')); }")
     assert user.text(clock) == "0.4 of 0.73 s"
     assert 0 < len(a.text_content() or "") < len(whole[0] or "") and user.page.locator(".td-moment").count() == 6
+    assert user.text(".td-readout").split("\n") == [
+        "A10 ms, roofline bound 5.587, token 30", "B10 ms, roofline bound 6.048, token 30",
+    ]  # fmt: skip
+    user.page.click("[data-axis=second]")
+    user.wait("document.querySelectorAll('.td-place').length === 3")
+    assert user.text(".td-place") == "0.40 s" and user.page.locator(".td-moment").count() == 6
+    user.page.click("[data-axis=token]")
     slider.evaluate("s => { s.value = 0.65; s.dispatchEvent(new Event('input')); }")
     assert user.text(clock) == "0.7 of 0.73 s, B done" and b.text_content() == whole[1].replace("\u2260", "")
     slider.focus()

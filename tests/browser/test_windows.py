@@ -1,4 +1,4 @@
-"""Linked zoom, outliers and the CSV file: functions of the charts in a blank page."""
+"""The shared horizontal axis, values at a place, outliers, distributions, the CSV file: functions in a blank page."""
 
 import csv
 import io
@@ -7,39 +7,39 @@ from typing import Any
 import pytest
 
 from tests.browser.chart_page import ChartPage, columns, reply
-from tests.support.runs import PROMPT, arm_records, created
+from tests.support.runs import arm_records, created
 from ui.live.charts import CHARTS
 
 CHARTS_JSON = [chart.as_json() for chart in CHARTS]
 LATENCY, MEMORY, KV = range(3)
 
 
-def view(*spacings_s: float) -> dict[str, Any]:
+def spaced(*spacings_s: float) -> list[dict[str, Any]]:
     """Arms of 101 tokens, each that many seconds apart."""
-    series = [columns([0.1] * 101) | {"t": [s * i for i in range(101)]} for s in spacings_s]
-    return {"head": {"arms": [{"prompt_tokens": PROMPT}] * len(series)}, "series": series}
+    return [columns([0.1] * 101) | {"t": [s * i for i in range(101)]} for s in spacings_s]
 
 
 @pytest.mark.parametrize(
-    ("chart", "window", "wanted"),
-    [
-        (LATENCY, [20, 40], [[20, 40], [2.0, 8.0], [30, 50]]),
-        (KV, [30, 50], [[20, 40], [2.0, 8.0], [30, 50]]),
-        (MEMORY, [2.0, 4.0], [[10, 40], [2.0, 4.0], [20, 50]]),
-        (LATENCY, [-5, 300], [[-5, 300], [0.0, 20.0], [5, 310]]),
-    ],
+    ("to", "zoom", "wanted"),
+    [("second", [20, 40], [2.0, 8.0]), ("token", [2.0, 4.0], [10, 40]), ("second", [-5, 300], [0.0, 20.0])],
 )
-def test_a_stretch_of_one_chart_is_the_same_stretch_of_the_run_on_all(
-    js: ChartPage, chart: int, window: list[float], wanted: list[list[float]]
+def test_a_stretch_of_tokens_and_one_of_seconds_are_the_same_part_of_the_run(
+    js: ChartPage, to: str, zoom: list[float], wanted: list[float]
 ) -> None:
-    """Arm A takes 0.1 s a token and arm B 0.2 s: seconds cover both."""
-    found = js.call("linkedWindows", CHARTS_JSON, chart, window, view(0.1, 0.2))
-    assert [pytest.approx(one) for one in wanted] == found
+    """Arm A takes 0.1 s a token and arm B 0.2 s: a stretch covers both."""
+    assert js.call("translated", zoom, to, spaced(0.1, 0.2)) == pytest.approx(wanted)
+    assert js.call("translated", zoom, to, [columns([])]) is None, "before the first token"
 
 
-def test_before_the_first_token_nothing_is_linked(js: ChartPage) -> None:
-    empty = {"head": {"arms": [{"prompt_tokens": 0}]}, "series": [columns([])]}
-    assert js.call("linkedWindows", CHARTS_JSON, LATENCY, [1, 2], empty) == [[1, 2], None, None]
+@pytest.mark.parametrize(
+    ("seconds", "token"), [(0.0, 0), (0.1, 0), (0.15, 0.5), (0.2, 1), (0.3, 3), (0.35, 3.5), (0.4, 4), (9, 4)]
+)
+def test_a_time_lies_between_the_tokens_around_it_also_where_several_came_at_once(
+    js: ChartPage, seconds: float, token: float
+) -> None:
+    t = [0.1, 0.2, 0.3, 0.3, 0.4]
+    expected = 2 if seconds == 0.3 else token
+    assert js.call("tokenAt", t, seconds) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -53,22 +53,68 @@ def test_a_few_outliers_do_not_flatten_the_rest(js: ChartPage, values: list[floa
     assert js.call("outlierTop", [[5000.0, *values]], 1) == top, "the prefill is not drawn"
 
 
-def test_what_is_cut_off_stands_at_the_edge_with_its_value(js: ChartPage) -> None:
+VIEW = """(charts, sent, more) => {
+  const series = sent.head.arms.map(emptySeries);
+  sent.lanes.forEach((part, a) => appendReply(series[a], part));
+  const view = {
+    head: sent.head, series, ended: true, hidden: new Set(), axis: 'token', zoom: null, tops: charts.map(() => null),
+    ...more,
+  };
+  view.units = charts.map(chart => chartUnit(chart, view, null));
+"""
+
+
+@pytest.fixture
+def spiked() -> Any:
+    """A's token 30 takes 500 ms."""
     sent = reply([created(), *arm_records("A", 64), *arm_records("B", 40)])
     sent["lanes"][0]["lat"][30] = 0.5
-    (trace,) = js.call(
-        """(charts, sent) => {
-          const series = sent.head.arms.map(emptySeries);
-          sent.lanes.forEach((part, a) => appendReply(series[a], part));
-          const view = { head: sent.head, series, ended: true, hidden: new Set(), windows: [null, null, null] };
-          const units = charts.map(chart => chartUnit(chart, view, null));
-          const traces = chartTraces(charts, { ...view, units, tops: [15, null, null] });
-          return traces.filter(trace => trace.meta?.outliers === 'A');
-        }""",
-        CHARTS_JSON,
-        sent,
-    )
+    return sent
+
+
+def test_what_is_cut_off_stands_at_the_edge_with_its_value(js: ChartPage, spiked: Any) -> None:
+    traced = VIEW + "return chartTraces(charts, view).filter(trace => trace.meta?.outliers === 'A'); }"
+    (trace,) = js.call(traced, CHARTS_JSON, spiked, {"tops": [15, None, None]})
     assert (trace["x"], trace["text"]) == ([30], ["500 ms"]) and trace["y"][0] == pytest.approx(0.985 * 15)
+
+
+def said(js: ChartPage, sent: Any, chart: int, at: dict[str, float], **more: Any) -> list[str]:
+    """What a chart says of both arms at a place."""
+    asked = VIEW + f"return readouts(charts[{chart}], {chart}, more.at, view); }}"
+    found = js.call(asked, CHARTS_JSON, sent, {"at": at, **more})
+    return [f"{one['arm']} {one['text']}" for one in found]
+
+
+def test_every_chart_says_what_the_columns_hold_at_one_place(js: ChartPage, spiked: Any) -> None:
+    assert said(js, spiked, LATENCY, {"token": 30}) == [
+        "A 500 ms, roofline bound 5.587",
+        "B 10 ms, roofline bound 6.048",
+    ]
+    assert said(js, spiked, MEMORY, {"token": 30}) == ["A 513 MiB", "B 513 MiB"]
+    assert said(js, spiked, KV, {"token": 30}) == [
+        "A 15.5 sliding + 20 full KiB, as predicted, 40 tokens cached",
+        "B 20 sliding + 20 full KiB, as predicted, 40 tokens cached",
+    ]
+    assert said(js, spiked, LATENCY, {"token": 50}) == ["A 10 ms, roofline bound 5.587"], "B ended at token 39"
+    assert said(js, spiked, LATENCY, {"second": 0.395}) == [
+        "A 500 ms, roofline bound 5.587, token 30", "B 10 ms, roofline bound 6.048, token 30",
+    ]  # fmt: skip
+    assert said(js, spiked, LATENCY, {"token": 0}) == [] == said(js, spiked, LATENCY, {"second": 0.05}), "the prefill"
+    assert said(js, spiked, MEMORY, {"second": 0.05}) == ["A 512 MiB", "B 512 MiB"]
+
+
+@pytest.mark.parametrize(
+    ("x", "axis", "wanted"),
+    [(28.4, "token", {"token": 28}), (29.3, "token", {"token": 30}), (0.39, "second", {"second": 0.4}),
+     (0.36, "second", {"second": 0.36})],
+)  # fmt: skip
+def test_a_token_that_is_cut_off_attracts_the_pointer(
+    js: ChartPage, spiked: Any, x: float, axis: str, wanted: dict[str, float]
+) -> None:
+    reach = 1 if axis == "token" else 0.02
+    found = js.call(VIEW + f"return pointedAt(charts[0], 0, {x}, {reach}, view); }}", CHARTS_JSON, spiked,
+                    {"tops": [15, None, None], "axis": axis})  # fmt: skip
+    assert found == pytest.approx(wanted)
 
 
 def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
@@ -81,14 +127,47 @@ def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
     assert (rows[1]["latency_s"], rows[2]["memory_bytes"], rows[2]["latency_s"]) == ("0.01", "512", "")
 
 
-def test_the_roofline_bound_is_labelled_once_for_both_arms(js: ChartPage) -> None:
-    unit = {"unit": "ms", "scale": 1}
+@pytest.mark.parametrize(
+    ("bounds_s", "axis", "zoom", "wanted"),
+    [
+        ((0.004, 0.0041), "token", None, "roofline bound 4 ms"),
+        ((0.004, 0.008), "token", None, "roofline bound A 4, B 8 ms"),
+        ((0.003, 0.0031), "token", [0, 50], "roofline bound 2 ms"),
+        ((0.003, 0.0031), "second", [0, 5.0], "roofline bound 2 ms"),
+        ((0.003, 0.0031), "second", None, "roofline bound 3 ms"),
+    ],
+)  # fmt: skip
+def test_the_roofline_bound_is_labelled_with_its_value_at_the_right_edge(
+    js: ChartPage, bounds_s: tuple[float, float], axis: str, zoom: list[float] | None, wanted: str
+) -> None:
+    arms = [{"name": name, "floor": {"x": [0, 100], "s": [0.001, s]}} for name, s in zip("AB", bounds_s, strict=True)]
+    drawn = {"axis": axis, "zoom": zoom, "units": [{"unit": "ms", "scale": 1}]}
+    state = {"head": {"arms": arms}, "series": spaced(0.1, 0.1), **drawn}
+    (label,) = js.call("curveLabels", CHARTS_JSON[LATENCY], 0, state, "black")
+    assert label["text"] == wanted
 
-    def labels(*bounds_s: float, zoomed: bool = False) -> list[str]:
-        arms = [{"name": name, "floor": {"s": [0.001, s]}} for name, s in zip("AB", bounds_s, strict=False)]
-        state = {"head": {"arms": arms}, "windows": [[1, 2] if zoomed else None], "units": [unit]}
-        return [label["text"] for label in js.call("curveLabels", CHARTS_JSON[LATENCY], 0, state, "black")]
 
-    assert labels(0.004, 0.0041) == ["roofline bound 4 ms"]
-    assert labels(0.004, 0.008) == ["roofline bound A 4, B 8 ms"]
-    assert labels(0.004, 0.0041, zoomed=True) == []
+# --- the distribution of latencies ----------------------------------------------------------------
+
+
+def distribution(js: ChartPage, *lists: list[float]) -> Any:
+    return js.call("lists => histogramOf(lists.map(list => Float64Array.from(list).sort()))", list(lists))
+
+
+def test_a_histogram_counts_every_token_once_and_names_what_it_cuts_off(js: ChartPage) -> None:
+    a, b = [0.01 + 1e-5 * (i % 37) for i in range(500)], [0.012 + 1e-5 * (i % 11) for i in range(200)] + [0.9] * 3
+    found = distribution(js, a, b)
+    assert found["beyond"] == [0, 3] and found["edges"][-1] < 0.9
+    assert [sum(shares) for shares in found["shares"]] == pytest.approx([1.0, 200 / 203])
+    first, last = found["edges"][0], found["edges"][1]
+    assert found["shares"][0][0] == pytest.approx(sum(first <= one < last for one in a) / 500, abs=0.03)
+    assert distribution(js, [0.01] * 30)["shares"] == [[1.0, *([0] * 9)]], "all alike"
+
+
+def test_the_table_has_the_tokens_after_the_first_or_those_that_are_zoomed(js: ChartPage) -> None:
+    lat = [9.0, *(float(i) for i in range(1, 101))]
+    taken = "(head, series, zoom) => latenciesOf(head, series, zoom).map(list => [...list])"
+    assert js.call(taken, {"unit": "token"}, [{"lat": lat}], None) == [lat[1:]]
+    assert js.call(taken, {"unit": "forward"}, [{"lat": lat}], None) == [sorted(lat)]
+    assert js.call(taken, {"unit": "token"}, [{"lat": lat}], [9.5, 12.2]) == [[10.0, 11.0, 12.0]]
+    assert [js.call("quantileOf", lat[1:], share) for share in (0, 0.1, 0.5, 0.9, 0.99, 1)] == [1, 10, 50, 90, 99, 100]

@@ -15,12 +15,14 @@ import plotly
 
 from backend.runs.log import RunLog
 from backend.runs.run import MAX_TOKENS_PER_PULL
+from backend.runs.statistics import MIN_SAMPLES
 from backend.views import live
 from ui.live.charts import CHARTS
 
 SCRIPTS = (
-    "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "charts", "pull",
-    "texts", "race", "phases", "verdict", "tiles", "details", "ledger", "remarks", "panel",
+    "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "pointer",
+    "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "tiles", "details", "ledger", "remarks",
+    "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -53,7 +55,13 @@ TEMPLATE = """
     <button type="button" class="td-race" disabled>▶ Race</button>
     <input type="range" class="td-scrub" min="0" max="1" step="any" value="0" disabled aria-label="Moment of the run">
     <span class="td-clock"></span>
+    <span class="td-axis" role="group" aria-label="Horizontal axis of the charts">
+      <button type="button" data-axis="token" aria-pressed="true">Tokens</button>
+      <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
+    </span>
+    <button type="button" class="td-whole" hidden>Whole run</button>
     <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
+    <button type="button" class="td-distribution" aria-haspopup="dialog">Distribution</button>
     <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
 </p>
@@ -61,8 +69,17 @@ TEMPLATE = """
   <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
  the figures above give the same data as numbers"></div>
   <div class="td-moments" aria-hidden="true"></div>
+  <p class="td-noted" aria-hidden="true" hidden></p>
 </div>
 <p class="td-annotations" aria-label="Annotations on the latency chart"></p>
+<dialog class="td-spread" aria-labelledby="td-spread-title">
+  <header><h2 id="td-spread-title">Distribution of latencies</h2>
+  <button type="button" class="td-close" aria-label="Close">×</button></header>
+  <p class="td-spread-what"></p>
+  <div class="td-spread-plot" aria-hidden="true"></div>
+  <p class="td-spread-said"></p>
+  <div class="td-spread-rows" tabindex="0" role="region" aria-label="Latencies as numbers"><table></table></div>
+</dialog>
 <div class="td-ledger"></div>
 <details class="td-details"><summary>More figures</summary><div class="td-rows"></div></details>
 <ul class="td-remarks" aria-label="Remarks"></ul>
@@ -129,4 +146,5 @@ def live_panel(runs: RunLog, first: str = "") -> gr.HTML:
         charts=[chart.as_json() for chart in CHARTS],
         most=MAX_TOKENS_PER_PULL,
         first=first,
+        fewest={str(share): count for share, count in MIN_SAMPLES.items()},
     )

@@ -34,7 +34,7 @@ def test_curves_are_drawn_first_below_the_measurements() -> None:
 
 
 def test_an_encoder_has_passes_and_no_kv_cache() -> None:
-    assert LATENCY.encoder is not None and "oken" not in LATENCY.encoder.title + LATENCY.encoder.x_title
+    assert LATENCY.encoder is not None and "oken" not in LATENCY.encoder.title
     assert KV.encoder is not None and "no KV cache" in KV.encoder.note
     assert MEMORY.encoder is None
 

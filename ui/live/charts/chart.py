@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-At = Literal["token", "second", "length"]
+At = Literal["token", "sample", "length"]
 ChartUnit = Literal["ms", "bytes"]
 
 
@@ -10,7 +10,8 @@ class ChartLine(NamedTuple):
     """One line for each arm.
 
     column     field of `LaneDelta`, or of the curve of `ArmHead` that `curve` names (`backend.views.live`)
-    at         the x axis: the token's index, seconds since the arm's run began, or tokens in the KV cache
+    at         what the column has an entry for: each token, or each memory sample; "length": a curve over the tokens in
+               the KV cache
     first      index of the first value that is drawn (0 for an encoder's passes, which are all alike)
     scale      from the column's seconds or bytes to the chart's unit
     kind       kind of layer, "" where there is none
@@ -33,16 +34,13 @@ class EncoderText(NamedTuple):
     """A chart's texts where forward passes of an encoder are timed. `note`: why there is nothing to draw."""
 
     title: str
-    x_title: str
-    hover: str = ""
     note: str = ""
 
 
 class Chart(NamedTuple):
-    """One chart.
+    """One chart. All charts share one horizontal axis, of tokens (or passes) or of seconds, as the user chooses.
 
     title         "" means: the run's own label for its memory series
-    hover         heading of the hover box, with `%{x}` for the position
     from_zero     the y axis begins at 0
     min_span      smallest share of the largest value that the y axis covers, so that noise is not magnified
     annotations   what may explain a value is shown at its token
@@ -51,8 +49,6 @@ class Chart(NamedTuple):
 
     key: str
     title: str
-    x_title: str
-    hover: str
     unit: ChartUnit
     lines: tuple[ChartLine, ...]
     from_zero: bool = True

@@ -1,4 +1,4 @@
-"""KV cache bytes by layer kind, over the tokens in the cache, beside the prediction.
+"""KV cache bytes by layer kind, beside the prediction.
 
 A sliding-window layer needs only its window, so its line turns flat there, unless the cache ignores windows. Kinds
 differ by line width (sliding is thick). Predictions are thin and dotted, and drawn first, below the measurements.
@@ -9,14 +9,12 @@ from ui.live.charts.chart import Chart, ChartLine, EncoderText
 KV = Chart(
     key="kv",
     title="KV cache",
-    x_title="tokens in the cache",
-    hover="%{x} tokens",
     unit="bytes",
     lines=(
         ChartLine("sliding", "length", kind="sliding", width=1.2, curve="predicted", label="predicted"),
         ChartLine("full", "length", kind="full", width=1.2, curve="predicted", label="predicted"),
-        ChartLine("kvs", "length", kind="sliding", width=3.0),
-        ChartLine("kvf", "length", kind="full", width=1.2),
+        ChartLine("kvs", "token", kind="sliding", width=3.0),
+        ChartLine("kvf", "token", kind="full", width=1.2),
     ),
-    encoder=EncoderText("KV cache", "", note="An encoder has no KV cache."),
+    encoder=EncoderText("KV cache", note="An encoder has no KV cache."),
 )

@@ -9,13 +9,11 @@ from ui.live.charts.chart import Chart, ChartLine, EncoderText
 LATENCY = Chart(
     key="latency",
     title="Token latency",
-    x_title="token",
-    hover="token %{x}",
     unit="ms",
     lines=(
         ChartLine("s", "token", scale=1e3, width=1.2, curve="floor", label="roofline"),
         ChartLine("lat", "token", first=1, scale=1e3),
     ),
     annotations=True,
-    encoder=EncoderText("Forward pass latency", "forward pass", "pass %{x}"),
+    encoder=EncoderText("Forward pass latency"),
 )

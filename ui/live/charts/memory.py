@@ -9,10 +9,8 @@ from ui.live.charts.chart import Chart, ChartLine
 MEMORY = Chart(
     key="memory",
     title="",
-    x_title="seconds",
-    hover="%{x} s",
     unit="bytes",
-    lines=(ChartLine("sm", "second"),),
+    lines=(ChartLine("sm", "sample"),),
     from_zero=False,
     min_span=0.1,
 )

@@ -5,41 +5,21 @@ const ANNOTATION_SHAPES = {
   compile: ['diamond', '\u25C6'], recompile: ['diamond', '\u25C6'], graph_skip: ['x', '\u2715'], window: ['triangle-down', '\u25BC'],
   cache: ['square', '\u25A0'], gc: ['circle', '\u25CF'], throttle: ['star', '\u2605'], foreign: ['cross', '\u271A'],
 };
-const HOVER_CHARACTERS = 56, MAX_LISTED = 3;
+const MAX_LISTED = 3;
 
-// Dynamo guards hold characters that Plotly would read as markup: as entities they are drawn as they are.
-function escapeMarkup(text) {
-  return text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-}
-
-// The hover box does not wrap text by itself.
-function wrapText(text) {
-  const lines = [''];
-  for (const word of text.split(' ')) {
-    const last = lines.length - 1;
-    if (lines[last] && lines[last].length + word.length >= HOVER_CHARACTERS) lines.push(word);
-    else lines[last] += (lines[last] ? ' ' : '') + word;
-  }
-  return lines.join('<br>');
-}
-
-// One trace for each annotated arm; each annotation stands on its token's value, on the spike that it explains.
-function annotationTraces(chart, axes, { head, series, hidden, ink }) {
+// One trace for each annotated arm; each annotation stands on its token's value, on the spike that it explains. Their
+// texts are read below the charts, where they hide nothing.
+function annotationTraces(chart, axes, { head, series, hidden, axis, ink }) {
   const line = measuredLines(chart)[0], first = firstIndex(line, head), out = [];
   head.arms.forEach((arm, a) => {
-    const column = series[a][line.column], byToken = new Map();
-    for (const { token, kind, text } of arm.marks) {
-      if (token < first || token >= column.length) continue;
-      if (!byToken.has(token)) byToken.set(token, { shape: ANNOTATION_SHAPES[kind][0], texts: [] });
-      byToken.get(token).texts.push(wrapText(escapeMarkup(text)));
-    }
+    const column = series[a][line.column];
+    const byToken = new Map(arm.marks.filter(({ token }) => token >= first && token < column.length).reverse().map(one => [one.token, one.kind]));
     if (!byToken.size) return;
-    const tokens = [...byToken.keys()], found = [...byToken.values()];
+    const tokens = [...byToken.keys()].sort((one, other) => one - other), shapes = tokens.map(token => ANNOTATION_SHAPES[byToken.get(token)][0]);
     out.push({
-      ...axes, mode: 'markers', x: tokens, y: tokens.map(token => column[token] * line.scale), text: found.map(one => one.texts.join('<br>')),
-      marker: { symbol: found.map(one => one.shape + (a % 2 ? '-open' : '')), size: 9, color: ink, line: { width: 1.2, color: ink } },
-      hovertemplate: '%{text}<extra>' + escapeMarkup(arm.name) + '</extra>', showlegend: false, visible: !hidden.has(arm.name),
-      meta: { chart: chart.key, annotations: arm.name },
+      ...axes, mode: 'markers', x: tokens.map(indexToX(line, axis, series[a])), y: tokens.map(token => column[token] * line.scale),
+      marker: { symbol: shapes.map(shape => shape + (a % 2 ? '-open' : '')), size: 9, color: ink, line: { width: 1.2, color: ink } },
+      hoverinfo: 'skip', showlegend: false, visible: !hidden.has(arm.name), meta: { chart: chart.key, annotations: arm.name },
     });
   });
   return out;

@@ -4,7 +4,8 @@
 //   head, series   the run's head (null before the first pull), and its columns, one set per arm
 //   ended          no more values will come
 //   hidden         Set of legend names that the user switched off
-//   windows        visible [from, to] of each chart's horizontal axis, null while it is not zoomed
+//   axis           what the horizontal axis counts: 'token' or 'second'
+//   zoom           visible [from, to] of that axis, null while it is not zoomed
 //   units          { unit, scale } of each chart, from chartUnit()
 //   tops           top of each chart's vertical axis where outliers are cut off, null where none are
 //   ink, neutral   colours of the annotations, and of legend entries that belong to no arm
@@ -45,22 +46,12 @@ function measuredLines(chart) {
   return chart.lines.filter(line => !line.curve);
 }
 
-// The x of each index of a column.
-function indexToX(line, arm, columns) {
-  if (line.at === 'second') return index => columns.st[index];
-  const offset = line.at === 'length' ? arm.prompt_tokens : 0;
-  return index => offset + index;
-}
-
-// Indices to draw for the arms `which`, which share them: A and B can then be compared by hover at the same token.
-function visibleIndices(lines, which, zoom, { head, series }) {
-  const { at } = lines[0], first = firstIndex(lines[0], head);
-  const columns = which.flatMap(a => lines.map(line => series[a][line.column]));
+// Indices to draw for the arms `which`, which share them: on an axis of tokens both arms show the same ones.
+function visibleIndices(lines, which, { head, series, axis, zoom }) {
+  const first = firstIndex(lines[0], head), columns = which.flatMap(a => lines.map(line => series[a][line.column]));
   let begin = first, end = Math.max(0, ...columns.map(column => column.length));
   if (zoom) {
-    const offset = at === 'length' ? head.arms[which[0]].prompt_tokens : 0;
-    const low = at === 'second' ? lowerBound(series[which[0]].st, zoom[0]) : Math.floor(zoom[0]) - offset;
-    const high = at === 'second' ? lowerBound(series[which[0]].st, zoom[1]) : Math.ceil(zoom[1]) - offset;
+    const [low, high] = indicesOf(lines[0], axis, series[which[0]], zoom);
     begin = Math.max(begin, low - 1);
     end = Math.min(end, high + 2);
   }
@@ -107,19 +98,18 @@ function layerKinds(chart, view) {
 }
 
 function lineTraces(chart, i, axes, kinds, view) {
-  const { head, series, hidden } = view, { unit, scale } = view.units[i], zoom = view.windows[i], out = [];
+  const { head, series, hidden, axis } = view, { scale } = view.units[i], out = [];
   const measured = measuredLines(chart), all = series.map((_, a) => a);
-  const shared = measured[0].at !== 'second' ? visibleIndices(measured, all, zoom, view) : null;
+  const shared = measured[0].at === 'token' && axis === 'token';
+  const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
   const put = (line, a, x, y) => {
     const arm = head.arms[a].name, style = ARM_LINES[a % 2];
-    const label = withoutMarkup([arm, line.kind, line.label].filter(Boolean).join(' '));
     out.push({
-      ...axes, x, y, name: label, showlegend: false,
+      ...axes, x, y, name: withoutMarkup([arm, line.kind, line.label].filter(Boolean).join(' ')), showlegend: false, hoverinfo: 'skip',
       visible: ![arm, line.kind, line.label].some(name => name && hidden.has(name)),
       meta: { chart: chart.key, arm, kind: line.kind, curve: line.curve },
       line: { width: line.width, color: style.color, dash: line.curve ? CURVE_DASH : style.dash },
       opacity: line.curve ? 0.9 : 1,
-      hovertemplate: '%{y:,.3~r} ' + unit + '<extra>' + label + '</extra>',
     });
   };
   for (const line of chart.lines) for (const a of all) {
@@ -127,35 +117,58 @@ function lineTraces(chart, i, axes, kinds, view) {
     const source = sourceOf(line, a, view), factor = line.scale * scale;
     if (!source) continue;
     const column = source[line.column];
-    if (line.curve) { put(line, a, source.x, column.map(value => value * factor)); continue; }
-    const indices = (shared || visibleIndices(measured, [a], zoom, view)).filter(index => index < column.length);
-    put(line, a, indices.map(indexToX(line, head.arms[a], source)), indices.map(index => column[index] * factor));
+    if (line.curve) {
+      const offset = curveOffset(line, head.arms[a]), { t } = series[a];
+      if (axis === 'token') { put(line, a, source.x.map(x => x - offset), column.map(value => value * factor)); continue; }
+      const seen = visibleIndices(TOKEN_LINES, [a], view).filter(token => token + offset >= source.x[0]);
+      put(line, a, seen.map(token => t[token]), seen.map(token => curveAt(source.x, column, token + offset) * factor));
+      continue;
+    }
+    const drawn = indices[a].filter(index => index < column.length);
+    put(line, a, drawn.map(indexToX(line, axis, source)), drawn.map(index => column[index] * factor));
   }
   return out;
 }
 
+const TOKEN_LINES = [{ at: 'token', column: 'lat', first: 0 }];
+
+// What to add to a token to find it on a curve: curves over the cache begin with the prompt.
+function curveOffset(line, arm) {
+  return line.at === 'length' ? arm.prompt_tokens : 0;
+}
+
+// Value of a curve of corner points, straight between them; beyond its ends that of the nearest.
+function curveAt(x, y, at) {
+  const next = lowerBound(x, at);
+  if (next === 0 || next >= x.length) return y[next ? x.length - 1 : 0];
+  return y[next - 1] + (y[next] - y[next - 1]) * (at - x[next - 1]) / (x[next] - x[next - 1]);
+}
+
 // What lies above the top of the axis stands at its edge, with its value in the tooltip.
 function outlierTraces(chart, i, axes, view) {
-  const { head, series, hidden, tops } = view, { unit, scale } = view.units[i], [line] = measuredLines(chart);
+  const { head, series, hidden, axis, tops } = view, { unit, scale } = view.units[i], [line] = measuredLines(chart);
   return head.arms.map((arm, a) => {
     const column = series[a][line.column], factor = line.scale * scale, over = [];
     for (let index = firstIndex(line, head); index < column.length; index++) if (column[index] * factor > tops[i]) over.push(index);
     return {
-      ...axes, mode: 'markers', x: over, y: over.map(() => 0.985 * tops[i]), showlegend: false, visible: !hidden.has(arm.name), cliponaxis: false,
+      ...axes, mode: 'markers', x: over.map(indexToX(line, axis, series[a])), y: over.map(() => 0.985 * tops[i]), showlegend: false, visible: !hidden.has(arm.name), cliponaxis: false,
       marker: { symbol: 'triangle-up' + (a % 2 ? '-open' : ''), size: 7, color: ARM_LINES[a % 2].color }, hoverinfo: 'skip',
       text: over.map(index => (column[index] * factor).toPrecision(3) + ' ' + unit), meta: { chart: chart.key, outliers: arm.name },
     };
   });
 }
 
-// The roofline bound by its name and value, where its curve ends: one label for both arms.
-function curveLabels(chart, i, { head, windows, units }, ink) {
+// The roofline bound by its name and value, at the right edge of what is visible: one label for both arms.
+function curveLabels(chart, i, { head, series, axis, zoom, units }, ink) {
   const line = chart.lines.find(one => one.curve === 'floor');
-  const known = line ? head.arms.filter(arm => arm.floor && arm.floor[line.column].length) : [];
-  if (!known.length || windows[i]) return [];
-  const { unit, scale } = units[i], values = known.map(arm => arm.floor[line.column][arm.floor[line.column].length - 1] * line.scale * scale);
+  const known = line ? head.arms.map((arm, a) => [arm, series[a]]).filter(([{ floor }]) => floor && floor[line.column].length) : [];
+  if (!known.length) return [];
+  const { unit, scale } = units[i], values = known.map(([{ floor }, { t }]) => {
+    const end = zoom ? zoom[1] : Infinity, edge = axis === 'second' ? tokenAt(t, end) : end;
+    return curveAt(floor.x, floor[line.column], edge) * line.scale * scale;
+  });
   const shown = values.map(value => Number(value.toPrecision(3))), near = Math.max(...values) < 1.1 * Math.min(...values);
-  const said = near ? shown[0] : known.map((arm, n) => withoutMarkup(arm.name) + ' ' + shown[n]).join(', ');
+  const said = near ? shown[0] : known.map(([arm], n) => withoutMarkup(arm.name) + ' ' + shown[n]).join(', ');
   return [{
     text: 'roofline bound ' + said + ' ' + unit, showarrow: false, xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i),
     x: 1, y: Math.max(...values), xanchor: 'right', yanchor: 'bottom', font: { size: 10, color: ink },
@@ -165,12 +178,10 @@ function curveLabels(chart, i, { head, windows, units }, ink) {
 // An invisible line that holds the axes where the run will end, so that they do not creep while values stream in. The
 // y axis of latencies follows what is visible: the prefill, which is not drawn, would hold it too high.
 function extentTrace(chart, i, axes, view) {
-  const { head, series, ended } = view, { at } = chart.lines[0], { scale } = view.units[i];
-  const tokens = ended ? Math.max(...series.map(columns => columns.t.length)) : head.max_new_tokens;
-  const offset = at === 'length' ? Math.max(0, ...head.arms.map(arm => arm.prompt_tokens)) : 0;
-  let x = [offset, offset + Math.max(1, tokens)];
-  if (at === 'second') {
-    const last = Math.max(0, ...series.map(columns => columns.st.length ? columns.st[columns.st.length - 1] : 0));
+  const { head, series, ended, axis } = view, { scale } = view.units[i];
+  let x = [0, Math.max(1, ended ? Math.max(...series.map(columns => columns.t.length)) : head.max_new_tokens)];
+  if (axis === 'second') {
+    const last = Math.max(0, ...series.flatMap(({ t, st }) => [t, st].filter(one => one.length).map(one => one[one.length - 1])));
     const step = 10 ** Math.floor(Math.log10(Math.max(1, last)));
     x = [0, ended ? last : Math.ceil((last + step / 10) / step) * step];
   }

@@ -4,9 +4,13 @@ const SLOW_NOTE = "charts update slowly while this machine's own cores are measu
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
-const charts = makeCharts(find('.td-plot'), props.charts, find('.td-outliers'), find('.td-moments'));
+const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), props.charts);
+const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
+const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer);
 const texts = makeTexts(find('.td-texts'));
-const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), texts, at => charts.pointAt(at));
+const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), texts, at => pointer.pointAt(at));
+const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), props.fewest);
+const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'));
 const tiles = makeTiles(find('.td-tiles'));
@@ -40,7 +44,7 @@ function take(reply) {
     grew = grew || got.tokens > 0 || got.samples > 0;
     more = more || part.n - part.first >= props.most;
   });
-  if (grew) charts.touch();
+  if (grew) { charts.touch(); distribution.follow(latencies); }
   if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
   if (!reply.ended) return more ? 'more' : 'wait';
   if (!closing) { closing = true; return 'more'; }
@@ -136,6 +140,7 @@ function clock() {
   setTimeout(clock, quiet ? 1000 : 100);
 }
 
+distribution.openOn(latencies);
 find('.td-csv').addEventListener('click', () => { if (head) saveText(csvOf(head, series), 'tokendyno-' + run + '.csv'); });
 find('.td-png').addEventListener('click', () => { if (head) charts.picture('tokendyno-' + run); });
 new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });

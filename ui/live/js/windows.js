@@ -1,47 +1,49 @@
-// Linked zoom: a stretch of one chart's horizontal axis is the same stretch of the run on every chart. The charts count
-// tokens, seconds, or tokens in the cache, so a stretch is translated through the tokens of the arms.
+// The horizontal axis, which all charts share: tokens (an encoder's passes), or seconds since the start of an arm's run.
+// A stretch that is zoomed is the same on every chart; what is counted otherwise is translated through an arm's tokens.
 
-// Windows of all charts for the window [low, high] of chart `from`; null where a chart has nothing to show there.
-function linkedWindows(charts, from, [low, high], { head, series }) {
-  const tokens = tokensOf(charts[from].lines[0].at, low, high, head, series);
-  return charts.map((chart, i) => {
-    const { at } = chart.lines[0];
-    if (i === from) return [low, high];
-    if (!tokens) return null;
-    if (at === 'token') return tokens;
-    if (at === 'length') return tokens.map(token => token + prompts(head)[0]);
-    const seconds = series.filter(columns => columns.t.length).map(({ t }) => tokens.map(token => timeAt(t, token)));
-    return [Math.min(...seconds.map(one => one[0])), Math.max(...seconds.map(one => one[1]))];
-  });
+// Where each index of a line's column lies on an axis.
+function indexToX(line, axis, columns) {
+  if (line.at === 'sample') return axis === 'second' ? index => columns.st[index] : index => tokenAt(columns.t, columns.st[index]);
+  return axis === 'second' ? index => columns.t[index] : index => index;
 }
 
-// The tokens of a stretch, null if there are none yet.
-function tokensOf(at, low, high, head, series) {
+// The first and last index of a line's column that a stretch of an axis holds, which may lie outside of the column.
+function indicesOf(line, axis, columns, [low, high]) {
+  if (line.at === 'sample') {
+    const [begin, end] = axis === 'second' ? [low, high] : [timeAt(columns.t, low), timeAt(columns.t, high)];
+    return [lowerBound(columns.st, begin), lowerBound(columns.st, end)];
+  }
+  return axis === 'second' ? [lowerBound(columns.t, low), lowerBound(columns.t, high)] : [Math.floor(low), Math.ceil(high)];
+}
+
+// The same stretch of the run on the other axis, over all arms; null before the first token.
+function translated([low, high], to, series) {
   const drawn = series.filter(columns => columns.t.length);
   if (!drawn.length) return null;
-  if (at === 'token') return [low, high];
-  if (at === 'length') return [low, high].map(length => length - prompts(head)[0]);
-  const found = drawn.map(({ t }) => [lowerBound(t, low), lowerBound(t, high)]);
+  const found = drawn.map(({ t }) => to === 'second' ? [timeAt(t, low), timeAt(t, high)] : [tokenAt(t, low), tokenAt(t, high)]);
   return [Math.min(...found.map(one => one[0])), Math.max(...found.map(one => one[1]))];
 }
 
-function prompts(head) {
-  return head.arms.map(arm => arm.prompt_tokens);
-}
-
-// Where a moment of an arm's run lies on a chart: its token, its seconds, or the tokens in its cache; null before the
-// first token and after the last.
-function momentOn(chart, { t }, arm, seconds) {
-  const { at } = chart.lines[0], token = lowerBound(t, seconds);
+// Where a moment of an arm's run lies on an axis; null before the first token (of an axis of tokens) and after the last.
+function momentOn(axis, { t }, seconds) {
   if (!t.length || seconds > t[t.length - 1]) return null;
-  if (at === 'second') return seconds;
-  return seconds < t[0] ? null : token + (at === 'length' ? arm.prompt_tokens : 0);
+  if (axis === 'second') return seconds;
+  return seconds < t[0] ? null : lowerBound(t, seconds);
 }
 
-// Seconds at which a token came, which may lie between two or outside of all.
+// Seconds at which a token came, which may lie between two or outside of all; 0 before the first.
 function timeAt(t, token) {
+  if (!t.length) return 0;
   const last = t.length - 1, at = Math.min(last, Math.max(0, token)), whole = Math.floor(at);
   return whole === last ? t[last] : t[whole] + (at - whole) * (t[whole + 1] - t[whole]);
+}
+
+// The token at a time, between two where it was being made; 0 until the first came, and the last after it.
+function tokenAt(t, seconds) {
+  const next = lowerBound(t, seconds);
+  if (next === 0) return 0;
+  if (next >= t.length) return t.length - 1;
+  return next - 1 + (seconds - t[next - 1]) / (t[next] - t[next - 1]);
 }
 
 // Top of an axis on which a few outliers do not flatten the rest: one and a half times the 98th percentile, if the
@@ -49,7 +51,7 @@ function timeAt(t, token) {
 const OUTLIER_SHARE = 0.98, OUTLIER_TIMES = 2, OUTLIER_ROOM = 1.5, MIN_FOR_OUTLIERS = 20;
 
 function outlierTop(columns, first) {
-  const all = columns.flatMap(column => column.slice(first)).sort((a, b) => a - b);
+  const all = Float64Array.from(columns.flatMap(column => column.slice(first))).sort();
   if (all.length < MIN_FOR_OUTLIERS) return null;
   const usual = all[Math.floor(OUTLIER_SHARE * (all.length - 1))], largest = all[all.length - 1];
   return largest > OUTLIER_TIMES * usual ? OUTLIER_ROOM * usual : null;

@@ -1,0 +1,69 @@
+"""The charts of the page point, zoom and count together, and show the distribution of latencies on demand."""
+
+from collections.abc import Callable
+
+from tests.browser.driver import Driver
+
+Open = Callable[..., Driver]
+PLOT = "document.querySelector('.td-plot')"
+
+
+def test_pointing_at_one_chart_points_at_all_and_hides_no_data(open_page: Open) -> None:
+    user = open_page("?run=two", 1440, 900)
+    user.wait_over("two")
+    user.point(1, 24)
+    user.wait("document.querySelectorAll('.td-readout').length === 3")
+    said = user.page.locator(".td-readout").all_inner_texts()
+    assert "10 ms" in said[0] and "513 MiB" in said[1] and "34 tokens cached" in said[2]
+    assert user.page.locator(".td-place").all_inner_texts() == ["token 24"] * 3
+    left = f"[0, 1, 2].map(i => {PLOT}._fullLayout['xaxis' + (i ? i + 1 : '')]).map(x => x._offset + x.l2p(24))"
+    drawn = "[...document.querySelectorAll('.td-moment')].map(line => parseFloat(line.style.left))"
+    assert [round(x) for x in user.page.evaluate(drawn)] == [round(x) for x in user.page.evaluate(left)]
+    above = """() => {
+      const plot = document.querySelector(".td-plot"), frame = plot.getBoundingClientRect();
+      const top = plot._fullLayout.yaxis._offset;
+      const bottoms = [...document.querySelectorAll('.td-readout')].map(one => one.getBoundingClientRect().bottom);
+      return bottoms.every(bottom => bottom <= frame.top + top + 1);
+    }"""
+    assert user.page.evaluate(above), "values stand above the data"
+    assert user.page.locator(".td-plot .hoverlayer .hovertext, .td-plot .modebar-btn").count() == 0
+    user.shot("hover-1440")
+    user.page.mouse.move(5, 5)
+    user.wait("document.querySelectorAll('.td-readout, .td-moment').length === 0")
+
+
+def test_tokens_and_seconds_are_one_axis_of_all_charts_and_keep_what_is_zoomed(open_page: Open) -> None:
+    user = open_page("?run=two", 1440, 900)
+    user.wait_over("two")
+    area = user.page.locator(".td-plot .nsewdrag").nth(2)
+    box = area.bounding_box()
+    assert box is not None
+    user.page.mouse.move(box["x"] + 0.25 * box["width"], box["y"] + 0.5 * box["height"])
+    user.page.mouse.down()
+    user.page.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"], steps=5)
+    user.page.mouse.up()
+    ranges = f"[0, 1, 2].map(i => {PLOT}._fullLayout['xaxis' + (i ? i + 1 : '')].range.map(x => Math.round(1000 * x)))"
+    user.wait("!document.querySelector('.td-whole').hidden")
+    tokens = user.page.evaluate(ranges)
+    assert tokens[0] == tokens[1] == tokens[2] and 10_000 < tokens[0][0] < 20_000 < tokens[0][1] < 40_000
+    user.page.click("[data-axis=second]")
+    user.wait(f"{PLOT}._fullLayout.xaxis.title.text === 'seconds'")
+    seconds = user.page.evaluate(ranges)
+    assert seconds[0] == seconds[1] == seconds[2] == [round(100 + tokens[0][i] / 100) for i in (0, 1)], (
+        "0.1 s + 0.01 s each"
+    )
+    user.page.click(".td-distribution")
+    dialog = user.page.locator(".td-spread")
+    first, last = -(-tokens[0][0] // 1000), tokens[0][1] // 1000
+    assert f"tokens {first} to {last}, as zoomed" in dialog.inner_text()
+    assert dialog.locator("tr.arm-a td").first.inner_text() == str(last - first + 1)
+    user.page.keyboard.press("Escape")
+    user.page.click(".td-whole")
+    user.wait("document.querySelector('.td-whole').hidden")
+    assert user.page.evaluate(ranges)[0][0] < 50 and user.layout("xaxis3.autorange") is True
+    user.page.click(".td-distribution")
+    assert "Half of the tokens of arm A took 10 to 10 ms." in dialog.inner_text()
+    row = dialog.locator("tr").all_inner_texts()[1]
+    assert " ".join(row.split()) == "Arm A 63 10 10 10 10 needs 64 needs 662 10"
+    assert dialog.locator(".td-spread-plot[aria-hidden=true] .main-svg").count() > 0
+    user.shot("distribution-1440")
