@@ -1,73 +1,128 @@
-"""Progress on standard error: one line that is replaced on a terminal, one line a phase in a file."""
+"""Progress on standard error: one line that is replaced on a terminal, one line a step in a file."""
 
 import sys
 import time
+from typing import NamedTuple
 
 import msgspec
 
 from backend.engine.bench import Bench
 from backend.runs.arm_series import ArmSeries, Phase
 from backend.runs.run import Run
+from backend.runs.statistics import mean
+from backend.terminal import fold, screen_of
+from backend.terminal.live_line import LiveLine, bar, bar_letters
 from backend.views.tiles import PHASE_TITLES
-from backend.views.waits import wait_text
+from backend.views.waits import duration, wait_text
+
+BAR = 20
+ROOM_FOR_A_BAR = 70
+"""Terminals narrower than this get no bar."""
 
 
 def follow(bench: Bench, run: Run) -> bool:
     """Show progress until the run has ended. True if it was stopped with Ctrl-C."""
-    stopped, last = False, ""
-    while not run.ended:
-        try:
-            time.sleep(0.1)
-            line = progress_line(run)
-            if line != last:
-                say(line, replace=bool(last))
-                last = line
-        except KeyboardInterrupt:
-            stopped = True
-            bench.cancel(run.id)
-    if sys.stderr.isatty():
-        print(file=sys.stderr)
+    stopped, terminal = False, sys.stderr.isatty()
+    screen = screen_of(sys.stderr)
+    letters = bar_letters(sys.stderr.encoding) if screen.columns >= ROOM_FOR_A_BAR else ""
+    with LiveLine(sys.stderr, screen) as line:
+        while not run.ended:
+            try:
+                time.sleep(0.1)
+                said = live_line(run, time.time(), letters) if terminal else log_line(run)
+                line.show(f"stopping | {said}" if stopped else said)
+            except KeyboardInterrupt:
+                stopped = True
+                bench.cancel(run.id)
     return stopped
 
 
-def progress_line(run: Run) -> str:
-    """Each arm's phase, fraction or token count, such as `A: done | B: run 64/256 tokens`."""
+def say(text: str) -> None:
+    """A note on standard error, folded to the terminal."""
+    for line in fold(text, screen_of(sys.stderr).columns):
+        print(line, file=sys.stderr, flush=True)
+
+
+# --- on a terminal --------------------------------------------------------------------------------
+
+
+def live_line(run: Run, now_s: float, bar_text: str = "") -> str:
+    """The arm at work with a bar, and what is known of the others: `A done | B run ━━━━── 64/256 tokens, 12 s left`.
+
+    now_s     seconds of the wall clock, as those of `Created`
+    bar_text  letters of the bar; "": none
+    """
     parts = []
     for name, arm in run.arms.items():
-        if arm.state != "working":
-            parts.append(f"{name}: {arm.state}")
-            continue
         phase = next(reversed(list(arm.phases.values())), None)
-        parts.append(f"{name}: {_phase(run, arm, phase) if phase else 'waiting'}")
+        if arm.state != "working" or phase is None:
+            parts.append(f"{name} {'waiting' if arm.state == 'working' else arm.state}")
+        elif phase.state == "end" and phase.name != "run":
+            parts.append(f"{name} {PHASE_TITLES[phase.name]} done")
+        else:
+            parts.append(f"{name} {_at_work(run, arm, phase, now_s, bar_text)}")
     return " | ".join(parts)
 
 
-def _phase(run: Run, arm: ArmSeries, phase: Phase) -> str:
-    """A phase with how far it is: tokens, or seconds and what to expect of them. A log file needs no line for every
-    step, so it gets no seconds and only quarters of the tokens."""
-    generated, limit, traffic = len(arm.t_s), run.request.workload.max_new_tokens, run.request.traffic
-    if traffic is not None:
-        generated, limit = arm.batch.done, len(traffic.requests)
-    terminal, title = sys.stderr.isatty(), PHASE_TITLES[phase.name]
-    if not terminal:
-        generated -= generated % max(1, limit // 4)
-    if generated:
-        unit = "requests" if traffic is not None else "tokens" if run.unit == "token" else "passes"
-        return f"{title} {generated}/{limit} {unit}"
-    if not terminal:
-        still = msgspec.structs.replace(phase, amount=None)
-        return ", ".join(part for part in (title, wait_text(still, arm.expected_s)) if part)
-    spent_s = phase.seconds if phase.state == "end" else time.time() - run.created.created - phase.begin_s
-    fraction = f"{phase.fraction:.0%}" if phase.fraction and phase.state != "end" else ""
-    told = (f"{title} {max(0.0, spent_s):.0f} s", fraction, wait_text(phase, arm.expected_s))
-    return ", ".join(part for part in told if part)
-
-
-def say(text: str, replace: bool = False) -> None:
-    """Print to standard error. On a terminal, `replace` overwrites the progress line before."""
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{text}" if replace else text, end="", file=sys.stderr, flush=True)
-        if not replace and not text.startswith(("A:", "B:")):
-            print(file=sys.stderr)
+def _at_work(run: Run, arm: ArmSeries, phase: Phase, now_s: float, bar_text: str) -> str:
+    title, steps = PHASE_TITLES[phase.name], _steps(run, arm)
+    fraction = steps.fraction if phase.name == "run" else phase.fraction
+    spent_s = max(0.0, now_s - run.created.created - phase.begin_s)
+    expected_s = arm.expected_s.get(phase.name)
+    if fraction is None and expected_s:
+        fraction = min(0.99, spent_s / expected_s)
+    if phase.name == "run" and steps.done:
+        told = [f"{steps.done:,}/{steps.limit:,} {steps.unit}", steps.round, steps.left]
     else:
-        print(text, file=sys.stderr, flush=True)
+        told = [duration(spent_s) if spent_s >= 1 else "", wait_text(phase, arm.expected_s)]
+    drawn = bar(fraction, BAR, bar_text) if bar_text and fraction is not None else ""
+    return " ".join(part for part in (title, drawn, ", ".join(filter(None, told))) if part)
+
+
+class _Steps(NamedTuple):
+    """How far a measured run is: steps of this repeat of how many, the share of all repeats, the rest in words."""
+
+    done: int
+    limit: int
+    unit: str
+    fraction: float
+    round: str
+    left: str
+
+
+def _steps(run: Run, arm: ArmSeries) -> _Steps:
+    work, traffic = run.request.workload, run.request.traffic
+    if traffic is not None:
+        done, limit = arm.batch.done, len(traffic.requests)
+        return _Steps(done, limit, "requests", done / limit, "", "")
+    limit, unit = work.max_new_tokens, "tokens" if run.unit == "token" else "passes"
+    repeat = max(arm.repeats_s, default=0)
+    latencies_s = arm.repeats_s.get(repeat, [])
+    done = len(latencies_s)
+    each_s = mean(latencies_s[1:]) if run.unit == "token" else mean(latencies_s)
+    left = f"{duration((limit - done) * each_s)} left" if each_s and done < limit else ""
+    turn = f"run {repeat + 1} of {work.repeats}" if work.repeats > 1 else ""
+    return _Steps(done, limit, unit, (repeat + done / limit) / work.repeats, turn, left)
+
+
+# --- in a file ------------------------------------------------------------------------------------
+
+
+def log_line(run: Run) -> str:
+    """Each arm's phase or token count, such as `A: done | B: run 64/256 tokens`. A log file needs no line for every
+    step, so it gets no seconds and only quarters of the tokens."""
+    parts = []
+    for name, arm in run.arms.items():
+        phase = next(reversed(list(arm.phases.values())), None)
+        at_work = _logged(run, arm, phase) if phase else "waiting"
+        parts.append(f"{name}: {at_work if arm.state == 'working' else arm.state}")
+    return " | ".join(parts)
+
+
+def _logged(run: Run, arm: ArmSeries, phase: Phase) -> str:
+    steps, title = _steps(run, arm), PHASE_TITLES[phase.name]
+    done = steps.done - steps.done % max(1, steps.limit // 4)
+    if phase.name == "run" and done:
+        return ", ".join(filter(None, [f"{title} {done:,}/{steps.limit:,} {steps.unit}", steps.round]))
+    still = msgspec.structs.replace(phase, amount=None)
+    return ", ".join(filter(None, [title, wait_text(still, arm.expected_s)]))

@@ -1,0 +1,84 @@
+"""The command line at a real terminal: nothing wraps, Ctrl-C leaves it clean."""
+
+import fcntl
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+
+from backend.paths import ROOT
+from backend.terminal import width_of
+from tests.support.command_line import MODEL
+
+CODE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Session:
+    """A command at a pseudo-terminal of `columns`."""
+
+    def __init__(self, columns: int, *arguments: str, **env: str) -> None:
+        self.master, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+        plain = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "backend", *arguments], stdin=other, stdout=other, stderr=other, cwd=ROOT,
+            env={**plain, "PYTHONPATH": path, "TERM": "xterm", **env}, start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(other)
+        self.text = ""
+
+    def read(self, until: str = "", seconds: float = 120) -> str:
+        """What it has written so far, up to `until` or its end."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not (until and until in self.text):
+            try:
+                found = os.read(self.master, 65536)
+            except OSError:  # the other end is closed
+                break
+            self.text += found.decode()
+        return self.text
+
+    def end(self) -> int:
+        self.read()
+        os.close(self.master)
+        return self.process.wait(30)
+
+
+def screen_lines(text: str) -> list[str]:
+    """The lines that stay: a carriage return with "erase to the end" begins a line anew."""
+    return [line.split("\r\x1b[K")[-1] for line in text.replace("\r\n", "\n").split("\n")]
+
+
+@pytest.mark.slow
+def test_a_run_fits_the_terminal_and_leaves_no_progress_behind() -> None:
+    session = Session(80, "run", "--max-new-tokens", "40", "--ignore-eos", "--all")
+    assert session.end() == 0, session.text
+    assert "A run " in session.text and "40/40 tokens" in session.text and "━" in session.text
+    lines = screen_lines(session.text)
+    assert max(map(width_of, lines)) <= 80
+    assert not any("40/40 tokens" in line or "\x1b[K" in line for line in lines)
+    colored = {found[0] for line in lines for found in CODE.finditer(line)}
+    assert colored and all(code.endswith("m") for code in colored)
+    assert all(line.count("\x1b[0m") == len(re.findall(r"\x1b\[[1-9]", line)) for line in lines)
+
+
+@pytest.mark.slow
+def test_ctrl_c_shows_what_was_measured_and_leaves_the_terminal_as_it_was() -> None:
+    session = Session(120, "run", "--max-new-tokens", str(MODEL.max_positions - 100), "--ignore-eos", NO_COLOR="1")
+    before = termios.tcgetattr(session.master)
+    assert " tokens" in session.read(until=" tokens")
+    os.write(session.master, b"\x03")
+    assert session.end() == 128 + signal.SIGINT, session.text
+    lines = screen_lines(session.text)
+    assert lines[-1] == "" and "Decode speed" in session.text and "Traceback" not in session.text
+    assert not any(" left" in line for line in lines) and not any(CODE.search(line) for line in lines)
+    assert before[3] & termios.ECHO and not re.search(r"\x1b\[\?", session.text), "no mode of the terminal is changed"
