@@ -16,7 +16,7 @@ def build(bench: Bench) -> gr.Blocks:
         with gr.Row(elem_id="masthead"):
             gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
             text_line("device", device_line(), classes="td-device")
-        text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
+        startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
         with gr.Tabs(elem_id="pages") as pages:
             with gr.Tab("Compare", id="compare", render_children=True):
                 compare_page(bench)
@@ -29,5 +29,9 @@ def build(bench: Bench) -> gr.Blocks:
             linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
             return gr.Tabs(selected="batching" if linked else "compare")
 
+        demo.load(
+            lambda: " ".join(bench.messages), None, startup, queue=False, show_progress="hidden",
+            api_visibility="private",
+        )  # fmt: skip
         demo.load(page_of, None, pages, queue=False, show_progress="hidden", api_visibility="private")
     return demo

@@ -12,7 +12,7 @@ from backend.arms.parse import parse_arm
 from backend.cli.batch_table import batch_table
 from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from backend.cli.files import check_folder, check_writable, write_json, write_text
-from backend.cli.progress import follow, say
+from backend.cli.progress import close, follow, say, say_notes
 from backend.config import ArmRequest, Request, workload_of
 from backend.errors import InputError
 from backend.executors import open_bench
@@ -33,8 +33,7 @@ def batch(options: argparse.Namespace) -> int:
     if options.script_a or options.script_b:
         return _write_scripts(options, request)
     bench = open_bench(options.history, options.models_dir)
-    for message in bench.messages:
-        say(f"note: {message}")
+    say_notes(bench)
     bench.check(request)
     bench.start()
     try:
@@ -51,7 +50,7 @@ def batch(options: argparse.Namespace) -> int:
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
         return STOPPED if stopped else OK
     finally:
-        bench.close()
+        close(bench)
 
 
 def _write_scripts(options: argparse.Namespace, request: Request) -> int:

@@ -13,7 +13,7 @@ from backend.cli.doctor_text import doctor_text
 from backend.cli.documents import CheckDocument, ModelEntry, ModelsDocument, PredictedBytes
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
 from backend.cli.models_text import models_text
-from backend.cli.progress import follow, say
+from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
 from backend.config import ArmRequest, Request, Workload
 from backend.errors import InputError
@@ -58,8 +58,7 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
     check_writable(options.json)
     check_folder(options.models_dir)
     bench = open_bench(options.history, options.models_dir)
-    for message in bench.messages:
-        say(f"note: {message}")
+    say_notes(bench)
     checked = bench.check(request)
     bench.start()
     try:
@@ -78,7 +77,7 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
         return STOPPED if stopped else OK
     finally:
-        bench.close()
+        close(bench)
 
 
 def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:

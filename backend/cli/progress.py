@@ -43,6 +43,23 @@ def say(text: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
+def say_notes(bench: Bench) -> None:
+    """What the user should know before a run."""
+    for message in bench.messages:
+        say(f"note: {message}")
+
+
+def close(bench: Bench) -> None:
+    """End the bench; says what the history could not keep, and what was deleted from it meanwhile."""
+    before = [*bench.messages]
+    if bench.store.trouble:
+        say(f"note: {bench.store.trouble}")
+    bench.close()
+    for message in bench.store.messages:
+        if message not in before:
+            say(f"note: {message}")
+
+
 # --- on a terminal --------------------------------------------------------------------------------
 
 

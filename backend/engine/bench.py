@@ -32,6 +32,7 @@ from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, resolve
 from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
+from backend.runs.retention import Retention
 from backend.runs.run import Run
 from backend.runs.store import Store
 
@@ -63,10 +64,9 @@ class Bench:
     ) -> None:
         self.models_dir, self.local_paths = models_dir, local_paths
         deadline_override_s()  # report a bad value now, not in the middle of a run
-        self.store = Store(history)
+        self.store = Store(history, Retention.from_environment())
         self.runs = RunLog(self.store)
-        self.messages = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
-        self.messages += self.store.messages
+        self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
         self.pool = WorkerPool(choose)
         self._jobs: collections.deque[Job] = collections.deque()
         self._current: Job | None = None
@@ -112,6 +112,11 @@ class Bench:
     def machine(self) -> Machine:
         """The machine as it is now."""
         return hardware.detect()
+
+    @property
+    def messages(self) -> list[str]:
+        """What the user should know now: of this machine, of the history, and what is not being kept."""
+        return [*self._startup, *self.store.messages, *filter(None, [self.store.trouble])]
 
     @property
     def held_bytes(self) -> int:
@@ -246,8 +251,7 @@ class Bench:
         self._end(job.run, status, message, bad_input)
 
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:
-        at_s = time.time() - run.created.created
-        self.runs.append(run.id, Ended(at_s, status, message, bad_input))
+        self.runs.append(run.id, Ended(run.elapsed_s, status, message, bad_input))
 
 
 def require_kind(request: Request) -> None:

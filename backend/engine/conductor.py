@@ -154,8 +154,7 @@ class Conductor:
     def _log(self, arm: str, event: Event) -> None:
         if isinstance(event, Ready):
             return
-        at_s = time.time() - self._run.created.created
-        self._runs.append(self._run.id, ArmEvent(arm, self._repeat, at_s, event))
+        self._runs.append(self._run.id, ArmEvent(arm, self._repeat, self._run.elapsed_s, event))
         if isinstance(event, Started) and not self._repeat:
             job = self._job
             self._runs.append(self._run.id, predict(arm, job.arms[arm], job.facts, self._machine, event))

@@ -1,118 +1,186 @@
 """The history file: created, migrated, checked, and set aside if it cannot be read.
 
-It survives crashes (WAL, transactions). Nothing in it is ever deleted.
+It survives crashes (WAL, transactions); only its owner may read it, for it holds prompts.
 """
 
-import contextlib
+import errno
 import os
 import sqlite3
+import stat
 import time
-from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import msgspec
 import psutil
 
 from backend.errors import InputError
+from backend.runs import history_schema
+from backend.runs.history_schema import Foreign, check_schema
 from backend.runs.records import Ended, decode_record, encode_record
+from backend.runs.trouble import passes
+
+WAIT_S = 2.0
+"""How long to wait for a lock that another process holds, where nobody looks on."""
+
+READ_WAIT_S = 0.25
+"""The same for a reader: the page waits for it."""
+
+CHECKED_AT_ONCE_BYTES = 64 << 20
+"""A larger file is checked page by page after the start: that takes about a second for each GiB."""
+
+PRIVATE = 0o600
+COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
-def _first(db: sqlite3.Connection) -> None:
-    db.execute(
-        "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, "
-        "status TEXT NOT NULL, pid INTEGER NOT NULL, pid_started REAL NOT NULL)"
-    )
-    db.execute("CREATE INDEX runs_created ON runs (created)")
-    db.execute(
-        "CREATE TABLE records (run_id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL, "
-        "PRIMARY KEY (run_id, seq)) WITHOUT ROWID"
-    )
-
-
-def _owners(db: sqlite3.Connection) -> None:
-    """Whose run it is, and whether everybody who is logged in may find it. Until now only the record said whose."""
-    db.execute("ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
-    db.execute("ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
-    for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0").fetchall():
-        with contextlib.suppress(msgspec.MsgspecError):  # a damaged record belongs to the local user
-            owner = msgspec.json.decode(body, type=_Owned).owner
-            db.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run_id))
-    db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
-
-
-class _Owned(msgspec.Struct):
-    """What a first record says of its owner."""
-
-    owner: str = ""
-
-
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners]
-"""Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
-
-WAIT_S = 10.0
-"""How long to wait for a lock that another process holds."""
-
-_NOT_THE_FILES_FAULT = (
-    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-)  # fmt: skip
-"""Errors that say nothing about the content of the file: it stays where it is."""
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time."""
-    db = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None, check_same_thread=False)
+def connect(path: Path, wait_s: float | None = None) -> sqlite3.Connection:
+    """A connection to an existing file that any thread may use, one at a time."""
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw", timeout=WAIT_S if wait_s is None else wait_s, isolation_level=None,
+        check_same_thread=False, uri=True,
+    )  # fmt: skip
+    db.text_factory = lambda text: text.decode("utf-8", "replace")  # damage is no reason to raise
     db.execute("PRAGMA synchronous = NORMAL")
+    db.execute("PRAGMA trusted_schema = OFF")
+    db.execute("PRAGMA journal_size_limit = 16777216")
     return db
 
 
+def check_path(path: Path) -> None:
+    """InputError if a history cannot be kept at this path, whatever is there now, or whoever waits."""
+    try:
+        _touch(path)
+    except OSError as error:
+        if not passes(error):
+            raise _unwritable(path, error.strerror or str(error)) from error
+
+
 def open_file(path: Path) -> str:
-    """Make the file ready: migrated to this version, with the runs of dead processes marked as interrupted.
+    """Make the file ready: private, migrated to this version, with the runs of dead processes marked as interrupted.
 
     Returns a message for the user if the old file could not be read, "" otherwise; it is then kept under another name
-    and a new one is begun. InputError if the path cannot be written.
+    and a new one is begun. InputError if the path cannot be written; sqlite3.Error or OSError if waiting may help.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "ab"):
-            pass
-    except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from error
+    check_path(path)
+    _make_private(path)
+    why = ""
     try:
         _prepare(path)
-    except (sqlite3.DatabaseError, msgspec.MsgspecError) as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _NOT_THE_FILES_FAULT:
-            raise _unwritable(path, str(error)) from error
-        aside = _set_aside(path)
-        _prepare(path)
-        return (
-            f"The history file {path.name} could not be read ({error}). It was kept as {aside.name}, and a new one was "
-            "begun."
-        )
+    except Foreign:
+        raise _unwritable(path, "it is the database of another program") from None
+    except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError) as error:
+        if passes(error):
+            raise
+        why = str(error)
+    if not why:
+        return ""
+    aside = set_aside(path)
+    _touch(path)
+    _prepare(path)
+    return aside_message(path, why, aside)
+
+
+def aside_message(path: Path, why: str, aside: Path) -> str:
+    """What was done with a file that could not be read."""
+    return (
+        f"The history file {path.name} could not be read ({why}). It was kept as {aside.name}, and a new one was begun."
+    )
+
+
+def identity(path: Path) -> tuple[int, int] | None:
+    """Which file is at this path; None if there is none."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def damage_of(path: Path) -> str:
+    """What is wrong with the file's content; "" if nothing is, or if it cannot be told now."""
+    try:
+        with closing(connect(path)) as db:
+            check_schema(db)
+            _check_pages(db)
+    except (Foreign, sqlite3.Error, UnicodeError) as error:
+        return "" if passes(error) else str(error) or "it is the database of another program"
     return ""
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a history with its WAL files; returns the new name."""
+    stamp = time.strftime("%Y%m%d-%H%M%S")
+    aside = path.with_name(f"{path.name}.unreadable-{stamp}")
+    n = 1
+    while aside.exists():
+        n += 1
+        aside = path.with_name(f"{path.name}.unreadable-{stamp}-{n}")
+    os.replace(path, aside)
+    for suffix in COMPANIONS[1:]:
+        with suppress(FileNotFoundError):
+            os.replace(path.with_name(path.name + suffix), aside.with_name(aside.name + suffix))
+    return aside
+
+
+# --- opening --------------------------------------------------------------------------------------
+
+
+def _touch(path: Path) -> None:
+    """Create the file, for its owner alone, if it does not exist. OSError if it cannot be written."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(mode):  # a pipe would be waited for
+            raise OSError(0, "it is not a regular file")
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
+    for suffix in COMPANIONS[1:]:
+        companion = path.with_name(path.name + suffix)
+        if companion.is_dir():
+            raise OSError(0, f"{companion.name} is a folder")
+
+
+def _make_private(path: Path) -> None:
+    """Mend the mode of a history that others can read: of this file, its companions, backups and predecessors."""
+    kin = [path.with_name(path.name + suffix) for suffix in COMPANIONS]
+    kin += [*path.parent.glob(f"{path.name}.unreadable-*"), *path.parent.glob(f"{path.name}.backup-v*")]
+    for one in kin:
+        with suppress(OSError):
+            if one.stat().st_mode & 0o077:
+                one.chmod(PRIVATE)
 
 
 def _prepare(path: Path) -> None:
     with closing(connect(path)) as db:
+        if not path.stat().st_size:
+            db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        check_schema(db)
+        if path.stat().st_size <= CHECKED_AT_ONCE_BYTES:
+            _check_pages(db)
         _use_wal(db)
-        (state,) = db.execute("PRAGMA quick_check").fetchone()
-        if state != "ok":
-            raise sqlite3.DatabaseError(f"quick_check: {state}")
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise sqlite3.DatabaseError(f"it was written by a newer version of tokendyno (format {version})")
-        if 0 < version < len(MIGRATIONS):
-            with closing(sqlite3.connect(f"{path}.backup-v{version}")) as backup:
+        version = check_schema(db)
+        steps = history_schema.MIGRATIONS
+        if 0 < version < len(steps):
+            backup_path = Path(f"{path}.backup-v{version}")
+            os.close(os.open(backup_path, os.O_RDWR | os.O_CREAT, PRIVATE))
+            with closing(sqlite3.connect(backup_path)) as backup:
                 db.backup(backup)
-        for number in range(version, len(MIGRATIONS)):
+        for number in range(version, len(steps)):
             db.execute("BEGIN IMMEDIATE")
             (now,) = db.execute("PRAGMA user_version").fetchone()  # another process may have taken this step
             if now == number:
-                MIGRATIONS[number](db)
+                steps[number](db)
                 db.execute(f"PRAGMA user_version = {number + 1}")
             db.execute("COMMIT")
+        check_schema(db)
         _mark_interrupted(db)
+    _make_private(path)
+
+
+def _check_pages(db: sqlite3.Connection) -> None:
+    (state,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if state != "ok":
+        raise sqlite3.DatabaseError(f"quick_check: {state}")
 
 
 def _mark_interrupted(db: sqlite3.Connection) -> None:
@@ -122,13 +190,16 @@ def _mark_interrupted(db: sqlite3.Connection) -> None:
     for run_id, pid, pid_started in open_runs:
         if _alive(pid, pid_started):
             continue
-        (last,) = db.execute("SELECT max(seq) FROM records WHERE run_id = ?", (run_id,)).fetchone()
-        body = db.execute("SELECT body FROM records WHERE run_id = ? AND seq = ?", (run_id, last)).fetchone()
-        record = decode_record(body[0])
-        at_s = getattr(record, "at_s", 0.0)
-        ended = Ended(at_s, "interrupted", "The app stopped during this run. What was measured until then is kept; "
-                      "press Run to measure again.")  # fmt: skip
-        db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, last + 1, encode_record(ended)))
+        last = db.execute(
+            "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
+        ).fetchone()
+        with suppress(msgspec.MsgspecError, TypeError, ValueError, sqlite3.IntegrityError):
+            # a record that cannot be read: whoever reads the run is told that it is cut there
+            seq, body = last
+            at_s = getattr(decode_record(body), "at_s", 0.0)
+            ended = Ended(at_s, "interrupted", "The app stopped during this run. What was measured until then is kept; "
+                          "press Run to measure again.")  # fmt: skip
+            db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, seq + 1, encode_record(ended)))
         db.execute("UPDATE runs SET status = 'interrupted' WHERE id = ?", (run_id,))
     db.execute("COMMIT")
 
@@ -150,24 +221,8 @@ def _alive(pid: int, started: float) -> bool:
     """Whether the process that had this pid at `started` (seconds since the epoch) still exists."""
     try:
         return bool(abs(psutil.Process(pid).create_time() - started) < 2)
-    except psutil.Error:
+    except (psutil.Error, TypeError, ValueError, OverflowError):
         return False
-
-
-def _set_aside(path: Path) -> Path:
-    """Rename a history with its WAL files; returns the new name."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    aside = path.with_name(f"{path.name}.unreadable-{stamp}")
-    n = 1
-    while aside.exists():
-        n += 1
-        aside = path.with_name(f"{path.name}.unreadable-{stamp}-{n}")
-    os.replace(path, aside)
-    for suffix in ("-wal", "-shm"):
-        companion = path.with_name(path.name + suffix)
-        if companion.exists():
-            os.replace(companion, aside.with_name(aside.name + suffix))
-    return aside
 
 
 def _unwritable(path: Path, why: str) -> InputError:

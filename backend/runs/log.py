@@ -1,12 +1,15 @@
 """All runs: live and recent ones in memory, every one in the store."""
 
+import logging
 import threading
 from collections import OrderedDict
 from typing import Protocol
 
 from backend.runs.earlier import expected_s
-from backend.runs.records import Created, Expected, Record
+from backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from backend.runs.run import Run
+
+log = logging.getLogger("tokendyno")
 
 KEPT_IN_MEMORY = 16
 
@@ -14,6 +17,8 @@ KEPT_IN_MEMORY = 16
 class Keeper(Protocol):
     """Where records outlive the process (`backend.runs.store.Store`)."""
 
+    @property
+    def trouble(self) -> str: ...
     def add(self, run_id: str, record: Record) -> None: ...
     def read(self, run_id: str) -> list[Record]: ...
     def recent(self, model: str, limit: int) -> list[Created]: ...
@@ -28,9 +33,14 @@ class RunLog:
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
 
+    @property
+    def trouble(self) -> str:
+        """What of the runs is not being kept at this moment, and what to do; "" while all is well."""
+        return self._keeper.trouble
+
     def create(self, created: Created) -> Run:
         """Begin a run."""
-        run = Run(created)
+        run = Run(created, live=True)
         self._keeper.add(created.id, created)
         self._remember(run)
         return run
@@ -55,7 +65,12 @@ class RunLog:
             return None
         run = Run(records[0])
         for record in records[1:]:
-            run.append(record)
+            try:
+                run.append(record)
+            except Exception as error:  # a file may hold anything
+                log.warning("run %s cannot be followed to its end: %s: %s", run_id, type(error).__name__, error)
+                run.append(Ended(getattr(record, "at_s", 0.0), "interrupted", UNREADABLE))
+                break
         if run.ended:  # a live run of another process keeps growing: read it again each time
             self._remember(run)
         return run

@@ -115,6 +115,9 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
     bad_input: bool = False
 
 
+UNREADABLE = "The rest of this run could not be read from the history."
+"""Where a stored run stops because a record is damaged."""
+
 Record = Created | ArmEvent | Predicted | Expected | Ended
 
 encode_record = msgspec.json.Encoder().encode

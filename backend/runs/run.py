@@ -5,6 +5,7 @@ columns, and a reader gets what lies past its cursor.
 """
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -80,11 +81,13 @@ class BatchPast(NamedTuple):
 class Run(OfRun):
     """One run, folded from its records. One thread appends; any thread may call the methods.
 
-    `arms` is the live state: from another thread, read a `snapshot` wherever several values must match.
+    `arms` is the live state: from another thread, read a `snapshot` wherever several values must match. `live`: this
+    process creates the run now.
     """
 
-    def __init__(self, created: Created) -> None:
+    def __init__(self, created: Created, live: bool = False) -> None:
         self.created = created
+        self._begin_s = time.monotonic() if live else None
         self.status: Status = "queued"
         self.message = ""
         self.bad_input = False
@@ -97,6 +100,13 @@ class Run(OfRun):
     @property
     def id(self) -> str:
         return self.created.id
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since it was created: in its own process by a clock that never jumps."""
+        if self._begin_s is not None:
+            return time.monotonic() - self._begin_s
+        return max(0.0, time.time() - self.created.created)
 
     # --- folding ----------------------------------------------------------------------------------
 

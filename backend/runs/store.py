@@ -1,150 +1,215 @@
-"""Every record of every run, in the history file or in memory: one writer thread, any number of readers."""
+"""Every record of every run, in the history file or in memory: one writer thread, any number of readers.
 
-import queue
+Nobody waits for the disk but the writer. What is not written yet is read from memory; while the file cannot be written
+that goes on within bounds, `trouble` says so, and all of it is written once the trouble is over.
+"""
+
+import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
-import psutil
+import msgspec
 
-from backend.runs.history_file import connect, open_file
-from backend.runs.records import Created, Ended, Record, decode_record, encode_record
+from backend.runs.history_file import READ_WAIT_S, check_path, connect
+from backend.runs.history_writer import HistoryWriter
+from backend.runs.records import UNREADABLE, Created, Ended, Record, decode_record
+from backend.runs.retention import Retention
+from backend.runs.trouble import lost_sentence, passes
+from backend.runs.waiting import Waiting
+
+log = logging.getLogger("tokendyno")
+
+GATHER_S = 0.1
+"""How long records are gathered for one transaction."""
+
+RETRY_S = (0.25, 0.5, 1.0, 2.0, 4.0)
+"""Pauses between attempts while the file cannot be written; the last is repeated."""
+
+CLOCK_SLACK_S = 60.0
+
+MAX_RUN_BYTES = 128 << 20
+"""A stored run with more is not read: it would take several times as much memory."""
 
 
 class Store:
     """Implements `backend.runs.log.Keeper`. `path` None keeps the history in memory only.
 
-    messages  sentences for the user: what could not be read or written
+    InputError if no history can be kept at `path`.
     """
 
-    def __init__(self, path: Path | None) -> None:
-        self.messages: list[str] = []
+    def __init__(self, path: Path | None, retention: Retention | None = None) -> None:
         self.path = path
         self._memory: dict[str, list[Record]] = {}
-        self._queue: queue.Queue[tuple[str, Record] | threading.Event | None] = queue.Queue()
-        self._seq: dict[str, int] = {}
-        if path is not None:
-            message = open_file(path)
-            if message:
-                self._report(message)
-            self._thread = threading.Thread(target=self._write, name="history", daemon=True)
-            self._thread.start()
+        self._waiting = Waiting()
+        if path is None:
+            return
+        check_path(path)
+        self._writer = HistoryWriter(path, self._waiting, retention or Retention())
+        self._some, self._urgent = threading.Event(), threading.Event()
+        self._attempts = threading.Condition()
+        self._asked = self._answered = 0
+        self._closing = False
+        self._writer.attempt(first=True)  # opens the file, so that what is wrong with it is known now
+        self._thread = threading.Thread(target=self._write, name="history", daemon=True)
+        self._thread.start()
+
+    @property
+    def messages(self) -> list[str]:
+        """Sentences for the user: what could not be read or kept, and what was deleted."""
+        return self._writer.messages if self.path is not None else []
+
+    @property
+    def trouble(self) -> str:
+        """What is not being kept at this moment, and what to do; "" while all is well."""
+        return self._writer.trouble if self.path is not None else ""
 
     def add(self, run_id: str, record: Record) -> None:
         """Store one more record. Returns at once; it is on disk within about 0.1 s, or after `flush`."""
         if self.path is None:
             self._memory.setdefault(run_id, []).append(record)
         else:
-            self._queue.put((run_id, record))
+            self._waiting.add(run_id, record)
+            self._some.set()
 
     def flush(self) -> None:
-        """Return when everything added so far is on disk."""
-        if self.path is not None and self._thread.is_alive():
-            done = threading.Event()
-            self._queue.put(done)
-            done.wait(timeout=30)
+        """Return when everything added so far is on disk, or could not be written."""
+        if self.path is None or not self._thread.is_alive():
+            return
+        with self._attempts:
+            self._asked += 1
+            mine = self._asked
+            self._some.set()
+            self._urgent.set()
+            self._attempts.wait_for(lambda: self._answered >= mine or not self._thread.is_alive(), timeout=30)
 
     def close(self) -> None:
         """Write what is left and end the writer thread."""
         if self.path is not None and self._thread.is_alive():
-            self._queue.put(None)
+            self._closing = True
+            self._some.set()
+            self._urgent.set()
             self._thread.join(timeout=30)
 
+    def pin(self, run_id: str, pinned: bool) -> None:
+        """Keep a run whatever its age and the size of the file, or no longer. KeyError if the file has no such run;
+        sqlite3.Error if it cannot be written."""
+        self.flush()
+        assert self.path is not None
+        with closing(connect(self.path, READ_WAIT_S)) as db:
+            if not db.execute("UPDATE runs SET pinned = ? WHERE id = ?", (pinned, run_id)).rowcount:
+                raise KeyError(run_id)
+
     def read(self, run_id: str) -> list[Record]:
-        """All records of a run in order; empty if there is no such run."""
+        """All records of a run in order; empty if there is no such run. Where one cannot be read, the run ends there
+        and says so."""
         if self.path is None:
             return list(self._memory.get(run_id, []))
-        self.flush()
-        with closing(connect(self.path)) as db:
-            rows = db.execute("SELECT body FROM records WHERE run_id = ? ORDER BY seq", (run_id,)).fetchall()
-        return [decode_record(body) for (body,) in rows]
+        waiting = self._waiting.of(run_id)  # before the file: what is written meanwhile is in both
+        records = self._read_file(run_id)
+        records += [item.record for item in waiting if item.seq >= len(records)]
+        return records if records and isinstance(records[0], Created) else []
+
+    def _read_file(self, run_id: str) -> list[Record]:
+        records: list[Record] = []
+        row = self._query("SELECT status FROM runs WHERE id = ?", (run_id,))
+        for seq, body in self._query(
+            "SELECT seq, body FROM records WHERE run_id = ? AND "
+            f"(SELECT sum(length(body)) FROM records WHERE run_id = ?) <= {MAX_RUN_BYTES} ORDER BY seq",
+            (run_id, run_id),
+        ):
+            try:
+                if seq != len(records):
+                    raise ValueError("a record is missing")
+                records.append(decode_record(body))
+            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+                row = []
+                break
+        if records and row != [("running",)] and not isinstance(records[-1], Ended):
+            records.append(Ended(getattr(records[-1], "at_s", 0.0), "interrupted", UNREADABLE))
+        return records
 
     def recent(self, model: str, limit: int) -> list[Created]:
         """The first records of the newest runs of a model, as it was named, the newest first."""
-        if self.path is None:
-            return [first for _, first in self._begun() if first.request.model == model][:limit]
-        self.flush()
-        with closing(connect(self.path)) as db:
-            rows = db.execute(
+        found = {first.id: first for first in reversed(self._begun()) if first.request.model == model}
+        if self.path is not None:
+            firsts_of = (
                 "SELECT body FROM runs JOIN records ON run_id = id AND seq = 0 WHERE model = ? "
-                "ORDER BY created DESC LIMIT ?", (model, limit),
-            ).fetchall()  # fmt: skip
-        return [one for (body,) in rows if isinstance(one := decode_record(body), Created)]
+                "ORDER BY created DESC LIMIT ?"
+            )
+            for (body,) in self._query(firsts_of, (model, limit)):
+                with suppress(msgspec.MsgspecError, TypeError):  # damaged
+                    if isinstance(first := decode_record(body), Created):
+                        found.setdefault(first.id, first)
+        return sorted(found.values(), key=lambda first: -first.created)[:limit]
 
     def newest(self, owner: str) -> str | None:
-        """Id of an owner's run that was created last; None if there is none."""
-        if self.path is None:
-            return next((run_id for run_id, first in self._begun() if first.owner == owner), None)
-        self.flush()
-        with closing(connect(self.path)) as db:
-            query = "SELECT id FROM runs WHERE owner = ? ORDER BY created DESC LIMIT 1"
-            row = db.execute(query, (owner,)).fetchone()
-        return row[0] if row else None
+        """Id of an owner's run that was created last; None if there is none. A run from the future, which a clock that
+        jumped has left, counts as older than all others."""
+        latest = time.time() + CLOCK_SLACK_S
+        begun = [one for one in self._begun() if one.owner == owner]
+        found: list[tuple[float, str | None]] = [(one.created, one.id) for one in begun]
+        if self.path is not None:
+            newest_of = "SELECT created, id FROM runs WHERE owner = ? ORDER BY created > ?, created DESC LIMIT 1"
+            found += [(_number(at), str(run_id)) for at, run_id in self._query(newest_of, (owner, latest))]
+        found.reverse()  # of runs of one moment the last counts
+        return max(found, key=lambda one: (one[0] <= latest, one[0]), default=(0.0, None))[1]
 
-    def _begun(self) -> Iterator[tuple[str, Created]]:
-        """Runs that are kept in memory only, the one that was begun last first."""
-        for run_id, records in reversed(list(self._memory.items())):
-            if isinstance(records[0], Created):
-                yield run_id, records[0]
+    def _begun(self) -> list[Created]:
+        """The first records of runs in memory."""
+        firsts = [records[0] for records in list(self._memory.values())]
+        firsts += [item.record for item in self._waiting.all()]
+        return [first for first in firsts if isinstance(first, Created)]
+
+    def _query(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        """Rows of the file; none if it cannot be read now."""
+        assert self.path is not None
+        try:
+            with closing(connect(self.path, READ_WAIT_S)) as db:
+                return db.execute(sql, values).fetchall()
+        except (sqlite3.Error, OSError) as error:
+            log.warning("the history could not be read: %s", error)
+            if not passes(error):
+                self._writer.suspect = True
+                self._some.set()
+        return []
 
     # --- the writer thread ------------------------------------------------------------------------
 
     def _write(self) -> None:
-        assert self.path is not None
-        db = connect(self.path)
-        ending = False
-        pending: list[tuple[str, Record]] = []  # what could not be written yet is retried with the next batch
-        while not ending:
-            batch = [self._queue.get()]
-            deadline_s = time.monotonic() + 0.1
-            while batch[-1] is not None and not isinstance(batch[-1], threading.Event):
-                try:
-                    batch.append(self._queue.get(timeout=max(0.0, deadline_s - time.monotonic())))
-                except queue.Empty:
-                    break
-            ending = batch[-1] is None
-            pending += [item for item in batch if isinstance(item, tuple)]
+        failures = 0
+        while not self._closing:
+            self._some.wait(RETRY_S[min(failures, len(RETRY_S)) - 1] if failures else self._writer.idle_s())
+            self._urgent.wait(GATHER_S)
+            if failures and not self._urgent.is_set():  # records keep coming; do not try for each of them
+                self._urgent.wait(RETRY_S[min(failures, len(RETRY_S)) - 1])
+            with self._attempts:
+                asked = self._asked
+                self._some.clear()
+                self._urgent.clear()
             try:
-                self._commit(db, pending)
-                pending = []
-            except sqlite3.Error as error:
-                self._report(f"The history could not be written ({error}): this session's runs stay in memory only.")
-            except Exception as error:  # one record that cannot be encoded must not end the history of all others
-                pending = []
-                self._report(f"Part of the history could not be kept ({type(error).__name__}: {error}).")
-            for item in batch:
-                if isinstance(item, threading.Event):
-                    item.set()
-        db.close()
+                failures = 0 if self._writer.attempt() else failures + 1
+                if not failures:
+                    self._writer.prune()
+            except Exception:  # no fault of the history ends the writer
+                log.exception("the history's writer failed")
+                failures += 1
+            with self._attempts:
+                self._answered = asked
+                self._attempts.notify_all()
+        with suppress(Exception):
+            self._writer.attempt()
+        _, runs, _ = self._waiting.state
+        if runs:
+            self._writer.report(lost_sentence(runs, "the app ended before the history could be written"))
+        self._writer.close()
+        with self._attempts:
+            self._attempts.notify_all()
 
-    def _commit(self, db: sqlite3.Connection, items: list[tuple[str, Record]]) -> None:
-        if not items:
-            return
-        me = psutil.Process()
-        seqs = dict(self._seq)
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            for run_id, record in items:
-                if isinstance(record, Created):
-                    db.execute(
-                        "INSERT INTO runs (id, created, model, status, pid, pid_started, owner) "
-                        "VALUES (?, ?, ?, 'running', ?, ?, ?)",
-                        (run_id, record.created, record.request.model, me.pid, me.create_time(), record.owner),
-                    )
-                elif isinstance(record, Ended):
-                    db.execute("UPDATE runs SET status = ? WHERE id = ?", (record.status, run_id))
-                seq = seqs[run_id] = seqs.get(run_id, -1) + 1
-                db.execute("INSERT INTO records VALUES (?, ?, ?)", (run_id, seq, encode_record(record)))
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-        self._seq = seqs
 
-    def _report(self, message: str) -> None:
-        if message not in self.messages:
-            self.messages.append(message)
+def _number(value: Any) -> float:
+    """A stored number; a damaged one counts as oldest."""
+    return value if isinstance(value, float) else 0.0

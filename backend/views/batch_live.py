@@ -86,7 +86,7 @@ class BatchHead(msgspec.Struct, frozen=True):
 
 
 class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
-    """The answer to one pull. `head` is null while the viewer's version is current; `columns`: one entry per arm."""
+    """The answer to one pull; as `backend.views.live.Delta`."""
 
     run: str
     status: Status
@@ -94,6 +94,8 @@ class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     version: int
     head: BatchHead | None
     columns: list[BatchColumns]
+    trouble: str = ""
+    every_ms: int = 0
 
 
 def batch_delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> BatchDelta:

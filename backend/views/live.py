@@ -128,7 +128,13 @@ class Head(msgspec.Struct, frozen=True):
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
-    """The answer to one pull. `head` is null while the viewer's version is current; `columns`: one entry per arm."""
+    """The answer to one pull.
+
+    head      null while the viewer's version is current
+    columns   one entry per arm
+    trouble   what of the runs is not being kept at this moment
+    every_ms  no sooner than this after this pull should the next one come
+    """
 
     run: str
     status: Status
@@ -136,6 +142,8 @@ class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     version: int
     head: Head | None
     columns: list[Columns]
+    trouble: str = ""
+    every_ms: int = 0
 
 
 def delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> Delta:

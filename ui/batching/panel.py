@@ -2,7 +2,6 @@
 calls. As in `ui.live.panel`, the browser pulls what lies past its cursor, and the server keeps no state for a viewer.
 """
 
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import msgspec
 from backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
 from backend.runs.log import RunLog
 from backend.views.batch_live import BatchDelta, batch_delta
+from ui.live.pace import PACE
 from ui.live.panel import FOLDER as SHARED
 from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
 
@@ -39,6 +39,7 @@ TEMPLATE = """
       <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
     </span>
   </p>
+  <p class="td-unkept" role="status"></p>
 </div>
 <div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
@@ -72,7 +73,8 @@ def answer(runs: RunLog, question: object) -> str:
     if run.request.traffic is None:
         return _refusal("This run has one prompt. The page Compare shows it.")
     cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
-    delta: BatchDelta = batch_delta(run, query.version, cursors, time.time() - run.created.created)
+    delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s)
+    delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 
 

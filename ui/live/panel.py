@@ -5,7 +5,6 @@ are therefore all the same read; no viewer holds a queue slot, and the server ke
 """
 
 import re
-import time
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +17,7 @@ from backend.runs.run import MAX_TOKENS_PER_PULL
 from backend.runs.statistics import MIN_SAMPLES
 from backend.views import live
 from ui.live.charts import CHARTS
+from ui.live.pace import PACE
 
 SCRIPTS = (
     "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "pointer",
@@ -47,6 +47,7 @@ TEMPLATE = """
       <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
     </span>
   </p>
+  <p class="td-unkept" role="status"></p>
 </div>
 <div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
@@ -109,7 +110,8 @@ def answer(runs: RunLog, question: object) -> str:
     if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
         return _refusal("There is no such run here.")
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
-    delta: live.Delta = live.delta(run, query.version, cursors, time.time() - run.created.created)
+    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s)
+    delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 
 

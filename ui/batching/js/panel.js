@@ -29,6 +29,8 @@ function take(reply) {
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
   showStatus(reply.status);
+  showUnkept(reply.trouble);
+  puller.atLeast(reply.every_ms);
   let grew = false;
   reply.lanes.forEach((part, i) => { grew = appendBatch(batches[i], part, head.arms[i].pages) || grew; });
   if (grew || reply.head) dirty = true;
@@ -134,7 +136,7 @@ function open(id) {
   batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
   delete element.dataset.status;
   delete element.dataset.over;
-  for (const name of ['status', 'title', 'note', 'traffic', 'failure', 'message', 'connection', 'pace', 'why']) setText(find('.td-' + name), '');
+  for (const name of ['status', 'title', 'note', 'traffic', 'failure', 'message', 'connection', 'unkept', 'pace', 'why']) setText(find('.td-' + name), '');
   verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
   find('.td-remarks').replaceChildren();
   delete find('.td-remarks').dataset.shown;

@@ -35,6 +35,8 @@ function take(reply) {
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
   showStatus(reply.status);
+  showUnkept(reply.trouble);
+  puller.atLeast(reply.every_ms);
   let more = false, grew = false;
   reply.lanes.forEach((part, i) => {
     if (!series[i]) return;
@@ -120,7 +122,7 @@ function open(id) {
   delete element.dataset.over;
   element.dataset.run = run;
   window.dispatchEvent(new Event('tokendyno-run'));
-  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'pace', 'interference']) setText(find('.td-' + name), '');
+  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'pace', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);

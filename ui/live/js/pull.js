@@ -1,4 +1,5 @@
-// Polls the server for what lies past the cursor, about twelve times a second. Several pulls may be in flight, since a
+// Polls the server for what lies past the cursor, about twelve times a second, less often where the server is busy (it
+// says how often, and never less than once a second). Several pulls may be in flight, since a
 // slow line would otherwise limit their rate. A pull without an answer times out; failures are shown and retried with
 // exponential backoff. Nothing is pulled while the tab is hidden.
 
@@ -7,7 +8,7 @@ const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 // ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
 // report(text): shows a connection problem, '' when there is none.
 function makePuller(ask, take, report) {
-  let periodMs = 80, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
+  let periodMs = 80, leastMs = 0, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
 
   function withTimeout(promise) {
     return new Promise((resolve, reject) => {
@@ -45,7 +46,7 @@ function makePuller(ask, take, report) {
     if (!element.isConnected) return;
     const most = failures ? 1 : MAX_IN_FLIGHT;
     if (running && !document.hidden && inFlight < most && performance.now() >= notBefore) pull();
-    setTimeout(tick, periodMs);
+    setTimeout(tick, Math.max(periodMs, leastMs));
   }
   setTimeout(tick, 0);
 
@@ -57,6 +58,7 @@ function makePuller(ask, take, report) {
     begin() { generation++; failures = 0; notBefore = 0; running = true; report(''); if (!document.hidden) pull(); },
     stop() { generation++; running = false; },
     every(ms) { periodMs = ms; },
+    atLeast(ms) { leastMs = ms; },
     get running() { return running; },
   };
 }

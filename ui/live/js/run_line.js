@@ -11,6 +11,11 @@ function showStatus(status) {
   element.dataset.status = status;
 }
 
+// What of the runs is not being kept at this moment; '' while all is well.
+function showUnkept(trouble) {
+  setText(find('.td-unkept'), trouble ? '\u25B2 ' + trouble : '');
+}
+
 // Whether the run broke; then the message is its cause.
 function showMessage(status, message) {
   const broken = status === 'failed' || status === 'interrupted';

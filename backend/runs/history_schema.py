@@ -1,0 +1,80 @@
+"""The tables of the history: the steps that make them, and how a file differs from what they make."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+
+import msgspec
+
+
+def _first(db: sqlite3.Connection) -> None:
+    db.execute(
+        "CREATE TABLE runs (id TEXT PRIMARY KEY, created REAL NOT NULL, model TEXT NOT NULL, "
+        "status TEXT NOT NULL, pid INTEGER NOT NULL, pid_started REAL NOT NULL)"
+    )
+    db.execute("CREATE INDEX runs_created ON runs (created)")
+    db.execute(
+        "CREATE TABLE records (run_id TEXT NOT NULL, seq INTEGER NOT NULL, body BLOB NOT NULL, "
+        "PRIMARY KEY (run_id, seq)) WITHOUT ROWID"
+    )
+
+
+def _owners(db: sqlite3.Connection) -> None:
+    """Whose run it is, and whether everybody who is logged in may find it. Until now only the record said whose."""
+    db.execute("ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
+    for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0").fetchall():
+        with suppress(msgspec.MsgspecError, TypeError, ValueError):  # a damaged record belongs to the local user
+            owner = msgspec.json.decode(body, type=_Owned).owner
+            db.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run_id))
+    db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
+
+
+class _Owned(msgspec.Struct):
+    """What a first record says of its owner."""
+
+    owner: str = ""
+
+
+def _pins(db: sqlite3.Connection) -> None:
+    db.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins]
+"""Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
+
+
+class Foreign(Exception):
+    """The file is a database of another program: it is left as it is."""
+
+
+def check_schema(db: sqlite3.Connection) -> int:
+    """The file's version. DatabaseError if its tables are not those of that version, or if a newer tokendyno wrote it;
+    Foreign if it was never a history."""
+    db.execute("BEGIN")  # one moment: another process may be migrating it
+    try:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        found = _schema(db)
+    finally:
+        db.execute("ROLLBACK")
+    names = {name for _, name, _ in found}
+    if found and not {"runs", "records"} & names:
+        raise Foreign
+    if version > len(MIGRATIONS):
+        raise sqlite3.DatabaseError(f"it was written by a newer version of tokendyno (format {version})")
+    if version < 0 or found != _expected(version):
+        raise sqlite3.DatabaseError(f"its tables are not those of format {version}")
+    return int(version)
+
+
+def _schema(db: sqlite3.Connection) -> set[tuple[str, str, str]]:
+    """(type, name, definition) of all tables, indexes, views and triggers; SQLite's own aside."""
+    rows = db.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'").fetchall()
+    return {(str(kind), str(name), " ".join(str(sql).split())) for kind, name, sql in rows}
+
+
+def _expected(version: int) -> set[tuple[str, str, str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for step in MIGRATIONS[:version]:
+            step(db)
+        return _schema(db)

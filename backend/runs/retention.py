@@ -1,0 +1,99 @@
+"""What the history forgets: runs that are too old, and the oldest where it is too large.
+
+Running and pinned runs are never deleted.
+"""
+
+import os
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backend.errors import InputError
+
+DAYS, MIB = "TOKENDYNO_HISTORY_DAYS", "TOKENDYNO_HISTORY_MIB"
+DEFAULT_DAYS, DEFAULT_MIB = 365, 2048
+
+AGES_AFTER_S = 600.0
+"""Nothing is deleted for its age sooner after the start: a machine's clock may not be set yet."""
+
+STEADY_S = 60.0
+"""A wall clock that moved further than this against a steady one has jumped: ages are not trusted."""
+
+AT_ONCE = 16
+"""Runs a transaction deletes, so that writing never waits for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much history is kept. None: without a limit."""
+
+    max_age_s: float | None = None
+    max_bytes: int | None = None
+
+    @staticmethod
+    def from_environment(env: Mapping[str, str] = os.environ) -> "Retention":
+        """The limits as set; 0 lifts one. InputError for anything but a number of days or MiB."""
+        days, mib = _number(env, DAYS, DEFAULT_DAYS), _number(env, MIB, DEFAULT_MIB)
+        return Retention(days * 86_400 or None, int(mib * (1 << 20)) or None)
+
+    @property
+    def days(self) -> float:
+        """The age in days; 0 without a limit."""
+        return (self.max_age_s or 0.0) / 86_400
+
+
+class Deleted(NamedTuple):
+    """Runs that were deleted for their age, and for the size of the file."""
+
+    old: int = 0
+    large: int = 0
+
+
+def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool) -> Deleted:
+    """Delete up to `AT_ONCE` runs that are past a limit; Deleted(0, 0) when none is left. `now_s`: seconds since the
+    epoch; `ages`: whether that clock can be trusted."""
+    if ages and retention.max_age_s is not None:
+        old = _delete(db, "AND created < ?", (now_s - retention.max_age_s,))
+        if old:
+            return Deleted(old=old)
+    if retention.max_bytes is not None and used_bytes(db) > retention.max_bytes:
+        return Deleted(large=_delete(db, "", ()))
+    return Deleted()
+
+
+def used_bytes(db: sqlite3.Connection) -> int:
+    """Bytes of the file that hold something; the rest is used before the file grows."""
+    (pages,), (free,), (size,) = (
+        db.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count", "page_size")
+    )
+    return int((pages - free) * size)
+
+
+def _delete(db: sqlite3.Connection, where: str, values: tuple[float, ...]) -> int:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        found = db.execute(
+            f"SELECT id FROM runs WHERE status != 'running' AND NOT pinned {where} ORDER BY rowid LIMIT {AT_ONCE}",
+            values,
+        ).fetchall()
+        for table, column in (("records", "run_id"), ("runs", "id")):
+            db.executemany(f"DELETE FROM {table} WHERE {column} = ?", found)
+        db.execute("COMMIT")
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        raise
+    db.executescript("PRAGMA incremental_vacuum(4096)")  # `execute` would stop after one page
+    return len(found)
+
+
+def _number(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        raise InputError(f"{name} must be a number from 0 (no limit), not {text[:40]!r}. Set it to {default:g}, say.")
+    return value
