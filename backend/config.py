@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from backend.errors import InputError, unknown
+from backend.quality.texts import Quality
 from backend.traffic.requests import Traffic
 
 MAX_NEW_TOKENS = 32_768
@@ -117,12 +118,14 @@ class Request(msgspec.Struct, frozen=True):
 
     traffic  many requests instead of one prompt: `workload` then holds the longest lengths, the batch size that both
              arms may reach, and how tokens are chosen
+    quality  given texts instead of a prompt: `workload` then holds their context and positions
     """
 
     model: str
     arms: list[ArmRequest]
     workload: Workload
     traffic: Traffic | None = None
+    quality: Quality | None = None
 
 
 def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:
@@ -133,6 +136,14 @@ def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: b
         prompt_tokens=traffic.longest_prompt, max_new_tokens=traffic.longest_output, batch_size=rows, seed=seed,
         repeats=repeats, ignore_eos=ignore_eos,
     )  # fmt: skip
+
+
+def reading_of(quality: Quality) -> Workload:
+    """The workload of given texts: the context of the first as a prompt, each position as a new token. So memory, rules
+    and the run behind the proofs are of the same lengths as the texts."""
+    return Workload(
+        quality.texts[0].text, prompt_tokens=quality.context, max_new_tokens=quality.positions, ignore_eos=True
+    )
 
 
 MEASURE_REPEATS = 5

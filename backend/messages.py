@@ -70,11 +70,28 @@ class Probe(Message, frozen=True, tag="probe"):
     token_ids: list[int]
 
 
+class Score(Message, frozen=True, tag="score"):
+    """Give the model a text token by token, in the arm's own way of generating. Answered by Scored or Failed.
+
+    context    tokens at the beginning of the text that are its prompt
+    positions  tokens after them, at most, that are predicted, one a step
+    keep       file in which to keep the distributions, as float32 of shape (positions, vocabulary); "": not kept
+    against    such a file of another arm, to compare with; "": not compared
+    """
+
+    plan: Plan
+    text: str
+    context: int
+    positions: int
+    keep: str = ""
+    against: str = ""
+
+
 class Shutdown(Message, frozen=True, tag="shutdown"):
     """Exit in good order."""
 
 
-Command = Load | Generate | Probe | Cancel | Shutdown
+Command = Load | Generate | Probe | Score | Cancel | Shutdown
 
 
 # --- events: worker -> engine ---------------------------------------------------------------------
@@ -344,6 +361,21 @@ class Probed(Message, frozen=True, tag="probed"):
         return self.logits[0] - self.logits[1]
 
 
+class Scored(Message, frozen=True, tag="scored"):
+    """How a model predicted a given text, one entry a position.
+
+    ids       tokens of the text that were to be predicted
+    nll_nats  negative log probability of each
+    top       the most likely token at each
+    kl_nats   KL(the other arm's distribution || this one's); empty where nothing was compared
+    """
+
+    ids: list[int]
+    nll_nats: list[float]
+    top: list[int]
+    kl_nats: list[float] = []
+
+
 class Failed(Message, frozen=True, tag="failed"):
     """The command failed; `error` says why and `advice` what to do.
 
@@ -365,7 +397,7 @@ BatchEvent = Steps | Waits | PagesAllocated | PageMoves | RequestEnds
 
 Event = (
     Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
-    | Steps | Waits | PagesAllocated | PageMoves | RequestEnds
+    | Steps | Waits | PagesAllocated | PageMoves | RequestEnds | Scored
 )  # fmt: skip
 
 encode = msgspec.json.Encoder().encode

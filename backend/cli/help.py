@@ -38,6 +38,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno batch --traffic poisson --rate 4 --ttft-limit 0.5", "requests that arrive; goodput"),
         ("tokendyno batch --trace requests.jsonl --json batch.json", "requests of a file"),
     ),
+    "quality": (
+        ("tokendyno quality --b quantization=quanto-int4", "on a story, prose, code and arithmetic"),
+        ("tokendyno quality --b cache=static --text notes.txt --only-given", "on a text of your own"),
+    ),
     "fit": (
         ("tokendyno fit --model Llama-3-8B --gpu RTX-4090", "a GPU of the catalogue"),
         ("tokendyno fit --model gpt-oss-20b --vram 24GiB --context 32768", "any other GPU, a longer context"),

@@ -10,6 +10,7 @@ from backend import hardware
 from backend.cli import commands
 from backend.cli.batch import add_batch
 from backend.cli.help import Help, epilog
+from backend.cli.quality import add_quality
 from backend.config import EFFORTS
 from backend.errors import InputError, near_names
 from backend.fit.table import DEFAULT_CONTEXT
@@ -77,6 +78,8 @@ def make_parser() -> Parser:
     for sub in (compare, run, check, export):
         _add_workload(sub)
     batch = add_batch(add, ARM_HELP, _add_model)
+    quality = add_quality(add, ARM_HELP, _add_model)
+    quality.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
     for sub in (compare, run, check, batch):
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
         sub.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
@@ -88,10 +91,10 @@ def make_parser() -> Parser:
         "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
     )
     doctor.add_argument("--verbose", action="store_true", help="every version, every choice and why it does not run")
-    for sub in (compare, run, batch):
+    for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    for sub in (compare, run, check, batch, fit, models, doctor):
+    for sub in (compare, run, check, batch, quality, fit, models, doctor):
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
         sub.add_argument(
             "--color", choices=get_args(Color), default="auto",

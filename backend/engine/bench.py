@@ -143,6 +143,8 @@ class Bench:
         facts, arms = self._judge(request)
         for name, checked in arms.items():
             checked.require_runnable(name if len(arms) > 1 else "")
+        if request.quality is not None and facts.kind == "encoder":
+            raise InputError(f"{facts.label} is an encoder: it predicts no text. Choose a decoder.")
         check_loadable(facts)
         with self._lock:
             if len(self._jobs) >= MAX_QUEUED:

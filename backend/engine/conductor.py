@@ -1,9 +1,11 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
+import tempfile
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from backend.arms.check import Checked
 from backend.arms.requests import of_arm
@@ -12,9 +14,11 @@ from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
 from backend.engine.prediction import predict
 from backend.hardware import Machine, peak_rates
-from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Started
+from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
 from backend.models import ModelFacts
+from backend.paths import private_folder
 from backend.plan import Plan
+from backend.quality.texts import Quality
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent
 from backend.runs.run import Run
@@ -51,6 +55,9 @@ class Conductor:
                 self._take(arm)
             for arm in self._arms:
                 self._load(arm)
+        if self._run.request.quality is not None:
+            self._read_texts(self._run.request.quality, together)
+            return
         for repeat in range(self._run.request.workload.repeats):
             self._repeat = repeat
             for arm in self._arms:
@@ -60,6 +67,25 @@ class Conductor:
                     self._load(arm)
                 self._generate(arm)
         self._probe_difference()
+
+    def _read_texts(self, quality: Quality, together: bool) -> None:
+        """All texts through the first arm, whose distributions are kept, then through the second, which is compared
+        with them. Each arm then generates once at these lengths, for its speed and for proof of what was in effect."""
+        with tempfile.TemporaryDirectory(dir=private_folder("distributions")) as folder:
+            for arm in self._arms:
+                if not together:
+                    self._drop_others(arm)
+                    self._take(arm)
+                    self._load(arm)
+                for index, text in enumerate(quality.texts):
+                    file = str(Path(folder) / str(index)) if len(self._arms) > 1 else ""
+                    first = arm == self._arms[0]
+                    command = Score(
+                        self._plan(arm), text.text, quality.context, quality.positions, file if first else "",
+                        "" if first else file,
+                    )  # fmt: skip
+                    self._exchange.ask(arm, command, "warmup")
+                self._generate(arm)
 
     def _probe_difference(self) -> None:
         """Where greedy texts differ, ask the worker of one arm how close the choice was. Nothing is measured any more,

@@ -29,6 +29,7 @@ from backend.messages import (
     Ready,
     RequestEnds,
     Samples,
+    Scored,
     Started,
     Steps,
     Tokens,
@@ -76,7 +77,7 @@ class Exchange:
         while not worker.ready:
             self._next(arm, worker)
 
-    def ask(self, arm: str, command: Command, phase: PhaseName) -> Loaded | Finished | Probed:
+    def ask(self, arm: str, command: Command, phase: PhaseName) -> Loaded | Finished | Probed | Scored:
         """Send a command; returns its answer. `phase`: what the worker does until it reports a phase itself."""
         self.phase = phase
         worker = self._pool.slots[arm]
@@ -87,7 +88,7 @@ class Exchange:
             match event:
                 case Progress(phase=reported):
                     self.phase = reported
-                case Loaded() | Finished() | Probed():
+                case Loaded() | Finished() | Probed() | Scored():
                     return event
                 case Failed():
                     self._fail(arm, event)
@@ -128,7 +129,9 @@ class Exchange:
                 case Progress() as event:
                     self._last_step = _reached(event)
                     return event
-                case Ready() | Loaded() | Started() | Tokens() | Steps() | Finished() | Probed() | Failed() as event:
+                case (
+                    Ready() | Loaded() | Started() | Tokens() | Steps() | Finished() | Probed() | Scored() | Failed()
+                ) as event:
                     return event
                 case Samples() | Annotation() | Waits() | PageMoves() | PagesAllocated() | RequestEnds() as event:
                     self._log(arm, event)

@@ -22,6 +22,7 @@ from backend.messages import (
     Progress,
     RequestEnds,
     Samples,
+    Scored,
     Started,
     Steps,
     Tokens,
@@ -61,6 +62,7 @@ class ArmSeries:
     expected_s        how long phases took in earlier runs of the same shape
     pace              (seconds, characters): how much of the text there was at a time, for each part of it that came
     batch             many requests, of repeat 0; empty for a run of one prompt
+    scores            how it predicted each of the given texts, in their order; empty for other runs
     """
 
     name: str
@@ -91,6 +93,7 @@ class ArmSeries:
     interference: list[tuple[int, Annotation]] = field(default_factory=list)
     probed: Probed | None = None
     batch: BatchSeries = field(default_factory=BatchSeries)
+    scores: list[Scored] = field(default_factory=list)
 
     # --- folding ----------------------------------------------------------------------------------
 
@@ -125,6 +128,9 @@ class ArmSeries:
                 self._take_finish(event, record.repeat)
             case Probed():
                 self.probed = event
+            case Scored():
+                self.scores.append(event)
+                self.state = "done"
             case _:
                 pass
 

@@ -5,24 +5,24 @@ import queue
 import threading
 from collections.abc import Iterator
 
-from backend.messages import Cancel, Command, Generate, Load, Probe, Shutdown
+from backend.messages import Cancel, Command, Generate, Load, Probe, Score, Shutdown
 
-Work = Load | Generate | Probe
+Work = Load | Generate | Probe | Score
 """Commands that are carried out in turn."""
 
 
 class Commands:
     """Filled by one thread, iterated by another, which carries the commands out. Ends at Shutdown or `close`.
 
-    cancelled   set while the Generate that was taken last is cancelled. A Cancel applies to every Generate put before
-                it and to none after it, whenever they are taken
+    cancelled   set while the Generate or Score that was taken last is cancelled. A Cancel applies to every one put
+                before it and to none after it, whenever they are taken
     """
 
     def __init__(self) -> None:
         self.cancelled = threading.Event()
         self._queue: queue.SimpleQueue[tuple[int, Work] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._put = self._cancelled_up_to = 0  # numbers of the newest Generate, and of the newest cancelled one
+        self._put = self._cancelled_up_to = 0  # numbers of the newest one, and of the newest cancelled
 
     def put(self, command: Command) -> None:
         """Add a command. Only a Cancel takes effect before the commands ahead of it are done."""
@@ -33,8 +33,8 @@ class Commands:
                     self.cancelled.set()
             case Shutdown():
                 self.close()
-            case Load() | Generate() | Probe():
-                self._put += isinstance(command, Generate)
+            case Load() | Generate() | Probe() | Score():
+                self._put += isinstance(command, Generate | Score)
                 self._queue.put((self._put, command))
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Commands:
     def __iter__(self) -> Iterator[Work]:
         while (taken := self._queue.get()) is not None:
             number, command = taken
-            if isinstance(command, Generate):
+            if isinstance(command, Generate | Score):
                 with self._lock:
                     (self.cancelled.set if number <= self._cancelled_up_to else self.cancelled.clear)()
             yield command

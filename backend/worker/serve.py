@@ -21,8 +21,9 @@ with light_imports():
 
 from backend import hardware
 from backend.errors import InputError
-from backend.messages import Failed, Generate, Load, Loaded, Probe, Ready
+from backend.messages import Failed, Generate, Load, Loaded, Probe, Ready, Score
 from backend.optimizations.tensor_bytes import parameter_count
+from backend.plan import Plan
 from backend.worker.channel import Channel
 from backend.worker.commands import Commands, Work
 from backend.worker.errors import explain
@@ -50,17 +51,21 @@ class Worker:
             case Load():
                 self._load(command)
             case Generate():
-                if self._model is None or command.plan.load_key != self._key:
-                    raise RuntimeError("Generate was sent before its Load")
-                self._runner = runner_for(
-                    self._model, command.plan, self._channel, self._cancelled, self._shared_process, self._runner,
-                    command.traffic is not None,
-                )  # fmt: skip
-                self._runner.run(command)
+                self._take_runner(command.plan, command.traffic is not None).run(command)
+            case Score():
+                self._take_runner(command.plan, False).score(command)
             case Probe():
                 if self._runner is None:
                     raise RuntimeError("Probe was sent before its Generate")
                 self._runner.probe(command.token_ids)
+
+    def _take_runner(self, plan: Plan, many: bool) -> Runner:
+        if self._model is None or plan.load_key != self._key:
+            raise RuntimeError("A run was asked for before its Load")
+        self._runner = runner_for(
+            self._model, plan, self._channel, self._cancelled, self._shared_process, self._runner, many
+        )
+        return self._runner
 
     def _load(self, command: Load) -> None:
         reused = self._model is not None and self._key == command.plan.load_key

@@ -26,6 +26,8 @@ from backend.messages import (
     Ready,
     RequestEnds,
     Samples,
+    Score,
+    Scored,
     Shutdown,
     Started,
     Steps,
@@ -43,6 +45,7 @@ COMMANDS: list[Command] = [
     Load(PLAN, 5),
     Generate(PLAN, "line one\nline two \x00 🐻", 0, 8, 1, 0.5, 2**63 - 1, True, False),
     Probe([5, 6]),
+    Score(PLAN, "a text", 16, 192, "/a", "/b"),
     Cancel(),
     Shutdown(),
 ]
@@ -72,6 +75,7 @@ EVENTS: list[Event] = [
         Compiled(9.5, [CompiledGraph(8.0), CompiledGraph(1.0, "x < 3")], {"a break": 1}, {"cpu": 2}, 0, 1, 1),
     ),
     Probed(3, [7, 8], [" a", " the"], [1.5, 1.25]),
+    Scored([7, 8], [0.5, 2.25], [7, 9], [0.0, 0.125]),
     Failed("run", "it broke", "mend it", "Traceback", True, False),
 ]
 

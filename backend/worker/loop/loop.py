@@ -56,27 +56,37 @@ class DecodeLoop:
 
     def generate(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, max_new_tokens: int, meter: TokenMeter,
-        sampling: Sampling = GREEDY, seed: int = 0, ignore_eos: bool = False,
+        sampling: Sampling = GREEDY, seed: int = 0, ignore_eos: bool = False, given: list[int] | None = None,
     ) -> Any:  # fmt: skip
-        """Ids of prompt (B, P) and new tokens: (B, P + generated)."""
+        """Ids of prompt (B, P) and new tokens: (B, P + generated). `given`: the new tokens of a batch of one, whatever
+        the model would choose; `given_logits` then tells from what."""
         eos = [] if ignore_eos else self._eos
         if len(eos) > MAX_EOS:
             raise InputError(
                 f"The custom decode loop supports at most {MAX_EOS} EOS ids; this model has {len(eos)}. Use "
                 "loop=generate."
             )
-        step = self._step_for(input_ids, attention_mask, cache, sampling)
+        step = self._step_for(input_ids, attention_mask, cache, sampling, given is not None)
+        if step.given is not None and given is not None:
+            step.given.fill(given)
         copy = HostCopy(step.out)
         with record_function(LOOP_NAME):
             step.begin(input_ids, attention_mask, seed, eos)
             new_ids = self._run(step, copy, max_new_tokens, eos, meter)
         return torch.cat([input_ids, new_ids], 1)
 
-    def _step_for(self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling) -> Step:
-        key = (id(cache), len(input_ids), sampling)
+    def given_logits(self) -> Any:
+        """Logits (N, V) of the latest run whose N tokens were given."""
+        assert self._step is not None and self._step.given is not None
+        return self._step.given.logits[: self._step.given.count]
+
+    def _step_for(
+        self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, sampling: Sampling, given: bool
+    ) -> Step:
+        key = (id(cache), len(input_ids), sampling, given)
         if self._step is None or key != self._key:
             self._step = None
-            self._step = Step(self._model, cache, len(input_ids), sampling, self._pad)
+            self._step = Step(self._model, cache, len(input_ids), sampling, self._pad, given)
             self._key = key
             if self._compile_mode is not None:
                 self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)

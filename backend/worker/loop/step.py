@@ -34,6 +34,28 @@ def step_end_of(model: Any) -> StepEnd:
     return StepEnd() if found is None else found
 
 
+class Given:
+    """The tokens that a step takes instead of choosing, and the logits that it would have chosen from; both stay where
+    they are. ids: (L,); logits: (L, V), of a batch of one; count: how many were given."""
+
+    def __init__(self, length: int, vocabulary: int, dtype: Any, device: Any) -> None:
+        self.ids = torch.zeros(length, dtype=torch.long, device=device)
+        self.logits = torch.zeros(length, vocabulary, dtype=dtype, device=device)
+        for tensor in (self.ids, self.logits):
+            torch._dynamo.mark_static_address(tensor)
+        self.count = 0
+
+    def fill(self, ids: list[int]) -> None:
+        """The tokens of the next run, which may be fewer than there are places."""
+        self.count = len(ids)
+        self.ids[: self.count] = torch.tensor(ids, device=self.ids.device)
+
+    def choose(self, logits: Any, step: Any) -> Any:
+        """The id (1,) of this step, which is kept with its logits (1, V)."""
+        self.logits.index_copy_(0, step, logits.to(self.logits.dtype))
+        return self.ids[step]
+
+
 class Step:
     """Everything that one decode step reads and writes, in place.
 
@@ -43,10 +65,13 @@ class Step:
     done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
                sees the EOS, and does not use this
     turns      (1,) int32 zero, in which a kernel counts its finished programs
+    given      tokens that are given instead of chosen; None: they are chosen
     calls      how often it ran
     """
 
-    def __init__(self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int) -> None:
+    def __init__(
+        self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int, given: bool = False
+    ) -> None:
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
         self._additive = _additive_mask(self._config)
@@ -62,6 +87,8 @@ class Step:
         self.out = zeros(cache.length, batch_size)
         self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
         self.turns = zeros(1, dtype=torch.int32)
+        head = model.get_output_embeddings().weight if given else None
+        self.given = None if head is None else Given(cache.length, head.shape[0], model.dtype, device)
         self.advance: Callable[[], None] = self._advance
         self.calls = 0
 
@@ -80,7 +107,13 @@ class Step:
         if eos:
             self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
         self.done.zero_()
-        self.append(sample(logits, self._sampling, self.seed, self.cache.step))
+        self.append(self._chosen(logits))
+
+    def _chosen(self, logits: Any) -> Any:
+        """The next ids (B,), from logits (B, V)."""
+        if self.given is not None:
+            return self.given.choose(logits, self.cache.step)
+        return sample(logits, self._sampling, self.seed, self.cache.step)
 
     def rewind(self) -> None:
         """Return to the first slot, so that warm-up steps stay inside the cache. The mask is wrong until `begin`."""
@@ -100,11 +133,11 @@ class Step:
             input_ids=self.token, attention_mask=self._masks(), position_ids=self.positions,
             past_key_values=self.cache, use_cache=True,
         ).logits[:, -1]  # fmt: skip
-        if self._sampling.temperature == 0:
+        if self._sampling.temperature == 0 and self.given is None:
             self._end(logits, self)
         else:
             self.advance_slots()
-            self.append(sample(logits, self._sampling, self.seed, self.cache.step))
+            self.append(self._chosen(logits))
 
     def advance_slots(self) -> None:
         """Advance to the next slot and position."""

@@ -17,8 +17,9 @@ import msgspec
 import torch
 
 from backend.counts import RunCounts
+from backend.errors import InputError
 from backend.evidence import Finding
-from backend.messages import Compiled, Finished, Generate, Started
+from backend.messages import Compiled, Finished, Generate, Score, Started
 from backend.optimizations import Observation
 from backend.optimizations.tensor_bytes import bytes_by_device
 from backend.worker.channel import Channel
@@ -53,6 +54,9 @@ class Runner(Protocol):
 
     def probe(self, token_ids: list[int]) -> None:
         """Send `Probed`: the two likeliest tokens after the prompt of the latest run and these tokens."""
+
+    def score(self, job: Score) -> None:
+        """Send `Scored`. InputError where this model predicts no text, or the text is too short."""
 
 
 @dataclass(slots=True)
@@ -157,6 +161,10 @@ class MeasuredRunner(ABC):
     def probe(self, token_ids: list[int]) -> None:
         """Only a model that generates tokens has an answer."""
         raise RuntimeError("Probe was sent to a model that generates no tokens")
+
+    def score(self, job: Score) -> None:
+        """Only a model that generates tokens predicts a text."""
+        raise InputError("This model generates no tokens, so it predicts no text. Choose a decoder.")
 
     def _new_cache(self, task: Task) -> Any:
         """An empty cache; None for a model without."""

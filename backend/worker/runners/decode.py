@@ -1,14 +1,17 @@
 """Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from transformers import GenerationConfig, StoppingCriteriaList
+from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 
 from backend.counts import RunCounts
-from backend.messages import Generate, Probed
+from backend.errors import InputError
+from backend.messages import Generate, Probed, Score
 from backend.optimizations.tensor_bytes import bytes_by_device
 from backend.predict.lengths import cache_places
+from backend.quality.texts import MIN_POSITIONS
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import compile_config
 from backend.worker.load.loader import LoadedModel
@@ -16,8 +19,9 @@ from backend.worker.measure.annotations import Window
 from backend.worker.measure.clock import CudaMeter
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, sliding_layers
+from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.padding import pad, symbolic_sizes
-from backend.worker.prompt.prompt import Prompt, read_prompt
+from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
@@ -36,6 +40,8 @@ class GenerateRunner(MeasuredRunner):
         self._caches = Caches(model.model.config, self.fixed_cache)
         self._sliding = sliding_layers(model.model.config)
         self._prompt: list[int] = []  # of the latest run, without padding
+        self._given: Scores | None = None  # of a text that is given to the model, while it is
+        self._read: Callable[[], None] | None = None  # told of each of its positions
 
     # --- generating -------------------------------------------------------------------------------
 
@@ -49,7 +55,13 @@ class GenerateRunner(MeasuredRunner):
                 past_key_values=cache,
                 generation_config=self._settings(task.job, tokens, ignore_eos),
                 stopping_criteria=StoppingCriteriaList([meter]),
+                logits_processor=self._choosing(task.prompt),
             )
+
+    def _choosing(self, prompt: Prompt) -> LogitsProcessorList | None:
+        if self._given is None:
+            return None
+        return LogitsProcessorList([GivenText(self._given, prompt.tokens)])
 
     def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
         plan = job.plan.generate
@@ -79,9 +91,15 @@ class GenerateRunner(MeasuredRunner):
     def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
         """Generate that many tokens; returns in how many passes."""
         again = Task(task.job, prompt, task.length)
-        stop = Unmeasured(self.cancelled.is_set, prompt.ids)
+        stop = Unmeasured(self._stopping, prompt.ids)
         self._generate(again, self._new_cache(again), tokens, True, stop)
         return stop.passes
+
+    def _stopping(self) -> bool:
+        """Asked at each step that nobody measures."""
+        if self._read is not None:
+            self._read()
+        return self.cancelled.is_set()
 
     def probe(self, token_ids: list[int]) -> None:
         """All tokens in one forward pass without a cache, so the sums are ordered as in a prefill."""
@@ -92,6 +110,45 @@ class GenerateRunner(MeasuredRunner):
         likeliest = found.indices.tolist()
         texts = [self.model.tokenizer.decode([token]) for token in likeliest]
         self.channel.send(Probed(len(token_ids), likeliest, texts, found.values.tolist()))
+
+    def score(self, job: Score) -> None:
+        """Everything is as in a run, but for the choice of the next token."""
+        ids = self.model.tokenizer(job.text)["input_ids"]
+        task, expected = self._given_task(job, ids)
+        self._compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
+        vocabulary = int(self.model.model.get_output_embeddings().weight.shape[0])
+        try:
+            self._given = Scores(expected, vocabulary)
+            self._warm_up(task)
+            self._given = Scores(expected, vocabulary, job.keep, job.against)
+            with self.channel.phasing("run", "reading a given text") as steps:
+                self._read = Reading(steps, len(expected))
+                self._generate_unmeasured(task, task.prompt, len(expected))
+                if self.cancelled.is_set():
+                    raise InputError("Stopped.")
+                self._finish_given()
+            self.channel.send(self._given.scored())
+        finally:
+            self._given = self._read = None
+
+    def _finish_given(self) -> None:
+        """Nothing more: `generate` gave all logits on the way."""
+
+    def _given_task(self, job: Score, ids: list[int]) -> tuple[Task, list[int]]:
+        """The text's beginning as the prompt of a run, and the tokens that follow. InputError if there are too few."""
+        most = max_positions(self.model.model.config) or len(ids)
+        expected = ids[job.context : min(job.context + job.positions, most)]
+        if len(expected) < MIN_POSITIONS:
+            raise InputError(
+                f"A text has {len(ids):,} tokens and the model {most:,} positions: after {job.context:,} tokens of "
+                f"context that leaves {len(expected)} to predict, and at least {MIN_POSITIONS} are needed. Give a "
+                "longer text, or less context (--context)."
+            )
+        run = Generate(job.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
+        rows = torch.tensor([ids[: job.context]], device=self.model.model.device)
+        prompt = pad(Prompt(rows, torch.ones_like(rows)), job.plan.generate.shapes, self.model.pad)
+        self._caches.require_groups(job.plan.generate, 1, prompt.tokens)
+        return Task(run, prompt, cache_places(job.plan.generate.shapes, job.context, len(expected))), expected
 
     # --- before the run ---------------------------------------------------------------------------
 

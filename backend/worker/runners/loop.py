@@ -37,8 +37,21 @@ class LoopRunner(GenerateRunner):
         sampling = Sampling(job.temperature, job.top_k, job.top_p)
         with torch.inference_mode():
             self._loop_for(job.plan.generate).generate(
-                task.prompt.ids, task.prompt.mask, cache, tokens, meter, sampling, job.seed, ignore_eos
+                task.prompt.ids,
+                task.prompt.mask,
+                cache,
+                tokens,
+                meter,
+                sampling,
+                job.seed,
+                ignore_eos,
+                None if self._given is None else self._given.ids,
             )
+
+    def _finish_given(self) -> None:
+        assert self._loop is not None and self._given is not None
+        for position, logits in enumerate(self._loop.given_logits()):
+            self._given.take(position, logits)
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
         """The loop for that plan, with the step that it compiled and captured before."""
@@ -53,7 +66,7 @@ class LoopRunner(GenerateRunner):
 
     def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
         again = Task(task.job, prompt, task.length)
-        stop = UnmeasuredLoop(self.cancelled.is_set, prompt.ids)
+        stop = UnmeasuredLoop(self._stopping, prompt.ids)
         self._generate(again, self._new_cache(again), tokens, True, stop)
         return stop.passes
 

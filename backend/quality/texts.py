@@ -1,0 +1,50 @@
+"""Given texts, through which two arms are compared position by position."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from backend.errors import InputError
+
+MIN_POSITIONS = 16
+MAX_POSITIONS = 4_096
+MAX_CONTEXT = 4_096
+MAX_TEXTS = 16
+
+
+class QualityText(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A text with a name. InputError if there is nothing in it."""
+
+    name: str
+    text: str
+
+    def __post_init__(self) -> None:
+        if not self.text.strip():
+            raise InputError(f"The text {self.name!r} is empty. Give one of at least a paragraph.")
+
+
+class Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Texts that both arms are given token by token, instead of generating their own.
+
+    context    tokens at the beginning of each text that are read as a prompt
+    positions  tokens after them, at most, that the model is asked to predict, one step each. InputError unless all
+               numbers are within their limits
+    """
+
+    texts: Sequence[QualityText]
+    context: int = 16
+    positions: int = 192
+
+    def __post_init__(self) -> None:
+        names = [text.name for text in self.texts]
+        if not 1 <= len(names) <= MAX_TEXTS:
+            raise InputError(f"Quality is compared on 1 to {MAX_TEXTS} texts, not {len(names)}.")
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise InputError(f"Two texts are called {twice!r}. Rename one of them.")
+        if not 1 <= self.context <= MAX_CONTEXT:
+            raise InputError(f"The context is {self.context} tokens; it must be from 1 to {MAX_CONTEXT:,}.")
+        if not MIN_POSITIONS <= self.positions <= MAX_POSITIONS:
+            raise InputError(
+                f"{self.positions} positions were asked for; it must be from {MIN_POSITIONS} to {MAX_POSITIONS:,}: "
+                "fewer say nothing about quality."
+            )

@@ -1,0 +1,101 @@
+"""How a model predicts the tokens of a given text: log probabilities, and how far they are from another arm's."""
+
+import os
+import time
+from typing import Any
+
+import torch
+from transformers import LogitsProcessor
+
+from backend.errors import InputError
+from backend.messages import Scored
+from backend.worker.channel import Steps
+
+
+class Scores:
+    """Takes the logits of each position, in any order; a position that is given again replaces what it was.
+
+    ids      tokens to be predicted, shape (N,)
+    keep     file for the distributions, "" for none
+    against  file of the other arm's distributions, "" for none
+    """
+
+    def __init__(self, ids: list[int], vocabulary: int, keep: str = "", against: str = "") -> None:
+        self.ids = ids
+        shape = len(ids), vocabulary
+        self._kept, self._other = _file(keep, shape, new=True), _file(against, shape, new=False)
+        self._found: dict[int, tuple[Any, Any, Any]] = {}
+
+    def take(self, position: int, logits: Any) -> None:
+        """Logits (V,) from which the token at that position is to be chosen."""
+        own = logits.float().log_softmax(-1)
+        kl = torch.zeros((), device=own.device)
+        if self._other is not None:
+            other = self._other[position].to(own.device)
+            likely = other.exp()
+            kl = torch.where(likely > 0, likely * (other - own), 0.0).sum()
+        if self._kept is not None:
+            self._kept[position].copy_(own)
+        self._found[position] = (-own[self.ids[position]], own.argmax(), kl)
+
+    def scored(self) -> Scored:
+        """All positions. RuntimeError unless each was given."""
+        missing = [position for position in range(len(self.ids)) if position not in self._found]
+        if missing:
+            raise RuntimeError(
+                f"{len(missing)} of {len(self.ids)} positions were not predicted, the first is {missing[0]}"
+            )
+        nll, top, kl = zip(*(self._found[position] for position in range(len(self.ids))), strict=True)
+        distances = torch.stack(kl).clamp(min=0).tolist() if self._other is not None else []
+        return Scored(self.ids, torch.stack(nll).tolist(), torch.stack(top).tolist(), distances)
+
+
+def _file(path: str, shape: tuple[int, int], new: bool) -> Any:
+    """A tensor of float32 of that shape (positions, vocabulary) in that file; None without a path. InputError if a new
+    file does not fit on its disk."""
+    if not path:
+        return None
+    size = shape[0] * shape[1]
+    if new:
+        try:
+            with open(path, "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, 4 * size)  # a map of a full disk would kill the process instead
+        except OSError as error:
+            raise InputError(
+                f"The distributions of a text take {4 * size:,} bytes, which do not fit in {os.path.dirname(path)} "
+                f"({error.strerror}). Free space there, set TOKENDYNO_CACHE to another disk, or use fewer positions."
+            ) from error
+    return torch.from_file(path, shared=new, size=size, dtype=torch.float32).view(shape)
+
+
+class Reading:
+    """Called at each position: reports progress, twice a second at most."""
+
+    def __init__(self, steps: Steps, positions: int) -> None:
+        self._steps, self._positions = steps, positions
+        self._read, self._next_s = 0, 0.0
+
+    def __call__(self) -> None:
+        self._read += 1
+        if time.perf_counter() >= self._next_s:
+            self._next_s = time.perf_counter() + 0.5
+            self._steps.step(self._read / self._positions)
+
+
+class GivenText(LogitsProcessor):  # type: ignore[misc]
+    """Lets `generate` choose the tokens of a given text, and keeps what it would have chosen from.
+
+    start  tokens before the first one, padding included
+    """
+
+    def __init__(self, scores: Scores, start: int) -> None:
+        self._scores, self._start = scores, start
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        position = input_ids.shape[1] - self._start
+        if not 0 <= position < len(self._scores.ids):
+            return scores  # drafts may reach past the end of the text
+        self._scores.take(position, scores[0])
+        only = torch.full_like(scores, -torch.inf)
+        only[:, self._scores.ids[position]] = 0
+        return only

@@ -1,0 +1,83 @@
+"""`tokendyno quality` with real workers: the document, the table, the history, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.cli.main import main
+from backend.runs.log import RunLog
+from backend.runs.store import Store
+from backend.views.quality_document import QualityDocument, quality_document
+from tests.support.command_line import cli
+
+TEXT = (
+    "Once upon a time there was a little fox. The fox lived in a forest with his mother. One day the fox found a red "
+    "ball. He played with the red ball all day long, and then he went home to his mother."
+)
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
+    """float32 against bf16 on a text of one's own: document, standard error, folder with the history."""
+    folder = tmp_path_factory.mktemp("read")
+    (folder / "fox.txt").write_text(TEXT)
+    ran = cli(
+        "quality", "--a", "dtype=float32", "--b", "dtype=bfloat16", "--text", "fox.txt", "--only-given", "--positions",
+        "24", "--json", "-", "--history", "history.sqlite", cwd=folder,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout), ran.stderr, folder
+
+
+def test_the_document_has_every_key_of_the_promise(read: tuple[dict[str, Any], str, Path]) -> None:
+    found, err, _ = read
+    assert (found["kind"], found["schema"], found["status"]) == ("quality", 2, "done")
+    assert 0 < found["kl_nats"] < 0.02 and found["cost"] in ("rounding", "small")
+    assert 0.9 <= found["top1_agreement"] <= 1 and found["perplexity_ratio"] == pytest.approx(1, abs=0.05)
+    assert [text["name"] for text in found["texts"]] == ["fox"] and found["all"]["positions"] == 24
+    a, b = found["arms"]
+    assert len(a["positions"][0]["nll_nats"]) == len(b["positions"][0]["kl_nats"]) == 24
+    assert a["positions"][0]["kl_nats"] == [] and a["positions"][0]["token_ids"] == b["positions"][0]["token_ids"]
+    apart = [x != y for x, y in zip(a["positions"][0]["top_ids"], b["positions"][0]["top_ids"], strict=True)]
+    assert found["first_divergence"] == (apart.index(True) if any(apart) else None)
+    proved = {row["axis"]: row["status"] for row in a["evidence"]}
+    assert proved["dtype"] == "verified" and a["summary"]["latency_median_s"] > 0
+    assert "Traceback" not in err
+
+
+def test_the_document_is_one_of_the_schema(read: tuple[dict[str, Any], str, Path]) -> None:
+    again = msgspec.to_builtins(msgspec.convert(read[0], QualityDocument))
+    assert json.loads(json.dumps(again)) == read[0]
+
+
+def test_a_run_from_the_history_gives_the_same_document(read: tuple[dict[str, Any], str, Path]) -> None:
+    found, _, folder = read
+    store = Store(folder / "history.sqlite")
+    run = RunLog(store).get(found["run"])
+    store.close()
+    assert run is not None and run.ended
+    again = json.loads(msgspec.json.encode(quality_document(run)))
+    assert {**again, "versions": {}} == {**found, "versions": {}}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--positions", "3"], "3 positions were asked for"),
+        (["--only-given"], "1 to 16 texts, not 0"),
+        (["--text", "none.txt"], "none.txt"),
+        (["--model", "random:bert-base-uncased"], "is an encoder"),
+        (["--context", "4090", "--positions", "20"], "4,096 positions"),
+        (["--a", "batching=static"], "takes many requests"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_bad_input_is_a_sentence(
+    given: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["quality", *given]) == 2
+    assert said in capsys.readouterr().err
