@@ -39,6 +39,12 @@ class Checked:
     def blocked(self) -> tuple[Verdict, ...]:
         return tuple(v for v in self.verdicts if v.level == "blocked")
 
+    def refused(self, reason: str) -> "Checked":
+        """The same arm with one more reason why it cannot run, one of its model; "" leaves it as it is."""
+        if not reason:
+            return self
+        return replace(self, verdicts=(Verdict("blocked", "model", reason), *self.verdicts))
+
     def require_runnable(self, arm: str = "") -> None:
         """InputError with the first reason why this arm cannot run, and its fix. `arm` is its name in a comparison."""
         for verdict in self.blocked:

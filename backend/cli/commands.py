@@ -120,8 +120,8 @@ def check(options: argparse.Namespace) -> int:
     check_folder(options.models_dir)
     request = _request(options, {"A": options.arm})
     bench = open_bench(None, options.models_dir)
-    checked = bench.check(request)["A"]
-    check_loadable(resolve(options.model, options.models_dir))
+    lacking = bench.obstacle(resolve(options.model, options.models_dir))
+    checked = bench.check(request)["A"].refused(lacking)
     found = CheckDocument(
         model=options.model, runnable=not checked.blocked, requested=dict(checked.requested),
         planned=dict(checked.planned), verdicts=list(checked.verdicts),

@@ -28,7 +28,7 @@ from backend.evidence import Verdict
 from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
 from backend.hosting.visitor import LOCAL
-from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, resolve
+from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, obstacle, resolve
 from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
@@ -127,6 +127,10 @@ class Bench:
         """Check each arm of a request without running it. InputError if the request cannot be understood."""
         return self._judge(request)[1]
 
+    def obstacle(self, facts: ModelFacts) -> str:
+        """Why a model cannot be loaded here now, and what to do; "" if nothing is known to prevent it."""
+        return obstacle(facts, self.machine().hub_offline)
+
     def _judge(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
         facts = resolve(request.model, self.models_dir, local_paths=self.local_paths)
         machine = self.machine()
@@ -141,11 +145,12 @@ class Bench:
         """Queue a run and return its id. InputError says what is wrong and what to do."""
         require_kind(request)
         facts, arms = self._judge(request)
+        if lacking := self.obstacle(facts):
+            raise InputError(lacking)
         for name, checked in arms.items():
             checked.require_runnable(name if len(arms) > 1 else "")
         if request.quality is not None and facts.kind == "encoder":
             raise InputError(f"{facts.label} is an encoder: it predicts no text. Choose a decoder.")
-        check_loadable(facts)
         with self._lock:
             if len(self._jobs) >= MAX_QUEUED:
                 raise InputError(f"{MAX_QUEUED} runs are waiting already. Wait for one to end, then press Run again.")

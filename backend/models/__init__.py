@@ -1,8 +1,9 @@
 """Models: the catalogue, and the facts of a model before it is loaded. No torch, no transformers."""
 
+from backend.models.available import check_loadable, obstacle
 from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
 from backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
-from backend.models.resolve import check_loadable, must_count, resolve
+from backend.models.resolve import must_count, resolve
 from backend.models.shape import ITEMSIZES
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "catalogue",
     "check_loadable",
     "must_count",
+    "obstacle",
     "resolve",
 ]

@@ -60,17 +60,6 @@ def must_count(ref: str, models_dir: Path | None = None, *, local_paths: bool = 
     return False
 
 
-def check_loadable(facts: ModelFacts) -> None:
-    """InputError unless local weights are complete. Those of the Hub are only checked when they are downloaded."""
-    path = Path(facts.source.path)
-    if facts.source.kind in ("embedded", "folder"):
-        folder.check_weights(path)
-    elif facts.source.kind == "gguf":
-        missing_bytes = read_gguf(path).missing_bytes
-        if missing_bytes:
-            raise InputError(f"{path} is truncated: {missing_bytes:,} bytes are missing. Download or copy it again.")
-
-
 def _unknown(name: str) -> InputError:
     return InputError(
         f"{_nearest('model', name)} Give a Hub model as org/name, a local one as the path of its folder or "

@@ -110,10 +110,13 @@ class _Page:
             facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
             machine = hardware.detect()
             free_bytes = machine.free_device_bytes
+            lacking = self.bench.obstacle(facts)
+            updates[self.message] = lacking
             results = self.bench.check(request).values()
             for arm, asked, found, code in zip(self.arms, chosen, results, self.codes, strict=True):
                 updates[code] = batch_code(found, facts, request, self.bench.local_paths)
-                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, found, free_bytes)
+                refused = found.refused(lacking)
+                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, free_bytes)
                 shown = offered(found.requested, facts, machine)
                 updates |= {part: gr.update(visible=name in shown) for name, part in _leading(arm).items()}
         except InputError as error:

@@ -34,7 +34,7 @@ from ui.compare.unsupported import titles
 from ui.compare.verdicts import describe, unchecked
 from ui.compare.work_row import WorkRow, work_row
 from ui.components.counting import COUNTING, slow_to_resolve
-from ui.components.summary import machine_line, model_line
+from ui.components.summary import NOT_HERE, machine_line, model_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID, live_panel
@@ -139,7 +139,8 @@ class _Page:
         try:
             request = read_request(values, need_prompt=False)
             facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
-            updates[self.facts] = model_line(facts)
+            lacking = self.bench.obstacle(facts)
+            updates[self.facts] = model_line(facts, lacking)
             machine = hardware.detect()
             room_bytes = machine.free_device_bytes
             for arm, found in zip(self.arms, chosen, strict=True):
@@ -149,7 +150,8 @@ class _Page:
                 updates[self.message] = ""
             for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
-                updates[arm.verdicts] = describe(asked, updates[arm.preset], result, room_bytes)
+                shown_result = result.refused(NOT_HERE if lacking else "")
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, room_bytes)
                 updates[code] = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
         except InputError as error:
             updates |= {self.message: str(error), self.facts: ""}

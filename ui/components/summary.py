@@ -4,9 +4,12 @@ from backend.hardware import Machine
 from backend.models import ModelFacts
 from backend.units import bytes_text, three
 
+NOT_HERE = "The model cannot be loaded here now: the line under the model says why."
+"""A verdict on both arms."""
 
-def model_line(facts: ModelFacts) -> str:
-    """The facts of a model."""
+
+def model_line(facts: ModelFacts, lacking: str = "") -> str:
+    """The facts of a model. `lacking`: why it cannot be loaded here, which comes first."""
     fixed = facts.layer_kinds.count("fixed")
     if facts.kind == "decoder" and (facts.sliding_layers or fixed):
         sliding = f"{facts.sliding_layers} sliding (window {facts.window:,}), " if facts.window else ""
@@ -26,7 +29,8 @@ def model_line(facts: ModelFacts) -> str:
         parts.append("New tokens counts forward passes over the prompt")
     if facts.note:
         parts.append(facts.note)
-    return " · ".join(parts)
+    line = " · ".join(parts)
+    return f"\u2715 {lacking} \u2014 {line}" if lacking else line
 
 
 def machine_line(machine: Machine) -> str:

@@ -12,6 +12,19 @@ SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt")
 
+VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
+VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
+WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+"""Tokenizers of bytes or characters."""
+
+
+class FilesMissing(InputError):
+    """Some weight files are not there. `count`: how many of how many."""
+
+    def __init__(self, folder: Path, missing: list[str], of: int) -> None:
+        self.count = f"{len(missing)} of {of} weight files are missing"
+        super().__init__(f"{self.count} in {folder}, first {missing[0]}. Download or copy the folder again.")
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -67,10 +80,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
     names = sorted(set(index.values()))
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
-        raise InputError(
-            f"{len(missing)} of {len(names)} weight files are missing in {folder}, first {missing[0]}. "
-            "Download or copy the folder again."
-        )
+        raise FilesMissing(folder, missing, len(names))
     return tuple(folder / name for name in names)
 
 
@@ -105,6 +115,28 @@ def may_have_chat_template(folder: Path) -> bool:
         return bool(read_json(folder / "tokenizer_config.json").get("chat_template"))
     except InputError:
         return True  # the worker reports what is wrong with it
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether there are files of a tokenizer: a vocabulary under any of the names that transformers reads, or the
+    settings of a tokenizer that needs none."""
+    names = [path.name for path in folder.iterdir()]
+    if any(name in VOCABULARIES or name.endswith(VOCABULARY_ENDINGS) for name in names):
+        return True
+    try:
+        settings = read_json(folder / "tokenizer_config.json") if "tokenizer_config.json" in names else {}
+    except InputError:
+        return True  # the worker reports what is wrong with it
+    return settings.get("tokenizer_class") in WITHOUT_VOCABULARY
+
+
+def check_tokenizer(folder: Path) -> None:
+    """InputError unless there are files of a tokenizer."""
+    if not has_tokenizer(folder):
+        raise InputError(
+            f"The folder {folder} has no tokenizer (no tokenizer.json). Copy the tokenizer's files of the original "
+            "model into it: save_pretrained of a tokenizer writes them."
+        )
 
 
 def check_weights(folder: Path) -> None:

@@ -4,11 +4,15 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from backend.errors import InputError
 from backend.models.files.config_fields import MAX_CONFIG_BYTES
+
+Answer = TypeVar("Answer")
 
 DEADLINE_S = 20.0
 TIMEOUT_S = 5.0
@@ -31,7 +35,11 @@ def parse_reference(ref: str) -> tuple[str, str] | None:
 
 
 class HubUnreachable(InputError):
-    """The Hub did not answer; facts from elsewhere may still do."""
+    """The Hub did not answer; facts from elsewhere may still do. `cause`: why, in a few words."""
+
+    def __init__(self, text: str, cause: str = "") -> None:
+        super().__init__(text)
+        self.cause = cause
 
 
 _unanswered: dict[tuple[str, str], float] = {}
@@ -52,25 +60,24 @@ def fetch_config(repo: str, revision: str) -> bytes:
 
 
 def _fetch_in_time(repo: str, revision: str) -> bytes:
-    """The client's timeouts apply to each step; this deadline applies to all of them together."""
-    result: list[bytes | InputError] = []
-    thread = threading.Thread(target=lambda: result.append(_fetch(repo, revision)), daemon=True)
-    thread.start()
-    thread.join(DEADLINE_S)
-    outcome = result[0] if result else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")
+    outcome = in_time(repo, lambda: _fetch(repo, revision))
     if isinstance(outcome, InputError):
         raise outcome
     return outcome
 
 
+def in_time(repo: str, ask: Callable[[], Answer]) -> Answer | InputError:
+    """The answer of `ask`, or HubUnreachable: the client's timeouts apply to each step, this deadline to all of them
+    together."""
+    result: list[Answer] = []
+    thread = threading.Thread(target=lambda: result.append(ask()), daemon=True)
+    thread.start()
+    thread.join(DEADLINE_S)
+    return result[0] if result else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")
+
+
 def _fetch(repo: str, revision: str) -> bytes | InputError:
     import huggingface_hub as hub
-    from huggingface_hub.errors import (
-        GatedRepoError,
-        HfHubHTTPError,
-        RepositoryNotFoundError,
-    )
-    from huggingface_hub.errors import EntryNotFoundError, RevisionNotFoundError  # isort: skip
 
     branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
     try:
@@ -80,23 +87,46 @@ def _fetch(repo: str, revision: str) -> bytes | InputError:
             return InputError(f"config.json of {repo} has {size:,} bytes, more than any model's. Choose another model.")
         path = hub.hf_hub_download(repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S)
         return _read(Path(path))
-    except GatedRepoError:
-        return InputError(
-            f"{repo} is gated. Accept its licence at https://huggingface.co/{repo}, then log in with: hf auth login."
-        )
-    except RepositoryNotFoundError:
-        return InputError(
-            f"The Hub has no public model {repo!r}. Check the name at https://huggingface.co/models; "
-            "for a private model log in with: hf auth login."
-        )
-    except RevisionNotFoundError:
-        return InputError(f"{repo} has no revision {revision!r}. Leave it out, or give a branch, tag or commit.")
-    except EntryNotFoundError:
-        return InputError(f"{repo} has no config.json, so transformers cannot load it. Choose another model.")
-    except HfHubHTTPError as error:
-        return _cached(repo, branch) or _unreachable(repo, f"HTTP status {error.response.status_code}")
     except Exception as error:  # name resolution, timeouts, TLS, proxies: their types differ between versions
-        return _cached(repo, branch) or _unreachable(repo, type(error).__name__)
+        said = explained(error, repo, revision)
+        return (_cached(repo, branch) if isinstance(said, HubUnreachable) else None) or said
+
+
+def explained(error: Exception, repo: str, revision: str) -> InputError:
+    """What an exception of the Hub's client means."""
+    from huggingface_hub.errors import (
+        EntryNotFoundError,
+        GatedRepoError,
+        HfHubHTTPError,
+        OfflineModeIsEnabled,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    match error:
+        case GatedRepoError():
+            return InputError(
+                f"{repo} is gated. Accept its licence at https://huggingface.co/{repo}, then log in with: hf auth "
+                "login."
+            )
+        case RepositoryNotFoundError():
+            return InputError(
+                f"The Hub has no public model {repo!r}. Check the name at https://huggingface.co/models; "
+                "for a private model log in with: hf auth login."
+            )
+        case RevisionNotFoundError():
+            return InputError(f"{repo} has no revision {revision!r}. Leave it out, or give a branch, tag or commit.")
+        case EntryNotFoundError() if not isinstance(error, FileNotFoundError):
+            return InputError(f"{repo} has no config.json, so transformers cannot load it. Choose another model.")
+        case OfflineModeIsEnabled():
+            return HubUnreachable(
+                f"{repo} is not on this machine, and downloads are off (HF_HUB_OFFLINE). Unset it, give a local "
+                "folder, or run a known architecture without a download: random:NAME.", "downloads are off",
+            )  # fmt: skip
+        case HfHubHTTPError():
+            return _unreachable(repo, f"HTTP status {error.response.status_code}")
+        case _:
+            return _unreachable(repo, type(error).__name__)
 
 
 def _cached(repo: str, branch: str | None) -> bytes | None:
@@ -114,5 +144,5 @@ def _read(path: Path) -> bytes:
 def _unreachable(repo: str, reason: str) -> HubUnreachable:
     return HubUnreachable(
         f"The Hub could not be reached for {repo} ({reason}). Check the connection, give a local folder, or run a "
-        "known architecture without a download: random:NAME."
-    )
+        "known architecture without a download: random:NAME.", reason,
+    )  # fmt: skip

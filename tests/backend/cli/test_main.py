@@ -121,19 +121,29 @@ def test_every_command_finds_out_first_that_its_document_cannot_be_written(
     assert "missing/out.json" in sentence(main([command, "--json", "missing/out.json"]), *capsys.readouterr())
 
 
+DEAD = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
+
+
 def test_bad_input_as_a_process() -> None:
     ran = cli("compare", "--model", "pocke")
     assert "Did you mean 'pocket'?" in sentence(ran.returncode, ran.stdout, ran.stderr)
 
 
 @pytest.mark.parametrize(
-    "env", [{"HF_ENDPOINT": "http://127.0.0.1:9"}, {"HF_HUB_OFFLINE": "1"}], ids=["dead", "offline"]
+    ("model", "env", "says"),
+    [
+        ("org/name", DEAD, "The Hub could not be reached for org/name"),
+        ("org/name", {"HF_HUB_OFFLINE": "1"}, "org/name is not on this machine, and downloads are off"),
+        ("gpt2", {"HF_HUB_OFFLINE": "1"}, "is not on this machine, and downloads are off"),
+        pytest.param("gpt2", DEAD, "is not on this machine, and the Hub could not be reached", marks=pytest.mark.slow),
+    ],
 )
-def test_a_hub_that_is_not_reached_is_one_sentence(tmp_path: Path, env: dict[str, str]) -> None:
-    ran = cli("run", "--model", "org/name", env={"HF_HOME": str(tmp_path), **env})
+def test_a_model_that_is_not_here_is_one_sentence_before_any_worker(
+    tmp_path: Path, model: str, env: dict[str, str], says: str
+) -> None:
+    ran = cli("run", "--model", model, env={"HF_HOME": str(tmp_path), **env})
     line = sentence(ran.returncode, ran.stdout, ran.stderr)
-    assert "The Hub could not be reached for org/name" in line
-    assert "random:NAME" in line
+    assert says in line and "random:" in line
 
 
 def test_stopped_before_it_began(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

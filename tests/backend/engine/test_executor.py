@@ -1,15 +1,20 @@
 """The engine runs on any executor: here a throw-away one that is in no list, with faults on request."""
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from backend.engine import bench as bench_module
 from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind, Inbox, StartError
+from backend.errors import InputError
 from backend.hardware import peak_rates
 from backend.messages import Cancel, Generate, Load
+from tests.support.command_line import POCKET
 from tests.support.processes import wait_for
 from tests.support.scripted_executor import PROMPT_TOKENS, SCRIPTED, Fault, ScriptedExecutor
 from tests.support.worker import request
@@ -118,6 +123,17 @@ def test_arms_on_a_kind_without_memory_of_its_own_take_turns_and_the_run_says_so
     assert alive == [0, 0, 0, 0] and len(started) == 4
     for arm in run.created.arms:
         assert [verdict.reason for verdict in arm.verdicts] == ["All arms share this process."]
+
+
+def test_nothing_is_started_for_a_model_that_cannot_be_loaded(bench_of: BenchOf, tmp_path: Path) -> None:
+    started: list[ScriptedExecutor] = []
+    bench = bench_of(ExecutorKind(lambda inbox: ScriptedExecutor(inbox, "", started)))
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(POCKET / name, tmp_path)
+    asked = msgspec.structs.replace(request({}, {"cache": "unwindowed"}), model=str(tmp_path))
+    with pytest.raises(InputError, match="has no tokenizer"):
+        bench.submit(asked)
+    assert started == [] and bench.runs.newest("") is None
 
 
 @pytest.mark.parametrize("asked", [True, False])

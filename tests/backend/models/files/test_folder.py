@@ -33,6 +33,7 @@ def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> b
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "tokenizer.json").write_text("{}")
     return tmp_path
 
 

@@ -1,0 +1,64 @@
+"""Whether a model's files are here, or can be fetched as far as that is known before a worker is started."""
+
+from pathlib import Path
+
+from backend.errors import InputError
+from backend.models.catalogue import find
+from backend.models.facts import ModelFacts
+from backend.models.files import folder, hub, hub_files
+from backend.models.files.gguf import read_gguf
+
+
+def check_loadable(facts: ModelFacts) -> None:
+    """InputError unless local weights are complete and have a tokenizer. Nothing of the Hub is looked at."""
+    path = Path(facts.source.path)
+    if facts.source.kind in ("embedded", "folder"):
+        folder.check_weights(path)
+        folder.check_tokenizer(path)
+    elif facts.source.kind == "gguf":
+        missing_bytes = read_gguf(path).missing_bytes
+        if missing_bytes:
+            raise InputError(f"{path} is truncated: {missing_bytes:,} bytes are missing. Download or copy it again.")
+
+
+def obstacle(facts: ModelFacts, offline: bool) -> str:
+    """Why this model cannot be loaded on this machine now, and what to do; "" if nothing is known to prevent it.
+
+    offline  downloads are off (HF_HUB_OFFLINE)
+    A model of the Hub that is not in the cache is asked for there, which takes seconds at most; answers are kept for a
+    while.
+    """
+    try:
+        check_loadable(facts)
+        if facts.source.kind == "hub":
+            _check_hub(facts, offline)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _check_hub(facts: ModelFacts, offline: bool) -> None:
+    repo, revision = facts.source.repo, facts.source.revision
+    name = f"{repo}@{revision}" if revision else repo
+    lacking = hub_files.lacking(repo, revision)
+    if not lacking:
+        return
+    entry = find(repo)
+    shape = f"or run its architecture without a download: random:{entry.name if entry else 'NAME'}"
+    if offline:
+        raise InputError(
+            f"{name} {lacking}, and downloads are off (HF_HUB_OFFLINE). Unset it to download the model, give a "
+            f"local folder, {shape}."
+        )
+    if entry is not None and entry.gated and not hub_files.logged_in():
+        raise InputError(
+            f"{name} {lacking}, is gated, and no login is known here. Accept its licence at "
+            f"https://huggingface.co/{repo}, then log in with: hf auth login; {shape}."
+        )
+    try:
+        hub_files.check_remote(repo, revision)
+    except hub.HubUnreachable as error:
+        raise InputError(
+            f"{name} {lacking}, and the Hub could not be reached ({error.cause}). Check the connection, give a "
+            f"local folder, {shape}."
+        ) from error

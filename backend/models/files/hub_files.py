@@ -1,0 +1,78 @@
+"""The files of a Hub repository: which are in the local cache, and whether the Hub would give the others."""
+
+import os
+import time
+from pathlib import Path
+
+from backend.errors import InputError
+from backend.models.files import folder, hub
+
+KEEP_S = 300.0
+"""How long an answer of the Hub is kept; that it could not be reached only for `hub.RETRY_AFTER_S`."""
+
+_answers: dict[tuple[str, str], tuple[float, InputError | None]] = {}
+
+
+def lacking(repo: str, revision: str) -> str:
+    """What the cache lacks of a model, as the end of a sentence; "" if it has all that a load needs."""
+    import huggingface_hub
+
+    config = huggingface_hub.try_to_load_from_cache(repo, "config.json", revision=revision or None)
+    snapshot = Path(config).parent if isinstance(config, str) else None
+    if snapshot is None:
+        return "is not on this machine"
+    try:
+        weights = folder.weight_files(snapshot)
+    except folder.FilesMissing as error:
+        return f"was downloaded only in part ({error.count})"
+    except InputError:
+        return "was downloaded only in part (its index of weight files cannot be read)"
+    if not weights:
+        begun = snapshot.parent.parent / "blobs"
+        part = begun.is_dir() and any(path.suffix == ".incomplete" for path in begun.iterdir())
+        return "was downloaded only in part (its weights are missing)" if part else "is not on this machine"
+    if not folder.has_tokenizer(snapshot):
+        return "was downloaded only in part (its tokenizer is missing)"
+    return ""
+
+
+def logged_in() -> bool:
+    """Whether there is a token for the Hub, by variable or by login."""
+    import huggingface_hub
+
+    return bool(huggingface_hub.get_token())
+
+
+def check_remote(repo: str, revision: str) -> None:
+    """InputError if the Hub does not let us download this model, or has no weights of it that can be loaded;
+    HubUnreachable if it does not answer. Nothing is downloaded."""
+    now_s = time.monotonic()
+    until_s, answer = _answers.get((repo, revision), (0.0, None))
+    if now_s >= until_s:
+        answer = hub.in_time(repo, lambda: _ask(repo, revision))
+        if len(_answers) > 256:
+            _answers.clear()
+        keep_s = hub.RETRY_AFTER_S if isinstance(answer, hub.HubUnreachable) else KEEP_S
+        _answers[repo, revision] = now_s + keep_s, answer
+    if answer is not None:
+        raise answer
+
+
+def _ask(repo: str, revision: str) -> InputError | None:
+    import huggingface_hub
+
+    branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
+    try:
+        url = huggingface_hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
+        huggingface_hub.get_hf_file_metadata(url, timeout=hub.TIMEOUT_S)  # refused where the repository is gated
+        api = huggingface_hub.HfApi(endpoint=endpoint)
+        found = api.model_info(repo, revision=branch, timeout=hub.TIMEOUT_S)
+    except Exception as error:
+        return hub.explained(error, repo, revision)
+    names = [file.rfilename for file in found.siblings or () if "/" not in file.rfilename]
+    if names and not any(name.endswith(".safetensors") for name in names):
+        return InputError(
+            f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
+            "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
+        )
+    return None
