@@ -9,6 +9,7 @@ from transformers import AutoConfig, PreTrainedTokenizerFast
 
 from backend.plan import RANDOM_SEED
 from backend.worker.load.auto_class import auto_class
+from backend.worker.load.words import word_of
 
 
 def random_model(config_json: str, dtype: str, attention: str | None, device: str) -> Any:
@@ -43,16 +44,17 @@ def _config_dtype(config: Any) -> str:
 
 
 def byte_tokenizer(vocab_size: int) -> PreTrainedTokenizerFast:
-    """One token per byte; every further id of the vocabulary decodes to its own number in hex.
+    """One token per byte; every further id of the vocabulary decodes to a word of its own.
 
-    A random model predicts any id: this way equal ids give equal text, and different ids different text.
+    A random model predicts any id: this way equal ids give equal text, different ids different text, and a race of two
+    texts can be followed. A prompt is encoded as bytes, whatever its words.
     """
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     if vocab_size < len(letters) + 1:
         raise ValueError(f"A byte-level tokenizer needs {len(letters) + 1} ids, the model has {vocab_size}.")
     vocab = {letter: i for i, letter in enumerate(letters)}
     for i in range(len(vocab), vocab_size - 1):
-        vocab[f"Ġ{i:x}"] = i
+        vocab[f"Ġ{word_of(i - len(letters))}"] = i
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     tokenizer.decoder = decoders.ByteLevel()

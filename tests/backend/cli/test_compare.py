@@ -169,7 +169,7 @@ def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
 @pytest.mark.slow
 def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
-    note = "random weights: the text is noise; latency, memory and KV are real"
+    note = "random weights: the text is noise, words of a list; latency, memory and KV are real"
     assert note in capsys.readouterr().out
     found = json.loads((room / "out.json").read_text())
     assert note in found["model_note"]
