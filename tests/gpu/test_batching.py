@@ -10,7 +10,8 @@ from tests.sabotage.ledger_of import run_of
 
 pytestmark = pytest.mark.gpu
 TRAFFIC = drawn(Draw(10, (5, 60), (4, 24)), 1, 4)
-PLAIN = {"dtype": "float32", "attention": "eager"}
+PLAIN = {"dtype": "float32", "attention": "eager", "experts": "batched_mm"}
+"""A grouped GEMM in float32 copies its offsets to the host, which no graph can contain."""
 CONTINUOUS = PLAIN | {"batching": "continuous", "page_size": "16"}
 
 
@@ -49,4 +50,5 @@ def test_captured_static_batches_give_the_same_tokens(static: Run) -> None:
     own = {"loop": "own", "cache": "static", "cuda_graphs": "manual", "shapes": "buckets"}
     run = served(**PLAIN, batching="static", **own)
     assert ids(run) == ids(static)
-    assert row(run, "batching").status == row(run, "cuda_graphs").status == row(run, "loop").status == "verified"
+    for axis in ("batching", "cuda_graphs", "loop"):
+        assert row(run, axis).status == "verified", row(run, axis)

@@ -59,8 +59,10 @@ def expected(arm: str, reason: str, model: str = "", device: str = "cuda") -> st
     if device == "cpu" and GPU_ONLY & set(choices) and "GPU" in reason.replace("CUDA device", "GPU"):
         return "for GPUs"
     for choice in choices:
-        if choice in NEEDED and absent(*NEEDED[choice]) and "Hub" in reason:
-            return "missing here"
+        if choice in NEEDED and "Hub" in reason:
+            package, *kernels = NEEDED[choice]
+            if absent(package, *([name for name in kernels if name in reason] or kernels)):
+                return "missing here"
     return ""
 
 

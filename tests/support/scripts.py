@@ -24,6 +24,14 @@ WORK = Workload("Once upon a time, there was a little fox named Pip.", max_new_t
 CHOICES = [(axis, choice) for axis in prompt_axes() for choice in axis.choices if choice.name != axis.default]
 LIMIT_S = 240
 
+ONE = """
+import json, runpy, sys
+made = runpy.run_path(sys.argv[1])
+with open(sys.argv[1] + ".json", "w") as answer:
+    json.dump(made["new_ids"], answer)
+"""
+"""Runs one script. A GPU cannot be used in a forked process once its parent has, and some imports do."""
+
 SERVER = """
 import json, os, runpy, sys, traceback
 import accelerate, torch, transformers
@@ -56,26 +64,36 @@ def preamble(parts: Script) -> str:
 
 
 class Scripts:
-    """Runs scripts one after the other."""
+    """Runs scripts one after the other; on a CPU in forks of a process that has done the imports."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._log = folder, (folder / "log").open("w")
+        self._env = os.environ | {"TOKENIZERS_PARALLELISM": "false"}
+        self._forks = os.environ.get("TOKENDYNO_DEVICE") == "cpu"
         self._process = subprocess.Popen(
-            [sys.executable, "-c", SERVER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True,
-            cwd=folder, env=os.environ | {"TOKENIZERS_PARALLELISM": "false", "PYTORCH_NVML_BASED_CUDA_CHECK": "1"},
+            [sys.executable, "-c", SERVER if self._forks else ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=self._log, text=True, cwd=folder, env=self._env,
         )  # fmt: skip
 
     def run(self, name: str, text: str) -> list[int]:
         """The ids that a script generates."""
         path = self._folder / f"{name}.py"
         path.write_text(text)
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(f"{path}\n")
-        self._process.stdin.flush()
-        code = self._process.stdout.readline().strip()
+        code = self._fork(path) if self._forks else self._start(path)
         assert code == "0", (self._folder / "log").read_text()[-3000:] + text
         ids: list[int] = json.loads(Path(f"{path}.json").read_text())
         return ids
+
+    def _fork(self, path: Path) -> str:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"{path}\n")
+        self._process.stdin.flush()
+        return self._process.stdout.readline().strip()
+
+    def _start(self, path: Path) -> str:
+        command = [sys.executable, "-c", ONE, str(path)]
+        ran = subprocess.run(command, cwd=self._folder, env=self._env, stdout=self._log, stderr=self._log, check=False)
+        return str(ran.returncode)
 
     def close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout, self._log):

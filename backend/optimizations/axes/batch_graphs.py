@@ -2,7 +2,7 @@
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import batches_continuously
+from backend.optimizations.conditions import batches_continuously, compute_dtype, experts_settled
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject, blocked
 from backend.plan import Plan
@@ -21,7 +21,23 @@ _RULES = (
         f"{_PAGED}/model_runner.py",
         (("batch_graphs", "off"),),
     ),
-)
+    blocked(
+        lambda s: s.cuda and s.facts.experts > 0 and not experts_settled(s) and s.choices["experts"] == "eager",
+        "The loop over experts asks on the host which were routed to, which a CUDA graph cannot contain.",
+        "transformers 5.22: integrations/moe.py",
+        (("experts", "batched_mm"),),
+    ),
+    blocked(
+        lambda s: (
+            s.cuda and s.facts.experts > 0 and not experts_settled(s) and s.choices["experts"] in ("auto", "grouped_mm")
+            and (compute_dtype(s) != "bfloat16" or s.machine.capability < (8, 0))
+        ),
+        "Other than in bfloat16 from compute capability 8.0 on, a grouped GEMM copies its offsets to the host, which a "
+        "CUDA graph cannot contain.",
+        "tests/gpu/test_batching.py on an H200: torch._grouped_mm in float32",
+        (("experts", "batched_mm"),),
+    ),
+)  # fmt: skip
 
 
 class BatchGraphs(Optimization):
