@@ -11,10 +11,15 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
+
+from backend.errors import InputError
+from backend.hosting.limits import Limits, limits_of
+from backend.hosting.users import Accounts, OneAccount, Users
+from backend.paths import default_history, default_users
 
 DEFAULT_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -25,18 +30,26 @@ MAX_UPLOAD = "1kb"
 class Options:
     """How to serve.
 
-    auth         (user, password), or None: no login
+    limits       what visitors may do: those of the mode, with the models and kernels that were listed
+    why          why it is this mode, where it was not asked for; "" otherwise
+    auth         (user, password) of the one account, or None
+    users        file of users, who log in in mode team
+    hosts        further names that this server answers to
+    space        whether this is a Space, whose page is shown in a frame behind a proxy
     kernels_dir  folder for `kernels=local`, or None: the kernels that come with tokendyno
-    local_paths  whether visitors may open folders of this machine as models: only where no stranger can visit
     """
 
+    limits: Limits
+    why: str
     host: str
     port: int
     auth: tuple[str, str] | None
+    users: Path
+    hosts: tuple[str, ...]
     share: bool
+    space: bool
     models_dir: Path | None
     history: Path
-    local_paths: bool
     kernels_dir: Path | None = None
 
 
@@ -55,17 +68,31 @@ def refuse(sentence: str) -> NoReturn:
 
 def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     """Read the options. They win over environment variables, which win over defaults."""
-    from backend.paths import default_history
-
-    hosted = bool(env.get("SPACE_ID"))
+    space = bool(env.get("SPACE_ID"))
     parser = _Parser(prog="app.py", description="The tokendyno dashboard.", allow_abbrev=False)
-    host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if hosted else "127.0.0.1")
+    host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if space else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
     default = env.get("TOKENDYNO_HISTORY") or default_history()
     parser.add_argument("--host", default=host, help=f"address to listen on (TOKENDYNO_HOST; default: {host})")
     parser.add_argument("--port", default=port, help=f"port to listen on (TOKENDYNO_PORT; default: {port})")
+    parser.add_argument("--mode", default=env.get("TOKENDYNO_MODE") or "", metavar="MODE",
+                        help="what visitors may do: local, team or public (TOKENDYNO_MODE; default: local on "
+                             "loopback, public on a Space)")  # fmt: skip
     parser.add_argument("--auth", default=env.get("TOKENDYNO_AUTH"), metavar="USER:PASSWORD",
-                        help="require a login (TOKENDYNO_AUTH; other users can see options)")  # fmt: skip
+                        help="require this login (TOKENDYNO_AUTH; other users of this machine can see "
+                             "options)")  # fmt: skip
+    users = env.get("TOKENDYNO_USERS") or default_users()
+    parser.add_argument("--users", default=users, metavar="FILE",
+                        help=f"users who may log in, written by `tokendyno users` (TOKENDYNO_USERS; default: "
+                             f"{users})")  # fmt: skip
+    parser.add_argument("--models", default=env.get("TOKENDYNO_MODELS") or "", metavar="NAME,NAME",
+                        help="the only models that visitors may run (TOKENDYNO_MODELS; default: all within the mode's "
+                             "limits)")  # fmt: skip
+    parser.add_argument("--allow-kernels", default=env.get("TOKENDYNO_ALLOW_KERNELS") or "", metavar="ORG/NAME,...",
+                        help="kernels of the Hub that mode public may download all the same "
+                             "(TOKENDYNO_ALLOW_KERNELS)")  # fmt: skip
+    parser.add_argument("--allow-host", default=env.get("TOKENDYNO_ALLOW_HOST") or "", metavar="NAME,...",
+                        help="further names under which visitors reach this server (TOKENDYNO_ALLOW_HOST)")  # fmt: skip
     share = env.get("TOKENDYNO_SHARE", "").lower() in ("1", "true", "yes")
     parser.add_argument("--share", action="store_true", default=share,
                         help="open a public gradio.live link (TOKENDYNO_SHARE=1)")  # fmt: skip
@@ -84,10 +111,37 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     kernels_dir = Path(given.kernels_dir).expanduser() if given.kernels_dir else None
     if kernels_dir is not None and not kernels_dir.is_dir():
         refuse(f"The kernels folder {str(kernels_dir)!r} does not exist. Create it, or omit --kernels-dir.")
-    auth = _login(given.auth)
-    private = not hosted and (auth is not None or (not given.share and given.host in LOOPBACK))
+    auth, users = _login(given.auth), Path(given.users).expanduser()
+    mode, why = _mode(given, space, auth is not None or users.is_file())
+    try:
+        limits = limits_of(mode, _listed(given.models), _listed(given.allow_kernels))
+    except InputError as error:
+        refuse(str(error))
+    if mode == "local" and (space or given.share or given.host not in LOOPBACK):
+        refuse("Mode local lets everybody who reaches this machine do everything, so it serves loopback only. Use "
+               "--mode team or --mode public, or leave out --host and --share.")  # fmt: skip
+    if not limits.kernel_folder and kernels_dir is not None:
+        refuse(f"Mode {mode} loads no folder of kernels. Leave out --kernels-dir and unset TOKENDYNO_KERNELS.")
+    hosts = (*_listed(given.allow_host), *filter(None, [env.get("SPACE_HOST")]), *([".gradio.live"] * given.share))
     history = Path(given.history).expanduser()
-    return Options(given.host, int(given.port), auth, given.share, models_dir, history, private, kernels_dir)
+    return Options(limits, why, given.host, int(given.port), auth, users, hosts, given.share, space, models_dir,
+                   history, kernels_dir)  # fmt: skip
+
+
+def _mode(given: argparse.Namespace, space: bool, accounts: bool) -> tuple[str, str]:
+    """The mode, and why it is that one where it was not asked for."""
+    if given.mode:
+        return str(given.mode), ""
+    if space:
+        return "public", "this is a Space"
+    if given.share or given.host not in LOOPBACK:
+        where = "--share was given" if given.share else f"others can reach {given.host}"
+        return ("team", f"{where}, and there are users") if accounts else ("public", where)
+    return "local", ""
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
 def _login(text: str | None) -> tuple[str, str] | None:
@@ -97,6 +151,22 @@ def _login(text: str | None) -> tuple[str, str] | None:
     if not (user and sign and password):
         refuse("The login must have the form user:password.")
     return user, password
+
+
+def withhold(limits: Limits, env: MutableMapping[str, str]) -> list[str]:
+    """Take from the environment of this process and its workers what visitors must not use; returns what was taken.
+    It must come before huggingface_hub is imported, which reads the environment once."""
+    taken = []
+    if not limits.owner_token:
+        taken += ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"]
+    if not limits.kernel_folder:
+        taken += ["LOCAL_KERNELS", "TOKENDYNO_KERNELS"]
+    found = [name for name in taken if env.pop(name, None)]
+    if not limits.owner_token:
+        env.update({"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": os.devnull})
+    if not limits.hub_kernels and not limits.kernels:
+        env["USE_HUB_KERNELS"] = "0"
+    return found
 
 
 def check_port(host: str, port: int) -> None:
@@ -112,10 +182,24 @@ def check_port(host: str, port: int) -> None:
         refuse(f"Port {port} on {host} cannot be used ({error.strerror}). Choose another with --port.")
 
 
+def accounts(options: Options) -> Accounts | None:
+    """Who may log in; None where nobody has to. InputError if the mode needs users and there are none."""
+    if options.auth is not None:
+        return OneAccount(*options.auth)
+    if not options.limits.login:
+        return None
+    users = Users(options.users)
+    if not users.names():
+        raise InputError(f"Mode {options.limits.mode} needs users, and {options.users} has none. Add one with: "
+                         "tokendyno users add NAME.")  # fmt: skip
+    return users
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted."""
     options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
     check_port(options.host, options.port)
+    limits, withheld = options.limits, withhold(options.limits, os.environ)
     if options.kernels_dir is not None:
         os.environ["TOKENDYNO_KERNELS"] = str(options.kernels_dir)  # rules and workers read it
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -125,9 +209,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from starlette.middleware import Middleware
 
-    from backend.errors import InputError
     from backend.executors import open_bench
     from ui.csp import PolicyMiddleware
+    from ui.gate.connections import bound_connections
+    from ui.gate.gate import Gate
+    from ui.gate.hosts import Hosts
+    from ui.gate.visitors import Visitors
     from ui.page import build
     from ui.theme import style, theme
 
@@ -135,23 +222,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
     try:
-        bench = open_bench(options.history, options.models_dir, options.local_paths)
+        visitors = Visitors(limits, accounts(options), framed=options.space, forwarded=options.space)
+        bench = open_bench(options.history, options.models_dir, limits)
     except InputError as error:
         refuse(str(error))
+    if options.why:
+        print(f"note: mode {limits.mode}, since {options.why}; see docs/hosting.md", file=sys.stderr, flush=True)
+    if withheld:
+        print(f"note: mode {limits.mode} does not use {', '.join(withheld)}", file=sys.stderr, flush=True)
     for message in bench.messages:
         print(f"note: {message}", file=sys.stderr, flush=True)
     try:
-        demo = build(bench)
+        demo = build(bench, logins=visitors.must_log_in)
     except InputError as error:  # a bad file in presets/
         bench.close()
         refuse(str(error))
     try:
         demo.launch(
-            server_name=options.host, server_port=options.port, auth=options.auth, share=options.share,
+            server_name=options.host, server_port=options.port, share=options.share,
+            state_session_capacity=limits.sessions,
             theme=theme(), css=style(), prevent_thread_lock=True, quiet=True, ssr_mode=False, run_history=False,
             show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
-            footer_links=[], app_kwargs={"middleware": [Middleware(PolicyMiddleware)]},
+            footer_links=[], app_kwargs={"middleware": [
+                Middleware(PolicyMiddleware, framed=options.space),
+                Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors),
+            ]},
         )  # fmt: skip
+        bound_connections(demo.server, limits)
         bench.start(prewarm=2, prewarm_after_s=4, measure_when_idle=True)
         shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
         print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)

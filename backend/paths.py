@@ -33,6 +33,11 @@ def default_history() -> Path:
     return data_folder() / "history.sqlite"
 
 
+def default_users() -> Path:
+    """The file of users who may log in, unless another is named."""
+    return data_folder() / "users.json"
+
+
 def bandwidth_file() -> Path:
     """The measured memory bandwidth of each device of this machine."""
     return data_folder() / "bandwidth.json"

@@ -1,50 +1,85 @@
-"""The Content-Security-Policy: the page may talk to this server only.
+"""The Content-Security-Policy: the page runs its own scripts only, and talks to this server only.
 
-Gradio builds its components with inline scripts and `Function(...)`, so scripts cannot be limited to files. But an
-injected script could neither send nor fetch anything, since every other address is blocked.
+Gradio writes its settings into the page as inline scripts and builds components with `Function(...)`. Each script of
+the page gets a nonce that is new in every response, so that a script or an event handler that somebody injects does
+not run; `Function` must stay allowed. Whatever ran all the same could neither send nor fetch anything, since every
+other address is blocked.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+import secrets
 
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
+from ui.gate.asgi import App, Header, Message, Receive, Scope, Send
 
-POLICY = "; ".join(
-    (
-        "default-src 'self'",
-        "script-src 'self' 'unsafe-inline' 'unsafe-eval'",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data: blob:",
-        "font-src 'self' data:",
-        "media-src 'self' data: blob:",
-        "connect-src 'self' data: blob:",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'self'",
-        "form-action 'self'",
+SCRIPT = b"<script"
+"""Where the page's own scripts begin. Texts inside them cannot hold it: Gradio escapes every < in its settings."""
+
+SPACES = "https://huggingface.co https://*.huggingface.co https://*.hf.space"
+"""Whose pages show a Space in a frame."""
+
+
+def policy(nonce: str = "", framed: bool = False) -> str:
+    """The policy of a response. `nonce`: of the scripts in it; `framed`: the page is shown in a frame of Spaces."""
+    inline, frames = f" 'nonce-{nonce}'" if nonce else "", f" {SPACES}" if framed else ""
+    return "; ".join(
+        (
+            "default-src 'self'",
+            f"script-src 'self' 'unsafe-eval'{inline}",
+            "style-src 'self' 'unsafe-inline'",
+            "img-src 'self' data: blob:",
+            "font-src 'self' data:",
+            "media-src 'self' data: blob:",
+            "connect-src 'self' data: blob:",
+            "worker-src 'self' blob:",
+            "object-src 'none'",
+            "base-uri 'self'",
+            "form-action 'self'",
+            f"frame-ancestors 'self'{frames}",
+        )
     )
-)
-HEADERS = [
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"same-origin"),
-]
 
 
 class PolicyMiddleware:
-    """Adds the headers to every response. Plain ASGI, so that streams pass through unchanged."""
+    """Adds the headers to every response, and the nonce to the scripts of an HTML page. An HTML page is held back until
+    it is whole; everything else passes as it comes."""
 
-    def __init__(self, app: App) -> None:
-        self.app = app
+    def __init__(self, app: App, framed: bool = False) -> None:
+        self._app, self._framed = app, framed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_policy(message: Message) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        page: Message | None = None
+        parts: list[bytes] = []
+
+        async def send_on(message: Message) -> None:
+            nonlocal page
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", []), *HEADERS]
+                given = dict(message.get("headers", []))
+                if given.get(b"content-type", b"").startswith(b"text/html") and _POLICY not in given:
+                    page = message
+                    return
+                message["headers"] = _with_policy(message, "" if _POLICY in given else policy(framed=self._framed))
+            elif page is not None:
+                parts.append(message.get("body", b""))
+                if message.get("more_body", False):
+                    return
+                nonce = secrets.token_urlsafe(16)
+                message["body"] = b"".join(parts).replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
+                headers = [pair for pair in _with_policy(page, policy(nonce, self._framed)) if pair[0] != _LENGTH]
+                if scope["method"] != "HEAD":
+                    headers.append((_LENGTH, str(len(message["body"])).encode()))
+                await send({**page, "headers": headers})
             await send(message)
 
-        await self.app(scope, receive, send_with_policy if scope["type"] == "http" else send)
+        await self._app(scope, receive, send_on)
+
+
+_POLICY, _LENGTH = b"content-security-policy", b"content-length"
+
+
+def _with_policy(message: Message, text: str) -> list[Header]:
+    more = [(b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"same-origin")]
+    if text:
+        more.append((_POLICY, text.encode()))
+    return [*message.get("headers", []), *more]

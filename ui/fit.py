@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 
 from backend import hardware
+from backend.engine.allowed import check_model
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.fit.device import THIS, device_of, is_size
@@ -78,4 +79,5 @@ def find(bench: Bench, model: object, gpu: object, context: object, batch: objec
     device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=bench.held_bytes)
     tokens, sequences = read_whole("Context", context), read_whole("Batch size", batch)
     count = read_whole("GPUs", gpus)
+    check_model(name, bench.limits)
     return fit(name, device, tokens or None, sequences, bench.models_dir, gpus=count, local_paths=bench.local_paths)

@@ -7,15 +7,19 @@ from ui.batching.page import batching_page, wanted_run
 from ui.compare.page import compare_page, device_line
 from ui.components.text_line import text_line
 from ui.fit import fit_page
+from ui.visitor import visitor_of
 
 
-def build(bench: Bench) -> gr.Blocks:
-    """The whole page over a bench, which may be started later. No model is loaded here."""
+def build(bench: Bench, logins: bool = False) -> gr.Blocks:
+    """The whole page over a bench, which may be started later. No model is loaded here. `logins`: visitors have names,
+    and a way out."""
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         with gr.Row(elem_id="masthead"):
             gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
             text_line("device", device_line(), classes="td-device")
+            if logins:
+                _account(demo)
         startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
         with gr.Tabs(elem_id="pages") as pages:
             with gr.Tab("Compare", id="compare", render_children=True):
@@ -35,3 +39,14 @@ def build(bench: Bench) -> gr.Blocks:
         )  # fmt: skip
         demo.load(page_of, None, pages, queue=False, show_progress="hidden", api_visibility="private")
     return demo
+
+
+def _account(demo: gr.Blocks) -> None:
+    """Who is logged in, and the link to the button that ends the login."""
+    name = text_line("account", classes="td-account")
+    gr.HTML('<a href="logout">Log out</a>', elem_id="logout", elem_classes=["td-account"])
+
+    def named(request: gr.Request) -> str:
+        return visitor_of(request).name
+
+    demo.load(named, None, name, queue=False, show_progress="hidden", api_visibility="private")

@@ -9,6 +9,7 @@ from backend.errors import InputError
 from backend.hardware import Machine, peak_rates
 from backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
 from backend.hardware.compatibility import startup_messages
+from backend.hosting.limits import LIMITS
 from backend.models import DEFAULT_MODEL, resolve
 
 
@@ -31,7 +32,8 @@ class Report:
     def document(self) -> DoctorDocument:
         """For programs."""
         choices = [ChoiceEntry(row.axis, row.choice, row.usable, row.why) for row in self.choices]
-        return DoctorDocument(self.machine, self.versions, self.problems, choices, self.bandwidth)
+        limits = {str(mode): limits for mode, limits in LIMITS.items()}
+        return DoctorDocument(self.machine, self.versions, self.problems, choices, self.bandwidth, limits)
 
 
 def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from backend.cli.doctor import Report
+from backend.hosting.limits import LIMITS
+from backend.hosting.limits import rows as limit_rows
 from backend.models import DEFAULT_MODEL
 from backend.terminal import Column, Screen, fold, table
 
@@ -103,6 +105,9 @@ def _everything(report: Report, screen: Screen) -> list[str]:
         lines += section("Memory bandwidth", [["", f"n/a: {report.bandwidth_problem}"]])
     if report.bandwidth_note:
         lines += [*fold(report.bandwidth_note, screen.columns), ""]
+    lines.append(screen.paint("Limits of visitors, by mode", "bold"))
+    limits = [["", *LIMITS], *([name, *cells] for name, cells in limit_rows())]
+    lines += [*table([Column()] * (1 + len(LIMITS)), limits, screen, indent=2), ""]
     lines.append(screen.paint(f"Choices for {DEFAULT_MODEL} on this machine", "bold"))
     rows = [
         [

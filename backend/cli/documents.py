@@ -4,6 +4,7 @@ import msgspec
 
 from backend.evidence import Verdict
 from backend.hardware.bandwidth import Bandwidth
+from backend.hosting.limits import Limits
 
 
 class PredictedBytes(msgspec.Struct, frozen=True):
@@ -57,12 +58,14 @@ class ChoiceEntry(msgspec.Struct, frozen=True):
 
 
 class DoctorDocument(msgspec.Struct, frozen=True):
-    """The machine and what it can run. `bandwidth` is None where none was measured."""
+    """The machine and what it can run. `bandwidth` is None where none was measured; `limits`: what visitors may do in
+    each mode, null where there is no limit."""
 
     machine: dict[str, str]
     versions: dict[str, str]
     problems: list[str]
     choices: list[ChoiceEntry]
     bandwidth: Bandwidth | None
+    limits: dict[str, Limits]
     kind: str = "doctor"
     schema: int = 2

@@ -47,6 +47,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno fit --model gpt-oss-20b --vram 24GiB --context 32768", "any other GPU, a longer context"),
     ),
     "models": (("tokendyno models", "the names that --model takes"),),
+    "users": (
+        ("tokendyno users add ada", "let somebody log in; asks for a password"),
+        ("tokendyno users token ada", "a token for programs"),
+    ),
     "doctor": (
         ("tokendyno doctor", "a screenful"),
         ("tokendyno doctor --bandwidth", "measure the memory bandwidth, once, for roofline bounds"),

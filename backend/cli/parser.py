@@ -11,6 +11,7 @@ from backend.cli import commands
 from backend.cli.batch import add_batch
 from backend.cli.help import Help, epilog
 from backend.cli.quality import add_quality
+from backend.cli.users import add_users
 from backend.config import EFFORTS
 from backend.errors import InputError, near_names
 from backend.fit.table import DEFAULT_CONTEXT
@@ -86,6 +87,7 @@ def make_parser() -> Parser:
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
     _add_fit(fit)
     models = add("models", commands.models, "list the models of the catalogue")
+    add_users(add)
     doctor = add("doctor", commands.doctor, "show the machine, the versions, and which choices are usable")
     doctor.add_argument(
         "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"

@@ -4,7 +4,6 @@ One permanent thread owns all executors (parent-death signals are tied to the th
 one run at a time; every other thread submits, cancels and reads.
 """
 
-import collections
 import contextlib
 import logging
 import queue
@@ -18,16 +17,19 @@ from backend.arms.bundles import noted
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.config import Request
-from backend.engine.conductor import Conductor, Job
+from backend.engine.allowed import check_allowed, check_model, check_room
+from backend.engine.conductor import Conductor, Job, limit_run
 from backend.engine.deadlines import deadline_override_s
 from backend.engine.exchange import Halt
 from backend.engine.executor import ChooseExecutor, Died, Letter, Wake, memory_key
 from backend.engine.pool import WorkerPool
+from backend.engine.turns import Pace, QueuePlace, Turns, place_of
 from backend.errors import InputError
 from backend.evidence import Verdict
 from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
-from backend.hosting.visitor import LOCAL
+from backend.hosting.limits import LIMITS, Limits
+from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, obstacle, resolve
 from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
@@ -37,8 +39,6 @@ from backend.runs.run import Run
 from backend.runs.store import Store
 
 log = logging.getLogger("tokendyno")
-
-MAX_QUEUED = 16
 
 RUN_ID_BYTES = 12
 """Of a run's id, which is also its permalink: whoever knows it may watch, so it cannot be guessed (96 bits)."""
@@ -50,9 +50,9 @@ QUIET_S = 20.0
 class Bench:
     """What the page and the command line use: check, submit, cancel, wait.
 
-    choose       which kind of executor carries out a plan
-    history      None: runs are kept in memory only
-    local_paths  False: no path outside `models_dir` is opened (for a page that strangers can reach)
+    choose   which kind of executor carries out a plan
+    history  None: runs are kept in memory only
+    limits   what visitors may do
     """
 
     def __init__(
@@ -60,15 +60,15 @@ class Bench:
         choose: ChooseExecutor,
         history: Path | None = None,
         models_dir: Path | None = None,
-        local_paths: bool = True,
+        limits: Limits = LIMITS["local"],
     ) -> None:
-        self.models_dir, self.local_paths = models_dir, local_paths
+        self.models_dir, self.limits = models_dir, limits
         deadline_override_s()  # report a bad value now, not in the middle of a run
         self.store = Store(history, Retention.from_environment())
         self.runs = RunLog(self.store)
         self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
         self.pool = WorkerPool(choose)
-        self._jobs: collections.deque[Job] = collections.deque()
+        self._turns, self._pace = Turns(), Pace()
         self._current: Job | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -91,8 +91,8 @@ class Bench:
         """Cancel all runs, end all workers, and finish writing the history."""
         self._closing.set()
         with self._lock:
-            jobs = [*self._jobs, *([self._current] if self._current else [])]
-            self._jobs.clear()
+            jobs = self._open()
+            self._turns.clear()
             current = self._current
         for job in jobs:
             if job is current:
@@ -123,6 +123,25 @@ class Bench:
         """Memory that the bench's own workers hold on the device that runs use, and would free for the next run."""
         return self.pool.held_bytes(memory_key(self.machine().device))
 
+    @property
+    def local_paths(self) -> bool:
+        """Whether folders and files of this machine may be named as models."""
+        return self.limits.local_paths
+
+    def _open(self) -> list[Job]:
+        """Every run that is queued or running; the caller holds the lock."""
+        return [*self._turns, *([self._current] if self._current else [])]
+
+    def place(self, run_id: str) -> QueuePlace | None:
+        """Where a run stands in the queue; None if it does not wait."""
+        with self._lock:
+            return place_of(run_id, self._current, self._turns, self._pace, time.monotonic())
+
+    def facts(self, model: str) -> ModelFacts:
+        """The facts of a model that visitors may use. InputError says why there is none."""
+        check_model(model, self.limits)
+        return resolve(model, self.models_dir, local_paths=self.local_paths)
+
     def check(self, request: Request) -> dict[str, Checked]:
         """Check each arm of a request without running it. InputError if the request cannot be understood."""
         return self._judge(request)[1]
@@ -132,17 +151,17 @@ class Bench:
         return obstacle(facts, self.machine().hub_offline)
 
     def _judge(self, request: Request) -> tuple[ModelFacts, dict[str, Checked]]:
-        facts = resolve(request.model, self.models_dir, local_paths=self.local_paths)
-        machine = self.machine()
+        facts, machine = self.facts(request.model), self.machine()
         held = self.pool.held_bytes(memory_key(machine.device))
         work, arms = request.workload, {}
         for arm in request.arms:
             checked = check(make_config(request.model, arm.choices), facts, machine, work, held, request.traffic)
             arms[arm.name] = noted(checked, arm, facts, machine, work)
+        check_allowed(request, facts, arms, machine, self.limits)
         return facts, arms
 
-    def submit(self, request: Request, owner: str = LOCAL) -> str:
-        """Queue a run and return its id. InputError says what is wrong and what to do."""
+    def submit(self, request: Request, visitor: Visitor = LOCAL_USER) -> str:
+        """Queue a run of a visitor and return its id. InputError says what is wrong and what to do."""
         require_kind(request)
         facts, arms = self._judge(request)
         if lacking := self.obstacle(facts):
@@ -152,11 +171,10 @@ class Bench:
         if request.quality is not None and facts.kind == "encoder":
             raise InputError(f"{facts.label} is an encoder: it predicts no text. Choose a decoder.")
         with self._lock:
-            if len(self._jobs) >= MAX_QUEUED:
-                raise InputError(f"{MAX_QUEUED} runs are waiting already. Wait for one to end, then press Run again.")
-            created = self._created(request, facts, arms, owner)
+            check_room(self._open(), len(self._turns), visitor, self.limits)
+            created = self._created(request, facts, arms, visitor.owner)
             run = self.runs.create(created)
-            self._jobs.append(Job(run, facts, arms))
+            self._turns.add(Job(run, facts, arms, visitor.address))
         self.wake()
         return run.id
 
@@ -179,19 +197,18 @@ class Bench:
             machine.device, owner, "forward" if facts.kind == "encoder" else "token",
         )  # fmt: skip
 
-    def cancel(self, run_id: str, owner: str = LOCAL) -> bool:
-        """Stop a run. False if it is unknown, has ended, or belongs to another owner."""
+    def cancel(self, run_id: str, visitor: Visitor = LOCAL_USER) -> bool:
+        """Stop a run. False if it is unknown, has ended, or is not the visitor's own."""
         run = self.runs.get(run_id)
-        if run is None or run.ended or run.created.owner != owner:
+        if run is None or run.ended or run.created.owner != visitor.owner:
             return False
         with self._lock:
             if self._current is not None and self._current.run.id == run_id:
                 self._current.cancelled.set()
             else:
-                waiting = next((job for job in self._jobs if job.run.id == run_id), None)
+                waiting = self._turns.remove(run_id)
                 if waiting is None:
                     return False
-                self._jobs.remove(waiting)
                 self._end(waiting.run, "cancelled", "Stopped before it started.")
         self.wake()
         return True
@@ -213,9 +230,9 @@ class Bench:
     def _work(self) -> None:
         while not self._closing.is_set():
             with self._lock:
-                job = self._jobs.popleft() if self._jobs else None
-                self._current = job
+                job = self._current = self._turns.take()
             if job is not None:
+                job.begin_s = time.monotonic()
                 self._run(job)
                 self._quiet_from_s = time.monotonic()
                 continue
@@ -240,11 +257,12 @@ class Bench:
         return 0.0 if self._measuring_due else None
 
     def _wanted(self) -> bool:
-        return self._closing.is_set() or bool(self._jobs)
+        return self._closing.is_set() or bool(self._turns)
 
     def _run(self, job: Job) -> None:
         status: Status = "done"
         message, bad_input = "", False
+        clock = limit_run(job, self.limits.run_s, self.wake)
         try:
             Conductor(job, self.pool, self.runs, self.machine()).perform()
         except Halt as halt:
@@ -253,8 +271,14 @@ class Bench:
             log.exception("the engine failed on run %s", job.run.id)
             status, message = "failed", "An internal error ended this run; the log has the details. Run again."
             self.pool.end_slots()
+        finally:
+            clock.cancel()
+        if job.too_long and status == "cancelled":
+            message = f"Stopped after {self.limits.run_s:,g} s, the limit of a run here. What was measured is kept."
         with self._lock:
             self._current = None
+            if status == "done":
+                self._pace.note(job.asked, time.monotonic() - job.begin_s)
         self._end(job.run, status, message, bad_input)
 
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:

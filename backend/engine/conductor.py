@@ -4,11 +4,13 @@ import contextlib
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from backend.arms.check import Checked
 from backend.arms.requests import of_arm
+from backend.config import Request
 from backend.engine.exchange import STOPPED, Exchange, Halt
 from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
@@ -26,12 +28,47 @@ from backend.runs.run import Run
 
 @dataclass(slots=True)
 class Job:
-    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag."""
+    """A queued or running run: its facts, the checked plan of each arm, and a cancel flag.
+
+    address    from where it was asked for, "" where that is not counted
+    begin_s    when it began to run (time.monotonic), 0 while it waits
+    too_long   it was cancelled because it took longer than the mode allows
+    """
 
     run: Run
     facts: ModelFacts
     arms: dict[str, Checked]
+    address: str = ""
+    begin_s: float = 0.0
+    too_long: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def id(self) -> str:
+        return self.run.id
+
+    @property
+    def owner(self) -> str:
+        return self.run.created.owner
+
+    @property
+    def asked(self) -> Request:
+        return self.run.request
+
+
+def limit_run(job: Job, limit_s: float | None, wake: Callable[[], None]) -> threading.Timer:
+    """A clock that cancels a run which takes longer than `limit_s`; it stands still for None. Cancel it at the end."""
+
+    def stop() -> None:
+        job.too_long = True
+        job.cancelled.set()
+        wake()
+
+    clock = threading.Timer(limit_s or 0.0, stop)
+    clock.daemon = True
+    if limit_s is not None:
+        clock.start()
+    return clock
 
 
 class Conductor:

@@ -6,6 +6,7 @@ from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind
 from backend.executors.in_process import IN_PROCESS
 from backend.executors.subprocess import WorkerProcess
+from backend.hosting.limits import LIMITS, Limits
 from backend.plan import Plan
 
 __all__ = ["KINDS", "open_bench"]
@@ -17,7 +18,7 @@ KINDS = {"subprocess": ExecutorKind(WorkerProcess), "in-process": IN_PROCESS}
 def open_bench(
     history: Path | None = None,
     models_dir: Path | None = None,
-    local_paths: bool = True,
+    limits: Limits = LIMITS["local"],
     executor: str = "subprocess",
 ) -> Bench:
     """A bench whose arms run on one kind of executor. The other arguments are those of `Bench`."""
@@ -25,4 +26,4 @@ def open_bench(
     def choose(plan: Plan | None) -> ExecutorKind:
         return KINDS[executor]
 
-    return Bench(choose, history, models_dir, local_paths)
+    return Bench(choose, history, models_dir, limits)

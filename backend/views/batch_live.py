@@ -94,16 +94,17 @@ class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     version: int
     head: BatchHead | None
     columns: list[BatchColumns]
+    queue: str = ""
     trouble: str = ""
     every_ms: int = 0
 
 
-def batch_delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> BatchDelta:
+def batch_delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "") -> BatchDelta:
     """What lies past a viewer's version (negative: it has nothing yet) and `cursors`: (steps, waits, moves of pages,
     ends of requests) of each arm in order."""
     past = run.past_batch(version, cursors)
     head = batch_head(past.snapshot, now_s, version < 0) if past.snapshot is not None else None
-    return BatchDelta(run.id, past.status, past.ended, past.version, head, past.columns)
+    return BatchDelta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
 def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:

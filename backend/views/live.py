@@ -142,15 +142,16 @@ class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     version: int
     head: Head | None
     columns: list[Columns]
+    queue: str = ""
     trouble: str = ""
     every_ms: int = 0
 
 
-def delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float) -> Delta:
+def delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "") -> Delta:
     """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order)."""
     past = run.past(version, cursors)
     head = head_of(past.snapshot, now_s) if past.snapshot is not None else None
-    return Delta(run.id, past.status, past.ended, past.version, head, past.columns)
+    return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
 def head_of(run: Snapshot, now_s: float) -> Head:

@@ -18,7 +18,7 @@ def test_defaults_listen_on_this_machine_alone() -> None:
     options = app.parse([], {})
     assert (options.host, options.port, options.auth) == ("127.0.0.1", 7860, None)
     assert (options.share, options.models_dir) == (False, None)
-    assert options.history.name == "history.sqlite" and options.local_paths
+    assert options.history.name == "history.sqlite" and options.limits.mode == "local"
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,19 @@ def test_defaults_listen_on_this_machine_alone() -> None:
         (["--kernels-dir", str(ROOT)], {}, "kernels_dir", ROOT),
         ([], {"TOKENDYNO_KERNELS": str(ROOT)}, "kernels_dir", ROOT),
         ([], {}, "kernels_dir", None),
-        (["--share"], {}, "local_paths", False),
-        (["--host", "0.0.0.0"], {}, "local_paths", False),
-        (["--host", "0.0.0.0", "--auth", "a:b"], {}, "local_paths", True),
-        ([], {"SPACE_ID": "org/space", "TOKENDYNO_AUTH": "a:b"}, "local_paths", False),
+        (["--share"], {}, "mode", "public"),
+        (["--host", "0.0.0.0"], {}, "mode", "public"),
+        (["--host", "0.0.0.0", "--auth", "a:b"], {}, "mode", "team"),
+        (["--auth", "a:b"], {}, "mode", "local"),
+        (["--mode", "team"], {"TOKENDYNO_MODE": "public"}, "mode", "team"),
+        ([], {"TOKENDYNO_MODE": "team"}, "mode", "team"),
+        ([], {"SPACE_ID": "org/space"}, "mode", "public"),
+        ([], {"SPACE_ID": "org/space", "TOKENDYNO_AUTH": "a:b"}, "mode", "public"),
     ],
 )  # fmt: skip
 def test_options_win_over_the_environment(arguments: list[str], env: dict[str, str], field: str, value: object) -> None:
-    assert getattr(app.parse(arguments, env), field) == value
+    options = app.parse(arguments, env)
+    assert (options.limits.mode if field == "mode" else getattr(options, field)) == value
 
 
 @pytest.mark.parametrize(
@@ -56,6 +61,10 @@ def test_options_win_over_the_environment(arguments: list[str], env: dict[str, s
         (["--port", "0"], "from 1 to 65535"),
         (["--port", "many"], "from 1 to 65535"),
         (["--auth", "nopassword"], "user:password"),
+        (["--mode", "open"], "Unknown mode 'open'"),
+        (["--mode", "local", "--host", "0.0.0.0"], "serves loopback only"),
+        (["--mode", "local", "--share"], "serves loopback only"),
+        (["--mode", "public", "--kernels-dir", str(ROOT)], "loads no folder of kernels"),
         (["--models-dir", "/no/such/folder"], "does not exist"),
         (["--kernels-dir", "/no/such/folder"], "does not exist"),
         (["--nosuch"], "nrecognized arguments"),

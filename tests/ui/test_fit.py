@@ -11,6 +11,7 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.fit.device import THIS
+from backend.hosting.limits import LIMITS
 from backend.models import catalogue
 from tests.support.machines import CPU, H200
 from ui.fit import find
@@ -67,6 +68,6 @@ def test_what_cannot_be_is_a_sentence(bench: Bench, values: tuple[Any, ...], say
 
 
 def test_strangers_name_no_folders(bench: Bench, tmp_path: Path) -> None:
-    bench.local_paths = False
+    bench.limits = LIMITS["public"]
     with pytest.raises(InputError, match="Local paths are not allowed here"):
         find(bench, str(tmp_path), "T4", 0, 1)

@@ -29,12 +29,13 @@ from ui.batching.traffic_row import TrafficRow, traffic_row
 from ui.compare.code import code_panel, no_code
 from ui.compare.verdicts import describe_titled
 from ui.components.counting import COUNTING, slow_to_resolve
+from ui.components.queue_line import queue_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID
+from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
-IDLE, BUSY = (True, False), (False, True)
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
 
 
@@ -45,7 +46,7 @@ def batching_page(bench: Bench) -> None:
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
     older = text_line("batch-stale", role="status")
-    live = batch_panel(bench.runs)
+    live = batch_panel(bench.runs, queue_line(bench))
     _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
 
 
@@ -107,7 +108,7 @@ class _Page:
             traffic, _ = read_traffic(Fields(*values[: len(Fields._fields)]), self.bench.local_paths)
             updates[self.row.summary] = traffic.label
             request = read_request(values, self.bench.local_paths)
-            facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
+            facts = self.bench.facts(request.model)
             machine = hardware.detect()
             free_bytes = machine.free_device_bytes
             lacking = self.bench.obstacle(facts)
@@ -151,27 +152,26 @@ class _Page:
 
     def run(self, request: gr.Request, *values: Any) -> Updates:
         """Run was pressed."""
-        run_id = self.bench.submit(read_request(values, self.bench.local_paths), _owner(request))
+        run_id = self.bench.submit(read_request(values, self.bench.local_paths), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
 
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
-        """Stop was pressed, by any viewer of the run."""
-        if isinstance(run_id, str) and self.bench.cancel(run_id, _owner(request)):
-            return {self.message: ""}
-        return {self.message: "Not stopped: this run has already ended, or another user started it."}
+        """Stop was pressed."""
+        stopped = isinstance(run_id, str) and self.bench.cancel(run_id, visitor_of(request))
+        return {self.message: "" if stopped else REFUSED}
 
-    def finished(self, run_id: Any) -> Updates:
+    def finished(self, request: gr.Request, run_id: Any) -> Updates:
         """The panel has shown the end of its run."""
         run = self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
-        return self.buttons(IDLE if run is None or run.ended else BUSY)
+        return self.buttons(buttons_of(run, request))
 
     def attach(self, request: gr.Request) -> Updates:
-        """The page was opened: show the run of `?run=`, else this user's newest if it has many requests, with its
+        """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
         settings. Of a run that does not exist the Compare page says so."""
         run = wanted_run(self.bench, request)
         if run is None:
             return {self.live: ""}
-        return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
 
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
@@ -185,7 +185,7 @@ class _Page:
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
         return updates
 
-    def buttons(self, state: tuple[bool, bool]) -> Updates:
+    def buttons(self, state: Buttons) -> Updates:
         """Run and Stop."""
         return {
             self.row.run: gr.update(interactive=state[0]),
@@ -197,11 +197,9 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
     """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if that run has one
     prompt, or does not exist."""
     wanted = request.query_params.get("run") or ""
-    found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest(_owner(request))
+    found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest(visitor_of(request).owner)
     run = bench.runs.get(found) if found else None
-    if run is None or run.request.traffic is None or (not wanted and run.created.owner != _owner(request)):
-        return None
-    return run
+    return run if run is not None and run.request.traffic is not None else None
 
 
 def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
@@ -215,7 +213,3 @@ def _first_facts() -> ModelFacts | None:
         return resolve(DEFAULT_MODEL)
     except InputError:
         return None
-
-
-def _owner(request: gr.Request) -> str:
-    return getattr(request, "username", None) or ""

@@ -11,6 +11,7 @@ import msgspec
 from backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
 from backend.runs.log import RunLog
 from backend.views.batch_live import BatchDelta, batch_delta
+from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
 from ui.live.panel import FOLDER as SHARED
 from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
@@ -62,8 +63,9 @@ class BatchQuery(msgspec.Struct, forbid_unknown_fields=True):
     cur: Annotated[list[tuple[int, int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
 
 
-def answer(runs: RunLog, question: object) -> str:
-    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted."""
+def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
+    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted.
+    `queue`: where a run stands."""
     try:
         query = msgspec.convert(question, BatchQuery, strict=True)
     except msgspec.ValidationError as error:
@@ -73,7 +75,8 @@ def answer(runs: RunLog, question: object) -> str:
     if run.request.traffic is None:
         return _refusal("This run has one prompt. The page Compare shows it.")
     cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
-    delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s)
+    place = queue(run.id) if run.status == "queued" else ""
+    delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s, place)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 
@@ -88,11 +91,11 @@ def script() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
-def batch_panel(runs: RunLog) -> gr.HTML:
+def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended."""
 
     def pull(question: object) -> str:
-        return answer(runs, question)
+        return answer(runs, question, queue)
 
     return gr.HTML(
         value="",

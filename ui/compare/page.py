@@ -34,10 +34,12 @@ from ui.compare.unsupported import titles
 from ui.compare.verdicts import describe, unchecked
 from ui.compare.work_row import WorkRow, work_row
 from ui.components.counting import COUNTING, slow_to_resolve
+from ui.components.queue_line import queue_line
 from ui.components.summary import NOT_HERE, machine_line, model_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID, live_panel
+from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
 FIRST = {
     "cpu": (
@@ -54,7 +56,6 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 SAME = "A and B are identical: any difference between them is noise."
-IDLE, BUSY = (True, False), (False, True)
 
 
 def compare_page(bench: Bench) -> None:
@@ -69,7 +70,7 @@ def compare_page(bench: Bench) -> None:
     message = text_line("message", role="alert", classes="td-failure")
     older = stale_line()
     offered = palette_dialog(first)
-    live = live_panel(bench.runs, why)
+    live = live_panel(bench.runs, why, queue_line(bench))
     _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS)).wire()
 
 
@@ -138,7 +139,7 @@ class _Page:
         updates[self.same] = SAME if chosen[0].choices == chosen[1].choices else ""
         try:
             request = read_request(values, need_prompt=False)
-            facts = resolve(request.model, self.bench.models_dir, local_paths=self.bench.local_paths)
+            facts = self.bench.facts(request.model)
             lacking = self.bench.obstacle(facts)
             updates[self.facts] = model_line(facts, lacking)
             machine = hardware.detect()
@@ -175,7 +176,7 @@ class _Page:
     def show_unsupported(self, model: object) -> Updates:
         """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""
         try:
-            facts = resolve(str(model), self.bench.models_dir, local_paths=self.bench.local_paths)
+            facts = self.bench.facts(str(model))
         except InputError:
             return {}
         entries = titles(facts, hardware.detect())
@@ -192,7 +193,7 @@ class _Page:
             if name == CUSTOM:
                 return {}
             try:
-                facts = resolve(str(model), self.bench.models_dir, local_paths=self.bench.local_paths)
+                facts = self.bench.facts(str(model))
             except InputError:  # `check` says so
                 return dict(zip(arm.axes, choice_values(preset_choices(name)), strict=True))
             choices = preset_choices(name, facts, hardware.detect())
@@ -238,26 +239,24 @@ class _Page:
 
     def start(self, asked: Request, request: gr.Request) -> Updates:
         """Queue a run and show it."""
-        run_id = self.bench.submit(asked, _owner(request))
+        run_id = self.bench.submit(asked, visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
 
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
-        """Stop was pressed, by any viewer of the run."""
-        if isinstance(run_id, str) and self.bench.cancel(run_id, _owner(request)):
-            return {self.message: ""}
-        return {self.message: "Not stopped: this run has already ended, or another user started it."}
+        """Stop was pressed."""
+        stopped = isinstance(run_id, str) and self.bench.cancel(run_id, visitor_of(request))
+        return {self.message: "" if stopped else REFUSED}
 
-    def finished(self, run_id: Any) -> Updates:
+    def finished(self, request: gr.Request, run_id: Any) -> Updates:
         """The panel has shown the end of its run."""
-        run = self.known(run_id)
-        return self.buttons(IDLE if run is None or run.ended else BUSY)
+        return self.buttons(buttons_of(self.known(run_id), request))
 
     def known(self, run_id: Any) -> Run | None:
         """The run of that id, which may be anything."""
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
     def attach(self, request: gr.Request) -> Updates:
-        """The page was opened: show the run of `?run=`, else this user's newest, with its settings."""
+        """The page was opened: show the run of `?run=`, else this visitor's newest, with its settings."""
         wanted = request.query_params.get("run") or ""
         if wanted:
             run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None
@@ -266,11 +265,11 @@ class _Page:
             if run.request.traffic is not None:  # the Batching page shows it
                 return {self.live: ""}
         else:
-            newest = self.bench.runs.newest(_owner(request))
+            newest = self.bench.runs.newest(visitor_of(request).owner)
             run = self.bench.runs.get(newest) if newest else None
-            if run is None or run.created.owner != _owner(request) or run.request.traffic is not None:
+            if run is None or run.request.traffic is not None:
                 return {self.live: ""}
-        return {self.live: run.id, **self.buttons(IDLE if run.ended else BUSY), **self.settings(run)}
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
 
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
@@ -281,7 +280,7 @@ class _Page:
                 updates[arm.preset] = asked.preset or CUSTOM
         return updates
 
-    def buttons(self, state: tuple[bool, bool]) -> Updates:
+    def buttons(self, state: Buttons) -> Updates:
         """Run, Measure and Stop."""
         return {
             self.run_button: gr.update(interactive=state[0]),
@@ -318,7 +317,3 @@ def _first_facts() -> ModelFacts | None:
 def device_line() -> str:
     """The machine, for the top of the page."""
     return machine_line(hardware.detect())
-
-
-def _owner(request: gr.Request) -> str:
-    return getattr(request, "username", None) or ""

@@ -1,6 +1,8 @@
 """The sentence that a page shows while transformers counts an architecture."""
 
+from backend.engine.allowed import check_model
 from backend.engine.bench import Bench
+from backend.errors import InputError
 from backend.models import must_count
 
 COUNTING = (
@@ -11,4 +13,10 @@ COUNTING = (
 
 def slow_to_resolve(model: object, bench: Bench) -> bool:
     """Whether the facts of a model, named by whatever is in the control, take a while."""
-    return isinstance(model, str) and must_count(model, bench.models_dir, local_paths=bench.local_paths)
+    if not isinstance(model, str):
+        return False
+    try:
+        check_model(model, bench.limits)
+    except InputError:  # `check` says so
+        return False
+    return must_count(model, bench.models_dir, local_paths=bench.local_paths)

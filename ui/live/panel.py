@@ -16,6 +16,7 @@ from backend.runs.log import RunLog
 from backend.runs.run import MAX_TOKENS_PER_PULL
 from backend.runs.statistics import MIN_SAMPLES
 from backend.views import live
+from ui.components.queue_line import QueueLine, no_queue
 from ui.live.charts import CHARTS
 from ui.live.pace import PACE
 
@@ -101,8 +102,9 @@ class Refusal(msgspec.Struct):
     error: str
 
 
-def answer(runs: RunLog, question: object) -> str:
-    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted."""
+def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
+    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted.
+    `queue`: where a run stands."""
     try:
         query = msgspec.convert(question, Query, strict=True)
     except msgspec.ValidationError as error:
@@ -110,7 +112,8 @@ def answer(runs: RunLog, question: object) -> str:
     if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
         return _refusal("There is no such run here.")
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
-    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s)
+    place = queue(run.id) if run.status == "queued" else ""
+    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 
@@ -124,7 +127,7 @@ def script() -> str:
     return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
 
 
-def live_panel(runs: RunLog, first: str = "") -> gr.HTML:
+def live_panel(runs: RunLog, first: str = "", queue: QueueLine = no_queue) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended. `first`: what a visitor without a run is told of
     the arms.
 
@@ -134,7 +137,7 @@ def live_panel(runs: RunLog, first: str = "") -> gr.HTML:
     gr.set_static_paths([PLOTLY_JS])
 
     def pull(question: object) -> str:
-        return answer(runs, question)
+        return answer(runs, question, queue)
 
     return gr.HTML(
         value="",

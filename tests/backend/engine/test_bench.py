@@ -14,12 +14,13 @@ import psutil
 import pytest
 
 from backend.engine import pool
-from backend.engine.bench import MAX_QUEUED, Bench
+from backend.engine.bench import Bench
 from backend.engine.executor import HOST, Inbox
 from backend.errors import InputError
 from backend.executors import open_bench, subprocess
 from backend.hardware import Machine, detect
-from backend.hosting.visitor import LOCAL
+from backend.hosting.limits import LIMITS
+from backend.hosting.visitor import LOCAL, Visitor
 from backend.messages import Finished, Loaded, Progress
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent, Ended
@@ -41,8 +42,8 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     bench.close()
 
 
-def finish(bench: Bench, *arms: dict[str, str], owner: str = "", **work: Any) -> Run:
-    run = bench.wait(bench.submit(request(*arms, **work), owner), 120)
+def finish(bench: Bench, *arms: dict[str, str], owner: str = LOCAL, **work: Any) -> Run:
+    run = bench.wait(bench.submit(request(*arms, **work), Visitor(owner)), 120)
     assert run.status == "done", run.message
     return run
 
@@ -120,9 +121,9 @@ def test_a_queued_run_is_cancelled_before_it_begins_and_the_one_at_work_is_left_
     [("ada", "ada", True), ("ada", "bob", False), ("ada", LOCAL, False), (LOCAL, "bob", False)],
 )
 def test_only_its_owner_can_cancel_a_run(bench: Bench, mine: str, asks: str, allowed: bool) -> None:
-    run_id = bench.submit(request({}, max_new_tokens=3000), mine)
-    assert bench.cancel(run_id, asks) is allowed
-    assert allowed or bench.cancel(run_id, mine)
+    run_id = bench.submit(request({}, max_new_tokens=3000), Visitor(mine))
+    assert bench.cancel(run_id, Visitor(asks)) is allowed
+    assert allowed or bench.cancel(run_id, Visitor(mine))
     assert bench.wait(run_id, 10).status == "cancelled"
 
 
@@ -133,7 +134,7 @@ def test_cancelling_an_unknown_run_is_refused(bench: Bench) -> None:
 def test_a_full_queue_refuses_with_advice_and_takes_runs_again_when_it_has_drained(bench: Bench) -> None:
     ids = [bench.submit(request({}, max_new_tokens=3000))]
     wait_for(lambda: bench._current is not None)
-    ids += [bench.submit(request({})) for _ in range(MAX_QUEUED)]
+    ids += [bench.submit(request({})) for _ in range(LIMITS["local"].queued_runs)]
     with pytest.raises(InputError, match=r"waiting already\. Wait"):
         bench.submit(request({}))
     assert [bench.cancel(run_id) for run_id in reversed(ids)] == [True] * len(ids)

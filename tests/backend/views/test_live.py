@@ -155,7 +155,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
             "st": [0.5], "sm": [9], "cfirst": 0, "cn": 3, "text": "xyz",
         }
     ]  # fmt: skip
-    assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes", "trouble", "every_ms"}
+    assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes", "queue", "trouble", "every_ms"}
     assert sent["head"].keys() == {
         "title", "note", "created", "now_s", "message", "memory_label", "quiet", "max_new_tokens", "unit", "verdict",
         "texts", "differences", "digest", "arms",

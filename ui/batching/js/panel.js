@@ -28,7 +28,7 @@ function take(reply) {
   if (reply.run !== run || over) return over ? 'over' : 'wait';
   if (reply.head && reply.seq > heard) { heard = reply.seq; takeHead(reply); }
   if (!head) return 'wait';
-  showStatus(reply.status);
+  showStatus(reply.status, reply.queue);
   showUnkept(reply.trouble);
   puller.atLeast(reply.every_ms);
   let grew = false;

@@ -6,8 +6,10 @@ const RUN_STATUS_LABELS = {
 };
 const LOCAL = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(location.hostname);
 
-function showStatus(status) {
+// `queue`: where a queued run stands.
+function showStatus(status, queue) {
   setText(find('.td-status'), RUN_STATUS_LABELS[status] || status);
+  if (status === 'queued' && queue) setText(find('.td-message'), queue);
   element.dataset.status = status;
 }
 

@@ -1,0 +1,60 @@
+"""`tokendyno users`: who may log in where the page is served to others, and tokens for their programs."""
+
+import argparse
+import getpass
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from backend.cli.progress import say
+from backend.errors import InputError
+from backend.hosting.users import MAX_PASSWORD, Users
+from backend.paths import default_users
+
+ACTIONS = ("list", "add", "remove", "token", "revoke")
+
+
+def users(options: argparse.Namespace) -> int:
+    """List users, add one or change a password, remove one, make a token, or revoke all tokens of one."""
+    found = Users(Path(options.users).expanduser())
+    action, name = options.action, options.name or ""
+    if action == "list" and name:
+        raise InputError("`tokendyno users list` takes no name. Leave it out.")
+    if action != "list" and not name:
+        raise InputError(f"Whose? Name the user: tokendyno users {action} NAME.")
+    match action:
+        case "list":
+            for known in found.names():
+                print(known)
+        case "add":
+            found.add(name, _password())
+            say(f"{name} can log in, with the users of {found.path}.")
+        case "remove":
+            found.remove(name)
+            say(f"{name} can no longer log in.")
+        case "token":
+            print(found.new_token(name))
+            say(f"This token is shown only once. A program of {name} sends it as Authorization: Bearer TOKEN.")
+        case "revoke":
+            say(f"{found.revoke(name)} tokens of {name} no longer work.")
+    return 0
+
+
+def add_users(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """The command and its options."""
+    sub = add("users", users, "who may log in where the page is served to others: list, add, remove, token, revoke")
+    sub.add_argument("action", choices=ACTIONS, metavar="ACTION", help=", ".join(ACTIONS))
+    sub.add_argument("name", nargs="?", metavar="NAME", help="the user")
+    sub.add_argument("--users", type=Path, default=os.environ.get("TOKENDYNO_USERS") or default_users(), metavar="FILE",
+                     help="the file of users (TOKENDYNO_USERS)")  # fmt: skip
+
+
+def _password() -> str:
+    """From the terminal, twice and unseen; without one the first line of standard input."""
+    if not sys.stdin.isatty():
+        return sys.stdin.readline(MAX_PASSWORD + 2).rstrip("\n")
+    password = getpass.getpass("Password: ")
+    if getpass.getpass("Again: ") != password:
+        raise InputError("The two passwords differ. Try again.")
+    return password

@@ -1,0 +1,116 @@
+"""Whether a mode's limits allow a run: the one place where a request is held against them.
+
+Each refusal is an `InputError` that names the limit and says what to do.
+"""
+
+from backend.arms.check import Checked
+from backend.arms.check import prompt_tokens as estimated
+from backend.config import Request
+from backend.engine.conductor import Job
+from backend.errors import InputError
+from backend.hardware import Machine
+from backend.hosting.limits import Limits
+from backend.hosting.visitor import Visitor
+from backend.models import ModelFacts
+from backend.models.catalogue import find
+from backend.optimizations import subject_of
+from backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
+from backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
+from backend.units import bytes_text
+
+
+def check_model(ref: str, limits: Limits) -> None:
+    """InputError unless the mode's list has this model. An empty list has all."""
+    name = ref.strip().removeprefix("random:")
+    entry = find(name)
+    names = {name.casefold(), *((entry.name.casefold(), entry.repo.casefold()) if entry else ())}
+    if limits.models and not names & {allowed.casefold() for allowed in limits.models}:
+        raise InputError(f"This page does not run {_short(ref)}. Choose one of: {', '.join(limits.models)}.")
+
+
+def check_allowed(
+    request: Request, facts: ModelFacts, arms: dict[str, Checked], machine: Machine, limits: Limits
+) -> None:
+    """InputError unless these limits allow the request. `arms`: each arm as it was checked against the rules."""
+    check_model(request.model, limits)
+    _check_lengths(request, limits)
+    for name, checked in arms.items():
+        where = f"Arm {name}: " if len(arms) > 1 else ""
+        weights = checked.memory.weights
+        if limits.model_bytes is not None and weights > limits.model_bytes:
+            raise InputError(
+                f"{where}{facts.label} has {_size(weights)} of weights, over the limit of "
+                f"{_size(limits.model_bytes)} here. Choose a smaller model."
+            )
+        refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
+        if refused:
+            raise InputError(
+                f"{where}kernels from the Hub ({refused[0]}) are binaries, which this page does not download. Choose "
+                "another attention, and kernels=off or kernels=local."
+            )
+
+
+def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) -> None:
+    """InputError if too many runs are open for one more of this visitor. `jobs`: queued and running; `waiting`: how
+    many of them are queued."""
+    mine = sum(job.owner == visitor.owner for job in jobs)
+    if limits.open_runs is not None and mine >= limits.open_runs:
+        raise InputError(
+            f"{mine} of your runs are queued or running, as many as a visitor may have here. Wait for one to end, or "
+            "stop one."
+        )
+    near = sum(bool(job.address) and job.address == visitor.address for job in jobs)
+    if limits.address_runs is not None and near >= limits.address_runs:
+        raise InputError(
+            f"{near} runs from your network are queued or running, as many as there may be here. Wait for one to end, "
+            "then press Run again."
+        )
+    if waiting >= limits.queued_runs:
+        raise InputError(f"{waiting} runs are waiting already. Wait for one to end, then press Run again.")
+
+
+def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[str]:
+    """Repositories of the Hub whose compiled kernels this arm would load."""
+    load, found = checked.plan.load, set[str]()
+    if load.attention is not None and "/" in load.attention:
+        found.add(load.attention.partition(":")[0])
+    subject = subject_of(facts, machine, dict(checked.planned))
+    if load.kernels == "hub":
+        found |= set(hub_kernel_repositories(subject))
+    if runs_mxfp4(subject):
+        found.add(MXFP4_KERNELS)
+    return found
+
+
+def _check_lengths(request: Request, limits: Limits) -> None:
+    work, traffic = request.workload, request.traffic
+    if traffic is None:
+        sizes = [len(work.prompt.encode())]
+        prompts, outputs = [estimated(work)] * work.batch_size, [work.max_new_tokens] * work.batch_size
+    else:
+        sizes = [len(one.prompt.encode()) for one in traffic.requests]
+        prompts, outputs = [one.tokens for one in traffic.requests], [one.max_new_tokens for one in traffic.requests]
+    total = len(request.arms) * work.repeats * (sum(prompts) + sum(outputs))
+    for name, value, most, advice in (
+        ("bytes of prompts", sum(sizes), limits.prompt_bytes, "Shorten them."),
+        ("tokens of a prompt", max(prompts), limits.prompt_tokens, "Shorten it."),
+        ("new tokens of a sequence", max(outputs), limits.new_tokens, "Use fewer."),
+        ("sequences in a batch", work.batch_size, limits.batch_size, "Use a smaller batch."),
+        ("repeats", work.repeats, limits.repeats, "Use fewer."),
+        (
+            "tokens of a run (prompt and new tokens of all arms, repeats and sequences)",
+            total,
+            limits.run_tokens,
+            "Use fewer repeats, sequences or tokens.",
+        ),
+    ):
+        if most is not None and value > most:
+            raise InputError(f"{value:,} {name} are over the limit of {most:,} here. {advice}")
+
+
+def _size(size: int) -> str:
+    return " ".join(bytes_text(size))
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 64 else f"{text[:61]}...")

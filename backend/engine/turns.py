@@ -1,0 +1,114 @@
+"""The queue: waiting runs of each owner in order, and turns by owner, so that many runs of one do not delay the others.
+
+It knows nothing of limits and locks; the bench holds its lock around every call.
+"""
+
+import itertools
+import statistics
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from backend.config import Request
+from backend.engine.conductor import Job
+
+KNOWN_RUNS = 32
+"""Runs whose seconds the expected wait is estimated from."""
+
+
+class QueuePlace(NamedTuple):
+    """Where a run stands.
+
+    ahead   runs that come before it, the one at work included
+    wait_s  seconds until its turn as estimated from earlier runs; None: nothing has been measured yet
+    """
+
+    ahead: int
+    wait_s: float | None
+
+
+class Turns:
+    """Runs that wait. Owners take turns: the next run is of the owner whose last turn is longest ago."""
+
+    def __init__(self) -> None:
+        self._queues: OrderedDict[str, deque[Job]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[Job]:
+        """In the order in which they will be taken."""
+        queues = [list(queue) for queue in self._queues.values()]
+        for turn in range(max(map(len, queues), default=0)):
+            yield from (queue[turn] for queue in queues if turn < len(queue))
+
+    def add(self, job: Job) -> None:
+        """Let a run wait behind its owner's others."""
+        self._queues.setdefault(job.owner, deque()).append(job)
+
+    def take(self) -> Job | None:
+        """The run whose turn it is; None if none waits."""
+        if not self._queues:
+            return None
+        owner, queue = self._queues.popitem(last=False)
+        job = queue.popleft()
+        if queue:
+            self._queues[owner] = queue  # at the end: the others come first
+        return job
+
+    def remove(self, run_id: str) -> Job | None:
+        """A run that no longer waits; None if it did not."""
+        for owner, queue in self._queues.items():
+            for job in queue:
+                if job.id == run_id:
+                    queue.remove(job)
+                    if not queue:
+                        del self._queues[owner]
+                    return job
+        return None
+
+    def clear(self) -> None:
+        """Nothing waits any more."""
+        self._queues.clear()
+
+
+class Pace:
+    """How long runs took, and how long others will: by their tokens for a model that has run, else like any run."""
+
+    def __init__(self) -> None:
+        self._known: deque[tuple[str, int, float]] = deque(maxlen=KNOWN_RUNS)
+
+    def note(self, request: Request, seconds: float) -> None:
+        """A run was finished in so many seconds."""
+        self._known.append((request.model, work_of(request), seconds))
+
+    def expected_s(self, request: Request) -> float | None:
+        """Seconds that a run will take; None while nothing is known."""
+        if not self._known:
+            return None
+        rates = [seconds / work for model, work, seconds in self._known if model == request.model]
+        if rates:
+            return statistics.median(rates) * work_of(request)
+        return statistics.median(seconds for _, _, seconds in self._known)
+
+
+def work_of(request: Request) -> int:
+    """Tokens that all arms generate in all repeats, one sequence after the other where requests are many."""
+    if request.traffic is None:
+        each = request.workload.max_new_tokens
+    else:
+        each = sum(one.max_new_tokens for one in request.traffic.requests)
+    return len(request.arms) * request.workload.repeats * each
+
+
+def place_of(run_id: str, current: Job | None, turns: Turns, pace: Pace, now_s: float) -> QueuePlace | None:
+    """Where a waiting run stands at `now_s` (time.monotonic); None if it does not wait. `current`: the run at work."""
+    before = list(itertools.takewhile(lambda job: job.id != run_id, turns))
+    if len(before) == len(turns):
+        return None
+    ahead = [pace.expected_s(job.asked) for job in before]
+    if current is not None:
+        whole_s = pace.expected_s(current.asked)
+        ahead.append(None if whole_s is None else max(0.0, whole_s - (now_s - current.begin_s)))
+    known = [seconds for seconds in ahead if seconds is not None]
+    return QueuePlace(len(ahead), sum(known) if len(known) == len(ahead) else None)

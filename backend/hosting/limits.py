@@ -1,0 +1,111 @@
+"""What each mode allows: the one table of limits. `tokendyno doctor` prints it, docs/hosting.md repeats it.
+
+local   the user's own machine: whoever reaches the loopback interface is the local user
+team    a network where everybody logs in
+public  strangers, each known by a random cookie
+"""
+
+from dataclasses import dataclass, fields, replace
+from typing import Literal, get_args
+
+from backend.errors import unknown
+from backend.units import bytes_text
+
+Mode = Literal["local", "team", "public"]
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a visitor may do in one mode. Sizes in bytes, durations in seconds; None: no limit beyond the program's own.
+
+    login          whether a visitor must log in or send a token; otherwise a random cookie tells visitors apart
+    local_paths    folders and files of this machine as models
+    owner_token    the Hugging Face token and login of whoever started the app
+    kernel_folder  a folder of kernels named with --kernels-dir, TOKENDYNO_KERNELS or LOCAL_KERNELS
+    hub_kernels    kernels downloaded from the Hub, which are binaries; `kernels` lists exceptions
+    models         the only models there are; empty: any within `model_bytes`
+    model_bytes    weights of a model, and files to be downloaded
+    prompt_bytes   of the prompts of a run together
+    prompt_tokens  of a prompt
+    new_tokens     of a sequence
+    run_tokens     prompt and new tokens of a run: of all arms, repeats and sequences together
+    run_s          from the beginning of a run to its end; what was measured until then is kept
+    open_runs      of a visitor, queued or running
+    address_runs   likewise of a network address, which a new cookie does not reset
+    queued_runs    waiting runs of everybody
+    body_bytes     of an HTTP request
+    sessions       browser tabs whose state is kept
+    connections    open at once; `address_connections` of one address
+    logins         failed logins of an address, and of a user name, in `logins_per_s`
+    """
+
+    mode: Mode
+    login: bool = False
+    local_paths: bool = True
+    owner_token: bool = True
+    kernel_folder: bool = True
+    hub_kernels: bool = True
+    kernels: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    model_bytes: int | None = None
+    prompt_bytes: int = MIB
+    prompt_tokens: int | None = None
+    new_tokens: int | None = None
+    batch_size: int | None = None
+    repeats: int | None = None
+    run_tokens: int | None = None
+    run_s: float | None = None
+    open_runs: int | None = None
+    address_runs: int | None = None
+    queued_runs: int = 16
+    body_bytes: int = 8 * MIB
+    sessions: int = 64
+    connections: int = 512
+    address_connections: int | None = None
+    logins: int = 5
+    logins_per_s: float = 60.0
+
+
+LIMITS: dict[Mode, Limits] = {
+    "local": Limits("local"),
+    "team": Limits(
+        "team", login=True, run_s=3_600, open_runs=4, queued_runs=32, sessions=256,
+        address_connections=256,
+    ),
+    "public": Limits(
+        "public", local_paths=False, owner_token=False, kernel_folder=False, hub_kernels=False, model_bytes=4 * GIB,
+        prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5, run_tokens=65_536,
+        run_s=300, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB, sessions=256,
+        address_connections=256,
+    ),
+}  # fmt: skip
+
+
+def limits_of(mode: str, models: tuple[str, ...] = (), kernels: tuple[str, ...] = ()) -> Limits:
+    """The limits of a mode by its name, with what whoever starts the app lists. InputError for an unknown mode."""
+    for known in get_args(Mode):
+        if known == mode:
+            return replace(LIMITS[known], models=models, kernels=kernels)
+    raise unknown("mode", mode, get_args(Mode))
+
+
+def rows() -> list[tuple[str, tuple[str, ...]]]:
+    """The table as text: the name of each limit, and what it is in each mode."""
+    names = [field.name for field in fields(Limits) if field.name not in ("mode", "kernels", "models")]
+    return [(name, tuple(_text(name, getattr(limits, name)) for limits in LIMITS.values())) for name in names]
+
+
+def _text(name: str, value: object) -> str:
+    match value:
+        case bool():
+            return "yes" if value else "no"
+        case int() if name.endswith("_bytes"):
+            return " ".join(bytes_text(value))
+        case int() | float() if name.endswith("_s"):
+            return f"{value:,g} s"
+        case int():
+            return f"{value:,}"
+        case _:
+            return "no limit"

@@ -1,0 +1,388 @@
+"""What passes the gate, and as whose: every request here goes through the real middleware, in front of a small app."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from backend.hosting.limits import LIMITS, Limits
+from backend.hosting.users import OneAccount, Users
+from backend.hosting.visitor import LOCAL, Visitor
+from ui.csp import PolicyMiddleware
+from ui.gate import body as body_module
+from ui.gate.asgi import Message, Receive, Scope, Send
+from ui.gate.gate import Gate
+from ui.gate.hosts import Hosts
+from ui.gate.visitors import Visitors
+from ui.live.panel import PLOTLY_JS
+from ui.visitor import KEY
+
+PAGE = b"<html><script>window.x = 1</script><script type=module src=./a.js></script></html>"
+JOIN = "/gradio_api/queue/join"
+
+
+async def inner(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers as Gradio does: a page at /, else who asked and how many bytes came."""
+    size, more = 0, True
+    while more:
+        message = await receive()
+        size += len(message.get("body", b""))
+        more = message.get("more_body", False)
+    visitor = scope.get(KEY)
+    html = scope["path"] == "/"
+    said = PAGE if html else json.dumps({"owner": visitor and visitor.owner, "bytes": size}).encode()
+    kind = b"text/html; charset=utf-8" if html else b"application/json"
+    headers = [(b"content-type", kind), (b"content-length", str(len(said)).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": said})
+
+
+class Site:
+    """A browser-like client of one gate; cookies are kept."""
+
+    def __init__(self, visitors: Visitors, hosts: Hosts | None = None, framed: bool = False) -> None:
+        self.visitors = visitors
+        self.gate = PolicyMiddleware(Gate(inner, hosts or Hosts(machine=False), visitors), framed)
+
+    def client(self, base: str = "http://127.0.0.1:7860", **more: Any) -> httpx.AsyncClient:
+        return httpx.AsyncClient(transport=httpx.ASGITransport(self.gate), base_url=base, **more)
+
+    def ask(self, method: str, path: str, base: str = "http://127.0.0.1:7860", **more: Any) -> httpx.Response:
+        async def once() -> httpx.Response:
+            async with self.client(base) as client:
+                return await client.request(method, path, **more)
+
+        return asyncio.run(once())
+
+
+@pytest.fixture
+def local() -> Site:
+    return Site(Visitors(LIMITS["local"]))
+
+
+@pytest.fixture
+def public() -> Site:
+    return Site(Visitors(LIMITS["public"]))
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Site:
+    users = Users(tmp_path / "users.json")
+    users.add("ada", "correct horse")
+    users.add("bob", "battery staple")
+    return Site(Visitors(LIMITS["team"], users))
+
+
+# --- routes ---------------------------------------------------------------------------------------
+
+CLOSED = [
+    ("POST", "/gradio_api/upload"), ("GET", "/gradio_api/upload_progress"), ("GET", "/gradio_api/deep_link"),
+    ("GET", "/gradio_api/dev/reload"), ("GET", "/monitoring"), ("GET", "/monitoring/summary"),
+    ("GET", "/gradio_api/proxy=https://example.com"), ("GET", "/gradio_api/runs"), ("POST", "/gradio_api/reset"),
+    ("POST", "/gradio_api/cancel"), ("POST", "/gradio_api/stream/x"), ("POST", "/gradio_api/process_recording"),
+    ("GET", "/gradio_api/token"), ("GET", "/gradio_api/vibe-code"), ("POST", "/gradio_api/vibe-edit"),
+    ("GET", "/gradio_api/file=/etc/passwd"), ("GET", f"/gradio_api/file={PLOTLY_JS.parent}"),
+    ("GET", f"/gradio_api/file={PLOTLY_JS.parent}/../../../x"), ("POST", "/gradio_api/run/other"),
+    ("GET", "/static/%2e%2e/config"), ("GET", "/login"), ("GET", "/docs"), ("GET", "/openapi.json"), ("PUT", JOIN),
+    ("DELETE", "/"), ("OPTIONS", "/"), ("GET", "/gradio_api/heartbeat/a/b"), ("GET", "/assets\\..\\x"),
+]  # fmt: skip
+OPEN = [
+    ("GET", "/"), ("HEAD", "/"), ("GET", "/config"), ("GET", "/gradio_api/info"), ("GET", "/gradio_api/info/"),
+    ("POST", JOIN), ("POST", "/gradio_api/run/predict"), ("POST", "/gradio_api/component_server"),
+    ("GET", "/gradio_api/queue/data"), ("GET", "/gradio_api/heartbeat/abc123"), ("GET", "/assets/index-1.js"),
+    ("GET", "/static/fonts/x.woff2"), ("GET", "/theme.css"), ("GET", f"/gradio_api/file={PLOTLY_JS}"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path"), CLOSED)
+def test_an_address_that_the_page_does_not_need_is_not_there(local: Site, method: str, path: str) -> None:
+    assert local.ask(method, path).status_code == 404
+
+
+@pytest.mark.parametrize(("method", "path"), OPEN)
+def test_what_the_page_needs_is_there(local: Site, method: str, path: str) -> None:
+    assert local.ask(method, path).status_code == 200
+
+
+# --- host and origin ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("base", "accepted"),
+    [
+        ("http://127.0.0.1:7860", True),
+        ("http://localhost:9999", True),  # an SSH tunnel
+        ("http://[::1]:7860", True),
+        ("http://192.168.1.7", True),  # an address cannot be rebound
+        ("http://evil.example", False),
+        ("http://localhost.evil.example:7860", False),
+        ("http://127.0.0.1.evil.example:7860", False),
+        ("http://bench.lan:7860", True),
+        ("http://a.gradio.live", True),
+        ("http://gradio.live.evil.example", False),
+    ],
+)
+def test_only_names_of_this_server_are_answered(base: str, accepted: bool) -> None:
+    """DNS rebinding: a foreign name that leads to this machine."""
+    site = Site(Visitors(LIMITS["local"]), Hosts(["bench.lan", ".gradio.live"], machine=False))
+    answer = site.ask("GET", "/", base)
+    assert answer.status_code == (200 if accepted else 421)
+    assert accepted or "--allow-host" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("host", ["", "127.0.0.1:x", "[::1]x", "[::1", "a b", "127.0.0.1, localhost"])
+def test_a_host_that_cannot_be_one_is_not_answered(local: Site, host: str) -> None:
+    assert local.ask("GET", "/", headers={"Host": host}).status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("headers", "accepted"),
+    [
+        ({}, True),
+        ({"Origin": "http://127.0.0.1:7860"}, True),
+        ({"Origin": "http://127.0.0.1:7860", "Sec-Fetch-Site": "same-origin"}, True),
+        ({"Origin": "http://127.0.0.1:8080"}, False),
+        ({"Origin": "https://evil.example"}, False),
+        ({"Origin": "null"}, False),
+        ({"Sec-Fetch-Site": "cross-site"}, False),
+        ({"Sec-Fetch-Site": "same-site"}, False),
+    ],
+)
+def test_pages_of_other_sites_send_nothing(local: Site, headers: Mapping[str, str], accepted: bool) -> None:
+    assert local.ask("POST", JOIN, headers=headers, json={}).status_code == (200 if accepted else 403)
+
+
+# --- bodies ---------------------------------------------------------------------------------------
+
+
+def sent_in_parts(size: int) -> Callable[[], AsyncIterator[bytes]]:
+    async def parts() -> AsyncIterator[bytes]:
+        for _ in range(0, size, 1_000):
+            yield b"x" * min(1_000, size)
+
+    return parts
+
+
+@pytest.mark.parametrize("in_parts", [False, True], ids=["with its length", "in parts"])
+@pytest.mark.parametrize("over", [0, 1_000])
+def test_a_body_at_the_limit(in_parts: bool, over: int) -> None:
+    site = Site(Visitors(Limits("local", body_bytes=8_000)))
+    size = 8_000 + over
+    answer = site.ask("POST", JOIN, content=sent_in_parts(size)() if in_parts else b"x" * size)
+    if over:
+        assert answer.status_code == 413 and "8,000 bytes" in answer.json()["detail"]
+    else:
+        assert answer.status_code == 200 and answer.json()["bytes"] == size
+
+
+def test_a_body_that_trickles_is_given_up(local: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_module, "WHOLE_BODY_S", 0.2)
+
+    assert asyncio.run(trickled(local)) == 408
+
+
+async def trickled(site: Site) -> int:
+    """The status of a request whose body never ends, straight through ASGI."""
+    statuses = []
+
+    async def receive() -> Message:
+        await asyncio.sleep(0.05)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    scope = {
+        "type": "http", "method": "POST", "path": JOIN, "query_string": b"", "client": ("127.0.0.1", 1),
+        "headers": [(b"host", b"127.0.0.1")],
+    }  # fmt: skip
+    await asyncio.wait_for(site.gate(scope, receive, send), 5)
+    return int(statuses[0])
+
+
+# --- who ------------------------------------------------------------------------------------------
+
+
+def owner(site: Site, **more: Any) -> Any:
+    return site.ask("POST", JOIN, json={}, **more).json()["owner"]
+
+
+def test_on_loopback_everybody_is_the_local_user(local: Site) -> None:
+    assert owner(local) == LOCAL and "set-cookie" not in local.ask("GET", "/").headers
+
+
+def test_a_guest_gets_a_cookie_with_the_page_and_keeps_it(public: Site) -> None:
+    async def visit() -> list[Any]:
+        found = []
+        for _ in range(2):
+            async with public.client() as client:
+                assert "HttpOnly; SameSite=Lax" in (await client.get("/")).headers["set-cookie"]
+                found += [(await client.post(JOIN, json={})).json()["owner"] for _ in range(2)]
+                assert "set-cookie" not in (await client.get("/")).headers
+        return found
+
+    first, again, second, third = asyncio.run(visit())
+    assert first == again != second == third and first.startswith("guest:")
+
+
+@pytest.mark.parametrize(
+    "cookie", ["", "tokendyno_visitor=", "tokendyno_visitor=ada", "other=x", "a=b; tokendyno_visitor"]
+)
+def test_without_a_guests_cookie_nothing_is_done(public: Site, cookie: str) -> None:
+    answer = public.ask("POST", JOIN, json={}, headers={"Cookie": cookie})
+    assert answer.status_code == 401 and "Allow cookies" in answer.json()["detail"]
+
+
+def test_in_a_frame_of_a_space_the_cookie_is_secure_and_in_a_partition_of_its_own() -> None:
+    site = Site(Visitors(LIMITS["public"], framed=True, forwarded=True), Hosts(["a-b.hf.space"], machine=False), True)
+    answer = site.ask("GET", "/", "https://a-b.hf.space")
+    assert answer.headers["set-cookie"].endswith("HttpOnly; Secure; SameSite=None; Partitioned")
+    assert "https://*.hf.space" in answer.headers["content-security-policy"]
+
+
+def test_a_trusted_proxy_says_where_a_request_comes_from_and_nobody_else_does() -> None:
+    scope = {"headers": [(b"x-forwarded-for", b"1.2.3.4, 10.0.0.1")], "client": ("10.0.0.9", 1)}
+    assert Visitors(LIMITS["public"], forwarded=True).address(scope) == "1.2.3.4"
+    assert Visitors(LIMITS["public"]).address(scope) == "10.0.0.9"
+
+
+@pytest.mark.parametrize(
+    "path", ["/config", "/gradio_api/info", "/gradio_api/queue/data", JOIN, "/gradio_api/run/predict"]
+)
+def test_a_team_is_served_after_the_login_only(team: Site, path: str) -> None:
+    method = "POST" if path in (JOIN, "/gradio_api/run/predict") else "GET"
+    assert team.ask(method, path).status_code == 401
+    page = team.ask("GET", "/?run=abc&x=1")
+    assert page.status_code == 303 and page.headers["location"] == "./login?run=abc"
+    assert team.ask("GET", "/assets/a.js").status_code == 200
+
+
+def test_a_login_lasts_until_the_logout(team: Site) -> None:
+    async def visit() -> None:
+        async with team.client() as client:
+            wrong = await client.post("/login", data={"name": "ada", "password": "battery staple"})
+            assert (
+                wrong.status_code == 401
+                and "do not belong together" in wrong.text
+                and "set-cookie" not in wrong.headers
+            )
+            right = await client.post("/login?run=abc", data={"name": "ada", "password": "correct horse"})
+            assert right.status_code == 303 and right.headers["location"] == "./?run=abc"
+            assert "HttpOnly" in right.headers["set-cookie"]
+            assert (await client.post(JOIN, json={})).json()["owner"] == "ada"
+            assert (await client.get("/logout")).status_code == 200
+            assert (await client.post(JOIN, json={})).status_code == 200, "a link alone logs nobody out"
+            kept = dict(client.cookies)
+            assert (await client.post("/logout")).status_code == 303
+            assert (await client.post(JOIN, json={})).status_code == 401
+        async with team.client(cookies=kept) as client:
+            assert (await client.post(JOIN, json={})).status_code == 401, "the old cookie is worth nothing"
+
+    asyncio.run(visit())
+
+
+def test_a_user_who_is_removed_is_out_at_once(team: Site) -> None:
+    async def visit() -> None:
+        async with team.client() as client:
+            await client.post("/login", data={"name": "ada", "password": "correct horse"})
+            assert (await client.get("/config")).status_code == 200
+            assert isinstance(team.visitors.accounts, Users)
+            team.visitors.accounts.remove("ada")
+            assert (await client.get("/config")).status_code == 401
+
+    asyncio.run(visit())
+
+
+def test_a_program_acts_as_the_user_whose_token_it_sends(team: Site) -> None:
+    assert isinstance(team.visitors.accounts, Users)
+    token = team.visitors.accounts.new_token("bob")
+    assert owner(team, headers={"Authorization": f"Bearer {token}"}) == "bob"
+    wrong = team.ask("POST", JOIN, json={}, headers={"Authorization": f"Bearer {token}x"})
+    assert wrong.status_code == 401 and "token is not known" in wrong.json()["detail"]
+
+
+@pytest.mark.parametrize("kind", ["password", "token"])
+def test_failed_logins_are_throttled(team: Site, kind: str) -> None:
+    """Sixty wrong passwords in a tenth of a second were possible."""
+
+    def attempt() -> int:
+        if kind == "token":
+            return team.ask("POST", JOIN, json={}, headers={"Authorization": "Bearer no"}).status_code
+        return team.ask("POST", "/login", data={"name": "ada", "password": "wrong"}).status_code
+
+    most = LIMITS["team"].logins
+    assert [attempt() for _ in range(most + 2)] == [401] * most + [429] * 2
+    right = team.ask("POST", "/login", data={"name": "ada", "password": "correct horse"})
+    assert right.status_code == 429 and "Try again in" in right.text and int(right.headers.get("retry-after", 60)) <= 60
+
+
+def test_one_account_guards_the_local_users_page() -> None:
+    site = Site(Visitors(LIMITS["local"], OneAccount("me", "secret")))
+
+    async def visit() -> Any:
+        async with site.client() as client:
+            assert (await client.post(JOIN, json={})).status_code == 401
+            await client.post("/login", data={"name": "me", "password": "secret"})
+            return (await client.post(JOIN, json={})).json()["owner"]
+
+    assert asyncio.run(visit()) == LOCAL
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\r\nSet-Cookie: x=1"]
+)
+def test_what_is_typed_into_the_login_stays_text(team: Site, text: str) -> None:
+    answer = team.ask("POST", "/login", params={"run": text}, data={"name": text, "password": text})
+    assert answer.status_code == 401 and "<script>" not in answer.text and "<img" not in answer.text
+    assert "x=1" not in answer.headers.get("set-cookie", "")
+    assert team.ask("GET", "/", params={"run": text}).headers["location"].startswith("./login?run=")
+
+
+def test_a_broken_file_of_users_lets_nobody_in_and_says_nothing_about_it(team: Site) -> None:
+    assert isinstance(team.visitors.accounts, Users)
+    team.visitors.accounts.path.write_text("{")
+    answer = team.ask("POST", "/login", data={"name": "ada", "password": "correct horse"})
+    assert answer.status_code == 503 and str(team.visitors.accounts.path) not in answer.text
+
+
+# --- the policy -----------------------------------------------------------------------------------
+
+
+def test_each_page_has_a_nonce_of_its_own_on_all_its_scripts(local: Site) -> None:
+    pages = [local.ask("GET", "/") for _ in range(2)]
+    nonces = []
+    for page in pages:
+        policy = page.headers["content-security-policy"]
+        nonce = policy.partition("'nonce-")[2].partition("'")[0]
+        assert nonce and page.text.count(f'<script nonce="{nonce}"') == page.text.count("<script") == 2
+        scripts = next(part for part in policy.split("; ") if part.startswith("script-src"))
+        assert "'unsafe-inline'" not in scripts
+        assert int(page.headers["content-length"]) == len(page.content)
+        nonces.append(nonce)
+    assert nonces[0] != nonces[1]
+
+
+def test_every_answer_has_a_policy_even_a_refusal(local: Site) -> None:
+    for path in ("/config", "/gradio_api/upload", "/"):
+        answer = local.ask("GET", path)
+        assert "connect-src 'self'" in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_visitor_is_never_assumed() -> None:
+    """A handler that is called past the gate fails, instead of acting as the local user."""
+    import gradio as gr
+    from starlette.requests import Request
+
+    from ui.visitor import visitor_of
+
+    bare = Request({"type": "http", "headers": []})
+    with pytest.raises(LookupError, match="past the gate"):
+        visitor_of(gr.Request(bare))
+    known = Request({"type": "http", "headers": [], KEY: Visitor("ada")})
+    assert visitor_of(gr.Request(known)).owner == "ada"

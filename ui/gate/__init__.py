@@ -1,0 +1,1 @@
+"""The gate before Gradio: which requests reach the page at all, and as whose. Plain ASGI: streams pass."""

@@ -1,0 +1,145 @@
+"""The gate: host and origin, route, body, visitor, in this order. What passes carries its visitor in its scope."""
+
+import asyncio
+import logging
+
+from backend.errors import InputError
+from ui.gate.asgi import App, Message, Receive, Refused, Scope, Send, answer, refuse
+from ui.gate.body import bounded
+from ui.gate.hosts import Hosts
+from ui.gate.login import login_page, logout_page, read_form, safe_query
+from ui.gate.routes import exists, open_to_all
+from ui.gate.visitors import Visitors
+from ui.visitor import KEY
+
+log = logging.getLogger("tokendyno.gate")
+
+LOGIN, LOGOUT = "/login", "/logout"
+MAX_LOGIN_BYTES = 4_096
+HASHING = 2
+"""Passwords that are hashed at a time, each with 16 MiB; further ones wait."""
+
+NO_COOKIE = (
+    "This page tells visitors apart by a cookie, and none was sent. Allow cookies for this site, then reload the page."
+)
+
+
+class Gate:
+    """ASGI middleware. `hosts`: the names of this server; `visitors`: who is who."""
+
+    def __init__(self, app: App, hosts: Hosts, visitors: Visitors) -> None:
+        self._app, self._hosts, self._visitors = app, hosts, visitors
+        self._hashing = asyncio.Semaphore(HASHING)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._app(scope, receive, send)
+            return  # websockets: closed without a word, since nothing here speaks them
+        begun = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await self._pass(scope, receive, send_on)
+        except Refused as refused:
+            if begun:
+                raise
+            await refuse(send, refused)
+        except InputError as error:  # the file of users cannot be read
+            log.error("%s", error)
+            if begun:
+                raise
+            await refuse(send, Refused(503, "Logins do not work now. The server's log says why."))
+
+    async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._hosts.check(scope)
+        path, method = scope["path"], scope["method"]
+        if self._visitors.must_log_in and path in (LOGIN, LOGOUT) and method in ("GET", "HEAD", "POST"):
+            await self._account(scope, bounded(scope, receive, MAX_LOGIN_BYTES), send)
+            return
+        if not exists(method, path):
+            raise Refused(404, "There is nothing at this address.")
+        receive = bounded(scope, receive, self._visitors.limits.body_bytes)
+        visitor = self._visitors.find(scope)
+        if visitor is None and self._visitors.must_log_in and not open_to_all(path):
+            if path == "/" and method != "POST":
+                await _go(send, _with(LOGIN, safe_query(scope["query_string"])))
+                return
+            raise Refused(401, "Log in first, or send a token as Authorization: Bearer.")
+        if visitor is None and not self._visitors.must_log_in and path == "/":
+            visitor, cookie = self._visitors.new_guest(scope)
+            send = _adding(send, cookie)
+        if visitor is None and method == "POST":
+            raise Refused(401, NO_COOKIE)
+        if visitor is not None:
+            scope[KEY] = visitor
+        await self._app(scope, receive, send)
+
+    # --- logins -----------------------------------------------------------------------------------
+
+    async def _account(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == LOGOUT:
+            await self._log_out(scope, send)
+            return
+        query = safe_query(scope["query_string"])
+        if scope["method"] != "POST":
+            page, headers = login_page(query)
+            await answer(send, 200, page, "text/html; charset=utf-8", headers)
+            return
+        form = read_form(await _whole(receive))
+        status, alert = 401, "This user name and password do not belong together. Try again."
+        try:
+            async with self._hashing:
+                name, password = form.get("name", ""), form.get("password", "")
+                cookie = await asyncio.to_thread(self._visitors.log_in, scope, name, password)
+            if cookie is not None:
+                await _go(send, _with("/", query), cookie)
+                return
+        except Refused as refused:
+            status, alert = refused.status, refused.sentence
+        page, headers = login_page(query, alert)
+        await answer(send, status, page, "text/html; charset=utf-8", headers)
+
+    async def _log_out(self, scope: Scope, send: Send) -> None:
+        visitor = self._visitors.find(scope)
+        if scope["method"] == "POST":
+            await _go(send, LOGIN, self._visitors.log_out(scope))
+        elif visitor is None:
+            await _go(send, LOGIN)
+        else:
+            page, headers = logout_page(visitor.name)
+            await answer(send, 200, page, "text/html; charset=utf-8", headers)
+
+
+async def _whole(receive: Receive) -> bytes:
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b""
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+async def _go(send: Send, path: str, cookie: tuple[bytes, bytes] | None = None) -> None:
+    """Redirect, relative to the present address, so that it also holds behind a proxy's sub-path."""
+    target = "." + path if path.startswith("/") else path
+    await answer(send, 303, b"", "text/plain", [(b"location", target.encode()), *([cookie] if cookie else [])])
+
+
+def _with(path: str, query: str) -> str:
+    return f"{path}?{query}" if query else path
+
+
+def _adding(send: Send, cookie: tuple[bytes, bytes]) -> Send:
+    async def send_with_cookie(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", []), cookie, (b"cache-control", b"no-store")]
+        await send(message)
+
+    return send_with_cookie

@@ -1,0 +1,37 @@
+"""The addresses that exist. Gradio serves many more, which this page does not need: uploads, a proxy, deep links that
+write to disk, monitoring, streams that never end. Whatever is not listed here is not found.
+"""
+
+import re
+from pathlib import PurePosixPath
+
+from ui.live.panel import PLOTLY_JS
+
+API = "/gradio_api"
+
+_GET = {
+    "/", "/config", "/favicon.ico", "/manifest.json", "/robots.txt", "/theme.css",
+    f"{API}/info", f"{API}/theme.css", f"{API}/startup-events", f"{API}/queue/data",
+    f"{API}/file={PurePosixPath(PLOTLY_JS)}",
+}  # fmt: skip
+_POST = {f"{API}/queue/join", f"{API}/run/predict", f"{API}/component_server"}
+_GET_BELOW = ("/assets/", "/static/", "/svelte/")
+_NAMED = re.compile(rf"{API}/call/[a-z_]{{1,64}}")
+_EVENT = re.compile(rf"{API}/(?:call/[a-z_]{{1,64}}/[0-9a-f]{{1,64}}|heartbeat/[A-Za-z0-9_-]{{1,64}})")
+
+
+def exists(method: str, path: str) -> bool:
+    """Whether a request of this method may go to this path (as the server decoded it, without the query)."""
+    path = path if path == "/" else path.rstrip("/")
+    if ".." in path.split("/") or "\\" in path or "\0" in path:
+        return False
+    if method == "POST":
+        return path in _POST or bool(_NAMED.fullmatch(path))
+    if method not in ("GET", "HEAD"):
+        return False
+    return path in _GET or path.startswith(_GET_BELOW) or bool(_EVENT.fullmatch(path))
+
+
+def open_to_all(path: str) -> bool:
+    """Whether a path shows nothing of anybody, so that it may be fetched without a login or a cookie."""
+    return path.startswith(_GET_BELOW) or path in ("/favicon.ico", "/robots.txt", "/theme.css", f"{API}/startup-events")

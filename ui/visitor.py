@@ -1,0 +1,30 @@
+"""Who sent an event, and what of a run is the visitor's: the gate (`ui.gate`) notes it in every request."""
+
+import gradio as gr
+
+from backend.hosting.visitor import Visitor
+from backend.runs.run import Run
+
+KEY = "tokendyno.visitor"
+"""Where the gate leaves the visitor in a request's scope."""
+
+Buttons = tuple[bool, bool]
+IDLE, BUSY, WATCHING = (True, False), (False, True), (True, False)
+"""Whether Run and Stop can be pressed: without a run, during one's own, and during somebody else's."""
+
+REFUSED = "Not stopped: this run has already ended, or another visitor started it."
+
+
+def visitor_of(request: gr.Request) -> Visitor:
+    """Who sent this event. LookupError for a request that did not come through the gate: there is no default."""
+    found: object = request.request.scope.get(KEY) if request.request is not None else None
+    if not isinstance(found, Visitor):
+        raise LookupError("an event came past the gate, so that its visitor is unknown")
+    return found
+
+
+def buttons_of(run: Run | None, request: gr.Request) -> Buttons:
+    """What a visitor may press while this run is shown."""
+    if run is None or run.ended:
+        return IDLE
+    return BUSY if run.created.owner == visitor_of(request).owner else WATCHING
