@@ -11,13 +11,13 @@ import msgspec
 
 from backend.errors import InputError, unknown
 from backend.quality.texts import Quality
+from backend.reasoning import REASONING
 from backend.traffic.requests import Traffic
 
 MAX_NEW_TOKENS = 32_768
 MAX_BATCH_SIZE = 1_024
 MAX_PROMPT_BYTES = 1 << 20
 MAX_REPEATS = 50
-EFFORTS = ("low", "medium", "high")
 STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
 """A synthetic prompt repeats this sentence."""
 
@@ -49,7 +49,9 @@ class Workload:
     max_new_tokens    tokens to generate in each sequence
     temperature       0 is greedy decoding
     top_k, top_p      0 and 1 sample from the whole distribution
-    chat              apply the model's chat template, with `reasoning_effort` where the template supports it
+    chat              apply the model's chat template to the prompt as a user's message
+    system            of a chat: the system message before it; "": none
+    reasoning_effort  of a chat: one of `REASONING`; "": as the template sets it
     ignore_eos        generate exactly `max_new_tokens` tokens, past any EOS token
     """
 
@@ -65,6 +67,7 @@ class Workload:
     top_p: float = 1.0
     chat: bool = False
     reasoning_effort: str = ""
+    system: str = ""
 
     def __post_init__(self) -> None:
         _within("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS)
@@ -77,10 +80,12 @@ class Workload:
         _within("top_k", self.top_k, 0, 1_000_000)
         if not 0.0 < self.top_p <= 1.0:
             raise InputError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 turns it off).")
-        if self.reasoning_effort and self.reasoning_effort not in EFFORTS:
-            raise unknown("reasoning effort", self.reasoning_effort, EFFORTS)
+        if self.reasoning_effort and self.reasoning_effort not in REASONING:
+            raise unknown("reasoning effort", self.reasoning_effort, REASONING)
         if self.reasoning_effort and not self.chat:
             raise InputError("Reasoning effort is part of the chat template. Turn chat on as well.")
+        if self.system.strip() and not self.chat:
+            raise InputError("A system message is part of a chat. Turn chat on as well, or leave it empty.")
         if self.chat and self.prompt_tokens:
             raise InputError("A chat template adds tokens, so a chat cannot have a fixed number of prompt tokens. "
                              "Remove one of the two.")  # fmt: skip
@@ -90,14 +95,17 @@ class Workload:
         if not self.prompt.strip() and not self.prompt_tokens:
             raise InputError("The prompt is empty. Write some text to continue, or set a number of prompt tokens "
                              "(--prompt-tokens) for a synthetic prompt.")  # fmt: skip
-        try:
-            size_bytes = len(self.prompt.encode())
-        except UnicodeEncodeError:
-            raise InputError("The prompt is not valid UTF-8. Save it as UTF-8.") from None
-        if size_bytes > MAX_PROMPT_BYTES:
-            raise InputError(
-                f"The prompt has {size_bytes:,} bytes, over the limit of {MAX_PROMPT_BYTES:,}. Shorten it."
-            )
+        _text("The prompt", self.prompt)
+        _text("The system message", self.system)
+
+
+def _text(name: str, text: str) -> None:
+    try:
+        size_bytes = len(text.encode())
+    except UnicodeEncodeError:
+        raise InputError(f"{name} is not valid UTF-8. Save it as UTF-8.") from None
+    if size_bytes > MAX_PROMPT_BYTES:
+        raise InputError(f"{name} has {size_bytes:,} bytes, over the limit of {MAX_PROMPT_BYTES:,}. Shorten it.")
 
 
 def _within(name: str, value: int, low: int, high: int) -> None:

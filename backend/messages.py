@@ -55,6 +55,7 @@ class Generate(Message, frozen=True, tag="generate"):
     top_p: float = 1.0
     chat: bool = False
     reasoning_effort: str = ""
+    system: str = ""
     prove: bool = True
     traffic: Traffic | None = None
 

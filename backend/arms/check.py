@@ -21,6 +21,7 @@ from backend.predict.lengths import cache_places, rounded
 from backend.predict.memory import MemoryEstimate, peak_bytes
 from backend.predict.setup import setup_of
 from backend.predict.weights import itemsize
+from backend.reasoning import refused
 from backend.traffic import Traffic
 
 
@@ -136,8 +137,8 @@ def _remedy(
 
 
 def prompt_tokens(workload: Workload) -> int:
-    """Tokens of the prompt, estimated without a tokenizer at 3.5 bytes per token."""
-    return workload.prompt_tokens or max(1, round(len(workload.prompt.encode()) / 3.5))
+    """Tokens of the prompt, with a system message, estimated without a tokenizer at 3.5 bytes per token."""
+    return workload.prompt_tokens or max(1, round(len((workload.system + workload.prompt).encode()) / 3.5))
 
 
 _ENCODERS = "backend/worker/runners/forward.py: of an encoder, forward passes are measured"
@@ -179,6 +180,9 @@ def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     found = []
     if facts.kind == "decoder" and workload.chat and not facts.has_chat_template:
         found.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
+    elif facts.kind == "decoder" and facts.reasoning is not None:
+        refusal = refused(workload.reasoning_effort, facts.reasoning)
+        found += [Verdict("blocked", "model", refusal, {}, _TEMPLATES)] if refusal else []
     if facts.kind == "encoder":
         found += _of_encoder(facts, workload)
     elif workload.prompt_tokens and workload.prompt_tokens + workload.max_new_tokens > facts.max_positions:

@@ -107,7 +107,7 @@ def _workload(options: argparse.Namespace) -> Workload:
         prompt=prompt, prompt_tokens=options.prompt_tokens, max_new_tokens=options.max_new_tokens,
         batch_size=options.batch_size, temperature=options.temperature, seed=options.seed, repeats=options.repeats,
         ignore_eos=options.ignore_eos, top_k=options.top_k, top_p=options.top_p, chat=options.chat,
-        reasoning_effort=options.reasoning_effort,
+        reasoning_effort=options.reasoning, system=options.system,
     )  # fmt: skip
 
 

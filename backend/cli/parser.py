@@ -12,10 +12,10 @@ from backend.cli.batch import add_batch
 from backend.cli.help import Help, epilog
 from backend.cli.quality import add_quality
 from backend.cli.users import add_users
-from backend.config import EFFORTS
 from backend.errors import InputError, near_names
 from backend.fit.table import DEFAULT_CONTEXT
 from backend.models import DEFAULT_MODEL
+from backend.reasoning import EFFORTS, THINKING
 from backend.terminal.screen import Color
 
 ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
@@ -130,8 +130,12 @@ def _add_workload(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--top-p", type=float, default=1.0, metavar="P",
                      help="with a temperature: sample from the most likely tokens that add up to P")  # fmt: skip
     sub.add_argument("--chat", action="store_true", help="apply the model's chat template to the prompt")
-    sub.add_argument("--reasoning-effort", default="", metavar="EFFORT",
-                     help=f"with --chat, if the template supports it (gpt-oss): {', '.join(EFFORTS)}")  # fmt: skip
+    sub.add_argument(
+        "--system", default="", metavar="TEXT", help="with --chat: a system message, such as 'Be concise.'"
+    )
+    sub.add_argument("--reasoning", "--reasoning-effort", default="", metavar="EFFORT",
+                     help=f"with --chat, if the template supports it: {', '.join(EFFORTS)} (gpt-oss), "
+                          f"{' or '.join(THINKING)} (Qwen 3)")  # fmt: skip
     sub.add_argument("--ignore-eos", action="store_true", help="generate all tokens, past every EOS")
 
 

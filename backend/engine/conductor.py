@@ -191,6 +191,7 @@ class Conductor:
             max_new_tokens=work.max_new_tokens, batch_size=work.batch_size, temperature=work.temperature,
             seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
             top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
+            system=work.system,
             prove=self._repeat == work.repeats - 1, traffic=traffic,
         )  # fmt: skip
 

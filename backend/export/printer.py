@@ -11,6 +11,7 @@ from backend.config import STOCK_SENTENCE, Workload
 from backend.models import ModelFacts
 from backend.optimizations import all_axes
 from backend.plan import ONE_THREAD_BELOW_BYTES
+from backend.reasoning import THINKING
 from backend.script.definitions import definitions
 from backend.script.parts import Script
 from backend.script.source import call, comment, imports, literal, quoted, same_quotes
@@ -86,6 +87,8 @@ class Printer:
                 yield f"MODEL = {quoted(str(folder) if self.paths else folder.name)}"
         yield f"DEVICE = {quoted(self.plan.load.device)}"
         yield f"PROMPT = {quoted(self.work.prompt if self.work.prompt.strip() else STOCK_SENTENCE)}"
+        if self.chat and self.work.system.strip():
+            yield f"SYSTEM = {quoted(self.work.system)}"
         yield f"BATCH_SIZE = {self.work.batch_size}"
 
     def _classes(self) -> Iterator[str]:
@@ -144,9 +147,9 @@ class Printer:
 
     def _inputs(self) -> Iterator[str]:
         if self.chat:
-            effort = {"reasoning_effort": quoted(self.work.reasoning_effort)} if self.work.reasoning_effort else {}
-            yield 'messages = [{"role": "user", "content": PROMPT}]'
-            keywords = {"add_generation_prompt": "True", "return_dict": "True", **effort}
+            system = '{"role": "system", "content": SYSTEM}, ' if self.work.system.strip() else ""
+            yield f'messages = [{system}{{"role": "user", "content": PROMPT}}]'
+            keywords = {"add_generation_prompt": "True", "return_dict": "True", **self._reasoning()}
             yield call("chat = tokenizer.apply_chat_template", ["messages"], keywords)
             yield 'ids = chat["input_ids"]'
         else:
@@ -156,6 +159,13 @@ class Printer:
         yield "input_ids = torch.tensor([ids] * BATCH_SIZE, device=DEVICE)"
         yield 'inputs = {"input_ids": input_ids, "attention_mask": torch.ones_like(input_ids)}'
         yield from self.parts.inputs
+
+    def _reasoning(self) -> dict[str, str]:
+        """The keyword of the chat template, as in `backend/worker/prompt/chat.py`."""
+        effort = self.work.reasoning_effort
+        if effort in THINKING:
+            return {"enable_thinking": str(effort == "on")}
+        return {"reasoning_effort": quoted(effort)} if effort else {}
 
     def _run(self) -> Iterator[str]:
         """Warm-up, timed run, report."""

@@ -11,12 +11,13 @@ from backend.models.catalogue import CatalogueEntry, catalogue, find
 from backend.models.counting import NotCountedYet, without_waiting
 from backend.models.described import describe
 from backend.models.facts import RANDOM_NOTE, ModelFacts
-from backend.models.files import folder, hub
+from backend.models.files import folder, hub, hub_files
 from backend.models.files.config_fields import Fields, parse_json, read_json
 from backend.models.files.gguf import read_gguf
 from backend.models.references import clean, local_path
 from backend.models.shape import read_dtype
 from backend.models.source import ModelSource
+from backend.reasoning import reasoning_of
 
 RANDOM = "random:"
 
@@ -70,7 +71,7 @@ def _unknown(name: str) -> InputError:
 def _catalogued(ref: str, entry: CatalogueEntry) -> ModelFacts:
     if entry.folder is not None:
         return _folder(ref, entry.folder, "embedded", entry.title)
-    return _facts(
+    facts = _facts(
         ref,
         parse_json(entry.config.encode(), entry.name),
         entry.name,
@@ -78,6 +79,7 @@ def _catalogued(ref: str, entry: CatalogueEntry) -> ModelFacts:
         label=entry.title,
         quantization=entry.quantization,
     )
+    return _with_template(facts, hub_files.snapshot(entry.repo, ""))
 
 
 def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
@@ -93,17 +95,22 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         return replace(
             facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
         )
-    return _facts(ref, config, where, source, label=label)
+    return _with_template(_facts(ref, config, where, source, label=label), hub_files.snapshot(repo, revision))
 
 
 def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: str) -> ModelFacts:
     config = folder.read_config(path)
     weights = folder.read_weights(path)
     source = ModelSource(kind, path=str(path.resolve()))
-    return replace(
-        _facts(ref, config, str(path / "config.json"), source, label=label, weights=weights),
-        has_chat_template=folder.may_have_chat_template(path),
-    )
+    return _with_template(_facts(ref, config, str(path / "config.json"), source, label=label, weights=weights), path)
+
+
+def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
+    """The same facts with what the tokenizer's files in that folder say of chats."""
+    template = folder.chat_template(path) if path is not None else None
+    if template is None:
+        return facts
+    return replace(facts, has_chat_template=bool(template), reasoning=reasoning_of(template))
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:

@@ -42,7 +42,7 @@ def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
     here = {name: fact for name, fact in place.machine.items() if name not in ("python", "system", "memory")}
     used = [place.versions.get(name, "") for name in ("torch", "transformers")]
     load = _hash(plan.load_key, here, used)
-    prompt = workload.prompt_tokens or len(workload.prompt.encode())
+    prompt = workload.prompt_tokens or len((workload.system + workload.prompt).encode())
     shape = [_rounded(size) for size in (prompt, workload.max_new_tokens)]
     return WaitKeys(load, _hash(load, plan.generate, workload.batch_size, *shape))
 

@@ -97,7 +97,8 @@ class _Page:
         buttons = [self.run_button, self.measure_button, self.stop_button]
         everything = [*self.inputs, *checked, self.live, *buttons]
 
-        changes = [part.change for part in self.inputs if part is not self.work.prompt] + [self.work.prompt.blur]
+        texts = (self.work.prompt, self.work.system)
+        changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
         gr.on(changes, safe(self.check), [self.live, *self.asked], checked, trigger_mode="always_last",
               concurrency_limit=None, **quiet)  # fmt: skip
         self.work.model.change(safe(self.announce), self.work.model, [self.message], queue=False, **quiet)

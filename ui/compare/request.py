@@ -37,6 +37,7 @@ class Fields(NamedTuple):
     top_k: object
     top_p: object
     chat: object
+    system: object
     reasoning_effort: object
 
 
@@ -60,6 +61,7 @@ def read_request(values: Sequence[object], need_prompt: bool = True) -> Request:
         top_k=read_whole("Top k", fields.top_k),
         top_p=read_number("Top p", fields.top_p),
         chat=bool(fields.chat),
+        system=read_text("The system message", fields.system),
         reasoning_effort=read_text("Reasoning effort", fields.reasoning_effort),
     )
     return Request(model, read_arms(rest), workload)

@@ -6,7 +6,8 @@ import gradio as gr
 import msgspec
 
 from backend.arms.presets import prompts
-from backend.config import EFFORTS, Workload
+from backend.config import Workload
+from backend.reasoning import EFFORTS, THINKING
 from ui.components.inputs import model_input, number_input
 from ui.components.text_line import text_line
 from ui.errors import Updates
@@ -27,6 +28,7 @@ class WorkControls(NamedTuple):
     top_k: gr.Number
     top_p: gr.Number
     chat: gr.Checkbox
+    system: gr.Textbox
     reasoning_effort: gr.Dropdown
 
     def values(self, model: str, workload: Workload) -> Updates:
@@ -71,10 +73,12 @@ def work_row() -> WorkRow:
             top_k = number_input("Top k (0: all)", 0, "top-k")
             top_p = number_input("Top p (1: all)", 1, "top-p")
             chat = gr.Checkbox(False, label="Chat template", elem_id="chat", min_width=140)
+            system = _system_message()
             effort = _reasoning_effort()
     work = WorkControls(
-        model, prompt, tokens, batch, temperature, seed, repeats, prompt_tokens, ignore_eos, top_k, top_p, chat, effort
-    )
+        model, prompt, tokens, batch, temperature, seed, repeats, prompt_tokens, ignore_eos, top_k, top_p, chat, system,
+        effort,
+    )  # fmt: skip
     _connect(preset, work)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
     return WorkRow(work, run, measure, stop, facts)
@@ -126,10 +130,27 @@ def _prompt(text: str) -> gr.Textbox:
     )
 
 
+def _system_message() -> gr.Textbox:
+    return gr.Textbox(
+        "",
+        label="System message (of a chat)",
+        placeholder="Be concise.",
+        lines=1,
+        max_lines=3,
+        min_width=200,
+        scale=4,
+        elem_id="system",
+    )
+
+
 def _reasoning_effort() -> gr.Dropdown:
     """How long a model may reason, where its chat template has a variable for it."""
     return gr.Dropdown(
-        [("template default", ""), *((effort, effort) for effort in EFFORTS)],
+        [
+            ("template default", ""),
+            *((effort, effort) for effort in EFFORTS),
+            *((f"thinking {state}", state) for state in THINKING),
+        ],
         value="",
         label="Reasoning effort",
         min_width=120,

@@ -1,5 +1,6 @@
 """Reads a model folder: its config and weight files, and whether they can be loaded."""
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt")
 
+MAX_TEMPLATE_BYTES = 1 << 20
 VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
 VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
@@ -105,16 +107,25 @@ def read_weights(folder: Path) -> Weights | None:
     )
 
 
-def may_have_chat_template(folder: Path) -> bool:
-    """False only if the folder has tokenizer settings and they have no chat template."""
-    if any((folder / name).exists() for name in ("chat_template.jinja", "chat_template.json", "tekken.json")):
-        return True
-    if (folder / "additional_chat_templates").is_dir() or not (folder / "tokenizer_config.json").is_file():
-        return True
+def chat_template(folder: Path) -> str | None:
+    """The text of the folder's chat templates, "" if its tokenizer settings have none; None where that is not known."""
     try:
-        return bool(read_json(folder / "tokenizer_config.json").get("chat_template"))
-    except InputError:
-        return True  # the worker reports what is wrong with it
+        texts = [_short(path) for path in sorted(folder.glob("chat_template.j*"))]
+        if any((folder / name).exists() for name in ("tekken.json", "additional_chat_templates")):
+            return None
+        if (folder / "tokenizer_config.json").is_file():
+            template = read_json(folder / "tokenizer_config.json").get("chat_template")
+            texts.append(template if isinstance(template, str) else json.dumps(template) if template else "")
+    except (InputError, OSError, UnicodeDecodeError):
+        return None  # the worker reports what is wrong with it
+    return "\n".join(texts) if texts else None
+
+
+def _short(path: Path) -> str:
+    """A template's text; InputError for one that is too long."""
+    if path.stat().st_size > MAX_TEMPLATE_BYTES:
+        raise InputError(f"{path} is no chat template: it has more than {MAX_TEMPLATE_BYTES:,} bytes.")
+    return path.read_text(encoding="utf-8")
 
 
 def has_tokenizer(folder: Path) -> bool:

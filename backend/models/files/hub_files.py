@@ -13,25 +13,30 @@ KEEP_S = 300.0
 _answers: dict[tuple[str, str], tuple[float, InputError | None]] = {}
 
 
-def lacking(repo: str, revision: str) -> str:
-    """What the cache lacks of a model, as the end of a sentence; "" if it has all that a load needs."""
+def snapshot(repo: str, revision: str) -> Path | None:
+    """The folder in the Hub's cache with what was fetched of a model; None if nothing was, or not its config."""
     import huggingface_hub
 
     config = huggingface_hub.try_to_load_from_cache(repo, "config.json", revision=revision or None)
-    snapshot = Path(config).parent if isinstance(config, str) else None
-    if snapshot is None:
+    return Path(config).parent if isinstance(config, str) else None
+
+
+def lacking(repo: str, revision: str) -> str:
+    """What the cache lacks of a model, as the end of a sentence; "" if it has all that a load needs."""
+    found = snapshot(repo, revision)
+    if found is None:
         return "is not on this machine"
     try:
-        weights = folder.weight_files(snapshot)
+        weights = folder.weight_files(found)
     except folder.FilesMissing as error:
         return f"was downloaded only in part ({error.count})"
     except InputError:
         return "was downloaded only in part (its index of weight files cannot be read)"
     if not weights:
-        begun = snapshot.parent.parent / "blobs"
+        begun = found.parent.parent / "blobs"
         part = begun.is_dir() and any(path.suffix == ".incomplete" for path in begun.iterdir())
         return "was downloaded only in part (its weights are missing)" if part else "is not on this machine"
-    if not folder.has_tokenizer(snapshot):
+    if not folder.has_tokenizer(found):
         return "was downloaded only in part (its tokenizer is missing)"
     return ""
 

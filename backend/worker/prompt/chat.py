@@ -10,6 +10,7 @@ from typing import Any
 from jinja2 import TemplateError
 
 from backend.errors import InputError
+from backend.reasoning import EFFORTS, reasoning_of, refused
 
 RENDER_LIMIT_S = 10.0
 """Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops: nested ones ran for
@@ -18,38 +19,89 @@ over 25 s. Code that cannot be interrupted is ended by the deadline of the phase
 MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, add a few thousand
 
 
-def chat_ids(tokenizer: Any, text: str, effort: str = "") -> list[int]:
-    """Token ids of a conversation with `text` as the only user message, up to where the answer begins. `effort`: low,
-    medium or high, for templates that support it. InputError if there is no template, or it cannot be rendered."""
+def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> list[int]:
+    """Token ids of a conversation with `text` as the only user message, up to where the answer begins.
+
+    effort  one of `REASONING`; system: the message before the user's
+    InputError if there is no template, it cannot be rendered, or it ignores one of these: nothing is asked in vain.
+    """
     if not tokenizer.chat_template:
         raise InputError(
             "This model's tokenizer has no chat template: it was not trained for chat. Switch chat off, or use an "
             "instruct model, such as SmolLM2-135M-Instruct."
         )
-    if effort and "reasoning_effort" not in tokenizer.get_chat_template():
+    system = system if system.strip() else ""
+    reasoning = _reasoning(tokenizer.get_chat_template(), effort)
+    rendered = _rendered(tokenizer, text, system, reasoning)
+    if system and system.strip() not in rendered:
         raise InputError(
-            "The chat template of this model has no reasoning effort (gpt-oss has one). Leave the effort empty."
+            "The chat template of this model leaves out the system message. Put it at the beginning of the prompt."
         )
-    more = {"reasoning_effort": effort} if effort else {}
-    message = {"role": "user", "content": text}
+    for name, value in _opposite(reasoning).items():
+        if _rendered(tokenizer, text, system, {name: value}) == rendered:
+            raise InputError(
+                f"The chat template of this model mentions {name} and does nothing with it. Leave the reasoning effort "
+                "empty."
+            )
+    ids: list[int] = tokenizer(rendered, add_special_tokens=False)["input_ids"]
+    return ids
+
+
+def messages(text: str, system: str = "") -> list[dict[str, str]]:
+    """The conversation, as `apply_chat_template` takes it."""
+    first = [{"role": "system", "content": system}] if system.strip() else []
+    return [*first, {"role": "user", "content": text}]
+
+
+def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
+    """The template's variable for a reasoning effort, with its value; empty for none. InputError if it has none."""
+    if refusal := refused(effort, reasoning_of(template)):
+        raise InputError(refusal)
+    if not effort:
+        return {}
+    return {"reasoning_effort": effort} if effort in EFFORTS else {"enable_thinking": effort == "on"}
+
+
+def _opposite(reasoning: dict[str, str | bool]) -> dict[str, str | bool]:
+    """Another value of the same variable: a template that uses it renders another text."""
+    other: dict[str | bool, str | bool] = {True: False, False: True, "low": "high", "medium": "high", "high": "low"}
+    return {name: other[value] for name, value in reasoning.items()}
+
+
+def _rendered(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> str:
     try:
         with time_limit(RENDER_LIMIT_S):
-            rendered = tokenizer.apply_chat_template([message], tokenize=False, add_generation_prompt=True, **more)
+            rendered: str = tokenizer.apply_chat_template(
+                messages(text, system), tokenize=False, add_generation_prompt=True, **reasoning
+            )
     except TimeoutError:
         raise InputError(
             f"The chat template of this model was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Switch "
             "chat off, or use another model."
         ) from None
     except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+        if system and _renders(tokenizer, text, reasoning):
+            raise InputError(
+                f"The chat template of this model takes no system message ({error}). Leave it empty, or put it at the "
+                "beginning of the prompt."
+            ) from error
         raise InputError(
             f"The chat template of this model cannot be rendered ({type(error).__name__}: {error}). Switch chat off."
         ) from error
-    if len(rendered) > len(text) + MAX_ADDED:
+    if len(rendered) > len(text) + len(system) + MAX_ADDED:
         raise InputError(
             f"The chat template of this model turned {len(text):,} characters into {len(rendered):,}. Switch chat off."
         )
-    ids: list[int] = tokenizer(rendered, add_special_tokens=False)["input_ids"]
-    return ids
+    return rendered
+
+
+def _renders(tokenizer: Any, text: str, reasoning: dict[str, str | bool]) -> bool:
+    """Whether the template takes the same conversation without a system message."""
+    try:
+        _rendered(tokenizer, text, "", reasoning)
+    except InputError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

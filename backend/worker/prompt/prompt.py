@@ -41,11 +41,16 @@ def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
     if job.prompt_tokens and not text.strip():
         text = STOCK_SENTENCE
         notes.append(f"synthetic prompt: a stock sentence repeated to {job.prompt_tokens:,} tokens")
-    ids = chat_ids(model.tokenizer, text, job.reasoning_effort) if job.chat else model.tokenizer(text)["input_ids"]
+    if job.chat:
+        ids = chat_ids(model.tokenizer, text, job.reasoning_effort, job.system)
+    else:
+        ids = model.tokenizer(text)["input_ids"]
     if not ids:
         raise InputError("The prompt has no tokens. Write some text to continue.")
     if job.chat:
-        notes.append(f"as a chat of one message: {len(ids):,} tokens with the model's template")
+        what = "a system message and a user's" if job.system.strip() else "one message"
+        reasoning = f", reasoning {job.reasoning_effort}" if job.reasoning_effort else ""
+        notes.append(f"as a chat of {what}{reasoning}: {len(ids):,} tokens with the model's template")
     if job.prompt_tokens:
         ids = (ids * (job.prompt_tokens // len(ids) + 1))[: job.prompt_tokens]
     most = max_positions(model.model.config)

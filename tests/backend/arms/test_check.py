@@ -105,7 +105,20 @@ def test_chat_without_a_template_is_refused_beforehand(model: str, has_chat_temp
     work = Workload(prompt="Once", chat=True)
     found = check(make_config(model, {}), given, CPU, work).blocked
     assert [("chat template" in verdict.reason) for verdict in found] == [True] * blocked
+
     assert check(make_config(model, {}), given, CPU, Workload(prompt="Once")).blocked == ()
+
+
+@pytest.mark.parametrize(
+    ("known", "blocked"), [(None, False), ((), True), (("on", "off"), True), (("low", "medium", "high"), False)]
+)
+def test_an_effort_that_the_template_does_not_know_is_refused_beforehand(
+    known: tuple[str, ...] | None, blocked: bool
+) -> None:
+    given = replace(facts("pocket"), has_chat_template=True, reasoning=known)
+    work = Workload(prompt="Once", chat=True, reasoning_effort="high")
+    found = check(make_config("pocket", {}), given, CPU, work).blocked
+    assert ["reasoning effort" in verdict.reason for verdict in found] == [True] * blocked
 
 
 def test_a_model_that_cannot_fit_is_refused_with_both_figures() -> None:

@@ -179,7 +179,11 @@ def test_the_workload_is_printed() -> None:
         assert part in text
     assert "manual_seed" not in exported()
     assert assigned(exported(prompt="", prompt_tokens=7), "PROMPT").startswith("The quick brown fox")
+    switched = exported(chat=True, reasoning_effort="off", system="Be concise.")
+    assert 'SYSTEM = "Be concise."' in switched and "enable_thinking=False" in switched
+    assert 'messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}]' in switched
     chat = exported(chat=True, reasoning_effort="low")
+    assert "SYSTEM" not in chat
     assert "apply_chat_template" in chat and 'reasoning_effort="low"' in chat
     assert "only EOS and padding are kept" in exported() and "EOS is ignored" in exported(ignore_eos=True)
 

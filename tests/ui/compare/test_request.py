@@ -22,7 +22,7 @@ from ui.compare.request import (
 
 GOOD: dict[str, Any] = {
     "model": "pocket", "prompt": "Once", "max_new_tokens": 8, "batch_size": 1, "temperature": 0, "seed": 0,
-    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False,
+    "repeats": 1, "prompt_tokens": 0, "ignore_eos": False, "top_k": 0, "top_p": 1, "chat": False, "system": "",
     "reasoning_effort": "",
 }  # fmt: skip
 DEFAULTS = [axis.default for axis in prompt_axes()]
@@ -34,7 +34,13 @@ def values(a: list[Any] = DEFAULTS, b: list[Any] = DEFAULTS, **changed: Any) -> 
 
 def test_the_values_of_the_controls_make_the_request() -> None:
     b = choice_values({"cache": "static", "compile": "default"})
-    more: dict[str, Any] = {"top_k": 40.0, "top_p": 0.9, "chat": True, "reasoning_effort": "high"}
+    more: dict[str, Any] = {
+        "top_k": 40.0,
+        "top_p": 0.9,
+        "chat": True,
+        "system": "Be concise.",
+        "reasoning_effort": "high",
+    }
     asked = values(b=b, model=" gpt2 ", max_new_tokens=32.0, temperature=0.5, ignore_eos=True, **more)
     request = read_request(asked)
     assert request.model == "gpt2"
@@ -42,6 +48,7 @@ def test_the_values_of_the_controls_make_the_request() -> None:
     assert chosen == [("A", {}), ("B", {"cache": "static", "compile": "default"})]
     assert (work.max_new_tokens, work.temperature, work.ignore_eos) == (32, 0.5, True)
     assert (work.top_k, work.top_p, work.chat, work.reasoning_effort) == (40, 0.9, True, "high")
+    assert work.system == "Be concise."
 
 
 @pytest.mark.parametrize(
@@ -68,6 +75,7 @@ def test_the_values_of_the_controls_make_the_request() -> None:
         ({"top_p": None}, "Top p is empty"),
         ({"chat": True, "prompt_tokens": 9}, "cannot have a fixed number of prompt tokens"),
         ({"chat": True, "reasoning_effort": "most"}, "reasoning effort"),
+        ({"system": "Be concise."}, "Turn chat on as well"),
         ({"reasoning_effort": None}, "Reasoning effort is missing"),
     ],
 )

@@ -72,6 +72,25 @@ def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
     assert resolve(f"random:{folder}").has_chat_template is False
 
 
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("{{ messages }}", ()),
+        ("{% if enable_thinking %}{% endif %}", ("on", "off")),
+        ("{{ reasoning_effort }}", ("low", "medium", "high")),
+    ],
+)
+def test_the_reasoning_efforts_of_a_template_are_known_beforehand(
+    folder: Path, text: str, known: tuple[str, ...]
+) -> None:
+    assert resolve(str(folder)).reasoning is None
+    (folder / "chat_template.jinja").write_text(text)
+    assert resolve(str(folder)).reasoning == known
+    (folder / "chat_template.jinja").unlink()
+    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": text}))
+    assert resolve(str(folder)).reasoning == known
+
+
 def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": "float16"}))
     (folder / "model.safetensors").write_bytes(safetensors())

@@ -1,12 +1,15 @@
 """Chat templates: rendered as the model's tokenizer says, refused in a sentence, and never for ever."""
 
+from datetime import date
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend.errors import InputError
 from backend.worker.load.random_model import byte_tokenizer
 from backend.worker.prompt import chat
+from tests.support.chat_templates import template
 
 CHATML = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"
@@ -15,22 +18,17 @@ CHATML = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 """In the way of SmolLM2's."""
-EFFORT = (
-    "{%- if reasoning_effort is not defined %}{%- set reasoning_effort = 'medium' %}{%- endif %}"
-    "Reasoning: {{ reasoning_effort }}\n{{ messages[0]['content'] }}"
-)
-"""In the way of gpt-oss's."""
 
 
-def tokenizer(template: str | None) -> Any:
+def tokenizer(text: str | None) -> Any:
     found = byte_tokenizer(300)
-    found.chat_template = template
+    found.chat_template = text
     return found
 
 
-def rendered(template: str, text: str = "Hi", effort: str = "") -> str:
-    made = tokenizer(template)
-    return str(made.decode(chat.chat_ids(made, text, effort)))
+def rendered(source: str, text: str = "Hi", effort: str = "", system: str = "") -> str:
+    made = tokenizer(source)
+    return str(made.decode(chat.chat_ids(made, text, effort, system)))
 
 
 def test_the_prompt_is_the_message_of_a_user_and_the_answer_begins() -> None:
@@ -40,13 +38,67 @@ def test_the_prompt_is_the_message_of_a_user_and_the_answer_begins() -> None:
     )
 
 
-@pytest.mark.parametrize(("effort", "told"), [("", "medium"), ("low", "low"), ("high", "high")])
-def test_the_effort_reaches_a_template_that_has_it(effort: str, told: str) -> None:
-    assert rendered(EFFORT, "Hi", effort) == f"Reasoning: {told}\nHi"
+HARMONY = (
+    "<|start|>system<|message|>You are ChatGPT, a large language model trained by OpenAI.\n"
+    f"Knowledge cutoff: 2024-06\nCurrent date: {date.today():%Y-%m-%d}\n\nReasoning: EFFORT\n\n"
+    "# Valid channels: analysis, commentary, final. Channel must be included for every message.<|end|>"
+)
+ASKED = "<|start|>user<|message|>Hi<|end|><|start|>assistant"
+QWEN = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
+LLAMA = "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n"
 
 
 @pytest.mark.parametrize(
-    ("template", "effort", "words"),
+    ("family", "effort", "system", "told"),
+    [
+        ("llama-3", "", "", f"<|begin_of_text|>{LLAMA}"),
+        (
+            "llama-3", "", "Be concise.",
+            f"<|begin_of_text|><|start_header_id|>system<|end_header_id|>\n\nBe concise.<|eot_id|>{LLAMA}",
+        ),
+        ("qwen-3", "", "", QWEN),
+        ("qwen-3", "on", "", QWEN),
+        ("qwen-3", "off", "", f"{QWEN}<think>\n\n</think>\n\n"),
+        (
+            "qwen-3", "off", "Be concise.",
+            f"<|im_start|>system\nBe concise.<|im_end|>\n{QWEN}<think>\n\n</think>\n\n",
+        ),
+        ("gpt-oss", "", "", f"{HARMONY.replace('EFFORT', 'medium')}{ASKED}"),
+        ("gpt-oss", "low", "", f"{HARMONY.replace('EFFORT', 'low')}{ASKED}"),
+        (
+            "gpt-oss", "high", "Always respond in riddles",
+            f"{HARMONY.replace('EFFORT', 'high')}<|start|>developer<|message|># Instructions\n\n"
+            f"Always respond in riddles\n\n<|end|>{ASKED}",
+        ),
+        ("gemma", "", "", "<bos><start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n"),
+    ],
+)  # fmt: skip
+def test_published_formats_get_the_system_message_and_the_effort(
+    family: str, effort: str, system: str, told: str
+) -> None:
+    assert rendered(template(family), "Hi", effort, system) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "effort", "system", "words"),
+    [
+        (template("gemma"), "", "Be concise.", "takes no system message .System role not supported"),
+        ("{{ messages[-1].content }}", "", "Be concise.", "leaves out the system message"),
+        (template("llama-3"), "high", "", "has no reasoning effort"),
+        (template("llama-3"), "off", "", "has no reasoning effort"),
+        (template("qwen-3"), "high", "", "knows no reasoning effort high. Choose on or off"),
+        (template("gpt-oss"), "off", "", "knows no reasoning effort off. Choose low or medium or high"),
+        ("{# reasoning_effort #}{{ messages[-1].content }}", "high", "", "does nothing with it"),
+        ("{{ messages[-1].content }}{% if enable_thinking %}{% endif %}", "off", "", "does nothing with it"),
+    ],
+)
+def test_what_a_template_does_not_take_is_never_asked_in_vain(text: str, effort: str, system: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        chat.chat_ids(tokenizer(text), "Hi", effort, system)
+
+
+@pytest.mark.parametrize(
+    ("source", "effort", "words"),
     [
         (None, "", "has no chat template"),
         (None, "high", "has no chat template"),
@@ -59,9 +111,9 @@ def test_the_effort_reaches_a_template_that_has_it(effort: str, told: str) -> No
         ("{{ 'x' * 3000000 }}", "", "into 3,000,0"),
     ],
 )
-def test_what_cannot_be_rendered_is_refused_in_a_sentence(template: str | None, effort: str, words: str) -> None:
+def test_what_cannot_be_rendered_is_refused_in_a_sentence(source: str | None, effort: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
-        chat.chat_ids(tokenizer(template), "Hi", effort)
+        chat.chat_ids(tokenizer(source), "Hi", effort)
 
 
 def test_a_template_that_loops_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,10 +149,14 @@ def test_a_prompt_of_the_worker_goes_through_the_template() -> None:
     wide = SimpleNamespace(
         config=model.config, device=torch.device("cpu"), get_input_embeddings=lambda: torch.nn.Embedding(300, 1)
     )
-    bench = SimpleNamespace(tokenizer=tokenizer(EFFORT), model=wide, remark="", pad=0)
+    bench = SimpleNamespace(tokenizer=tokenizer(template("qwen-3")), model=wide, remark="", pad=0)
     prompt = read_prompt(bench, job)  # type: ignore[arg-type]
-    assert prompt.ids.shape == (2, len("Reasoning: medium\nHi"))
+    assert prompt.ids.shape == (2, len(QWEN))
     assert prompt.notes == [f"as a chat of one message: {prompt.tokens} tokens with the model's template"]
+    asked = read_prompt(bench, msgspec.structs.replace(job, system="Be concise.", reasoning_effort="off"))  # type: ignore[arg-type]
+    assert asked.notes == [
+        f"as a chat of a system message and a user's, reasoning off: {asked.tokens} tokens with the model's template"
+    ]
     bench.tokenizer = tokenizer(None)
     with pytest.raises(InputError, match="no chat template"):
         read_prompt(bench, job)  # type: ignore[arg-type]
