@@ -332,9 +332,18 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cold_before_s: float = 0.0
 
 
+class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one of several ranks held: bytes of its weights and of its KV cache at the end, and its peak, as
+    `Finished.memory_label` says."""
+
+    weight_bytes: int
+    kv_bytes: int
+    peak_bytes: int
+
+
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
-    nothing was compiled."""
+    nothing was compiled; `ranks` is empty for a process alone."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -346,6 +355,7 @@ class Finished(Message, frozen=True, tag="finished"):
     findings: list[Finding]
     extra: RunCounts
     compiled: Compiled | None = None
+    ranks: list[RankMemory] = []
 
 
 class Probed(Message, frozen=True, tag="probed"):

@@ -18,6 +18,7 @@ LoopKind = Literal["generate", "own"]
 ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
 CompileCacheKind = Literal["torch", "fresh", "artefacts"]
 ProjectionsKind = Literal["separate", "fused"]
+ParallelKind = Literal["off", "tensor", "expert"]
 BatchingKind = Literal["off", "static", "continuous"]
 OrderKind = Literal["arrival", "sorted"]
 SchedulerKind = Literal["fifo", "prefill_first"]
@@ -91,6 +92,31 @@ RANDOM_SEED = 0
 """Seed of random weights."""
 
 
+class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How several devices share the model.
+
+    kind         tensor: each matrix is split; expert: the same, but experts are shared out whole
+    ranks        processes, each with one device
+    sharded      how many matrices that splits or shares out, by the model's facts; the proof counts against it
+    collectives  how many exchanges between the ranks a pass needs at least
+    """
+
+    kind: ParallelKind = "off"
+    ranks: int = 1
+    sharded: int = 0
+    collectives: int = 0
+
+    @property
+    def tensor(self) -> int:
+        """`tp_size` of transformers."""
+        return self.ranks
+
+    @property
+    def expert(self) -> int:
+        """`ep_size` of transformers."""
+        return self.ranks if self.kind == "expert" else 1
+
+
 class LoadPlan(msgspec.Struct, frozen=True):
     """How the model is loaded.
 
@@ -106,6 +132,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     loading       device_map: weights go to the device as they are read, after an allocator warm-up;
                   no-warmup: without the warm-up; plain: to host memory, then moved as a whole
     projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
+    parallel      how several devices share it
     """
 
     source: ModelSource
@@ -120,6 +147,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     experts: str | None = None
     loading: LoadingKind = "device_map"
     projections: ProjectionsKind = "separate"
+    parallel: ParallelPlan = ParallelPlan()
 
 
 class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -37,6 +37,11 @@ class Checked:
     memory: MemoryEstimate
 
     @property
+    def needed_bytes(self) -> int:
+        """On one device: of each rank on a GPU of its own, of all ranks on the CPU that they share."""
+        return needed_bytes(self.memory, self.plan)
+
+    @property
     def blocked(self) -> tuple[Verdict, ...]:
         return tuple(v for v in self.verdicts if v.level == "blocked")
 
@@ -75,7 +80,7 @@ def check(
         if plan.generate.batch.continuous and facts.kind == "decoder":
             memory = with_pages(memory, plan, facts, machine, traffic)
         verdicts += of_traffic(plan, facts, traffic, memory, room)
-    if memory.total > room and not any(verdict.axis == "pages" for verdict in verdicts):
+    if needed_bytes(memory, plan) > room and not any(verdict.axis == "pages" for verdict in verdicts):
         verdicts.append(_too_large(facts, memory, machine, room, *_remedy(requested, facts, machine, workload, room)))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
@@ -134,6 +139,11 @@ def _remedy(
         if needed <= room and not refused:
             return new, needed
     return {}, 0
+
+
+def needed_bytes(memory: MemoryEstimate, plan: Plan) -> int:
+    """Bytes that an arm needs of one device."""
+    return memory.total * (plan.load.parallel.ranks if plan.load.device == "cpu" else 1)
 
 
 def prompt_tokens(workload: Workload) -> int:

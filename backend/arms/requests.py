@@ -57,6 +57,9 @@ def of_traffic(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEs
     if facts.kind == "encoder":
         reason = f"{facts.label} is an encoder: it generates no tokens, so requests cannot be batched. Use a decoder."
         return [Verdict("blocked", "model", reason, {}, _REQUESTS)]
+    if plan.load.parallel.ranks > 1:
+        reason = "Many requests are served by one process: with several ranks, only a single prompt is run so far."
+        return [Verdict("blocked", "parallel", reason, {"parallel": "off"}, "backend/worker/runners/batch.py")]
     for number, one in enumerate(traffic.requests, 1):
         total = one.tokens + one.max_new_tokens
         if total > facts.max_positions:

@@ -143,7 +143,7 @@ class Conductor:
         if not all(self._pool.choose(self._plan(arm)).isolated for arm in self._arms):
             return len(self._arms) == 1
         device, slots = memory_key(self._machine.device), self._pool.slots
-        total = sum(checked.memory.total for checked in self._job.arms.values())
+        total = sum(checked.needed_bytes for checked in self._job.arms.values())
         room = self._machine.free_device_bytes
         room += sum(slots[arm].held_bytes.get(device, 0) for arm in self._arms if arm in slots)
         for slot in [slot for slot in slots if slot not in self._arms]:
@@ -207,7 +207,7 @@ class Conductor:
         """What ending the arm's worker would free: as measured, or as planned where the executor cannot tell."""
         checked, worker = self._job.arms[arm], self._pool.slots[arm]
         device = memory_key(checked.plan.load.device)
-        worker.held_bytes = {device: checked.memory.total} | dict(worker.executor.resident_bytes)
+        worker.held_bytes = {device: checked.needed_bytes} | dict(worker.executor.resident_bytes)
 
     # --- the log ----------------------------------------------------------------------------------
 

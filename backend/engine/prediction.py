@@ -9,6 +9,7 @@ from backend.models import ModelFacts
 from backend.predict import roofline
 from backend.predict.kv import kv_polyline
 from backend.predict.memory import peak_bytes
+from backend.predict.parallel import shard
 from backend.predict.roofline import bound, bound_points
 from backend.predict.setup import setup_of
 from backend.runs.records import Predicted, RooflinePoint
@@ -26,7 +27,8 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
     first, last = started.prompt_tokens, started.prompt_tokens + started.max_new_tokens - 1
     kv = []
     if facts.kind == "decoder":
-        kv = list(kv_polyline(facts, setup.cache, first, last, started.batch_size, checked.itemsize, started.places))
+        rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
+        kv = list(kv_polyline(rank, setup.cache, first, last, started.batch_size, checked.itemsize, started.places))
     else:
         first = last = started.prompt_tokens
     memory = peak_bytes(facts, setup, started.prompt_tokens, started.max_new_tokens, started.batch_size)

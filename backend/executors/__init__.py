@@ -5,6 +5,7 @@ from pathlib import Path
 from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind
 from backend.executors.in_process import IN_PROCESS
+from backend.executors.ranks import of_ranks
 from backend.executors.subprocess import WorkerProcess
 from backend.hosting.limits import LIMITS, Limits
 from backend.plan import Plan
@@ -12,7 +13,7 @@ from backend.plan import Plan
 __all__ = ["KINDS", "open_bench"]
 
 KINDS = {"subprocess": ExecutorKind(WorkerProcess), "in-process": IN_PROCESS}
-"""Every kind by name. Modules of kinds import no torch: what they start does."""
+"""Every kind for a model in one process, by name. Modules of kinds import no torch: what they start does."""
 
 
 def open_bench(
@@ -24,6 +25,8 @@ def open_bench(
     """A bench whose arms run on one kind of executor. The other arguments are those of `Bench`."""
 
     def choose(plan: Plan | None) -> ExecutorKind:
+        if plan is not None and plan.load.parallel.ranks > 1:
+            return of_ranks(plan.load.parallel.ranks)
         return KINDS[executor]
 
     return Bench(choose, history, models_dir, limits)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 import psutil
@@ -50,7 +50,7 @@ class WorkerProcess:
         self.load_key = ""
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "backend.worker", str(os.getpid())],
+                [sys.executable, "-m", *self._module()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -68,13 +68,17 @@ class WorkerProcess:
         for thread in (self._reader, self._listener, self._waiter):
             thread.start()
 
+    def _module(self) -> list[str]:
+        """The module that the process runs, and its arguments."""
+        return ["backend.worker", str(os.getpid())]
+
     @property
     def alive(self) -> bool:
         """Whether the process runs and was not told to end."""
         return self._process.poll() is None and not self._ending
 
     @property
-    def pids(self) -> tuple[int, ...]:
+    def pids(self) -> Sequence[int]:
         """The process's id, which is also that of its group."""
         return (self.pid,)
 

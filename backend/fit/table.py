@@ -138,7 +138,7 @@ def fit(
         possible = arm.on(stocked(roomy(device.machine)))
         if any(v.level in ("blocked", "fallback") and v.axis != "model" for v in possible.verdicts):
             continue
-        if reason := parallel.refusal(facts, possible.plan.load.quantization, gpus):
+        if reason := parallel.refusal(facts, possible.plan.load.quantization, *shared):
             refused[reason] = None
         else:
             rows.append(_row(arm, device))

@@ -1,7 +1,7 @@
 """The fit table as text: the same rows and sentences for the command line and the page."""
 
 from backend.fit.table import Fit, FitRow, table_axes
-from backend.predict.parallel import plan_of
+from backend.predict.parallel import group_sizes, plan_of
 from backend.units import bytes_text, seconds_text
 
 SIZES = ("Weights", "Cache", "Peak", "Longest context", "Roofline bound per token")
@@ -73,26 +73,21 @@ def shared(found: Fit) -> list[str]:
     if found.gpus == 1:
         return []
     facts, gpus = found.facts, found.gpus
-    plan, sizes = plan_of(facts), f"tp_size={gpus}"
-    match plan:
-        case "experts":
-            sizes += f", ep_size={gpus}" + (", tp_plan={}" if facts.tied else "")  # its tied head cannot be split
-            head = "" if facts.tied else " and its output head"
-            how = (
-                f"transformers has no tensor-parallel plan for {facts.architecture}: its experts{head} are split; "
-                "attention and the whole KV cache are replicated on every GPU."
-            )
-        case "gathered":
-            how = "Matrices are split, but attention outputs are gathered, so every GPU holds the whole KV cache."
-        case _:
-            how = "Matrices, vocabulary and KV heads are split; norms are replicated."
+    tensor, expert = group_sizes(facts, gpus)
+    choice = f"parallel={'expert' if expert > 1 else 'tensor'}-{gpus}"
+    if plan_of(facts) == "gathered":
+        how = "Matrices are split, but attention outputs are gathered, so every GPU holds the whole KV cache."
+    elif expert > 1:
+        how = "Whole experts are shared out; other matrices, vocabulary and KV heads are split; norms are replicated."
+    else:
+        how = "Matrices, vocabulary and KV heads are split; norms are replicated."
     untried = []
     for axis in table_axes():
         names = sorted({row.choices[axis.name] for row in found.rows})
         untried += [name for name in names if not axis.choice(name).tried_on_several_gpus]
     return [
-        f"Predicted for transformers' DistributedConfig({sizes}), which tokendyno does not run itself. {how} The "
-        "roofline bound leaves out communication between GPUs, the peak leaves out NCCL's buffers.",
+        f"Predicted for {tensor} ranks, as {choice} runs dense weights. {how} The roofline "
+        "bound leaves out communication between GPUs, the peak leaves out NCCL's buffers.",
         *found.refused,
         f"Untested on several GPUs: {', '.join(untried)}." if untried else "",
     ]

@@ -1,7 +1,7 @@
 """What an axis may look at in the worker to find out what was in effect."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +33,8 @@ class Trace:
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
+    seconds  how long the passes took under the profiler
+    collectives, collective_s  exchanges between ranks, and the seconds that they took
     """
 
     ops: Counter[str]
@@ -42,6 +44,9 @@ class Trace:
     decode: Counter[str] = field(default_factory=Counter)
     eager: Counter[str] = field(default_factory=Counter)
     shapes: Counter["ShapedCall"] = field(default_factory=Counter)
+    seconds: float = 0.0
+    collectives: int = 0
+    collective_s: float = 0.0
 
     def matching(self, *parts: str) -> Counter[str]:
         """Operators and kernels whose name contains any of `parts`, ignoring case."""
@@ -61,6 +66,7 @@ class Observation:
     plan     what was planned: context, never proof
     trace    a profile of a few extra tokens, taken on first use
     counts   what was counted while loading, warming up and running
+    gather   what every rank gives, by rank, where several run the model; returns once all have given theirs
     """
 
     model: Any
@@ -68,6 +74,7 @@ class Observation:
     plan: Plan
     trace: Callable[[], Trace] = lambda: NO_TRACE
     counts: RunCounts = field(default_factory=RunCounts)
+    gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
 
 
 def hides(observation: Observation) -> str:

@@ -69,6 +69,11 @@ def bytes_by_device(cache: Any) -> Counter[str]:
     return found
 
 
+def local_part(tensor: Any) -> Any:
+    """This rank's part of a tensor that is distributed; any other tensor itself."""
+    return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+
 # --- weights --------------------------------------------------------------------------------------
 
 

@@ -1,10 +1,11 @@
 """Tensor and expert parallelism: the facts of one rank's shard, on which every other prediction works unchanged.
 
-The plans are those of transformers 5.22 (`distributed/`, `base_model_tp_plan`, `base_model_ep_plan`). A plan splits the
-matrices (and the biases of those split by rows) and the embedding along the vocabulary, also where it is tied to the
-head; norms, routers and rotary frequencies are replicated. Where a dimension does not divide evenly, torch gives the
-first ranks the larger shards, so rank 0 is the one that is predicted. Tested against transformers' own sharding and
-against processes on a CPU that load, generate and count; not run on several GPUs. NCCL's buffers are not counted.
+The plans are those of transformers 5.22 (`distributed/`, `base_model_tp_plan`, `base_model_ep_plan`), and for gpt-oss
+our own (`backend/worker/load/parallel.py`). A plan splits the matrices (and the biases of those split by rows) and the
+embedding along the vocabulary, also where it is tied to the head; norms, routers and rotary frequencies are replicated.
+Where a dimension does not divide evenly, torch gives the first ranks the larger shards, so rank 0 is the one that is
+predicted. Tested against transformers' own sharding and against processes on a CPU that load, generate and count; not
+run on several GPUs. NCCL's buffers are not counted.
 """
 
 from dataclasses import replace
@@ -19,16 +20,22 @@ MAX_GPUS = 64
 """More than one host has; a larger number is taken for a typing error."""
 
 
+OWN_PLANS = ("gpt_oss",)
+"""Architectures that are split by a plan of our own: by heads, each expert in parts or shared out whole."""
+
+
 def plan_of(facts: ModelFacts) -> Parallel:
-    """How transformers parallelizes this architecture; "none" also for one that is not in the table."""
+    """How this architecture is split; "none" also for one that is not in the table."""
+    if facts.architecture in OWN_PLANS:
+        return "heads"
     family = FAMILIES.get(facts.architecture)
     return family.parallel if family else "none"
 
 
 def group_sizes(facts: ModelFacts, gpus: int) -> tuple[int, int]:
-    """(tensor_parallel, expert_parallel) for that many GPUs. gpt-oss also splits its experts: tensor parallelism alone
-    would replicate nearly all of it."""
-    return gpus, gpus if plan_of(facts) == "experts" else 1
+    """(tensor_parallel, expert_parallel) for that many GPUs. The experts of gpt-oss are shared out whole, since packed
+    ones cannot be split."""
+    return gpus, gpus if facts.architecture in OWN_PLANS else 1
 
 
 def check_sizes(facts: ModelFacts, tensor: int, expert: int = 1) -> None:
@@ -55,6 +62,8 @@ def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
         return f"transformers has no parallel plan for {facts.architecture}."
     if plan == "heads" and facts.kv_heads % tensor:
         return f"its {facts.kv_heads} key/value head{'s' * (facts.kv_heads > 1)} cannot be split evenly."
+    if facts.architecture in OWN_PLANS and expert == 1 and facts.intermediate % tensor:
+        return f"its experts' width of {facts.intermediate:,} cannot be split evenly."
     if expert > 1 and not facts.experts:
         return "it has no experts."
     if expert > 1 and facts.experts % expert:
@@ -64,13 +73,15 @@ def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
     return ""
 
 
-def refusal(facts: ModelFacts, quantization: str, tensor: int) -> str:
+def refusal(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) -> str:
     """Why weights in this quantization cannot be split, in a sentence; "" if they can, or if it is untried."""
     if tensor == 1:
         return ""
     stored = effective_quantization(facts, quantization)
     if stored == "mxfp4":  # `Mxfp4GptOssMLP` passes arguments that `EpDispatchExpertsParallel` does not take
         return "MXFP4 experts fail at the first token when they are split over GPUs."
+    if facts.quantization == "mxfp4" and expert == 1:  # its conversion knows whole experts only
+        return "An MXFP4 checkpoint is dequantized expert by expert: whole experts can be shared out, parts cannot."
     if stored == "none" and facts.quantization:
         return f"How a checkpoint in {facts.quantization} is split is not known here."
     if library_of(stored) == "bitsandbytes" and plan_of(facts) != "experts":  # a shard lacks `quant_state` and `CB`
@@ -89,12 +100,25 @@ def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
     plan = plan_of(facts)
     local = tuple(_shard(plan, matrix, tensor, expert) for matrix in facts.matrices)
     heads = tensor if plan == "heads" else 1
+    sinks = facts.layers * (facts.heads - facts.heads // heads) if facts.sinks else 0
     full_width = plan == "experts" or expert > 1 or FAMILIES[facts.architecture].joined
     return replace(
         facts, heads=facts.heads // heads, kv_heads=facts.kv_heads // heads,
         intermediate=_chunk(facts.intermediate, 1 if full_width else tensor), matrices=local,
-        parameters=facts.parameters - sum(map(_elements, facts.matrices)) + sum(map(_elements, local)),
+        parameters=facts.parameters - sum(map(_elements, facts.matrices)) + sum(map(_elements, local)) - sinks,
     )  # fmt: skip
+
+
+def sharded(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
+    """How many of the model's matrices are split or shared out; an expert's count one by one."""
+    mine = shard(facts, tensor, expert).matrices
+    return sum(whole.count for whole, part in zip(facts.matrices, mine, strict=True) if whole != part)
+
+
+def collectives(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
+    """Exchanges between the ranks that a pass needs at least: one after attention and one after the feed-forward of
+    each layer, one for the embedding and one for the logits."""
+    return 0 if tensor == 1 else 2 * facts.layers + 2
 
 
 def _shard(plan: Parallel, matrix: Matrix, tensor: int, expert: int) -> Matrix:

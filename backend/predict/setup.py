@@ -52,4 +52,5 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
         graphs=graphs, cuda_build=machine.torch_has_cuda,
+        tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,
     )  # fmt: skip

@@ -1,8 +1,10 @@
 """All detail rows of one arm: figures, load, roofline bound, and predicted against measured memory."""
 
 from backend.counts import RunCounts
+from backend.messages import RankMemory
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
+from backend.units import bytes_text
 from backend.views.memory_check import memory_checks_of
 from backend.views.tiles import Tile, details, load_rows, roofline_row
 
@@ -17,4 +19,15 @@ def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:
         *load_rows(arm.loaded),
         roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
         *(check.tile() for check in memory_checks_of(run, name, summary)),
+        *_rank_rows(arm.finished.ranks if arm.finished else []),
     ]
+
+
+def _rank_rows(ranks: list[RankMemory]) -> list[Tile]:
+    """Memory of each rank, where several run the model."""
+    found = []
+    for i, rank in enumerate(ranks):
+        peak, weights, kv = (bytes_text(size) for size in (rank.peak_bytes, rank.weight_bytes, rank.kv_bytes))
+        note = f"weights {' '.join(weights)}, KV cache {' '.join(kv)}"
+        found.append(Tile(f"rank-{i}", f"Peak memory of rank {i}", *peak, note))
+    return found

@@ -4,12 +4,15 @@ import bisect
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
+
 from backend import hardware
 from backend.arms.check import Checked
 from backend.counts import RunCounts
 from backend.messages import Compiled
 from backend.models import resolve
 from backend.predict.kv import kv_series
+from backend.predict.parallel import shard
 from backend.runs.arm_series import ArmSeries
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
@@ -79,6 +82,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         memory_bytes=arm.memory_bytes,
         memory_label=run.memory_label,
         memory_samples=MemorySamples(arm.sample_t_s, arm.sample_bytes),
+        ranks=(finished.ranks if finished else []) or msgspec.UNSET,
         memory_predicted_bytes=planned.predicted_bytes,
         memory_check=_memory_checks(memory_checks_of(run, name, summary)),
         roofline=Roofline(
@@ -145,8 +149,9 @@ def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Ch
             series[name] = KvSeries([], [])
             continue
         plan, itemsize = checked[name].plan, checked[name].itemsize
+        rank = shard(facts, plan.load.parallel.tensor, plan.load.parallel.expert)
         sizes = kv_series(
-            facts, plan.generate.cache, arm.started.prompt_tokens, len(arm.t_s), arm.started.batch_size, itemsize,
+            rank, plan.generate.cache, arm.started.prompt_tokens, len(arm.t_s), arm.started.batch_size, itemsize,
             arm.started.places,
         )  # fmt: skip
         after = [sizes[bisect.bisect_right(arm.t_s, t_s) - 1] for t_s in arm.t_s] if sizes else []

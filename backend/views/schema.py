@@ -7,7 +7,7 @@ import msgspec
 from backend.config import Workload
 from backend.counts import RunCounts
 from backend.evidence import Level
-from backend.messages import AnnotationKind, PhaseName
+from backend.messages import AnnotationKind, PhaseName, RankMemory
 from backend.runs.records import Status, Unit
 from backend.runs.summary import Comparison, Summary
 from backend.runs.texts import TextComparison
@@ -159,6 +159,7 @@ class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interferen
     annotations: list[Annotated]
     compile: CompileReport | None
     summary: Summary
+    ranks: list[RankMemory] | msgspec.UnsetType = msgspec.UNSET  # only where several ran the model
 
 
 class Document(Part, frozen=True):

@@ -27,6 +27,7 @@ from backend.plan import Plan
 from backend.worker.channel import Channel
 from backend.worker.commands import Commands, Work
 from backend.worker.errors import explain
+from backend.worker.group import own_group
 from backend.worker.load.loader import LoadedModel, load
 from backend.worker.reports import Reports
 from backend.worker.runners.base import Runner
@@ -79,16 +80,20 @@ class Worker:
         observed = self._model.observed
         stages = ({}, {}) if reused else (observed.stages_s, observed.peak_bytes)  # nothing was loaded this time
         parameters = parameter_count(self._model.model)
+        own_group().exchange(b"loaded")  # a rank that could not load fails the load
         self._channel.send(Loaded(self._model.weight_bytes, parameters, reused, *stages))
 
 
-def serve(commands: Commands, channel: Channel, shared_process: bool = False) -> None:
+def serve(
+    commands: Commands, channel: Channel, shared_process: bool = False, cancelled: threading.Event | None = None
+) -> None:
     """Send Ready, then carry out commands until they end, or until one fails so that the process cannot be used again.
 
     shared_process  other work runs in this process too, so its memory is not this worker's alone
+    cancelled       in place of the commands' own, where a group of ranks decides together
     """
     transformers.utils.logging.disable_progress_bar()
-    worker = Worker(channel, commands.cancelled, shared_process)
+    worker = Worker(channel, cancelled or commands.cancelled, shared_process)
     reports = Reports()
     channel.send(ready())
     for command in commands:
@@ -96,7 +101,7 @@ def serve(commands: Commands, channel: Channel, shared_process: bool = False) ->
             with reports.listening():
                 worker.carry_out(command)
         except Exception as error:
-            failed = failure(error, channel, reports.said())
+            failed = own_group().settle(failure(error, channel, reports.said()))
             channel.send(failed)
             if failed.fatal:
                 return

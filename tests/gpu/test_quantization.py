@@ -65,7 +65,7 @@ def test_packed_weights_are_those_of_the_dense_model() -> None:
     from backend.plan import LoadPlan
     from backend.worker.load import random_model
     from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_quantized
+    from backend.worker.load.random_checkpoint import load_as_checkpoint
 
     source = resolve("random:Qwen3-0.6B").source
     ids = torch.tensor([[5, 6, 7, 8]], device="cuda")
@@ -73,7 +73,7 @@ def test_packed_weights_are_those_of_the_dense_model() -> None:
         dense = random_model.random_model(source.config_json, "auto", None, "cuda")(ids).logits.float()
         for choice in ("bnb-int8", "torchao-int8", "quanto-int8", "torchao-fp8", "torchao-int4"):
             plan = LoadPlan(source, device="cuda", quantization=choice)
-            packed = load_quantized(plan, Observed())(ids).logits.float()
+            packed = load_as_checkpoint(plan, Observed())(ids).logits.float()
             close = 0.3 if choice == "torchao-int4" else 0.1
             assert (packed - dense).norm() < close * dense.norm(), choice
 
@@ -85,12 +85,12 @@ def test_nothing_dense_stays_reserved_between_quantized_random_weights(choice: s
 
     from backend.plan import LoadPlan
     from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_quantized
+    from backend.worker.load.random_checkpoint import load_as_checkpoint
 
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
     observed, begin_s = Observed(), time.perf_counter()
-    model = load_quantized(
+    model = load_as_checkpoint(
         LoadPlan(resolve("random:Llama-3-8B").source, device="cuda", quantization=choice), observed
     )  # fmt: skip
     torch.cuda.synchronize()
@@ -138,14 +138,14 @@ def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
 
     from backend.plan import LoadPlan
     from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_quantized
+    from backend.worker.load.random_checkpoint import load_as_checkpoint
 
     source = pocket_where_mxfp4_runs()
     ids = torch.arange(5, 37, device="cuda")[None]
     answers = []
     with torch.inference_mode():
         for choice in ("mxfp4", "mxfp4-dequantized"):
-            model = load_quantized(LoadPlan(source, device="cuda", quantization=choice), Observed())
+            model = load_as_checkpoint(LoadPlan(source, device="cuda", quantization=choice), Observed())
             answers.append(model(ids).logits.float())
     assert (answers[0] - answers[1]).norm() < 0.05 * answers[1].norm()
 

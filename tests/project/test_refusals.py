@@ -14,12 +14,12 @@ from backend.hardware import Machine
 from backend.models import resolve
 from backend.paths import PRESETS
 from tests.gpu import test_attention, test_axes, test_encoder, test_quantization, test_reach
-from tests.support.machines import CPU, H200, facts, settled
+from tests.support.machines import CPU, EIGHT, facts, settled
 from tests.support.refusals import FLASH2, FLASH3, NEEDED, absent, expected, skip_or_fail
 from tests.support.scripts import CHOICES
 
 WORK = Workload(prompt_tokens=64, max_new_tokens=64)
-ALL = replace(H200, kernel_layers=("DecoderLayer", "Linear", "RMSNorm", "RotaryEmbedding", "StepEnd"))
+ALL = replace(EIGHT, kernel_layers=("DecoderLayer", "Linear", "RMSNorm", "RotaryEmbedding", "StepEnd"))
 FLASH = "This needs the kernel kernels-community/flash-attn2: it is not in the Hub cache, and the Hub is offline"
 
 

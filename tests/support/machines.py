@@ -29,7 +29,8 @@ H200 = replace(
     CPU, gpus=(Gpu(0, "NVIDIA H200", 140 * GIB, 139 * GIB, (9, 0)),), driver="575", gpu_problem="",
     packages=tuple(sorted(GPU_PACKAGES.items())),
 )  # fmt: skip
-MACHINES = {"cpu": CPU, "h200": H200}
+EIGHT = replace(H200, gpus=tuple(replace(H200.gpus[0], index=index) for index in range(8)))
+MACHINES = {"cpu": CPU, "h200": EIGHT}
 
 NAMES = (
     "pocket",

@@ -56,6 +56,8 @@ def expected(arm: str, reason: str, model: str = "", device: str = "cuda") -> st
     if words is not None and words in reason:
         return "impossible"
     choices = arm.split(",")
+    if "parallel=" in arm and ("cannot be split" in reason or "ranks need" in reason):
+        return "impossible"
     if device == "cpu" and GPU_ONLY & set(choices) and "GPU" in reason.replace("CUDA device", "GPU"):
         return "for GPUs"
     for choice in choices:

@@ -27,14 +27,14 @@ def ranks(count: int) -> Iterator[Any]:
         dist.destroy_process_group()
 
 
-def split(model: Any, mesh: Any, experts: bool = False, tied_whole: bool = False) -> Any:
-    """Split a model on the meta device as `from_pretrained` does; `tied_whole`: with `tp_plan={}`."""
-    from transformers.distributed import DistributedConfig
+def split(model: Any, mesh: Any, experts: bool = False) -> Any:
+    """Split a model on the meta device as `from_pretrained` does."""
     from transformers.distributed.expert_parallel import apply_expert_parallelism
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
-    own = dict[str, str]() if tied_whole else None
-    asked = DistributedConfig(tp_size=mesh.size(), ep_size=mesh.size() if experts else 1, tp_plan=own)
+    from backend.worker.load.parallel import distributed_config
+
+    asked = distributed_config(model.config.model_type, mesh.size(), mesh.size() if experts else 1)
     parts, owned = resolve_parallel_plans(model, asked)
     if parts:
         apply_tensor_parallelism(model, mesh, parts)
@@ -44,7 +44,7 @@ def split(model: Any, mesh: Any, experts: bool = False, tied_whole: bool = False
     return model
 
 
-def first(config: dict[str, Any], mesh: Any, experts: bool, tied_whole: bool, dtype: str = "float32") -> Rank:
+def first(config: dict[str, Any], mesh: Any, experts: bool, dtype: str = "float32") -> Rank:
     """What the first rank has of that model."""
     import torch
     from torch.distributed.tensor import DTensor
@@ -54,7 +54,7 @@ def first(config: dict[str, Any], mesh: Any, experts: bool, tied_whole: bool, dt
     settings = AutoConfig.for_model(**config)
     with torch.device("meta"):
         model = AutoModelForCausalLM.from_config(settings, dtype=getattr(torch, dtype))
-    split(model, mesh, experts, tied_whole)
+    split(model, mesh, experts)
     parameters = sum((p.to_local() if isinstance(p, DTensor) else p).nbytes for p in model.parameters())
     buffers = sum(tensor.nbytes for name, tensor in model.named_buffers() if not name.endswith("embed_scale"))
     heads = settings.get_text_config().num_key_value_heads

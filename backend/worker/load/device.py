@@ -55,7 +55,8 @@ def make_context(plan: LoadPlan, observed: Observed) -> None:
 
 def device_keywords(plan: LoadPlan) -> dict[str, Any]:
     """Keywords of `from_pretrained` that place the weights."""
-    return {} if plan.device == "cpu" or plan.loading == "plain" else {"device_map": plan.device}
+    placed = plan.device == "cpu" or plan.loading == "plain" or plan.parallel.ranks > 1  # each rank on its own device
+    return {} if placed else {"device_map": plan.device}
 
 
 @contextlib.contextmanager

@@ -15,12 +15,12 @@ from backend.models.families import is_encoder
 from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from backend.worker.channel import Channel
-from backend.worker.load import quantization
+from backend.worker.load import parallel, quantization
 from backend.worker.load.auto_class import auto_class
 from backend.worker.load.device import Observed, device_keywords, make_context, moved, observing
 from backend.worker.load.download import download
 from backend.worker.load.progress import LoadProgress
-from backend.worker.load.random_checkpoint import load_quantized
+from backend.worker.load.random_checkpoint import load_as_checkpoint
 from backend.worker.load.random_model import byte_tokenizer, random_model
 from backend.worker.patch import attention
 from backend.worker.patch.apply import put_in
@@ -99,8 +99,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     make_context(plan, observed)
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
     with channel.phasing(phase, source.kind) as steps, LoadProgress(plan.device, steps, expected_bytes, observed):
-        if source.kind == "random" and plan.quantization != "none":
-            model = load_quantized(plan, observed)
+        if source.kind == "random" and (plan.quantization != "none" or plan.parallel.ranks > 1):
+            model = load_as_checkpoint(plan, observed)
             return LoadedModel(plan, model, byte_tokenizer(model.config.get_text_config().vocab_size), observed)
         if source.kind == "random":
             with observed.stage("fill"):
@@ -118,9 +118,11 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
             config = AutoConfig.from_pretrained(path, **safe)
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
+            more |= parallel.keywords(plan, config.model_type)
             with observing(plan, observed), quantization.observing(plan, observed):
                 model = auto_class(config.model_type).from_pretrained(path, dtype=plan.dtype, **safe, **more)
             quantization.finish(model, plan)
+            parallel.finish(model, plan)
             model = moved(model, plan, observed)
         return LoadedModel(plan, model, tokenizer, observed)
 

@@ -15,7 +15,7 @@ import torch
 
 from backend import hardware
 from backend.plan import LoadPlan
-from backend.worker.load import quantization, random_model, staging
+from backend.worker.load import parallel, quantization, random_model, staging
 from backend.worker.load.device import Observed, device_keywords, moved, observing
 
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
@@ -23,8 +23,8 @@ NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.emb
 """Modules that the published gpt-oss checkpoints list as not quantized."""
 
 
-def load_quantized(plan: LoadPlan, observed: Observed, where: staging.Staging | None = None) -> Any:
-    """A model with random weights that are quantized, or dequantized, while they are loaded."""
+def load_as_checkpoint(plan: LoadPlan, observed: Observed, where: staging.Staging | None = None) -> Any:
+    """A model with random weights that are quantized, dequantized or split over ranks while they are loaded."""
     with observed.stage("fill"):
         checkpoint = random_checkpoint(plan, where)
     observed.note = checkpoint.note
@@ -32,12 +32,14 @@ def load_quantized(plan: LoadPlan, observed: Observed, where: staging.Staging | 
         torch.cuda.reset_peak_memory_stats()  # loading a real checkpoint has no such peak
     dtype = checkpoint.config.dtype
     keywords = device_keywords(plan) | quantization.keywords(plan, dtype)
+    keywords |= parallel.keywords(plan, checkpoint.config.model_type)
     with observing(plan, observed), quantization.observing(plan, observed):
         model = checkpoint.model_class.from_pretrained(
             None, config=checkpoint.config, state_dict=dict(checkpoint.state), dtype=dtype, **keywords
         )
     del checkpoint
     quantization.finish(model, plan)
+    parallel.finish(model, plan)
     return moved(model, plan, observed)
 
 

@@ -24,7 +24,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[]
     torch.cuda.current_stream().wait_stream(side)
     rewind()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events meanwhile
         step()
     return lambda: graph.replay()  # looked up at each step, so that replays can be counted
 

@@ -21,10 +21,10 @@ BUSY_PERCENT = 5
 
 
 def own_device(pynvml: Any) -> Any:
-    """NVML's handle of torch's device 0: their numbering differs under CUDA_VISIBLE_DEVICES."""
+    """NVML's handle of torch's current device: their numbering differs under CUDA_VISIBLE_DEVICES."""
     import torch
 
-    uuid = str(torch.cuda.get_device_properties(0).uuid)
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
     return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
 
 

@@ -1,6 +1,7 @@
 """Profiles a few extra tokens: the operators, kernels and runtime calls that axes look for."""
 
 import bisect
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,9 @@ _INDUCTOR_CALL = "## Call CompiledFxGraph"
 """Inductor's own range around each call of a graph. That of Dynamo ("Torch-Compiled Region") is around a whole frame,
 and so around what runs eagerly at a graph break, too."""
 
+_COLLECTIVES = {False: "gloo:", True: "nccl"}
+"""How the events of collectives begin, on the host and on a GPU."""
+
 
 def mark_step() -> None:
     """A step ends here: what follows the first of these is no prefill. Costs nothing unless a profiler listens."""
@@ -27,9 +31,11 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     """Run `generate` (returns how many passes it made) under torch's profiler, and sort its events by kind."""
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
+        begin_s = time.perf_counter()
         steps = generate()
         if cuda:
             torch.cuda.synchronize()
+        seconds = time.perf_counter() - begin_s
     ops: Counter[str] = Counter()
     kernels: Counter[str] = Counter()
     runtime: Counter[str] = Counter()
@@ -37,10 +43,13 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
+    collectives_ns: list[int] = []
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
+        if name.startswith(_COLLECTIVES[on_gpu]):
+            collectives_ns.append(event.duration_ns())
         if on_gpu:
             continue
         if name == _STEP_END:
@@ -57,6 +66,7 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     return Trace(
         ops, kernels, runtime, steps, Counter(name for _, name in decode),
         Counter(name for begin, name in decode if not inside(begin)), shapes,
+        seconds, len(collectives_ns), sum(collectives_ns) / 1e9,
     )  # fmt: skip
 
 

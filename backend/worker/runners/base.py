@@ -19,11 +19,12 @@ import torch
 from backend.counts import RunCounts
 from backend.errors import InputError
 from backend.evidence import Finding
-from backend.messages import Compiled, Finished, Generate, Score, Started
+from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
 from backend.optimizations import Observation
 from backend.optimizations.tensor_bytes import bytes_by_device
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
+from backend.worker.group import own_group
 from backend.worker.load.loader import LoadedModel
 from backend.worker.measure.annotations import Annotations, Window
 from backend.worker.measure.memory import MemoryMeter, Sampler
@@ -296,8 +297,9 @@ class MeasuredRunner(ABC):
             return trace(lambda: self._repeat(task, self._profiled_steps(task)), self._cuda)
 
         observation = Observation(
-            self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts
-        )
+            self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts,
+            own_group().exchange,
+        )  # fmt: skip
         with self.channel.phasing("prove") as steps:
             findings = find_all(observation, steps.step)
             if self._cuda:
@@ -327,4 +329,11 @@ class MeasuredRunner(ABC):
             findings=findings,
             extra=extra,
             compiled=compiled,
+            ranks=self._memory_by_rank(measured),
         )
+
+    def _memory_by_rank(self, measured: Measured) -> list[RankMemory]:
+        """Of every rank, once all have finished; empty for a process alone."""
+        own = RankMemory(self.model.weight_bytes, self._cache_bytes(measured.cache), measured.sampler.peak)
+        every = own_group().exchange(msgspec.json.encode(own))
+        return [msgspec.json.decode(one, type=RankMemory) for one in every] if len(every) > 1 else []

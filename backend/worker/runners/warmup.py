@@ -17,6 +17,7 @@ from backend.plan import CacheKind
 from backend.predict import lengths
 from backend.predict.kv import GROUP
 from backend.predict.lengths import WARM_UP_PROMPTS, warm_up_tokens
+from backend.worker.group import own_group
 from backend.worker.prompt.prompt import Prompt
 
 CHEAP_S = 1.0
@@ -70,7 +71,8 @@ class WarmUp:
         begin_s = time.perf_counter()
         while not cancelled():
             self._perform(self._prompt)
-            few = self._prompts < WARM_UP_PROMPTS and time.perf_counter() - begin_s < CHEAP_S
+            cheap = own_group().agree(time.perf_counter() - begin_s < CHEAP_S)
+            few = self._prompts < WARM_UP_PROMPTS and cheap
             if not few and self._steps >= WARM_UP_PROMPTS:
                 return
             told(0.5)

@@ -189,14 +189,13 @@ def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
 def test_several_gpus_are_said_in_words_and_one_is_not() -> None:
     text = fit_text.text(find("Llama-3-8B", "RTX-4090", gpus=2))
     assert "on 2 x RTX-4090 (24.0 GiB each; " in text and "sizes are per GPU" in text
-    assert "DistributedConfig(tp_size=2)" in text and "bitsandbytes fail" in text
+    assert "as parallel=tensor-2 runs dense weights" in text and "bitsandbytes fail" in text
     assert "Untested on several GPUs: torchao-int4, offloaded" in text
     alone = fit_text.text(find("Llama-3-8B", "RTX-4090"))
-    assert not any(word in alone for word in ("DistributedConfig", "each;", "one GPU", "Untested"))
+    assert not any(word in alone for word in ("parallel=", "each;", "one GPU", "Untested"))
     oss = fit_text.text(find("gpt-oss-20b", "H200", gpus=2))
-    assert "DistributedConfig(tp_size=2, ep_size=2)" in oss and "whole KV cache are replicated on every GPU" in oss
+    assert "parallel=expert-2" in oss and "Whole experts are shared out" in oss
     assert "MXFP4 experts fail" in oss and "mxfp4-dequantized" in oss
-    assert "ep_size=2, tp_plan={})" in fit_text.text(find("pocket", "H200", gpus=2))
     assert "attention outputs are gathered" in fit_text.text(find("Olmo-3-7B", "H200", gpus=2))
 
 

@@ -193,14 +193,14 @@ def test_packed_weights_take_what_was_predicted(architecture: str, tmp_path: Pat
     from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
     from backend.plan import LoadPlan
     from backend.worker.load.device import Observed
-    from backend.worker.load.random_checkpoint import load_quantized
+    from backend.worker.load.random_checkpoint import load_as_checkpoint
 
     facts = small(architecture, tmp_path)
     for dtype in ("bfloat16", "float32") if architecture == "llama" else ("bfloat16",):
         dense = weight_bytes(facts, dtype)
         for choice in ON_A_CPU:
             plan = LoadPlan(facts.source, dtype=dtype, quantization=choice)
-            counted = total_bytes(weight_tensors(load_quantized(plan, Observed())))
+            counted = total_bytes(weight_tensors(load_as_checkpoint(plan, Observed())))
             predicted = weight_bytes(facts, dtype, choice)
             assert counted - predicted == (2 if architecture.startswith("gemma") else 0), choice
             assert (predicted == dense) == (architecture == "gpt2" and not choice.startswith("bnb"))

@@ -33,10 +33,10 @@ assert "hqq" in sys.modules and "torchao" not in sys.modules
 TORCHAO = """
 from backend.models import resolve
 from backend.plan import LoadPlan
-from backend.worker.load.random_checkpoint import load_quantized
+from backend.worker.load.random_checkpoint import load_as_checkpoint
 from backend.worker.load.device import Observed
 from backend.optimizations.axes.quantization.axis import _kind
-model = load_quantized(LoadPlan(resolve("random:pocket").source, quantization="torchao-int8"), Observed())
+model = load_as_checkpoint(LoadPlan(resolve("random:pocket").source, quantization="torchao-int8"), Observed())
 assert _kind(model.model.layers[0].self_attn.q_proj.weight) == "torchao-int8"
 assert callable(quantizer_torchao.flatten_tensor_state_dict)
 flat, _ = quantizer_torchao.flatten_tensor_state_dict(model.state_dict())

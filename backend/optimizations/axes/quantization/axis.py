@@ -12,7 +12,14 @@ from backend.optimizations.axes.quantization.script import write_settings
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
-from backend.optimizations.tensor_bytes import bnb_scales, inner_tensors, total_bytes, triton_weights, weight_tensors
+from backend.optimizations.tensor_bytes import (
+    bnb_scales,
+    inner_tensors,
+    local_part,
+    total_bytes,
+    triton_weights,
+    weight_tensors,
+)
 from backend.plan import Plan
 from backend.predict.weights import packed_matrices
 from backend.script.parts import Script
@@ -166,7 +173,7 @@ def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
     found = []
     joined = {id(module.whole): len(module.sizes) for module in model.modules() if type(module).__name__ == "Fused"}
     for module in model.modules():
-        for parameter in module._parameters.values():
+        for parameter in map(local_part, module._parameters.values()):
             kind = None if parameter is None else _kind(parameter)
             if kind is not None:
                 state = bnb_scales(getattr(module, "state", None))
@@ -207,7 +214,7 @@ def _dense_experts(model: Any) -> list[Any]:
     """The dense experts of gpt-oss: of each mixture the weight that blocks of MXFP4 can be told from."""
     found = []
     for module in model.modules():
-        weight = module._parameters.get("down_proj")  # (experts, in, out); blocks lie along `in`
+        weight = local_part(module._parameters.get("down_proj"))  # (experts, in, out); blocks lie along `in`
         if weight is not None and weight.dim() == 3 and "gate_up_proj_bias" in module._parameters:
             found.append(weight)
     return found

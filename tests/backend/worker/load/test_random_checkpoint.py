@@ -11,7 +11,7 @@ from backend.plan import LoadPlan
 from backend.worker.load import loader, random_model, staging
 from backend.worker.load.device import Observed
 from backend.worker.load.loader import LoadedModel
-from backend.worker.load.random_checkpoint import RandomBytes, load_quantized, random_checkpoint
+from backend.worker.load.random_checkpoint import RandomBytes, load_as_checkpoint, random_checkpoint
 from tests.backend.worker.load.test_quantization import SHAPE
 
 GB = 10**9
@@ -50,14 +50,14 @@ def test_tied_weights_are_copied_once(tmp_path: Path) -> None:
     tied = LoadPlan(resolve(f"random:{tmp_path}").source, quantization="quanto-int8")
     names = set(random_checkpoint(tied, TO_HOST).state)
     assert "model.embed_tokens.weight" in names and "lm_head.weight" not in names
-    model = load_quantized(tied, Observed(), TO_HOST)
+    model = load_as_checkpoint(tied, Observed(), TO_HOST)
     assert model.lm_head.weight is model.model.embed_tokens.weight
 
 
 def test_staging_in_host_memory_changes_no_result(plan: LoadPlan) -> None:
     ids = torch.tensor([[1, 2, 3, 4]])
     with torch.inference_mode():
-        one, other = (load_quantized(plan, Observed(), where)(ids).logits for where in (HERE, TO_HOST))
+        one, other = (load_as_checkpoint(plan, Observed(), where)(ids).logits for where in (HERE, TO_HOST))
     assert torch.equal(one, other)
 
 
@@ -109,6 +109,6 @@ def test_unusual_staging_is_a_remark_of_the_run(plan: LoadPlan, monkeypatch: pyt
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     for note in ("", "no room in host memory"):
         observed = Observed()
-        model = load_quantized(plan, observed, staging.Staging("cpu", note=note))
+        model = load_as_checkpoint(plan, observed, staging.Staging("cpu", note=note))
         remark = LoadedModel(plan, model, random_model.byte_tokenizer(300), observed).remark
         assert (note in remark) and remark.startswith(note or "1 CPU thread")

@@ -1,0 +1,60 @@
+"""The processes that run one model together, as each of them sees the others.
+
+All ranks carry out the same commands. Whatever decides how many steps they take must be decided by one of them, or a
+rank waits for ever in a collective that the others never enter: `agree` is for that. A process alone is a group of one,
+where all of this is free.
+"""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from backend.messages import Failed
+
+
+class Group(Protocol):
+    """One member's view.
+
+    rank  of this process; rank 0 alone talks to the engine
+    size  how many there are
+    """
+
+    rank: int
+    size: int
+
+    def agree(self, answer: bool) -> bool:
+        """Rank 0's answer, on every rank. All of them must ask the same questions in the same order."""
+
+    def exchange(self, mine: bytes) -> Sequence[bytes]:
+        """What every rank gave, by rank. Returns once all have; raises where one of them fails instead."""
+
+    def settle(self, failed: Failed) -> Failed:
+        """This rank's command failed: what the engine is to be told. Ends a process whose group is lost."""
+
+
+class Alone:
+    """A process that shares its model with no other."""
+
+    rank, size = 0, 1
+
+    def agree(self, answer: bool) -> bool:
+        return answer
+
+    def exchange(self, mine: bytes) -> Sequence[bytes]:
+        return [mine]
+
+    def settle(self, failed: Failed) -> Failed:
+        return failed
+
+
+_own: Group = Alone()
+
+
+def join(group: Group) -> None:
+    """This process is a member of that group from now on, as it is of torch's default process group."""
+    global _own
+    _own = group
+
+
+def own_group() -> Group:
+    """The group of this process."""
+    return _own

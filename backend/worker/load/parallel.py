@@ -1,0 +1,95 @@
+"""How transformers splits a model over ranks, and plans for architectures that it has none, or a slow one, for.
+
+gpt-oss has no tensor-parallel plan in transformers 5.22, and its expert-parallel plan exchanges tokens between the
+ranks, for which every layer waits for the host. The plans here split attention by heads, sinks included, and then
+either every expert along its inner width or share whole experts out; each rank computes what it has, and one all-reduce
+a layer adds up the parts.
+"""
+
+from typing import Any
+
+import torch
+from transformers.distributed import DistributedConfig
+from transformers.distributed.parallel_utils import ALL_PARALLEL_STYLES
+from transformers.distributed.tensor_parallel import TensorParallelLayer
+
+from backend.plan import LoadPlan
+from backend.worker.group import own_group
+
+
+class Split(TensorParallelLayer):  # type: ignore[misc]
+    """A parameter split along one dimension, whose module is computed by its own code on the local part."""
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+
+    def shard_param(self, module: Any, param: str, mesh: Any) -> None:
+        """`module` is on the meta device; the loader then reads this rank's part."""
+        from torch.distributed.tensor import Shard, distribute_tensor
+
+        whole = module._parameters[param]
+        part = distribute_tensor(whole, mesh, [Shard(self.dim)], src_data_rank=None)
+        module._parameters[param] = torch.nn.Parameter(part, requires_grad=whole.requires_grad)
+
+
+class LocalParameters(TensorParallelLayer):  # type: ignore[misc]
+    """A module whose code sees its own parameters as this rank has them."""
+
+    def should_use_local_tensors(self, module: Any) -> bool:
+        return True
+
+
+STYLES = {"split_first": Split(0), "split_middle": Split(1), "split_last": Split(-1), "local_params": LocalParameters()}
+
+ATTENTION = {
+    "model.embed_tokens": "embedding_rowwise",
+    "model.layers.*.self_attn.q_proj": "colwise",
+    "model.layers.*.self_attn.k_proj": "colwise",
+    "model.layers.*.self_attn.v_proj": "colwise",
+    "model.layers.*.self_attn.o_proj": "rowwise",
+    "model.layers.*.self_attn.sinks": "split_first",
+    "model.layers.*.self_attn": "local_params",
+}
+SPLIT_EXPERTS = {  # gate and up alternate along the last dimension, so that a part of it has pairs of both
+    "model.layers.*.mlp.experts.gate_up_proj": "split_last",
+    "model.layers.*.mlp.experts.gate_up_proj_bias": "split_last",
+    "model.layers.*.mlp.experts.down_proj": "split_middle",
+    "model.layers.*.mlp.experts": "moe_tp_experts",
+}
+OWN_EXPERTS = {  # the experts' parameters are split by transformers' own plan
+    "model.layers.*.mlp.router": "ep_router",
+    "model.layers.*.mlp.experts": "moe_tp_experts",
+}
+
+
+def distributed_config(model_type: str, tensor: int, expert: int) -> Any:
+    """The `DistributedConfig` for these sizes: transformers' own plans, but for gpt-oss."""
+    if model_type != "gpt_oss":
+        return DistributedConfig(tp_size=tensor, ep_size=expert)
+    for name, style in STYLES.items():
+        ALL_PARALLEL_STYLES.register(name, style)
+    if expert > 1:
+        return DistributedConfig(tp_size=tensor, ep_size=expert, tp_plan=ATTENTION, ep_plan=OWN_EXPERTS)
+    return DistributedConfig(tp_size=tensor, tp_plan=ATTENTION | SPLIT_EXPERTS)
+
+
+def add_biases_once(model: Any, rank: int) -> None:
+    """Where every rank computes a part of each expert, only the first adds the bias of their sum (gpt-oss)."""
+    if rank and model.config.model_type == "gpt_oss":
+        for layer in model.model.layers:
+            layer.mlp.experts.down_proj_bias.data.zero_()
+
+
+def keywords(plan: LoadPlan, model_type: str) -> dict[str, Any]:
+    """Keywords of `from_pretrained`; none for a process alone."""
+    if plan.parallel.ranks == 1:
+        return {}
+    if own_group().size != plan.parallel.ranks:
+        raise RuntimeError(f"The plan has {plan.parallel.ranks} ranks, this group {own_group().size}.")
+    return {"distributed_config": distributed_config(model_type, plan.parallel.tensor, plan.parallel.expert)}
+
+
+def finish(model: Any, plan: LoadPlan) -> None:
+    """What is left to do once the weights are there."""
+    if plan.parallel.kind == "tensor":
+        add_biases_once(model, own_group().rank)

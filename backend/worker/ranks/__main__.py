@@ -1,0 +1,84 @@
+"""Entry of one rank: `python -m backend.worker.ranks LAUNCHER_PID FOLDER`, started by torch's elastic launcher.
+
+All ranks have the pipes of the process that launched them, but only rank 0 reads commands, which it passes on, and
+writes events. A Cancel reaches rank 0 alone: whether a step is the last is agreed on at every step.
+"""
+
+import os
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.worker.lifetime import die_with_parent, guard_group
+
+if TYPE_CHECKING:
+    from backend.worker.commands import Commands
+    from backend.worker.ranks.member import Member
+
+LOST = 3
+"""Exit code of a rank that nobody commands any more: the launcher then ends the others."""
+
+
+def read_commands(commands: "Commands", member: "Member") -> None:
+    """Body of rank 0's reading thread. The end of the pipe means that the engine is gone."""
+    from backend.messages import Cancel, decode_command
+
+    number = 0
+    try:
+        for line in sys.stdin.buffer:
+            command = decode_command(line)
+            if not isinstance(command, Cancel):
+                member.pass_on(number, command)
+                number += 1
+            commands.put(command)
+    except Exception:
+        traceback.print_exc()
+    os._exit(LOST)
+
+
+def follow(commands: "Commands", member: "Member") -> None:
+    """Body of the other ranks' reading thread."""
+    try:
+        for command in member.commands():
+            commands.put(command)
+    except Exception:
+        traceback.print_exc()
+    os._exit(LOST)
+
+
+def main() -> None:
+    """Tie this process to the launcher before the slow imports, meet the other ranks, then serve until Shutdown."""
+    die_with_parent(int(sys.argv[1]))
+    guard_group()
+    rank, size, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), Path(sys.argv[2])
+    events_fd = os.dup(1)
+    os.set_inheritable(events_fd, False)
+    os.dup2(2, 1)
+    from backend.worker import group
+    from backend.worker.channel import PipeChannel
+    from backend.worker.commands import Commands
+    from backend.worker.compiler.own_cache import name_folder
+
+    name_folder()
+    from backend.worker.ranks.cancelled import AgreedCancel
+    from backend.worker.ranks.meeting import meet
+    from backend.worker.ranks.member import Member
+
+    meet(rank, size)
+    from backend.worker.serve import serve
+
+    member = Member(rank, size, folder)
+    group.join(member)
+    commands = Commands()
+    read = read_commands if rank == 0 else follow
+    threading.Thread(target=read, args=(commands, member), name="commands", daemon=True).start()
+    nobody = os.open(os.devnull, os.O_WRONLY)  # what the other ranks have to say is what the first one says
+    channel = PipeChannel(events_fd if rank == 0 else nobody, broken=lambda: os._exit(LOST))
+    serve(commands, channel, cancelled=AgreedCancel(commands.cancelled, member))
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

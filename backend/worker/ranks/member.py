@@ -1,0 +1,107 @@
+"""A rank as a member of its group: answers through shared memory, everything else through the launcher's store."""
+
+import datetime
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+import torch.distributed as dist
+
+from backend.messages import Command, Failed, decode_command, encode
+from backend.worker.ranks.answers import Answers
+
+EXCHANGE_WAIT_S = 60.0
+"""How long a rank waits for what the others give. They leave the same step within milliseconds."""
+
+SETTLE_WAIT_S = 1.2
+"""How long a rank that failed waits for the others to fail alike. A rank that dies is noticed within 0.1 s, and then
+the launcher ends the whole group."""
+
+ANSWERS, FAILURE = "answers", "failure-"
+"""Files of the group's folder: the answers, and by rank the sentence of one that failed alone."""
+
+POLL = datetime.timedelta(seconds=0.2)
+FOREVER = datetime.timedelta(days=365)
+
+
+class Member:
+    """One of `size` ranks on this host. `folder` holds the answers, and the sentence of a rank that failed alone."""
+
+    def __init__(self, rank: int, size: int, folder: Path) -> None:
+        self.rank, self.size = rank, size
+        self._folder = folder
+        self._answers = Answers(folder / ANSWERS, rank)
+        self._store, self._waiting = connect(), connect()
+        self._exchanges = self._failures = 0
+
+    def agree(self, answer: bool) -> bool:
+        return self._answers.agree(answer)
+
+    def exchange(self, mine: bytes) -> Sequence[bytes]:
+        self._exchanges += 1
+        keys = [f"exchange/{self._exchanges}/{rank}" for rank in range(self.size)]
+        self._store.set(keys[self.rank], mine or b" ")
+        if not self._wait(keys, EXCHANGE_WAIT_S, lambda: self._failed_alone() != ""):
+            cause = self._failed_alone() or f"Not all ranks answered within {EXCHANGE_WAIT_S:g} s."
+            raise RuntimeError(cause)
+        return [self._store.get(key) for key in keys]
+
+    def settle(self, failed: Failed) -> Failed:
+        """Where all ranks fail alike (a prompt that is too long), the group goes on. Otherwise others wait in a
+        collective that this rank left, and the group is lost."""
+        number, self._failures = self._failures, self._failures + 1
+        self._store.set(f"failed/{number}/{self.rank}", failed.error)
+        if self.rank:
+            (self._folder / f"{FAILURE}{self.rank}").write_text(failed.error, encoding="utf-8")
+        alike = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], SETTLE_WAIT_S)
+        if alike:
+            (self._folder / f"{FAILURE}{self.rank}").unlink(missing_ok=True)
+            return failed
+        if self.rank:
+            os._exit(1)  # the launcher reads why
+        return msgspec.structs.replace(failed, error=self._failed_alone() or failed.error, fatal=True)
+
+    # --- commands ---------------------------------------------------------------------------------
+
+    def pass_on(self, number: int, command: Command) -> None:
+        """Rank 0: the other ranks get this command too."""
+        self._store.set(f"command/{number}", encode(command))
+
+    def commands(self) -> Iterator[Command]:
+        """The other ranks: what rank 0 passes on, as it comes."""
+        number = 0
+        while True:
+            key = f"command/{number}"
+            self._waiting.wait([key], FOREVER)
+            yield decode_command(self._waiting.get(key))
+            number += 1
+
+    # --- waiting ----------------------------------------------------------------------------------
+
+    def _wait(self, keys: list[str], seconds: float, given_up: Callable[[], bool] = lambda: False) -> bool:
+        """Whether all keys were set in time."""
+        until_s = time.monotonic() + seconds
+        while time.monotonic() < until_s and not given_up():
+            try:
+                self._store.wait(keys, min(POLL, datetime.timedelta(seconds=seconds)))
+            except dist.DistStoreError:
+                continue
+            return True
+        return False
+
+    def _failed_alone(self) -> str:
+        """The sentence of another rank that failed, "" while none has."""
+        for rank in range(1, self.size):
+            path = self._folder / f"{FAILURE}{rank}"
+            if rank != self.rank and path.is_file():
+                return f"Rank {rank} failed: {path.read_text(encoding='utf-8')}"
+        return ""
+
+
+def connect() -> dist.Store:
+    """A connection to the launcher's store. It serves one thread at a time: who waits keeps it from all others."""
+    host, port = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    store = dist.TCPStore(host, port, is_master=False, timeout=datetime.timedelta(seconds=EXCHANGE_WAIT_S))
+    return dist.PrefixStore("tokendyno", store)

@@ -1,0 +1,124 @@
+"""A group of ranks on this CPU: the same text as one process, cancelled together, and ended together."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from backend.executors.ranks import RankGroup
+from tests.support.processes import gone, sitecustomize, wait_for, with_path
+from tests.support.worker import request
+
+pytestmark = [pytest.mark.serial, pytest.mark.xdist_group("ranks")]
+
+PROMPT = "Once upon a time there was"
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    found = open_bench()
+    found.start()
+    yield found
+    found.close()
+
+
+def ranks_of(bench: Bench) -> list[int]:
+    """Ids of the processes of arm A's group; empty while there are fewer than a launcher and two ranks."""
+    worker = bench.pool.slots.get("A")
+    pids = list(worker.executor.pids) if worker is not None else []
+    return pids if len(pids) == 3 else []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("choice", ["tensor-2", "expert-2"])
+def test_two_ranks_give_the_same_greedy_text_as_one_process_and_prove_it(bench: Bench, choice: str) -> None:
+    asked = request({"dtype": "float32"}, {"dtype": "float32", "parallel": choice}, prompt=PROMPT, max_new_tokens=24)
+    run = bench.wait(bench.submit(asked), 240)
+    assert run.status == "done", run.message
+    one, two = run.arms["A"], run.arms["B"]
+    assert two.ids == one.ids and two.text == one.text
+    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    assert ledger["parallel"].status == "verified", ledger["parallel"]
+    assert not [row for row in ledger.values() if row.status in ("failed", "partial")]
+    first, second = two.finished.ranks if two.finished else []
+    assert first.weight_bytes == second.weight_bytes == two.predicted_memory["weights"]
+    assert first.kv_bytes == second.kv_bytes == two.predicted_kv_bytes()
+    assert one.finished is not None and not one.finished.ranks
+
+
+@pytest.mark.full
+def test_a_cancel_reaches_every_rank_at_the_same_token_and_the_group_runs_again(bench: Bench) -> None:
+    choices = {"dtype": "float32", "parallel": "tensor-2"}
+    run_id = bench.submit(request(choices, max_new_tokens=3000))
+    wait_for(lambda: len(bench.runs._runs[run_id].arms["A"].ids) > 3, 120, "tokens")
+    pids = ranks_of(bench)
+    bench.cancel(run_id)
+    run = bench.wait(run_id, 10)
+    assert run.status == "cancelled" and "measured so far is kept" in run.message, run.message
+    again = bench.wait(bench.submit(request(choices, max_new_tokens=8)), 120)
+    assert again.status == "done" and len(again.arms["A"].ids) == 8, again.message
+    assert ranks_of(bench) == pids
+    sampled = bench.wait(bench.submit(request(choices, max_new_tokens=8, temperature=1.0, seed=5)), 120)
+    assert sampled.status == "done", "ranks with different random numbers would hang or give rubbish"
+
+
+@pytest.mark.slow
+def test_a_rank_that_dies_ends_the_group_within_two_seconds_and_is_named(bench: Bench) -> None:
+    run_id = bench.submit(request({"dtype": "float32", "parallel": "tensor-2"}, max_new_tokens=3000))
+    wait_for(lambda: len(bench.runs._runs[run_id].arms["A"].ids) > 3, 120, "tokens")
+    pids = ranks_of(bench)
+    second = next(pid for pid in pids[1:] if psutil.Process(pid).environ()["RANK"] == "1")
+    os.kill(second, signal.SIGKILL)
+    begin_s = time.monotonic()
+    run = bench.wait(run_id, 10)
+    assert time.monotonic() - begin_s < 2
+    assert run.status == "failed" and "Rank 1 was killed by SIGKILL" in run.message
+    wait_for(lambda: all(map(gone, pids)), 2, "the group to be gone")
+
+
+FAIL = """
+import os, sys
+if "backend.worker.ranks" in sys.orig_argv and os.environ.get("RANK") == "1":
+    import backend.worker.load.parallel as parallel
+    def finish(model, plan):
+        raise ValueError("no room on this device")
+    parallel.finish = finish
+"""
+
+
+@pytest.mark.full
+def test_a_rank_that_cannot_load_fails_the_run_with_its_own_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Bench
+) -> None:
+    sitecustomize(tmp_path, FAIL)
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    run = bench.wait(bench.submit(request({"dtype": "float32", "parallel": "tensor-2"})), 120)
+    assert run.status == "failed" and "Rank 1 failed: ValueError: no room on this device" in run.message
+
+
+@pytest.mark.full
+def test_stop_during_the_load_ends_every_rank(bench: Bench) -> None:
+    run_id = bench.submit(request({"dtype": "float32", "parallel": "tensor-2"}))
+    wait_for(lambda: ranks_of(bench), 60, "the ranks")
+    pids = ranks_of(bench)
+    bench.cancel(run_id)
+    assert bench.wait(run_id, 10).status == "cancelled"
+    wait_for(lambda: all(map(gone, pids)), 2, "the group to be gone")
+
+
+@pytest.mark.full
+def test_no_rank_outlives_a_launcher_that_is_killed() -> None:
+    import queue
+
+    group = RankGroup(queue.SimpleQueue(), 2)
+    wait_for(lambda: len(group.pids) == 3, 60, "the ranks")
+    pids = group.pids
+    os.kill(group.pid, signal.SIGKILL)
+    wait_for(lambda: all(map(gone, pids)), 2, "the group to be gone")
+    group.end()

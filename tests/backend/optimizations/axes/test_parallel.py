@@ -1,0 +1,97 @@
+"""parallel: what can be split over how many ranks, said before anything runs."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.hardware import Machine
+from backend.models import resolve
+from backend.paths import PRESETS
+from backend.plan import ParallelPlan
+from backend.predict.parallel import shard
+from backend.predict.weights import weight_bytes
+from tests.support.batches import TRAFFIC
+from tests.support.machines import CPU, EIGHT, H200, facts
+
+MXFP4 = str(PRESETS / "models" / "pocket-mxfp4")
+MORE_CORES = replace(CPU, cores=8)
+
+
+def refusal(model: str, machine: Machine, **choices: str) -> tuple[str, dict[str, str]]:
+    """The first reason, and its fix; "" where the arm can run."""
+    found = check(make_config(model, choices), resolve(model), machine, Workload(prompt="Once")).blocked
+    return (found[0].reason, found[0].fix) if found else ("", {})
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "choice", "says"),
+    [
+        ("pocket", MORE_CORES, "tensor-4", "its 2 key/value heads cannot be split evenly. Take one of 1, 2."),
+        ("pocket", MORE_CORES, "expert-8", "its 2 key/value heads cannot be split evenly. Take one of 1, 2."),
+        ("random:Gemma-3-1b", EIGHT, "tensor-2", "its 1 key/value head cannot be split evenly. Take one GPU."),
+        ("random:gpt2", EIGHT, "tensor-2", "no parallel plan for gpt2"),
+        ("random:Qwen3-0.6B", EIGHT, "expert-2", "it has no experts"),
+        ("random:Qwen3-0.6B", H200, "tensor-2", "2 ranks need 2 GPUs; this machine has 1."),
+        ("random:Qwen3-0.6B", CPU, "tensor-4", "4 ranks need 4 CPU cores; this machine has 2."),
+        (MXFP4, CPU, "tensor-2", "whole experts can be shared out, parts cannot"),
+    ],
+)
+def test_what_cannot_be_split_says_why_and_what_can(model: str, machine: Machine, choice: str, says: str) -> None:
+    reason, fix = refusal(model, machine, parallel=choice)
+    assert says in reason and fix == {"parallel": "off"}
+
+
+@pytest.mark.parametrize(
+    ("beside", "fix"),
+    [
+        ({"quantization": "torchao-int8"}, {"quantization": "none"}),
+        ({"cache": "static", "compile": "default"}, {"compile": "off"}),
+        ({"projections": "fused"}, {"projections": "separate"}),
+        ({"speculation": "prompt-lookup"}, {"speculation": "off"}),
+    ],
+)
+def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
+    beside: dict[str, str], fix: dict[str, str]
+) -> None:
+    reason, found = refusal("random:Qwen3-0.6B", EIGHT, parallel="tensor-2", **beside)
+    assert "untried" in reason and found == fix
+    assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
+
+
+def test_packed_weights_that_cannot_be_split_are_refused() -> None:
+    assert "bitsandbytes" in refusal("random:Qwen3-0.6B", EIGHT, parallel="tensor-2", quantization="bnb-nf4")[0]
+    assert "MXFP4 experts fail" in refusal("gpt-oss-20b", EIGHT, parallel="expert-2")[0]
+
+
+def test_many_requests_are_refused() -> None:
+    checked = check(
+        make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), CPU,
+        Workload(prompt_tokens=8), traffic=TRAFFIC,
+    )  # fmt: skip
+    assert "a single prompt" in checked.blocked[0].reason
+
+
+def test_the_plan_counts_what_the_prediction_splits_and_the_exchanges() -> None:
+    """8 layers of q, k, v and o, 8 experts with two matrices each, and the embedding, tied to the head."""
+    checked = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), CPU, Workload(prompt="Once"))
+    assert checked.plan.load.parallel == ParallelPlan("tensor", 2, 8 * (4 + 8 * 2) + 1, 2 * 8 + 2)
+    assert not checked.blocked and "gloo" in next(v.reason for v in checked.verdicts if v.axis == "parallel")
+
+
+def test_each_rank_is_predicted_alone_and_a_cpu_has_to_hold_all_of_them() -> None:
+    one, two = (
+        check(make_config("pocket", {"parallel": choice}), facts("pocket"), CPU, Workload(prompt="Once"))
+        for choice in ("off", "tensor-2")
+    )
+    assert two.memory.weights == weight_bytes(shard(facts("pocket"), 2)) < 0.51 * one.memory.weights
+    assert two.needed_bytes == 2 * two.memory.total and one.needed_bytes == one.memory.total
+    gpu = check(
+        make_config("random:Qwen3-0.6B", {"parallel": "tensor-2"}), facts("random:Qwen3-0.6B"), EIGHT, Workload("Once")
+    )
+    assert gpu.needed_bytes == gpu.memory.total
+    tight = replace(CPU, free_bytes=round(1.5 * two.memory.total))
+    refused = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), tight, Workload(prompt="Once"))
+    assert "are free" in refused.blocked[-1].reason
