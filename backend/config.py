@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.errors import InputError, unknown
+from backend.errors import InputError, shown, unknown
 from backend.quality.texts import Quality
 from backend.reasoning import REASONING
 from backend.traffic.requests import Traffic
@@ -18,6 +18,8 @@ MAX_NEW_TOKENS = 32_768
 MAX_BATCH_SIZE = 1_024
 MAX_PROMPT_BYTES = 1 << 20
 MAX_REPEATS = 50
+MIN_TEMPERATURE = 0.001
+"""Logits are divided by it: those of float16 and bfloat16 must not become infinite."""
 STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
 """A synthetic prompt repeats this sentence."""
 
@@ -75,8 +77,10 @@ class Workload:
         _within("repeats", self.repeats, 1, MAX_REPEATS)
         _within("prompt_tokens", self.prompt_tokens, 0, 1_000_000)
         _within("seed", self.seed, 0, 2**63 - 1)
-        if not 0.0 <= self.temperature <= 10.0:
-            raise InputError(f"temperature is {self.temperature}; it must be from 0 (greedy) to 10.")
+        if not (self.temperature == 0 or MIN_TEMPERATURE <= self.temperature <= 10.0):
+            raise InputError(
+                f"temperature is {self.temperature}; it must be 0 (greedy), or from {MIN_TEMPERATURE:g} to 10."
+            )
         _within("top_k", self.top_k, 0, 1_000_000)
         if not 0.0 < self.top_p <= 1.0:
             raise InputError(f"top_p is {self.top_p}; it must be above 0 and at most 1 (1 turns it off).")
@@ -110,7 +114,7 @@ def _text(name: str, text: str) -> None:
 
 def _within(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
-        raise InputError(f"{name} is {value}; it must be a whole number from {low:,} to {high:,}.")
+        raise InputError(f"{name} is {shown(value)}; it must be a whole number from {low:,} to {high:,}.")
 
 
 class ArmRequest(msgspec.Struct, frozen=True):

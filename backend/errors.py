@@ -7,16 +7,25 @@ MAX_LISTED = 24  # valid names; beyond that only the nearest are listed
 MAX_NEAREST = 6
 NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonsense" and "bert-base-uncased" have 0.40
 LEAST_BEGINNING = 3  # letters
+MAX_SHOWN = 64  # characters of what was given that a sentence repeats
 
 
 class InputError(ValueError):
     """Bad input. The text is one or two plain sentences: what is wrong, then what to do about it."""
 
 
+def shown(value: object) -> str:
+    """What was given, as it is repeated in a sentence: whole if it is short, else its beginning and its length."""
+    if isinstance(value, int) and abs(value) >= 10**MAX_SHOWN:  # Python refuses to write out very long numbers
+        return f"a number of about {round(value.bit_length() * 0.30103):,} digits"
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text):,} characters)"
+
+
 def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> InputError:
     """The InputError for a name that is not in `valid`: suggests the nearest one if one is near, and lists all if they
     are few. `where`: where all of them are found."""
-    names = sorted(valid)
+    names, name = sorted(valid), shown(name)
     near = near_names(name, names)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     if len(names) <= MAX_LISTED:

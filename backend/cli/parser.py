@@ -22,6 +22,10 @@ ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"
 NO_CHOICE = "(default: every axis at its default)"
 
 
+MAX_MESSAGE = 240
+"""Characters of what argparse says, which repeats what was typed in full."""
+
+
 class Parser(argparse.ArgumentParser):
     """Raises InputError with one sentence instead of printing the usage. `--a` never stands for `--arm`."""
 
@@ -35,7 +39,8 @@ class Parser(argparse.ArgumentParser):
         return options
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}. See {self.prog} --help.")
+        short = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."
+        raise InputError(f"{short}. See {self.prog} --help.")
 
 
 def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import gradio as gr
 
-from backend.errors import InputError
+from backend.errors import InputError, shown
 from backend.models import DEFAULT_MODEL, catalogue
 
 
@@ -35,12 +35,15 @@ def read_number(label: str, value: object) -> float:
     """A number, possibly infinite, or an InputError that names its input."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InputError(f"{label} is empty. Enter a number.")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InputError(f"{label} is {shown(value)}. Enter a smaller one.") from None
 
 
 def read_whole(label: str, value: object) -> int:
     """A whole number, or an InputError that names its input."""
     number = read_number(label, value)
     if number in (float("inf"), float("-inf")) or number != int(number):
-        raise InputError(f"{label} is {value}. Enter a whole number.")
+        raise InputError(f"{label} is {shown(value)}. Enter a whole number.")
     return int(number)
