@@ -11,7 +11,6 @@ import msgspec
 
 from backend.errors import InputError, shown, unknown
 from backend.quality.texts import Quality
-from backend.reasoning import REASONING
 from backend.traffic.requests import Traffic
 
 MAX_NEW_TOKENS = 32_768
@@ -20,6 +19,11 @@ MAX_PROMPT_BYTES = 1 << 20
 MAX_REPEATS = 50
 MIN_TEMPERATURE = 0.001
 """Logits are divided by it: those of float16 and bfloat16 must not become infinite."""
+EFFORTS = ("low", "medium", "high")
+THINKING = ("on", "off")
+REASONING = (*EFFORTS, *THINKING)
+"""How long a model may reason, by its chat template: an effort (gpt-oss), or thinking as a switch (Qwen 3)."""
+
 STOCK_SENTENCE = "The quick brown fox jumps over the lazy dog. "
 """A synthetic prompt repeats this sentence."""
 

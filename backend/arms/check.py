@@ -7,6 +7,7 @@ reasons and fixes.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from backend.arms.reasoning import refused
 from backend.arms.remedies import remedies
 from backend.arms.requests import of_arm, of_traffic, with_pages
 from backend.arms.tried import untried_note
@@ -21,7 +22,6 @@ from backend.predict.lengths import cache_places, rounded
 from backend.predict.memory import MemoryEstimate, peak_bytes
 from backend.predict.setup import setup_of
 from backend.predict.weights import itemsize
-from backend.reasoning import refused
 from backend.traffic import Traffic
 
 
@@ -190,8 +190,8 @@ def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
     found = []
     if facts.kind == "decoder" and workload.chat and not facts.has_chat_template:
         found.append(Verdict("blocked", "model", _NO_CHAT, {}, _TEMPLATES))
-    elif facts.kind == "decoder" and facts.reasoning is not None:
-        refusal = refused(workload.reasoning_effort, facts.reasoning)
+    elif facts.kind == "decoder" and facts.template_variables is not None:
+        refusal = refused(workload.reasoning_effort, facts.template_variables)
         found += [Verdict("blocked", "model", refusal, {}, _TEMPLATES)] if refusal else []
     if facts.kind == "encoder":
         found += _of_encoder(facts, workload)

@@ -12,10 +12,10 @@ from backend.cli.batch import add_batch
 from backend.cli.help import Help, epilog
 from backend.cli.quality import add_quality
 from backend.cli.users import add_users
+from backend.config import EFFORTS, THINKING
 from backend.errors import InputError, near_names
 from backend.fit.table import DEFAULT_CONTEXT
 from backend.models import DEFAULT_MODEL
-from backend.reasoning import EFFORTS, THINKING
 from backend.terminal.screen import Color
 
 ARM_HELP = "axis=choice,axis=choice or the name of a preset in presets/arms"

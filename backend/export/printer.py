@@ -7,11 +7,10 @@ from pathlib import Path
 
 from backend import hardware
 from backend.arms.check import Checked
-from backend.config import STOCK_SENTENCE, Workload
+from backend.config import STOCK_SENTENCE, THINKING, Workload
 from backend.models import ModelFacts
 from backend.optimizations import all_axes
 from backend.plan import ONE_THREAD_BELOW_BYTES
-from backend.reasoning import THINKING
 from backend.script.definitions import definitions
 from backend.script.parts import Script
 from backend.script.source import call, comment, imports, literal, quoted, same_quotes

@@ -90,7 +90,7 @@ class ModelFacts:
     weight_file_bytes  size of the weight files, if they were read
     packed_bytes       size of the tensors in them, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
-    reasoning          the reasoning efforts that its chat template knows; None: unknown
+    template_variables  by which its chat template knows how long to reason; None: unknown
     matrices           the weight matrices by kind and shape, embeddings and head included
     stored             the format of a checkpoint that is packed already, as its config states it
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
@@ -125,7 +125,7 @@ class ModelFacts:
     buffer_elements: int = 0
     packed_bytes: int | None = None
     has_chat_template: bool = True
-    reasoning: tuple[str, ...] | None = None
+    template_variables: tuple[str, ...] | None = None
     matrices: tuple[Matrix, ...] = ()
     float32_in: tuple[tuple[str, int], ...] = ()
     counted_cache: tuple[CacheLayers, ...] = ()

@@ -17,7 +17,6 @@ from backend.models.files.gguf import read_gguf
 from backend.models.references import clean, local_path
 from backend.models.shape import read_dtype
 from backend.models.source import ModelSource
-from backend.reasoning import reasoning_of
 
 RANDOM = "random:"
 
@@ -110,7 +109,7 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
     template = folder.chat_template(path) if path is not None else None
     if template is None:
         return facts
-    return replace(facts, has_chat_template=bool(template), reasoning=reasoning_of(template))
+    return replace(facts, has_chat_template=bool(template), template_variables=folder.template_variables(template))
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:

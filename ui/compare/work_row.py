@@ -6,8 +6,7 @@ import gradio as gr
 import msgspec
 
 from backend.arms.presets import prompts
-from backend.config import Workload
-from backend.reasoning import EFFORTS, THINKING
+from backend.config import EFFORTS, THINKING, Workload
 from ui.components.inputs import model_input, number_input
 from ui.components.text_line import text_line
 from ui.errors import Updates

@@ -14,6 +14,9 @@ PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt")
 
 MAX_TEMPLATE_BYTES = 1 << 20
+VARIABLES = ("reasoning_effort", "enable_thinking")
+"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch."""
+
 VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
 VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
 WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
@@ -119,6 +122,11 @@ def chat_template(folder: Path) -> str | None:
     except (InputError, OSError, UnicodeDecodeError):
         return None  # the worker reports what is wrong with it
     return "\n".join(texts) if texts else None
+
+
+def template_variables(template: str) -> tuple[str, ...]:
+    """Those of `VARIABLES` that a template mentions."""
+    return tuple(name for name in VARIABLES if name in template)
 
 
 def _short(path: Path) -> str:

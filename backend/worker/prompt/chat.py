@@ -9,8 +9,10 @@ from typing import Any
 
 from jinja2 import TemplateError
 
+from backend.arms.reasoning import refused
+from backend.config import EFFORTS
 from backend.errors import InputError
-from backend.reasoning import EFFORTS, reasoning_of, refused
+from backend.models.files.folder import template_variables
 
 RENDER_LIMIT_S = 10.0
 """Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops: nested ones ran for
@@ -55,7 +57,7 @@ def messages(text: str, system: str = "") -> list[dict[str, str]]:
 
 def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
     """The template's variable for a reasoning effort, with its value; empty for none. InputError if it has none."""
-    if refusal := refused(effort, reasoning_of(template)):
+    if refusal := refused(effort, template_variables(template)):
         raise InputError(refusal)
     if not effort:
         return {}

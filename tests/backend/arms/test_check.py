@@ -110,12 +110,12 @@ def test_chat_without_a_template_is_refused_beforehand(model: str, has_chat_temp
 
 
 @pytest.mark.parametrize(
-    ("known", "blocked"), [(None, False), ((), True), (("on", "off"), True), (("low", "medium", "high"), False)]
+    ("known", "blocked"), [(None, False), ((), True), (("enable_thinking",), True), (("reasoning_effort",), False)]
 )
 def test_an_effort_that_the_template_does_not_know_is_refused_beforehand(
     known: tuple[str, ...] | None, blocked: bool
 ) -> None:
-    given = replace(facts("pocket"), has_chat_template=True, reasoning=known)
+    given = replace(facts("pocket"), has_chat_template=True, template_variables=known)
     work = Workload(prompt="Once", chat=True, reasoning_effort="high")
     found = check(make_config("pocket", {}), given, CPU, work).blocked
     assert ["reasoning effort" in verdict.reason for verdict in found] == [True] * blocked

@@ -76,19 +76,17 @@ def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
     ("text", "known"),
     [
         ("{{ messages }}", ()),
-        ("{% if enable_thinking %}{% endif %}", ("on", "off")),
-        ("{{ reasoning_effort }}", ("low", "medium", "high")),
+        ("{% if enable_thinking %}{% endif %}", ("enable_thinking",)),
+        ("{{ reasoning_effort }}", ("reasoning_effort",)),
     ],
 )
-def test_the_reasoning_efforts_of_a_template_are_known_beforehand(
-    folder: Path, text: str, known: tuple[str, ...]
-) -> None:
-    assert resolve(str(folder)).reasoning is None
+def test_the_variables_of_a_template_are_known_beforehand(folder: Path, text: str, known: tuple[str, ...]) -> None:
+    assert resolve(str(folder)).template_variables is None
     (folder / "chat_template.jinja").write_text(text)
-    assert resolve(str(folder)).reasoning == known
+    assert resolve(str(folder)).template_variables == known
     (folder / "chat_template.jinja").unlink()
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": text}))
-    assert resolve(str(folder)).reasoning == known
+    assert resolve(str(folder)).template_variables == known
 
 
 def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:

@@ -1,0 +1,24 @@
+"""Which reasoning efforts a chat template knows, by its variables, and why it refuses another."""
+
+from backend.config import EFFORTS, THINKING
+from backend.models.files.folder import VARIABLES
+
+EFFORTS_OF = dict(zip(VARIABLES, (EFFORTS, THINKING), strict=True))
+
+
+def efforts_of(variables: tuple[str, ...]) -> tuple[str, ...]:
+    """The efforts that a template with these variables knows."""
+    return tuple(effort for name in variables for effort in EFFORTS_OF[name])
+
+
+def refused(effort: str, variables: tuple[str, ...]) -> str:
+    """Why a template with these variables cannot be asked for that effort; "" if it can, or nothing is asked."""
+    known = efforts_of(variables)
+    if not effort or effort in known:
+        return ""
+    if not known:
+        return (
+            "The chat template of this model has no reasoning effort (gpt-oss has low, medium and high, Qwen 3 on and "
+            "off). Leave the effort empty."
+        )
+    return f"The chat template of this model knows no reasoning effort {effort}. Choose {' or '.join(known)}."
