@@ -162,7 +162,9 @@ class HistoryWriter:
         if self._db is not None and self._file is not None and found != self._file:
             self._leave()
             was = "removed" if found is None else "replaced"
-            self.report(f"The history file {self._path.name} was {was} while the app ran. A new one is used.")
+            self.report(
+                f"The history file {self._path.name} was {was} at {time.strftime('%H:%M:%S')}. A new one is used."
+            )
         if self.suspect:
             self.suspect = False
             self._set_damaged_aside()

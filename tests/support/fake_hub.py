@@ -20,11 +20,12 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @contextmanager
 def fake_hub(
-    repos: dict[str, Path], bytes_per_s: float = 0, gated: Collection[str] = ()
+    repos: dict[str, Path], bytes_per_s: float = 0, gated: Collection[str] = (), gone: threading.Event | None = None
 ) -> Iterator[tuple[str, list[str]]]:
     """Serve `repos` (org/name -> folder); yields the endpoint's URL and the list of paths asked for.
 
     bytes_per_s  pace of what is sent; 0: as fast as it goes
+    gone         once it is set, every connection is cut off, those in the middle of a file too
     gated        repositories whose files nobody may have
     """
     asked: list[str] = []
@@ -42,6 +43,9 @@ def fake_hub(
             pass
 
         def _answer(self, body: bool) -> None:
+            if gone is not None and gone.is_set():
+                self.close_connection = True
+                return None
             path = self.path.split("?")[0].strip("/")
             asked.append(path)
             for repo, folder in repos.items():
@@ -72,6 +76,9 @@ def fake_hub(
             self.end_headers()
             step = round(bytes_per_s * PIECE_S) if bytes_per_s else max(1, len(data))
             for begin in range(0, len(data) if body else 0, step):
+                if gone is not None and gone.is_set():
+                    self.close_connection = True
+                    return
                 self.wfile.write(data[begin : begin + step])
                 time.sleep(PIECE_S if bytes_per_s else 0)
 

@@ -1,0 +1,75 @@
+"""The fault bench: `python -m tools.soak workers | kills | web | history | hub | load [--help]`.
+
+workers   each fault of a worker in each phase of a run
+kills     --times kills of a worker, phases in turn, for at most --minutes
+web       --times kills of the web process in the middle of a run
+history   a full disk, a lock, damage, a removed file, a clock that jumps, during a run
+hub       a download that is cut off, against a Hub on the loopback interface
+load      --viewers of a run and --visitors who submit, for --minutes
+
+Exit code 1 if anything was not as it should be. What is drawn follows --seed.
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> int:
+    """Parse, run one bench, print what was wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("bench", choices=["workers", "kills", "web", "history", "hub", "load"])
+    parser.add_argument("--seed", type=int, default=14)
+    parser.add_argument("--times", type=int, default=1000)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--phases", default="", help="comma-separated; default: all but compile")
+    parser.add_argument("--viewers", type=int, default=200)
+    parser.add_argument("--visitors", type=int, default=50)
+    options = parser.parse_args()
+    load_before = Path("/proc/loadavg").read_text().split()[0]
+    begin_s, rng = time.monotonic(), random.Random(options.seed)
+    wrong = run(options, rng)
+    load_after = Path("/proc/loadavg").read_text().split()[0]
+    print(f"{options.bench}: {time.monotonic() - begin_s:.0f} s, seed {options.seed}, {os.cpu_count()} cores, "
+          f"load average {load_before} before and {load_after} after")  # fmt: skip
+    for sentence in wrong:
+        print(f"wrong: {sentence}")
+    print("nothing was wrong" if not wrong else f"{len(wrong)} things were wrong")
+    return bool(wrong)
+
+
+def run(options: argparse.Namespace, rng: random.Random) -> list[str]:
+    """One bench; returns what was wrong."""
+    if options.bench in ("workers", "kills"):
+        from tools.soak import workers
+        from tools.soak.injections import INJECTIONS
+
+        phases = tuple(options.phases.split(",")) if options.phases else workers.PLAIN
+        with workers.armed() as site:
+            if options.bench == "workers":
+                cases = workers.matrix(site, phases, INJECTIONS, rng)
+            else:
+                cases = workers.kills(site, phases, options.times, time.monotonic() + 60 * options.minutes, rng)
+            return workers.summary(cases, site) + workers.check_history(site)
+    if options.bench == "web":
+        from tools.soak import web
+
+        return web.kills(options.times, time.monotonic() + 60 * options.minutes, rng)
+    if options.bench == "history":
+        from tools.soak import history
+
+        return history.all_faults()
+    if options.bench == "hub":
+        from tools.soak import hub
+
+        return hub.cut_off()
+    from tools.soak import load
+
+    return load.measure(options.viewers, options.visitors, 60 * options.minutes, options.seed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

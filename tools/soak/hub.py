@@ -1,0 +1,53 @@
+"""A download that is cut off, against a Hub on the loopback interface: it is named, and the next one succeeds."""
+
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from backend.paths import PRESETS
+from tests.support.fake_hub import fake_hub
+
+REPO = "soak/pocket"
+BYTES_PER_S = 500_000
+LIMIT_S = 120.0
+
+
+def cut_off() -> list[str]:
+    """Download slowly, take the Hub away, bring it back; returns what was wrong."""
+    with tempfile.TemporaryDirectory() as name:
+        os.environ.update(HF_HOME=str(Path(name) / "hf"), HF_HUB_OFFLINE="0", HF_HUB_DISABLE_XET="1",
+                          HF_HUB_DOWNLOAD_TIMEOUT="2", HF_HUB_ETAG_TIMEOUT="2")  # fmt: skip
+        gone = threading.Event()
+        with fake_hub({REPO: PRESETS / "models" / "pocket"}, BYTES_PER_S, gone=gone) as (endpoint, _):
+            os.environ["HF_ENDPOINT"] = endpoint  # read when huggingface_hub is imported, which is below
+            return _both(gone)
+
+
+def _both(gone: threading.Event) -> list[str]:
+    from tests.support.worker import light
+    from tools.soak.workers import armed
+
+    wrong: list[str] = []
+    with armed(spares=0) as site:
+        bench = site.bench
+        site.run_id = bench.submit(light(model=REPO, max_new_tokens=8))
+        run = bench.runs.get(site.run_id)
+        assert run is not None
+        until_s = time.monotonic() + LIMIT_S
+        while not run.ended and time.monotonic() < until_s:
+            if "download" in run.arms["A"].phases and not gone.is_set():
+                time.sleep(1.0)
+                gone.set()
+                print("the Hub is gone in the middle of a download", flush=True)
+            time.sleep(0.02)
+        print(f"the run {run.status}: {run.message}", flush=True)
+        if not gone.is_set() or run.status != "failed" or "download" not in run.message:
+            wrong.append(f"a download that is cut off: {run.status}, {run.message}")
+        gone.clear()
+        again = bench.wait(bench.submit(light(model=REPO, max_new_tokens=8)), LIMIT_S)
+        print(f"and with the Hub back: {again.status} {again.message}", flush=True)
+        if again.status != "done":
+            wrong.append(f"the download after it: {again.status}, {again.message}")
+        return wrong + site.answers.failures

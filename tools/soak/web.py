@@ -1,0 +1,146 @@
+"""The web process killed in the middle of a run: no orphan, nothing finished lost or doubled, the cut run marked."""
+
+import os
+import random
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from backend.paths import ROOT
+from backend.runs.records import Ended
+from backend.runs.store import Store
+from tests.support.processes import gone
+from tools.soak.client import Visitor
+
+ORPHAN_LIMIT_S = 2.0
+START_LIMIT_S = 120.0
+MOMENTS = (("A", "start"), ("A", "warmup"), ("A", "run"), ("B", "run"), ("B", "prove"))
+"""An arm, and the phase that it has reached when the web process is killed, in turn."""
+
+SMALL = {"prompt": "Once", "model": "pocket"}
+
+
+@contextmanager
+def app(history: Path, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A real app.py; yields the process and its address."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history)]
+    with log.open("a") as errors:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        if "ready" not in line:
+            raise RuntimeError(f"app.py did not start: {line!r}, {log.read_text()[-500:]}")
+        yield process, f"http://127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+def kills(times: int, until_s: float, rng: random.Random) -> list[str]:
+    """Kill it that many times, each time at another moment of a run; returns what was wrong."""
+    wrong: list[str] = []
+    finished: dict[str, int] = {}
+    cut: list[str] = []
+    starts, states = [], dict[str, int]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        history, done = folder / "history.sqlite", 0
+        while done < times and time.monotonic() < until_s:
+            begin_s = time.monotonic()
+            with app(history, folder / "log") as (process, address), closing(Visitor(address)) as visitor:
+                starts.append(time.monotonic() - begin_s)
+                wrong += _check_earlier(visitor, finished, cut)
+                if done % 5 == 0:
+                    run_id = _submitted(visitor, max_new_tokens=16)
+                    reply = _wait(visitor, run_id, lambda reply: reply["ended"], 180)
+                    finished[run_id] = sum(part["n"] for part in reply["lanes"])
+                run_id = _submitted(visitor, max_new_tokens=1500)
+                moment = MOMENTS[done % len(MOMENTS)]
+                _wait(visitor, run_id, lambda reply, moment=moment: reply["ended"] or _reached(reply, moment), 180)
+                time.sleep(rng.random() * 0.5)
+                reply = visitor.pull(run_id)
+                cut.append(run_id)
+                state = "ended" if reply["ended"] else _phase(reply)
+                states[state] = states.get(state, 0) + 1
+                workers = psutil.Process(process.pid).children(recursive=True)
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+                time.sleep(ORPHAN_LIMIT_S)
+                left = [worker.pid for worker in workers if not gone(worker.pid)]
+                if left:
+                    wrong.append(f"{len(left)} of {len(workers)} processes lived {ORPHAN_LIMIT_S:g} s after a kill")
+                if reply["ended"]:
+                    finished[cut.pop()] = sum(part["n"] for part in reply["lanes"])
+            done += 1
+        wrong += _check_file(history, finished, cut)
+    print(f"{done} kills of the web process, in {states}; {len(finished)} finished runs and {len(cut)} cut ones; "
+          f"started again in {statistics.median(starts):.1f} s (most {max(starts):.1f})")  # fmt: skip
+    return wrong
+
+
+def _submitted(visitor: Visitor, **values: object) -> str:
+    run_id, message = visitor.submit(**SMALL, **values)
+    if not run_id:
+        raise RuntimeError(message)
+    return run_id
+
+
+def _wait(visitor: Visitor, run_id: str, claim: Any, limit_s: float) -> Any:
+    until_s = time.monotonic() + limit_s
+    while not claim(reply := visitor.pull(run_id)):
+        if time.monotonic() > until_s:
+            raise RuntimeError(f"run {run_id} stayed {reply['status']} for {limit_s:g} s")
+        time.sleep(0.05)
+    return reply
+
+
+def _phase(reply: Any) -> str:
+    reached = [f"{arm['name']} {arm['phases'][-1]['name']}" for arm in reply["head"]["arms"] if arm["phases"]]
+    return reached[-1] if reached else "queued"
+
+
+def _reached(reply: Any, moment: tuple[str, str]) -> bool:
+    return any(arm["name"] == moment[0] and phase["name"] == moment[1]
+               for arm in reply["head"]["arms"] for phase in arm["phases"])  # fmt: skip
+
+
+def _check_earlier(visitor: Visitor, finished: dict[str, int], cut: list[str]) -> list[str]:
+    """What the page tells of the runs before: the last few are enough, the file is checked at the end."""
+    wrong = []
+    for run_id in list(finished)[-3:]:
+        reply = visitor.pull(run_id)
+        if not reply.get("ended") or sum(part["n"] for part in reply["lanes"]) != finished[run_id]:
+            wrong.append(f"the finished run {run_id} came back as {str(reply)[:200]}")
+    for run_id in cut[-3:]:
+        status = visitor.pull(run_id).get("status")
+        if status != "interrupted":
+            wrong.append(f"the cut run {run_id} is {status}")
+    return wrong
+
+
+def _check_file(history: Path, finished: dict[str, int], cut: list[str]) -> list[str]:
+    wrong = []
+    store = Store(history)
+    for run_id in [*finished, *cut]:
+        ends = [record.status for record in store.read(run_id) if isinstance(record, Ended)]
+        if ends != (["done"] if run_id in finished else ["interrupted"]):
+            wrong.append(f"run {run_id} ends {ends} in the file")
+    wrong += store.messages
+    store.close()
+    return wrong
