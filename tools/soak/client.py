@@ -88,8 +88,9 @@ class Visitor:
         found = dict(zip(self._submit["outputs"], told["output"]["data"], strict=True))
         texts = [value for value in found.values() if isinstance(value, str) and value]
         run_id = found.get(self._panel)
-        is_run = isinstance(run_id, str) and bool(run_id)
-        return (run_id, "") if is_run else ("", texts[0] if texts else str(told)[:200])
+        if isinstance(run_id, str) and run_id:
+            return run_id, ""
+        return "", texts[0] if texts else str(told)[:200]
 
     def pull(self, run_id: str, version: int = 0, cursors: list[list[int]] | None = None) -> Any:
         """What lies past the cursors."""

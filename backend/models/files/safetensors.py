@@ -4,8 +4,10 @@ Format: the header's length in 8 bytes (little endian), a JSON header, then the 
 (https://github.com/huggingface/safetensors#format).
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -16,6 +18,8 @@ MAX_HEADER_BYTES = 25_000_000
 
 MAX_DIMENSIONS = 16
 MAX_EXTENT = 1 << 48
+MAX_TENSOR_JSON = 4096
+"""Bytes of a tensor's entry in the header; real ones have about 100."""
 
 TORCH_NAMES = {
     "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16",
@@ -27,6 +31,9 @@ class _Tensor(msgspec.Struct):
     dtype: str
     shape: list[int]
     data_offsets: tuple[int, int]
+
+
+_DECODE = msgspec.json.Decoder(_Tensor).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +59,36 @@ def read_header(path: Path) -> Header:
     try:
         raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         raw.pop("__metadata__", None)
-        tensors = [msgspec.json.decode(item, type=_Tensor) for item in raw.values()]
+        found = _summary(raw, path)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _broken(path, "its header is invalid") from None
-    for tensor in tensors:
+    if size < 8 + length + found.end:
+        raise _broken(path, f"it has {size:,} of {8 + length + found.end:,} bytes")
+    return Header(found.elements, found.tensor_bytes, found.dtype)
+
+
+class _Summary(NamedTuple):
+    elements: int
+    tensor_bytes: int
+    dtype: str | None
+    end: int
+
+
+def _summary(raw: dict[str, msgspec.Raw], path: Path) -> _Summary:
+    """Adds up the tensors, one at a time: all of a hostile header together take ten times its bytes."""
+    elements, total, end, by_dtype = 0, 0, 0, dict[str, int]()
+    for item in raw.values():
+        if len(memoryview(item)) > MAX_TENSOR_JSON:
+            raise _broken(path, "the description of a tensor is too long")
+        tensor = _DECODE(item)
         _check(tensor, path)
-    end = max((tensor.data_offsets[1] for tensor in tensors), default=0)
-    if size < 8 + length + end:
-        raise _broken(path, f"it has {size:,} of {8 + length + end:,} bytes")
-    return _summary(tensors)
+        size = tensor.data_offsets[1] - tensor.data_offsets[0]
+        elements, total = elements + math.prod(tensor.shape), total + size
+        end = max(end, tensor.data_offsets[1])
+        if tensor.dtype in TORCH_NAMES:
+            by_dtype[tensor.dtype] = by_dtype.get(tensor.dtype, 0) + size
+    most = max(by_dtype, key=lambda name: by_dtype[name], default=None)
+    return _Summary(elements, total, TORCH_NAMES[most] if most else None, end)
 
 
 def _check(tensor: _Tensor, path: Path) -> None:
@@ -70,20 +98,6 @@ def _check(tensor: _Tensor, path: Path) -> None:
     begin, end = tensor.data_offsets
     if not all(0 <= extent <= MAX_EXTENT for extent in tensor.shape) or not 0 <= begin <= end <= MAX_EXTENT:
         raise _broken(path, "a tensor has an impossible size")
-
-
-def _summary(tensors: list[_Tensor]) -> Header:
-    elements, total, by_dtype = 0, 0, dict[str, int]()
-    for tensor in tensors:
-        count = 1
-        for extent in tensor.shape:
-            count *= extent
-        size = tensor.data_offsets[1] - tensor.data_offsets[0]
-        elements, total = elements + count, total + size
-        if tensor.dtype in TORCH_NAMES:
-            by_dtype[tensor.dtype] = by_dtype.get(tensor.dtype, 0) + size
-    most = max(by_dtype, key=lambda name: by_dtype[name], default=None)
-    return Header(elements, total, TORCH_NAMES[most] if most else None)
 
 
 def _broken(path: Path, reason: str) -> InputError:
