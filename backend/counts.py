@@ -1,6 +1,28 @@
-"""What the worker counts and measures beside the tokens: one flat record for each run."""
+"""What the worker counts and measures beside the tokens: one flat record for each run, and the parts of a step."""
+
+from typing import Literal
 
 import msgspec
+
+StepPart = Literal["attention", "products", "other", "collectives", "gaps", "host"]
+"""attention; products with weights; other operators or kernels; collectives between GPUs; gaps: the GPU is idle though
+the next kernel was launched; host: nothing runs but Python, and on a GPU it waits for a launch."""
+
+
+class StepTime(msgspec.Struct, frozen=True):
+    """Where the time of a step went: the mean of traced steps of the same generation, while a profiler listened.
+
+    seconds  of a step, which is what `parts_s` add up to; attention or products that are not among them could not be
+             told apart: compiled code has fused them with other operators
+    gpu      the GPU's time was divided, else that of the CPU's thread, which has no gaps
+    others   names that took longest in the part "other"
+    """
+
+    steps: int
+    seconds: float
+    gpu: bool
+    parts_s: dict[StepPart, float]
+    others: dict[str, float] = {}
 
 
 class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_only=True):

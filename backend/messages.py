@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 
-from backend.counts import RunCounts
+from backend.counts import RunCounts, StepTime
 from backend.evidence import Finding
 from backend.plan import Plan
 from backend.traffic.requests import Traffic
@@ -343,7 +343,8 @@ class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
-    nothing was compiled; `ranks` is empty for a process alone."""
+    nothing was compiled; `ranks` is empty for a process alone. `step`: where the time of a step went; None where that
+    was not traced, and `no_step` says why."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -356,6 +357,8 @@ class Finished(Message, frozen=True, tag="finished"):
     extra: RunCounts
     compiled: Compiled | None = None
     ranks: list[RankMemory] = []
+    step: StepTime | None = None
+    no_step: str = ""
 
 
 class Probed(Message, frozen=True, tag="probed"):

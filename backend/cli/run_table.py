@@ -13,6 +13,7 @@ from backend.terminal import Screen, fold
 from backend.views.arm_details import detail_rows
 from backend.views.differences import differences
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
+from backend.views.step_time import step_text, step_tiles
 from backend.views.tiles import Tile, tiles
 from backend.views.verdict import verdict_of
 
@@ -27,6 +28,7 @@ def table(run: Run, screen: Screen, everything: bool = False) -> str:
         title(now, screen),
         verdict_lines(verdict.sentence, verdict.basis, screen),
         _figures(now, screen),
+        _step_time(now, screen),
         _details(now, screen) if everything else [],
         _texts(now, screen) if now.unit == "token" else [],
         _remarks(now, screen),
@@ -66,6 +68,12 @@ def _figures(run: Snapshot, screen: Screen) -> list[str]:
         found = tiles(run.summary(name), run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note)
         figures.append([*found, Tile("steps", label, str(len(arm.t_s)), "")])
     return figures_table(list(run.arms), figures, screen, differences(run))
+
+
+def _step_time(run: Snapshot, screen: Screen) -> list[str]:
+    """Where the time of a step goes."""
+    figures = [step_tiles(step_text(run, name)) for name in run.arms]
+    return figures_table(list(run.arms), figures, screen, {}) if any(figures) else []
 
 
 def _details(run: Snapshot, screen: Screen) -> list[str]:

@@ -12,7 +12,7 @@ from backend.predict.memory import peak_bytes
 from backend.predict.parallel import shard
 from backend.predict.roofline import bound, bound_points
 from backend.predict.setup import setup_of
-from backend.runs.records import Predicted, RooflinePoint
+from backend.runs.records import Predicted, RooflinePoint, StepReads
 
 
 def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:
@@ -33,12 +33,14 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
         first = last = started.prompt_tokens
     memory = peak_bytes(facts, setup, started.prompt_tokens, started.max_new_tokens, started.batch_size)
     rates = peak_rates.of_machine(machine, facts.dtype if setup.dtype == "auto" else setup.dtype)
-    if rates is None:
-        return Predicted(arm, kv, [], roofline.UNKNOWN, "", memory.by_part())
     begin = min(first + 1, last) if facts.kind == "decoder" else first  # token 0 is the prefill
+    weights, cached = roofline.bytes_read(facts, setup, begin, started.batch_size)
+    if rates is None:
+        return Predicted(arm, kv, [], roofline.UNKNOWN, "", memory.by_part(), StepReads(weights, cached))
+    reads = StepReads(weights, cached, rates.bandwidth_bytes_per_s, rates.source)
     bounds = [RooflinePoint(*at) for at in bound_points(facts, setup, begin, last, started.batch_size, rates)]
     step = bound(facts, setup, begin, started.batch_size, rates)
     work = roofline.work(step)
     if checked.plan.generate.prompt_lookup:
         work += " for a step of one token: speculation can beat it"
-    return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part())
+    return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads)

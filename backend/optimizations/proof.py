@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
-from backend.counts import RunCounts
+from backend.counts import RunCounts, StepTime
 from backend.plan import Plan
 
 Shape = tuple[int, ...]
@@ -35,6 +35,7 @@ class Trace:
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     seconds  how long the passes took under the profiler
     collectives, collective_s  exchanges between ranks, and the seconds that they took
+    step     where the time of a step went; None with the reason in `no_step`
     """
 
     ops: Counter[str]
@@ -47,6 +48,8 @@ class Trace:
     seconds: float = 0.0
     collectives: int = 0
     collective_s: float = 0.0
+    step: StepTime | None = None
+    no_step: str = ""
 
     def matching(self, *parts: str) -> Counter[str]:
         """Operators and kernels whose name contains any of `parts`, ignoring case."""

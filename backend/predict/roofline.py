@@ -54,12 +54,20 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
     encoder = facts.kind == "encoder"
     rows = batch * length if encoder else batch
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    weights = weight_bytes_read(rank, setup.dtype, quantization_on(facts, setup), rows)
-    kv = 0 if encoder else kv_bytes_read(facts, setup, length, batch)
+    weights, kv = bytes_read(facts, setup, length, batch)
     flops = _flops(rank, length, rows)
     memory_s = (weights + kv) / rates.bandwidth_bytes_per_s
     compute_s = flops / rates.flops_per_s if rates.flops_per_s else 0.0
     return Bound(weights, kv, flops, max(memory_s, compute_s), "compute" if compute_s > memory_s else "memory")
+
+
+def bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> tuple[int, int]:
+    """Bytes of weights and of the KV cache that the step of `bound` must read."""
+    encoder = facts.kind == "encoder"
+    rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
+    rows = batch * length if encoder else batch
+    weights = weight_bytes_read(rank, setup.dtype, quantization_on(facts, setup), rows)
+    return weights, 0 if encoder else kv_bytes_read(facts, setup, length, batch)
 
 
 def kv_bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> int:

@@ -30,7 +30,7 @@ from backend.messages import (
 )
 from backend.predict.kv import KvPoint
 from backend.runs.batch_series import BatchSeries
-from backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, Unit
+from backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, StepReads, Unit
 from backend.runs.summary import Measured
 
 P = TypeVar("P", KvPoint, RooflinePoint)
@@ -81,6 +81,7 @@ class ArmSeries:
     roofline: list[RooflinePoint] = field(default_factory=list)
     roofline_note: str = ""
     roofline_work: str = ""
+    reads: StepReads | None = None
     predicted_memory: dict[str, int] = field(default_factory=dict)
     expected_s: dict[PhaseName, float] = field(default_factory=dict)
     loaded: Loaded | None = None
@@ -138,7 +139,7 @@ class ArmSeries:
         """Fold in what was predicted for this arm."""
         self.predicted_kv, self.predicted_memory = record.kv, record.memory
         self.roofline, self.roofline_note = record.roofline, record.roofline_note
-        self.roofline_work = record.roofline_work
+        self.roofline_work, self.reads = record.roofline_work, record.reads
 
     def _take_tokens(self, event: Tokens) -> None:
         if event.first != len(self.t_s):
@@ -169,8 +170,9 @@ class ArmSeries:
             self.finished, self.text = event, event.text
         elif event.findings and self.finished is not None:  # the last repeat brings the proofs
             self.finished = msgspec.structs.replace(
-                self.finished, findings=event.findings, extra=self.finished.extra.filled_from(event.extra)
-            )
+                self.finished, findings=event.findings, extra=self.finished.extra.filled_from(event.extra),
+                step=event.step, no_step=event.no_step,
+            )  # fmt: skip
 
     def close(self, status: Status, at_s: float) -> None:
         """The run has ended: mark whatever was still under way as broken off."""

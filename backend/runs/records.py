@@ -33,6 +33,18 @@ class WaitKeys(msgspec.Struct, frozen=True, omit_defaults=True):
     run: str = ""
 
 
+class StepReads(msgspec.Struct, frozen=True):
+    """What one of the first steps must read: bytes of weights and of the KV cache, and how fast memory is read.
+
+    bytes_per_s  measured on this machine or from a data sheet, as `source` says; None if unknown
+    """
+
+    weight_bytes: int
+    kv_bytes: int
+    bytes_per_s: float | None = None
+    source: str = ""
+
+
 class ArmPlanned(msgspec.Struct, frozen=True):
     """An arm after the rules: for every axis, what was requested and what will be done.
 
@@ -85,6 +97,7 @@ class Predicted(
     roofline_note  the peak rates behind the bound, or why there is none
     roofline_work  bytes or FLOPs of the first decode step
     memory         peak memory of this run: bytes by part, "tensors" and "total" among them
+    reads          what one of the first steps must read; None where steps differ
     """
 
     arm: str
@@ -93,6 +106,7 @@ class Predicted(
     roofline_note: str = ""
     roofline_work: str = ""
     memory: dict[str, int] = {}
+    reads: StepReads | None = None
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):

@@ -31,6 +31,7 @@ from backend.views.schema import (
     Recompile,
     Repeat,
     Roofline,
+    StepDocument,
     VerdictRow,
 )
 from backend.views.sentences import interference_of
@@ -105,6 +106,20 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         annotations=[Annotated(m.kind, m.token, m.t_s, m.seconds, m.text) for m in arm.annotations],
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
+        step_time=_step_document(arm),
+    )  # fmt: skip
+
+
+def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:
+    """Left out until the arm has ended, and of runs that were recorded before steps were traced."""
+    if arm.finished is None or not (arm.finished.step or arm.finished.no_step):
+        return msgspec.UNSET
+    step, reads = arm.finished.step, arm.reads
+    return StepDocument(
+        step.seconds if step else None, step.steps if step else 0, step.gpu if step else None,
+        step.parts_s if step else {}, step.others if step else {},
+        reads.weight_bytes if reads else None, reads.kv_bytes if reads else None,
+        reads.bytes_per_s if reads else None, arm.finished.no_step,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from backend.views.sentences import (
     interference_of,
     texts_sentence,
 )
+from backend.views.step_time import StepText, step_text
 from backend.views.tiles import PHASE_TITLES, Tile, tiles
 from backend.views.verdict import VerdictText, verdict_of
 from backend.views.waits import wait_text
@@ -80,6 +81,7 @@ class ArmHead(
     interference  sentences: what may have disturbed the measurement
     annotations   events on the latency chart
     pace          how the text grew; empty until the run has ended
+    step          where the time of a step goes
     """
 
     name: str
@@ -98,6 +100,7 @@ class ArmHead(
     roofline: RooflineCurve | None = None
     annotations: list[AnnotationText] = []
     pace: Pace = Pace([], [])
+    step: StepText | None = None
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -191,6 +194,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         roofline=_roofline_curve(arm, run.unit, work.max_new_tokens),
         annotations=annotations(arm.annotations),
         pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
+        step=step_text(run, name),
     )
 
 

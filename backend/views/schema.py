@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 from backend.config import Workload
-from backend.counts import RunCounts
+from backend.counts import RunCounts, StepPart
 from backend.evidence import Level
 from backend.messages import AnnotationKind, PhaseName, RankMemory
 from backend.runs.records import Status, Unit
@@ -116,11 +116,29 @@ class CompileReport(Part, frozen=True):
     saved_s: float | None
 
 
+class StepDocument(Part, frozen=True):
+    """Where the time of a mean traced step went: seconds by part, which add up to `seconds`; None where no step was
+    traced, for the reason in `missing`.
+
+    weight_bytes, kv_bytes, bytes_per_s  what the step must read, and the rate that is known; None where steps differ
+    """
+
+    seconds: float | None
+    steps: int
+    gpu: bool | None
+    parts_s: dict[StepPart, float]
+    others: dict[str, float]
+    weight_bytes: int | None
+    kv_bytes: int | None
+    bytes_per_s: float | None
+    missing: str
+
+
 class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interference": "spoilers", "roofline": "floor"}):
     """One arm. Every series has one entry per step of repeat 0.
 
     latency_s[0] is the time to first token and the rest are decode steps. With `unit` "forward" (an encoder) all
-    entries are forward passes, and there is no first token.
+    entries are forward passes, and there is no first token. `step_time` is left out where nothing was recorded of it.
     """
 
     name: str
@@ -160,6 +178,7 @@ class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interferen
     compile: CompileReport | None
     summary: Summary
     ranks: list[RankMemory] | msgspec.UnsetType = msgspec.UNSET  # only where several ran the model
+    step_time: StepDocument | msgspec.UnsetType = msgspec.UNSET
 
 
 class Document(Part, frozen=True):

@@ -1,10 +1,12 @@
 """Runs that are in the history before the app starts, for tests that open a permalink."""
 
+import msgspec
+
 from backend.config import ArmRequest, Request
-from backend.counts import RunCounts
+from backend.counts import RunCounts, StepTime
 from backend.evidence import Finding, Verdict
 from backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Started
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Record
+from backend.runs.records import ArmEvent, ArmPlanned, Created, Predicted, Record, StepReads
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import arm_records, created, encoder, ended, passes
 
@@ -61,6 +63,24 @@ def annotations() -> list[Record]:
     return [ArmEvent(arm, 0, 1.0, mark) for arm, mark in found]
 
 
+STEP = StepTime(3, 0.012, False, {"attention": 0.003, "products": 0.004, "other": 0.002, "host": 0.003}, {EVIL: 0.001})
+
+
+def traced() -> list[Record]:
+    """Arm A has a traced step, arm B says why it has none."""
+    found: list[Record] = [created("traced")]
+    for name, step, why in (("A", STEP, ""), ("B", None, "the run has a single token")):
+        for record in arm_records(name, 20):
+            match record:
+                case Predicted():
+                    record = msgspec.structs.replace(record, reads=StepReads(2**23, 2**15, 1e10, "a test"))
+                case ArmEvent(event=Finished() as end):
+                    end = msgspec.structs.replace(end, step=step, no_step=why)
+                    record = msgspec.structs.replace(record, event=end)
+            found.append(record)
+    return [*found, ended()]
+
+
 RUNS: dict[str, list[Record]] = {
     "batch": [
         batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended(),
@@ -80,5 +100,6 @@ RUNS: dict[str, list[Record]] = {
     "marked": [
         created("marked"), *arm_records("A", 64), *arm_records("B", 50), *annotations(), ended(),
     ],
+    "traced": traced(),
     "two": [created("two"), *arm_records("A", 64), *arm_records("B", 50), ended()],
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The charts of the page point, zoom and count together, and show the distribution of latencies on demand."""
+"""The instruments of the page: charts that point, zoom and count together, distributions, the parts of a step."""
 
 from collections.abc import Callable
 
@@ -67,3 +67,24 @@ def test_tokens_and_seconds_are_one_axis_of_all_charts_and_keep_what_is_zoomed(o
     assert " ".join(row.split()) == "Arm A 63 10 10 10 10 needs 64 needs 662 10"
     assert dialog.locator(".td-spread-plot[aria-hidden=true] .main-svg").count() > 0
     user.shot("distribution-1440")
+
+
+def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_says_why(open_page: Open) -> None:
+    user = open_page("?run=traced", 1440, 900)
+    user.wait_over("traced")
+    box = user.page.locator(".td-parts")
+    pieces = box.locator(".td-part-piece")
+    assert box.locator(".td-part-bar").count() == 1 and pieces.count() == 4
+    widths = [pieces.nth(i).bounding_box()["width"] for i in range(4)]
+    assert [round(12 * width / sum(widths)) for width in widths] == [3, 4, 2, 3]
+    rows = {row.get_attribute("data-key"): row.inner_text() for row in box.locator("tbody tr").all()}
+    assert "3.00 ms 25%" in rows["attention"] and "must read 32.0 KiB of KV cache, 0.00328 ms" in rows["attention"]
+    assert "4.00 ms 33%" in rows["products"] and "12.0 ms" in rows[None]
+    said = box.locator("p").all_inner_texts()
+    assert (
+        "Mean of 3 traced steps; 10.0 ms without the profiler" in said[0]
+        and "Not traced: the run has a single token." in said[1]
+    )
+    box.scroll_into_view_if_needed()
+    user.shot("parts-1440")
+    assert open_page("?run=broken").page.locator(".td-parts:visible").count() == 0, "no empty instrument"

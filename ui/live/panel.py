@@ -23,7 +23,7 @@ from ui.live.pace import PACE
 SCRIPTS = (
     "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "pointer",
     "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "tiles", "details", "ledger", "remarks",
-    "panel",
+    "step_time", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -74,6 +74,7 @@ TEMPLATE = """
   <p class="td-noted" aria-hidden="true" hidden></p>
 </div>
 <p class="td-annotations" aria-label="Annotations on the latency chart"></p>
+<section class="td-parts" aria-label="Where the time of a step goes" hidden></section>
 <dialog class="td-spread" aria-labelledby="td-spread-title">
   <header><h2 id="td-spread-title">Distribution of latencies</h2>
   <button type="button" class="td-close" aria-label="Close">×</button></header>

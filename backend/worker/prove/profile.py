@@ -3,13 +3,14 @@
 import bisect
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import SHAPED, Shape, ShapedCall, Trace
+from backend.optimizations.proof import REGION, SHAPED, Shape, ShapedCall, Trace
+from backend.worker.prove.step_time import DIVIDED, Span, Weights, step_time
 
 _STEP_END = "tokendyno: end of a step"
 _INDUCTOR_CALL = "## Call CompiledFxGraph"
@@ -27,8 +28,11 @@ def mark_step() -> None:
             pass
 
 
-def trace(generate: Callable[[], int], cuda: bool) -> Trace:
-    """Run `generate` (returns how many passes it made) under torch's profiler, and sort its events by kind."""
+def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ()) -> Trace:
+    """Run `generate` (returns how many passes it made) under torch's profiler, and sort its events by kind.
+
+    `stacks`: shapes of the weights that are stacks of matrices.
+    """
     activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
     with profile(activities=activities, record_shapes=True) as profiler:
         begin_s = time.perf_counter()
@@ -44,16 +48,21 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
     collectives_ns: list[int] = []
+    spans: list[Span] = []
+    thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]):
             collectives_ns.append(event.duration_ns())
+        if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
+            spans.append(_span(event, name, on_gpu))
         if on_gpu:
             continue
         if name == _STEP_END:
             ends.append(event.start_ns())
+            thread = event.start_thread_id()
         elif name.startswith(_INDUCTOR_CALL):
             regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith("aten::"):
@@ -63,11 +72,30 @@ def trace(generate: Callable[[], int], cuda: bool) -> Trace:
     del ops[_STEP_END]
     decode = [(begin, name) for begin, name in begun if ends and begin > min(ends)]
     inside = _within(regions)
+    step, no_step = step_time(spans, ends, cuda, Weights(frozenset(stacks)), _flex_regions(ops), thread)
     return Trace(
         ops, kernels, runtime, steps, Counter(name for _, name in decode),
         Counter(name for begin, name in decode if not inside(begin)), shapes,
-        seconds, len(collectives_ns), sum(collectives_ns) / 1e9,
+        seconds, len(collectives_ns), sum(collectives_ns) / 1e9, step, no_step,
     )  # fmt: skip
+
+
+def _span(event: Any, name: str, on_gpu: bool) -> Span:
+    begin = event.start_ns()
+    shapes = tuple(_shape(one) for one in event.shapes()[:2]) if name in DIVIDED else ()
+    return Span(
+        name, begin, begin + event.duration_ns(), on_gpu, shapes, event.correlation_id(),
+        event.linked_correlation_id(), 0 if on_gpu else event.start_thread_id(),
+    )  # fmt: skip
+
+
+def _flex_regions(ops: Counter[str]) -> set[str]:
+    """Names of the ranges in which compiled code of flex_attention ran."""
+    if not any(name.startswith(REGION) for name in ops):
+        return set()
+    from torch._dynamo.utils import get_compilation_metrics
+
+    return {f"{REGION}{one.compile_id}" for one in get_compilation_metrics() if one.co_name == "flex_attention"}
 
 
 def _within(spans: list[tuple[int, int]]) -> Callable[[int], bool]:

@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 import torch
 
-from backend.counts import RunCounts
+from backend.counts import RunCounts, StepTime
 from backend.errors import InputError
 from backend.evidence import Finding
 from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
@@ -90,6 +90,14 @@ class Outcome:
     reason: Literal["length", "eos", "cancelled"]
     text: str = ""
     ttft_s: float = 0.0
+
+
+class Proof(NamedTuple):
+    """What was in effect, and where the time of a step went; None with the reason."""
+
+    findings: list[Finding]
+    step: StepTime | None
+    no_step: str
 
 
 class MeasuredRunner(ABC):
@@ -271,16 +279,16 @@ class MeasuredRunner(ABC):
         measured.counts.update(self._own_counts(measured))
         extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)
-        findings: list[Finding] = []
+        proof = Proof([], None, "the run ended before it was traced")
         cancelled = outcome.reason == "cancelled"
         proving = measured.task.job.prove and not cancelled
         before = self._memory.settled() if proving and self._own_process else None
         if proving:
-            findings = self._prove(measured, extra)
+            proof = self._prove(measured, extra)
         if (proving or cancelled) and self._own_process:
             self._note_left(measured.counts, before, measured.cache)
         extra.update(measured.counts)
-        self.channel.send(self._finished(measured, outcome, findings, extra, compiled))
+        self.channel.send(self._finished(measured, outcome, proof, extra, compiled))
 
     def _note_left(self, counts: RunCounts, before_proof: int | None, cache: Any) -> None:
         """What the runs of this process left in it, the model and the cache in use not counted."""
@@ -290,11 +298,12 @@ class MeasuredRunner(ABC):
             counts.left_bytes = float(now - self._cache_bytes(cache) - self._clean)
             counts.proof_left_bytes = float(now - before_proof) if before_proof is not None else None
 
-    def _prove(self, measured: Measured, extra: RunCounts) -> list[Finding]:
+    def _prove(self, measured: Measured, extra: RunCounts) -> "Proof":
         task = measured.task
 
         def profiled() -> Any:
-            return trace(lambda: self._repeat(task, self._profiled_steps(task)), self._cuda)
+            stacks = {tuple(one.shape) for one in self.model.model.parameters() if one.ndim == 3}
+            return trace(lambda: self._repeat(task, self._profiled_steps(task)), self._cuda, stacks)
 
         observation = Observation(
             self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts,
@@ -304,7 +313,11 @@ class MeasuredRunner(ABC):
             findings = find_all(observation, steps.step)
             if self._cuda:
                 extra.step_busy_s = self._busy_s(task)
-        return findings
+        try:
+            seen = observation.trace()
+        except Exception as error:
+            return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
+        return Proof(findings, seen.step, seen.no_step)
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""
@@ -314,7 +327,7 @@ class MeasuredRunner(ABC):
         self,
         measured: Measured,
         outcome: Outcome,
-        findings: list[Finding],
+        proof: "Proof",
         extra: RunCounts,
         compiled: Compiled | None,
     ) -> Finished:
@@ -326,10 +339,12 @@ class MeasuredRunner(ABC):
             peak_memory_bytes=measured.sampler.peak,
             memory_label=self._memory.label,
             clock=measured.meter.clock,
-            findings=findings,
+            findings=proof.findings,
             extra=extra,
             compiled=compiled,
             ranks=self._memory_by_rank(measured),
+            step=proof.step,
+            no_step=proof.no_step,
         )
 
     def _memory_by_rank(self, measured: Measured) -> list[RankMemory]:

@@ -29,6 +29,10 @@ def test_a_decoder_has_a_kv_curve_from_the_prompt_to_the_last_token_that_is_fed_
     assert (found.roofline[0].length, found.roofline[-1].length) == (101, 149), "token 0 is the prefill"
     assert found.roofline[0].seconds < found.roofline[-1].seconds
     assert found.memory["total"] > found.memory["tensors"] > 0
+    reads = found.reads
+    assert reads is not None and reads.kv_bytes == 2 * 101 * 32 * 8 * 128 * 2 * 2 and "H200" in reads.source
+    assert reads.bytes_per_s is not None
+    assert (reads.weight_bytes + reads.kv_bytes) / reads.bytes_per_s == pytest.approx(found.roofline[0].seconds)
 
 
 def test_a_static_cache_has_its_whole_size_from_the_first_token() -> None:
@@ -45,6 +49,7 @@ def test_without_a_bandwidth_there_is_no_bound_and_the_note_says_so() -> None:
     found = predicted("pocket", CPU)
     assert found.roofline == [] and found.roofline_note and found.roofline_work == ""
     assert found.kv and found.memory["total"] > 0
+    assert found.reads is not None and found.reads.weight_bytes > 0 and found.reads.bytes_per_s is None
 
 
 @pytest.mark.parametrize(("speculation", "remark"), [("off", False), ("prompt-lookup", True)])

@@ -162,7 +162,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
     }  # fmt: skip
     assert sent["head"]["arms"][0].keys() == {
         "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "verified", "prompt_tokens",
-        "notes", "details", "spoilers", "floor", "marks", "pace",
+        "notes", "details", "spoilers", "floor", "marks", "pace", "step",
     }  # fmt: skip
 
 

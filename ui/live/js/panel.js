@@ -16,6 +16,7 @@ const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-d
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
+const stepTime = makeStepTime(find('.td-parts'));
 
 let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
@@ -77,6 +78,7 @@ function takeHead(reply) {
   setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + '): see remarks' : '');
   showAnnotations(find('.td-annotations'), head.arms, head.unit);
   ledger.take(head.arms, head.digest);
+  stepTime.take(head.arms);
   showRemarks(find('.td-remarks'), head.arms);
   const broken = showMessage(reply.status, head.message);
   if (broken) bare(!head.arms.some(arm => arm.prompt_tokens));
@@ -127,7 +129,7 @@ function open(id) {
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
   delete find('.td-remarks').dataset.shown;
-  race.clear(); phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear();
+  race.clear(); phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);

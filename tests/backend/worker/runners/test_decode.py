@@ -6,6 +6,7 @@ import msgspec
 import pytest
 import torch
 
+from backend.counts import StepPart
 from backend.messages import Finished, Generate, Started, Tokens
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC
@@ -156,3 +157,32 @@ def test_with_symbolic_sizes_another_length_compiles_nothing(tmp_path: Any) -> N
         assert graphs[1] - graphs[0] == more, (shapes, graphs)
         assert texts[0] == texts[1] == texts[2]
     torch._dynamo.reset()
+
+
+def test_the_parts_of_a_traced_step_add_up_and_slowed_attention_shows_in_its_own(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.models.gpt_oss import modeling_gpt_oss
+
+    short = {"max_new_tokens": 5}
+    plain = bench.run(work=short).step
+    assert plain is not None and plain.steps == 3 and not plain.gpu
+    assert sum(plain.parts_s.values()) == pytest.approx(plain.seconds)
+    assert min(plain.parts_s[part] for part in ("attention", "products", "other", "host")) > 0
+    attend = modeling_gpt_oss.eager_attention_forward
+
+    def slowly(*args: Any, **kwargs: Any) -> Any:
+        for _ in range(24):
+            attend(*args, **kwargs)
+        return attend(*args, **kwargs)
+
+    monkeypatch.setattr(modeling_gpt_oss, "eager_attention_forward", slowly)
+    slowed = bench.run(work=short).step
+    assert slowed is not None and sum(slowed.parts_s.values()) == pytest.approx(slowed.seconds)
+
+    def against_products(part: StepPart) -> float:
+        return (slowed.parts_s[part] / slowed.parts_s["products"]) / (plain.parts_s[part] / plain.parts_s["products"])
+
+    assert against_products("attention") > 6
+    unproved = bench.run(work=short | {"prove": False})
+    assert unproved.step is None and unproved.no_step

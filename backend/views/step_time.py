@@ -1,0 +1,108 @@
+"""Where the time of a step goes, in words: the parts of a traced step, each against the bytes that it must read."""
+
+import msgspec
+
+from backend.counts import StepPart, StepTime
+from backend.runs.arm_series import ArmSeries
+from backend.runs.records import StepReads, Unit
+from backend.runs.snapshot import Snapshot
+from backend.runs.statistics import median
+from backend.runs.summary import BUSY_STEPS
+from backend.units import bytes_text, seconds_text
+from backend.views.tiles import Tile
+
+_LABELS: dict[StepPart, str] = {
+    "attention": "Attention", "products": "Weight products", "other": "Other kernels", "collectives": "Collectives",
+    "gaps": "Gaps between launches", "host": "Host (GPU waits for it)",
+}  # fmt: skip
+_CPU_LABELS: dict[StepPart, str] = {"other": "Other operators", "host": "Host (between operators)"}
+_ALWAYS: tuple[StepPart, ...] = ("attention", "products")
+
+
+class PartText(msgspec.Struct, frozen=True):
+    """One part of a step; `seconds` is None where it was fused with others. `reads`: the bytes that it must read and
+    the time these need; `reads_s`: that time, None where it is unknown or the part reads nothing that is counted."""
+
+    key: StepPart
+    label: str
+    seconds: float | None
+    text: str
+    share: float
+    reads: str = ""
+    reads_s: float | None = None
+
+
+class StepText(msgspec.Struct, frozen=True):
+    """A traced step of an arm. `missing`: why there is none; then nothing else is known."""
+
+    seconds: float = 0.0
+    text: str = ""
+    parts: list[PartText] = []
+    said: str = ""
+    missing: str = ""
+
+
+def step_text(run: Snapshot, name: str) -> StepText | None:
+    """Of one arm; None while its trace may still come, or where the arm never ended."""
+    arm = run.arms[name]
+    if arm.finished is None or (arm.finished.step is None and not run.ended):
+        return None
+    step, why = arm.finished.step, arm.finished.no_step
+    if step is None or step.seconds <= 0:
+        return StepText(missing=why or "this run was recorded before steps were traced for it")
+    labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS
+    parts = [
+        _part(part, labels[part], step, arm.reads)
+        for part in labels
+        if step.parts_s.get(part, 0.0) > 0 or part in _ALWAYS
+    ]
+    return StepText(step.seconds, _joined(seconds_text(step.seconds)), parts, _said(step, arm, run.unit))
+
+
+def step_tiles(found: StepText | None) -> list[Tile]:
+    """The same as rows of a table."""
+    if found is None:
+        return []
+    if found.missing:
+        return [Tile("step", "Traced step", "n/a", "", found.missing)]
+    rows = [Tile("step", "Traced step", *seconds_text(found.seconds), found.said)]
+    for one in found.parts:
+        value, unit = seconds_text(one.seconds) if one.seconds is not None else ("n/a", "")
+        unit += f", {100 * one.share:.0f}%" if unit else ""
+        label = f"  {one.label[0].lower()}{one.label[1:]}"
+        rows.append(Tile(f"step_{one.key}", label, value, unit, one.reads))
+    return rows
+
+
+def _part(part: StepPart, label: str, step: StepTime, reads: StepReads | None) -> PartText:
+    seconds = step.parts_s.get(part)
+    size = {"attention": reads.kv_bytes, "products": reads.weight_bytes}.get(part, 0) if reads else 0
+    said, needed = "", None
+    if reads and size:
+        said = f"must read {_joined(bytes_text(size))} of {'KV cache' if part == 'attention' else 'weights'}"
+        if reads.bytes_per_s:
+            needed = size / reads.bytes_per_s
+            said += f", {_joined(seconds_text(needed))} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
+    if seconds is None:
+        said = "; ".join(filter(None, ["fused with other operators in compiled code", said]))
+        return PartText(part, label, None, "n/a", 0.0, said, needed)
+    return PartText(part, label, seconds, _joined(seconds_text(seconds)), seconds / step.seconds, said, needed)
+
+
+def _said(step: StepTime, arm: ArmSeries, unit: Unit) -> str:
+    """On what the parts rest: how many steps, what the profiler cost, and what is in the part "other"."""
+    what = "steps" if unit == "token" else "passes"
+    said = f"mean of {step.steps} traced {what}"
+    first = int(unit == "token")
+    measured = median(arm.latency_s[first : first + BUSY_STEPS])
+    drafts = arm.finished is not None and arm.finished.extra.accepted_tokens
+    if measured is not None and not drafts:
+        said += f"; {_joined(seconds_text(measured))} without the profiler"
+    if step.others:
+        most = ", ".join(f"{name[:60]} {_joined(seconds_text(took))}" for name, took in list(step.others.items())[:3])
+        said += f"; most of other: {most}"
+    return said
+
+
+def _joined(pair: tuple[str, str]) -> str:
+    return " ".join(pair)

@@ -1,0 +1,219 @@
+"""Where the time of a step went: the events of a trace, divided among attention, products with weights and the rest.
+
+On a CPU the thread that runs the model is divided: each moment belongs to the operator that is running, and to the
+host where none is. On a GPU the stream is divided: each moment belongs to the kernel that is running. While none is,
+it is a gap if the next one was already launched, and the host's if the GPU waited for its launch. Either way the parts
+add up to the time from the end of the prefill (of an encoder's first pass) to the end of the last step.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from backend.counts import StepPart, StepTime
+
+Shapes = Sequence[tuple[int, ...]]
+
+_MAY_BE_FUSED = ("attention", "products")
+"""Every step has them: where none is seen, compiled code has fused them with something else."""
+
+MOST_NAMED = 5
+"""Of what is in no other part, the names that took longest are kept."""
+
+_COLLECTIVE = re.compile(r"nccl|gloo|c10d|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all", re.IGNORECASE)
+_ATTENTION = re.compile(r"scaled_dot_product|attention|flash|fmha|flex_|sdpa", re.IGNORECASE)
+_PRODUCT = re.compile(
+    r"gemm|gemv|gemvx|cutlass|nvjet|xmma|splitk|matmul|matvec|linear|marlin|machete|_product|int[48]pack"
+    r"|(?<![a-z])(add|b|badd?b|scaled_|grouped_|int_)?mm(?![a-z])",
+    re.IGNORECASE,
+)
+_BATCHED = frozenset({"aten::bmm", "aten::baddbmm", "aten::matmul"})
+"""Products of stacks of matrices: of attention, unless the second stack are weights."""
+DIVIDED = _BATCHED | {"aten::softmax", "aten::index"}
+"""Operators whose part depends on the shapes of their inputs."""
+_RANGE = re.compile(r"## Call CompiledFxGraph")
+"""Compiled code: what runs in it outside of operators are its fused loops and kernels."""
+
+
+class Span(NamedTuple):
+    """An event of a trace, in nanoseconds.
+
+    shapes  of an operator's first inputs
+    id      correlation id: a kernel and the call that launched it share it
+    link    of a kernel: the id of the operator that launched it, 0 for none
+    thread  of the host
+    """
+
+    name: str
+    begin: int
+    end: int
+    on_gpu: bool = False
+    shapes: Shapes = ()
+    id: int = 0
+    link: int = 0
+    thread: int = 0
+
+
+class Weights(NamedTuple):
+    """Shapes of the weights that are stacks of matrices (experts). Any other weight has two dimensions."""
+
+    stacks: frozenset[tuple[int, ...]] = frozenset()
+
+    @property
+    def matrices(self) -> frozenset[tuple[int, int]]:
+        """Rows and columns of one of the stack, either way around."""
+        return frozenset(pair for *_, a, b in self.stacks for pair in ((a, b), (b, a)))
+
+
+def step_time(
+    spans: Collection[Span], ends: Sequence[int], cuda: bool, weights: Weights, flex: Collection[str] = (),
+    thread: int = 0,
+) -> tuple[StepTime | None, str]:  # fmt: skip
+    """(the parts of a mean step, "") or (None, why there are none).
+
+    `ends`: when each step ended on `thread` of the host; the first is the prefill's. `flex`: names of ranges in which
+    compiled code of flex_attention runs.
+    """
+    ends = sorted(ends)
+    if len(ends) < 2:
+        return None, "no step after the first was traced: the run has a single token"
+    mine = (one for one in spans if not one.on_gpu and one.thread == thread)
+    host = sorted(mine, key=lambda one: (one.begin, -one.end))
+    classified = _Classified(weights, flex)
+    classified.divide(host, ends[0], ends[-1])
+    found: _Divided = classified
+    seconds = ends[-1] - ends[0]
+    if cuda:
+        kernels = [one for one in spans if one.on_gpu]
+        launches = {one.id: one for one in spans if _is_launch(one)}
+        found, seconds = _on_gpu(kernels, launches, classified.of_op, (ends[0], ends[-1]))
+        if not seconds:
+            return None, "the profiler saw no kernel on the GPU after the first step"
+    steps = len(ends) - 1
+    named = {name: ns / steps / 1e9 for name, ns in found.others.most_common(MOST_NAMED)}
+    seen = {part: ns for part, ns in found.parts.items() if ns or part not in _MAY_BE_FUSED}
+    parts: dict[StepPart, float] = {part: ns / steps / 1e9 for part, ns in seen.items()}
+    return StepTime(steps, seconds / steps / 1e9, cuda, parts, named), ""
+
+
+class _Divided:
+    """Nanoseconds by part; `others`: those of the part "other" by name."""
+
+    def __init__(self, parts: Iterable[StepPart]) -> None:
+        self.parts: dict[StepPart, int] = dict.fromkeys(parts, 0)
+        self.others: Counter[str] = Counter()
+
+    def add(self, part: StepPart, name: str, ns: int) -> None:
+        self.parts[part] = self.parts.get(part, 0) + ns
+        if part == "other":
+            self.others[name] += ns
+
+
+class _Classified(_Divided):
+    """The host's thread, divided among what runs in it. `of_op`: the part of each operator, by its id."""
+
+    def __init__(self, weights: Weights, flex: Collection[str]) -> None:
+        super().__init__(("attention", "products", "other", "collectives", "host"))
+        self._stacks, self._matrices, self._flex = weights.stacks, weights.matrices, frozenset(flex)
+        self.of_op: dict[int, StepPart] = {}
+
+    def divide(self, spans: Sequence[Span], begin: int, end: int) -> None:
+        """`spans` are sorted; one that lies in another belongs to the part of that one, if it has a part of its own."""
+        open_spans: list[tuple[int, StepPart, str]] = [(end, "host", "")]
+        at = begin
+        for span in spans:
+            while len(open_spans) > 1 and open_spans[-1][0] <= span.begin:
+                at = self._until(open_spans.pop(), at)
+            limit, outer, name = open_spans[-1]
+            part = self._part(span, outer)
+            if not _is_launch(span):
+                self.of_op[span.id] = part
+            if span.end <= begin or span.begin >= end:
+                continue
+            if span.begin > at:
+                self.add(outer, name, span.begin - at)
+                at = span.begin
+            own = _named(span) if part == "other" and outer != "other" else name
+            open_spans.append((min(span.end, limit), part, own))
+        while open_spans:
+            at = self._until(open_spans.pop(), at)
+
+    def _until(self, closed: tuple[int, StepPart, str], at: int) -> int:
+        end, part, name = closed
+        if end > at:
+            self.add(part, name, end - at)
+        return max(at, end)
+
+    def _part(self, span: Span, outer: StepPart) -> StepPart:
+        if outer in ("attention", "products", "collectives"):
+            return outer
+        name = span.name
+        if name in self._flex:
+            return "attention"
+        if name in _BATCHED and len(span.shapes) > 1:
+            return self._batched(span.shapes)
+        if name == "aten::softmax" and span.shapes and len(span.shapes[0]) == 4:
+            return "attention"
+        if name == "aten::index" and span.shapes and tuple(span.shapes[0]) in self._stacks:
+            return "products"  # the weights of the chosen experts, copied for their product
+        if "::" in name:
+            return part_of_name(name)
+        return "other" if _RANGE.match(name) else outer
+
+    def _batched(self, shapes: Shapes) -> StepPart:
+        first, second = shapes[:2]
+        if len(second) == 2 or tuple(second[-2:]) in self._matrices:
+            return "products"
+        if len(first) < 3 or len(second) < 3:
+            return "other"
+        return "other" if first[-1] == 1 else "attention"  # an outer product: angles of the rotary embedding
+
+
+def _named(span: Span) -> str:
+    return "fused loops of compiled code" if _RANGE.match(span.name) else span.name
+
+
+def _is_launch(span: Span) -> bool:
+    """A call of the CUDA runtime or driver. Its id is another number than those of operators."""
+    return not span.on_gpu and span.name.startswith("cu") and bool(span.id)
+
+
+def part_of_name(name: str) -> StepPart:
+    """The part of a kernel or operator by its name alone."""
+    if _COLLECTIVE.search(name):
+        return "collectives"
+    if _ATTENTION.search(name):
+        return "attention"
+    return "products" if _PRODUCT.search(name) else "other"
+
+
+def _on_gpu(
+    kernels: Sequence[Span], launches: dict[int, Span], of_op: dict[int, StepPart], window: tuple[int, int]
+) -> tuple[_Divided, int]:
+    """The GPU's time divided, and how long it is: from the end of the last kernel that was launched before the window
+    to the end of the last one that was launched in it."""
+    found = _Divided(("attention", "products", "other", "collectives", "gaps", "host"))
+    launched = [(launches.get(one.id, one), one) for one in kernels]
+    before = [one.end for launch, one in launched if launch.begin < window[0]]
+    inside = ((launch, one) for launch, one in launched if window[0] <= launch.begin < window[1])
+    ours = sorted((one.begin, one.end, launch, one) for launch, one in inside)
+    if not ours:
+        return found, 0
+    start = at = max(before, default=ours[0][0])
+    for begin, end, launch, kernel in ours:
+        if begin > at:
+            waited = max(0, min(begin, launch.end) - at) if launch is not kernel and launch.begin >= at else 0
+            found.add("host", "", waited)
+            found.add("gaps", "", begin - at - waited)
+            at = begin
+        if end > at:
+            found.add(_part_of_kernel(kernel, of_op), kernel.name, end - at)
+            at = end
+    return found, at - start
+
+
+def _part_of_kernel(kernel: Span, of_op: dict[int, StepPart]) -> StepPart:
+    """By the operator that launched it; by its own name where that says nothing, as in a replayed graph."""
+    part = of_op.get(kernel.link, "other") if kernel.link else "other"
+    return part if part in ("attention", "products", "collectives") else part_of_name(kernel.name)

@@ -1,0 +1,86 @@
+"""The parts of a step in words: against the bytes they must read, or why there is no trace."""
+
+import msgspec
+import pytest
+
+from backend.counts import StepTime
+from backend.messages import Finished
+from backend.runs.records import ArmEvent, Predicted, Record, StepReads
+from backend.runs.run import Run
+from backend.views.document import document
+from backend.views.schema import KvSeries
+from backend.views.step_time import step_text, step_tiles
+from tests.support.runs import arm_records, created, ended
+
+STEP = StepTime(
+    3, 0.010, True,
+    {"attention": 0.002, "products": 0.004, "other": 0.001, "collectives": 0.0, "gaps": 0.001, "host": 0.002},
+    {"rms_norm_kernel": 0.0007, "copy": 0.0003},
+)  # fmt: skip
+READS = StepReads(2**30, 2**20, 1e12, "measured on this machine")
+
+
+def run_of(step: StepTime | None, why: str = "", reads: StepReads | None = READS, over: bool = True) -> Run:
+    run = Run(created(arms=["A"]))
+    records: list[Record] = arm_records("A", 20)
+    for record in records:
+        match record:
+            case Predicted():
+                record = msgspec.structs.replace(record, reads=reads)
+            case ArmEvent(event=Finished() as end):
+                told = msgspec.structs.replace(end, step=step, no_step=why)
+                record = msgspec.structs.replace(record, event=told)
+        run.append(record)
+    if over:
+        run.append(ended())
+    return run
+
+
+def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
+    found = step_text(run_of(STEP).snapshot(), "A")
+    assert found is not None and found.text == "10.0 ms"
+    assert [(one.key, one.text, one.share) for one in found.parts] == [
+        ("attention", "2.00 ms", 0.2), ("products", "4.00 ms", 0.4), ("other", "1.00 ms", 0.1),
+        ("gaps", "1.00 ms", 0.1), ("host", "2.00 ms", 0.2),
+    ]  # fmt: skip
+    attention, products, *others = found.parts
+    assert attention.reads == "must read 1.00 MiB of KV cache, 0.00105 ms at 1,000 GB/s (measured on this machine)"
+    assert products.reads_s == pytest.approx(2**30 / 1e12) and "1.00 GiB of weights, 1.07 ms" in products.reads
+    assert not any(one.reads for one in others)
+    assert found.said == (
+        "mean of 3 traced steps; 10.0 ms without the profiler; most of other: rms_norm_kernel 0.700 ms, copy 0.300 ms"
+    )
+
+
+def test_a_part_that_compiled_code_fused_is_not_0_and_without_a_bandwidth_only_bytes_are_said() -> None:
+    fused = msgspec.structs.replace(STEP, gpu=False, parts_s={"products": 0.004, "other": 0.004, "host": 0.002})
+    found = step_text(run_of(fused, reads=StepReads(2**30, 2**20)).snapshot(), "A")
+    assert found is not None
+    attention, products, _, host = found.parts
+    assert (attention.text, attention.seconds) == ("n/a", None) and attention.reads.startswith("fused with other")
+    assert products.reads == "must read 1.00 GiB of weights" and products.reads_s is None
+    assert host.label == "Host (between operators)"
+    tiles = {tile.key: tile for tile in step_tiles(found)}
+    assert (tiles["step_attention"].value, tiles["step_products"].unit) == ("n/a", "ms, 40%")
+
+
+def test_a_step_that_was_not_traced_says_why() -> None:
+    found = step_text(run_of(None, "the run has a single token").snapshot(), "A")
+    assert found is not None and found.missing == "the run has a single token" and not found.parts
+    assert [tile.note for tile in step_tiles(found)] == ["the run has a single token"]
+    older = step_text(run_of(None).snapshot(), "A")
+    assert older is not None and "recorded before" in older.missing
+    assert step_text(run_of(None, over=False).snapshot(), "A") is None, "a later repeat may bring it"
+    assert step_tiles(None) == []
+
+
+def test_the_document_has_the_parts_or_the_reason_and_leaves_old_runs_as_they_were() -> None:
+    def sent(run: Run) -> dict[str, object]:
+        return dict(msgspec.to_builtins(document(run, {"A": KvSeries([], [])}).arms[0]))
+
+    assert sent(run_of(STEP))["step_time"] == {
+        "seconds": 0.010, "steps": 3, "gpu": True, "parts_s": STEP.parts_s, "others": STEP.others,
+        "weight_bytes": 2**30, "kv_bytes": 2**20, "bytes_per_s": 1e12, "missing": "",
+    }  # fmt: skip
+    assert msgspec.json.decode(msgspec.json.encode(sent(run_of(None, "why"))["step_time"]))["missing"] == "why"
+    assert "step_time" not in sent(run_of(None))

@@ -1,0 +1,88 @@
+// Where the time of a step goes: a bar for each arm, on one scale, with what its bytes need under it; and the same in a
+// table. An arm without a traced step says why; without any arm there is nothing.
+function makeStepTime(box) {
+  let shown = '';
+
+  function take(arms) {
+    const known = arms.filter(arm => arm.step), now = JSON.stringify(known.map(arm => [arm.name, arm.step]));
+    if (now === shown) return;
+    shown = now;
+    box.hidden = !known.length;
+    const traced = known.filter(arm => !arm.step.missing), longest = Math.max(...traced.map(arm => arm.step.seconds));
+    box.replaceChildren(el('h3', '', 'Where the time of a step goes'), ...traced.map(arm => bar(arm, longest)));
+    if (traced.length) {
+      const scroll = el('div', 'td-part-scroll');
+      scroll.tabIndex = 0;
+      scroll.setAttribute('role', 'region');
+      scroll.setAttribute('aria-label', 'Parts of a step as numbers');
+      scroll.append(table(traced));
+      box.append(scroll);
+    }
+    for (const arm of known) {
+      const line = el('p', 'arm-' + arm.name.toLowerCase());
+      line.append(el('span', 'td-arm', arm.name), document.createTextNode(arm.step.missing ? 'Not traced: ' + arm.step.missing + '.' : sentence(arm.step.said)));
+      box.append(line);
+    }
+  }
+
+  function sentence(text) {
+    return text[0].toUpperCase() + text.slice(1) + '.';
+  }
+
+  function bar({ name, step }, longest) {
+    const row = el('div', 'td-part-bar arm-' + name.toLowerCase()), track = el('div', 'td-part-track');
+    row.setAttribute('aria-hidden', 'true');
+    for (const part of step.parts) {
+      if (!part.seconds) continue;
+      const piece = el('span', 'td-part-piece td-part ' + part.key);
+      piece.style.width = 100 * part.seconds / longest + '%';
+      piece.title = [part.label + ' ' + part.text, part.reads].filter(Boolean).join(', ');
+      if (part.reads_s !== null) {
+        const need = el('i', 'td-part-need');
+        need.style.width = 100 * part.reads_s / part.seconds + '%';
+        piece.append(need);
+      }
+      track.append(piece);
+    }
+    row.append(el('span', 'td-arm', name), track);
+    return row;
+  }
+
+  function table(arms) {
+    const found = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
+    top.append(el('th', '', 'Part'), ...arms.map(arm => {
+      const cell = el('th', 'arm-' + arm.name.toLowerCase());
+      cell.scope = 'col';
+      cell.append(el('span', 'td-arm', arm.name));
+      return cell;
+    }));
+    top.firstChild.scope = 'col';
+    head.append(top);
+    const labels = new Map(arms.flatMap(arm => arm.step.parts.map(part => [part.key, part.label])));
+    for (const [key, label] of labels) {
+      const row = el('tr', ''), name = el('th', '');
+      row.dataset.key = key;
+      name.scope = 'row';
+      name.append(el('i', 'td-part-key td-part ' + key), document.createTextNode(label));
+      row.append(name, ...arms.map(arm => cellOf(arm.step.parts.find(part => part.key === key))));
+      body.append(row);
+    }
+    const row = el('tr', ''), name = el('th', '', 'Traced step');
+    name.scope = 'row';
+    row.append(name, ...arms.map(arm => el('td', '', arm.step.text)));
+    body.append(row);
+    found.append(head, body);
+    return found;
+  }
+
+  function cellOf(part) {
+    const cell = el('td', '');
+    if (!part) return cell;
+    cell.append(el('b', '', part.text), document.createTextNode(part.seconds === null ? '' : ' ' + Math.round(100 * part.share) + '%'));
+    if (part.reads) cell.append(el('small', '', part.reads));
+    return cell;
+  }
+
+  function clear() { shown = ''; box.hidden = true; box.replaceChildren(); }
+  return { take, clear };
+}
