@@ -219,6 +219,9 @@ def test_the_axes_reach_to_the_end_of_the_run_and_to_what_was_generated_once_it_
     short = reply([created(), *arm_records("A", 9), *arm_records("B", 5)])
     assert extent(js, short, "latency", ended=False)[0] == [0, 64]
     assert extent(js, short, "latency", ended=True)[0] == [0, 9]
+    for curve in ("floor", "predicted"):
+        assert {line.x[-1] for line in only(js.lines([short]), curve=curve)} == {8}, "curves end with the run"
+        assert {line.x[-1] for line in only(js.lines([short], ended=False), curve=curve)} == {63}
     for chart in ("latency", "memory", "kv"):
         assert extent(js, short, chart, ended=False, axis="second")[0] == [0, 1]
         assert extent(js, short, chart, ended=True, axis="second")[0] == [0, 0.5]

@@ -98,7 +98,7 @@ function layerKinds(chart, view) {
 }
 
 function lineTraces(chart, i, axes, kinds, view) {
-  const { head, series, hidden, axis } = view, { scale } = view.units[i], out = [];
+  const { head, series, hidden, axis, ended } = view, { scale } = view.units[i], out = [];
   const measured = measuredLines(chart), all = series.map((_, a) => a);
   const shared = measured[0].at === 'token' && axis === 'token';
   const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
@@ -119,7 +119,11 @@ function lineTraces(chart, i, axes, kinds, view) {
     const column = source[line.column];
     if (line.curve) {
       const offset = curveOffset(line, head.arms[a]), { t } = series[a];
-      if (axis === 'token') { put(line, a, source.x.map(x => x - offset), column.map(value => value * factor)); continue; }
+      if (axis === 'token') {
+        const end = ended ? Math.max(...series.map(columns => columns.t.length)) - 1 + offset : Infinity, x = curveUntil(source.x, end);
+        put(line, a, x.map(at => at - offset), x.map(at => curveAt(source.x, column, at) * factor));
+        continue;
+      }
       const seen = visibleIndices(TOKEN_LINES, [a], view).filter(token => token + offset >= source.x[0]);
       put(line, a, seen.map(token => t[token]), seen.map(token => curveAt(source.x, column, token + offset) * factor));
       continue;
@@ -135,6 +139,12 @@ const TOKEN_LINES = [{ at: 'token', column: 'lat', first: 0 }];
 // What to add to a token to find it on a curve: curves over the cache begin with the prompt.
 function curveOffset(line, arm) {
   return line.at === 'length' ? arm.prompt_tokens : 0;
+}
+
+// Corners of a curve up to where the run ended, so that all charts end there.
+function curveUntil(x, end) {
+  const kept = x.filter(at => at <= end);
+  return kept.length && kept.length < x.length && kept[kept.length - 1] < end ? [...kept, end] : kept;
 }
 
 // Value of a curve of corner points, straight between them; beyond its ends that of the nearest.
@@ -159,12 +169,13 @@ function outlierTraces(chart, i, axes, view) {
 }
 
 // The roofline bound by its name and value, at the right edge of what is visible: one label for both arms.
-function curveLabels(chart, i, { head, series, axis, zoom, units }, ink) {
+function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) {
   const line = chart.lines.find(one => one.curve === 'floor');
   const known = line ? head.arms.map((arm, a) => [arm, series[a]]).filter(([{ floor }]) => floor && floor[line.column].length) : [];
   if (!known.length) return [];
   const { unit, scale } = units[i], values = known.map(([{ floor }, { t }]) => {
-    const end = zoom ? zoom[1] : Infinity, edge = axis === 'second' ? tokenAt(t, end) : end;
+    const end = zoom ? zoom[1] : ended && axis === 'token' ? Math.max(...series.map(columns => columns.t.length)) - 1 : Infinity;
+    const edge = axis === 'second' ? tokenAt(t, end) : end;
     return curveAt(floor.x, floor[line.column], edge) * line.scale * scale;
   });
   const shown = values.map(value => Number(value.toPrecision(3))), near = Math.max(...values) < 1.1 * Math.min(...values);

@@ -89,7 +89,7 @@ function makeCharts(plot, charts, tools, pointer) {
         ...scale, domain: y, anchor: 'x' + axisSuffix(i), rangemode: chart.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
         ...(!head || tops[i] === null ? {} : { range: [0, tops[i]], autorange: false }),
       };
-      if (head) figure.annotations.push(...curveLabels(chart, i, { head, series, axis, zoom, units }, text));
+      if (head) figure.annotations.push(...curveLabels(chart, i, { head, series, ended, axis, zoom, units }, text));
       figure.annotations.push({
         text: '<b>' + title[0].toUpperCase() + title.slice(1) + '</b>' + (unit ? ', ' + unit : ''), showarrow: false, xref: 'paper', yref: 'paper',
         x: x[0], y: y[1], xanchor: 'left', yanchor: 'bottom', yshift: tight ? 32 : 4, xshift: -4, font: { size: 12 },

@@ -9,7 +9,9 @@ function makeStepTime(box) {
     shown = now;
     box.hidden = !known.length;
     const traced = known.filter(arm => !arm.step.missing), longest = Math.max(...traced.map(arm => arm.step.seconds));
-    box.replaceChildren(el('h3', '', 'Where the time of a step goes'), ...traced.map(arm => bar(arm, longest)));
+    const title = el('h3', '', 'Where the time of a step goes');
+    if (traced.some(arm => arm.step.parts.some(part => part.reads_s !== null))) title.append(el('span', 'td-part-hint', 'the line under a part is the time that its bytes need'));
+    box.replaceChildren(title, ...traced.map(arm => bar(arm, longest)));
     if (traced.length) {
       const scroll = el('div', 'td-part-scroll');
       scroll.tabIndex = 0;
