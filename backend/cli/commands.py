@@ -81,9 +81,9 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
 
 
 def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
-    workload = _workload(options)
-    parsed = [_arm(options, name, text, workload) for name, text in arms.items()]
-    return Request(options.model, parsed, workload)
+    work = workload(options)
+    parsed = [_arm(options, name, text, work) for name, text in arms.items()]
+    return Request(options.model, parsed, work)
 
 
 def _arm(options: argparse.Namespace, name: str, text: str, workload: Workload) -> ArmRequest:
@@ -95,7 +95,8 @@ def _arm(options: argparse.Namespace, name: str, text: str, workload: Workload) 
     return granted_arm(name, wished, facts, hardware.detect(), workload)
 
 
-def _workload(options: argparse.Namespace) -> Workload:
+def workload(options: argparse.Namespace) -> Workload:
+    """The prompt and how it is continued, as the options say."""
     prompt = options.prompt
     if prompt is not None and options.prompt_file is not None:
         raise InputError("Give --prompt or --prompt-file, not both.")

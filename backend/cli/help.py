@@ -38,6 +38,13 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno batch --traffic poisson --rate 4 --ttft-limit 0.5", "requests that arrive; goodput"),
         ("tokendyno batch --trace requests.jsonl --json batch.json", "requests of a file"),
     ),
+    "ablate": (
+        ("tokendyno ablate --add dtype=float32 cache=static attention=sdpa", "each alone, left out, and in that order"),
+        (
+            "tokendyno ablate --add cache=static loop=own --steps stair --quality --journal ablation.jsonl",
+            "one after the other, with their cost in quality; goes on after a kill",
+        ),
+    ),
     "quality": (
         ("tokendyno quality --b quantization=quanto-int4", "on a story, prose, code and arithmetic"),
         ("tokendyno quality --b cache=static --text notes.txt --only-given", "on a text of your own"),

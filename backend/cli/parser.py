@@ -8,6 +8,7 @@ from typing import Any, NoReturn, get_args
 
 from backend import hardware
 from backend.cli import commands
+from backend.cli.ablate import add_ablate
 from backend.cli.batch import add_batch
 from backend.cli.help import Help, epilog
 from backend.cli.quality import add_quality
@@ -81,8 +82,11 @@ def make_parser() -> Parser:
         sub.add_argument("--arm", default="", metavar="ARM", help=f"{ARM_HELP} {NO_CHOICE}")
     export.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
     export.set_defaults(repeats=1)
-    for sub in (compare, run, check, export):
+    ablate = add_ablate(add, f"{ARM_HELP} {NO_CHOICE}")
+    for sub in (compare, run, check, export, ablate):
         _add_workload(sub)
+    ablate.set_defaults(repeats=1, max_new_tokens=64)
+    ablate.add_argument("--history", type=Path, metavar="FILE", help="also keep the runs in this history file")
     batch = add_batch(add, ARM_HELP, _add_model)
     quality = add_quality(add, ARM_HELP, _add_model)
     quality.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
@@ -101,7 +105,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    for sub in (compare, run, check, batch, quality, fit, models, doctor):
+    for sub in (compare, run, check, batch, quality, ablate, fit, models, doctor):
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
         sub.add_argument(
             "--color", choices=get_args(Color), default="auto",

@@ -1,0 +1,118 @@
+"""What each step of an ablation is worth, as one document (kind "ablation", schema 2)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from backend.ablation.journal import Cost, Journal, Trial
+from backend.ablation.steps import Kind, Step
+from backend.ablation.trials import Admitted
+from backend.config import Workload
+from backend.runs.statistics import median
+from backend.runs.summary import Comparison, Measured, compare
+
+
+class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One step. What was not measured is null.
+
+    against       index of the step that it is compared with, null for the base
+    comparison    of the times per token: a ratio above 1 says that this step is faster than that one
+    ttft_s, latency_median_s, peak_memory_bytes, kv_bytes  medians over the trials; memory is the largest
+    memory_more_bytes  peak memory more than that of the step it is compared with
+    same_text     whether it generated the base's tokens; null where text is sampled
+    also_changed  axes whose plan differs from that step's although nobody asked for it: axis -> [there, here]
+    doubtful      axes that the ledger of some trial does not show as planned, with their status
+    refused       why it cannot run, "" if it can
+    quality       what it costs against the base, null where that was not asked for
+    """
+
+    kind: Kind
+    change: str
+    choices: dict[str, str]
+    against: int | None
+    trials: int
+    latency_median_s: float | None
+    ttft_s: float | None
+    peak_memory_bytes: int | None
+    kv_bytes: int | None
+    comparison: Comparison | None
+    memory_more_bytes: int | None
+    same_text: bool | None
+    also_changed: dict[str, list[str]]
+    doubtful: dict[str, str]
+    refused: str
+    quality: Cost | None
+
+
+class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An ablation as it is now. `rounds`: as asked for; `complete`: whether every trial has run."""
+
+    kind: Literal["ablation"]
+    schema: Literal[2]
+    model: str
+    model_label: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    workload: Workload
+    rounds: int
+    complete: bool
+    steps: list[StepResult]
+
+
+def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy: bool) -> list[StepResult]:
+    """Each step, from the trials that there are."""
+    trials = {step.arm: _of(journal, step.arm) for step in steps}
+    base = trials[steps[0].arm]
+    return [_result(step, steps, admitted, trials, base, journal.costs.get(step.arm), greedy) for step in steps]
+
+
+def _of(journal: Journal, arm: str) -> list[Trial]:
+    return [trial for (name, _), trial in sorted(journal.trials.items(), key=lambda one: one[0][1]) if name == arm]
+
+
+def _result(
+    step: Step, steps: Sequence[Step], admitted: Admitted, trials: Mapping[str, Sequence[Trial]],
+    base: Sequence[Trial], quality: Cost | None, greedy: bool,
+) -> StepResult:  # fmt: skip
+    own, other = trials[step.arm], steps[step.against]
+    theirs = trials[other.arm]
+    first = step.kind == "base"
+    peak, other_peak = _peak(own), _peak(theirs)
+    firsts = {trial.round: trial.ids for trial in base}
+    pairs = [trial.ids == firsts[trial.round] for trial in own if trial.round in firsts]
+    return StepResult(
+        kind=step.kind,
+        change=step.change,
+        choices=step.choices,
+        against=None if first else step.against,
+        trials=len(own),
+        latency_median_s=median([s for trial in own for s in trial.latency_s[1:]]),
+        ttft_s=median([trial.ttft_s for trial in own]),
+        peak_memory_bytes=peak,
+        kv_bytes=own[0].kv_bytes if own else None,
+        comparison=None if first else _compared(theirs, own),
+        memory_more_bytes=None if first or peak is None or other_peak is None else peak - other_peak,
+        same_text=all(pairs) if greedy and pairs else None,
+        also_changed={} if first else _also_changed(step, other, admitted),
+        doubtful={axis: status for trial in own for axis, status in trial.doubtful.items()},
+        refused=admitted.refused.get(step.arm, ""),
+        quality=quality,
+    )
+
+
+def _peak(trials: Sequence[Trial]) -> int | None:
+    return max((trial.peak_memory_bytes for trial in trials), default=None)
+
+
+def _compared(theirs: Sequence[Trial], own: Sequence[Trial]) -> Comparison | None:
+    """Trials of the same round are a pair."""
+    by_round = {trial.round: trial for trial in theirs}
+    both = [(by_round[trial.round], trial) for trial in own if trial.round in by_round]
+    return compare([Measured(a.latency_s) for a, _ in both], [Measured(b.latency_s) for _, b in both])
+
+
+def _also_changed(step: Step, other: Step, admitted: Admitted) -> dict[str, list[str]]:
+    here, there = admitted.planned[step.arm], admitted.planned[other.arm]
+    asked = {axis for axis in here if step.choices.get(axis) != other.choices.get(axis)}
+    return {axis: [there[axis], here[axis]] for axis in here if here[axis] != there[axis] and axis not in asked}

@@ -1,0 +1,118 @@
+"""`tokendyno ablate`: what each of several changes is worth."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from backend import hardware
+from backend.ablation.journal import Heading, Journal
+from backend.ablation.result import AblationDocument, results
+from backend.ablation.steps import KINDS, Step, plan_steps
+from backend.ablation.trials import Admitted, Stopped, admit, perform, read_texts
+from backend.arms.parse import parse_arm
+from backend.cli.ablate_table import ablation_table
+from backend.cli.commands import OK, STOPPED, workload
+from backend.cli.files import check_folder, check_writable, write_json
+from backend.cli.progress import close, follow, say, say_notes
+from backend.config import Workload
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.executors import open_bench
+from backend.models import resolve
+from backend.quality import Quality
+from backend.quality.presets import shipped_texts
+from backend.runs.run import Run
+from backend.terminal import screen_of
+
+MAX_ROUNDS = 50
+POSITIONS = 96
+"""Tokens to predict in each text, where quality is asked for."""
+
+
+def ablate(options: argparse.Namespace) -> int:
+    """Run every arm once a round, and say what each change is worth."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
+    if not 1 <= options.rounds <= MAX_ROUNDS:
+        raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
+    work = workload(options)
+    base = dict(parse_arm(options.model, options.base).choices)
+    changes = [_change(text) for text in options.add]
+    steps = plan_steps(options.model, base, changes, options.steps or KINDS)
+    bench = open_bench(options.history, options.models_dir)
+    say_notes(bench)
+    admitted = admit(bench, options.model, steps, work)
+    for arm, verdicts in admitted.verdicts.items():
+        for verdict in verdicts:
+            say(f"{verdict.level} ({arm or 'base'}, {verdict.axis}): {verdict.reason}")
+    machine = bench.machine()
+    heading = Heading(
+        options.model, base, changes, [*(options.steps or KINDS)], work, machine.device, hardware.versions()
+    )
+    journal = Journal(options.journal, heading)
+    stopped = False
+    try:
+        bench.start()
+        stopped = _perform(bench, options, steps, admitted, work, journal)
+    finally:
+        close(bench)
+        journal.close()
+    found = results(steps, admitted, journal, greedy=work.temperature == 0)
+    complete = all(step.refused or step.trials == options.rounds for step in found)
+    facts = resolve(options.model, options.models_dir)
+    document = AblationDocument(
+        "ablation", 2, options.model, facts.label, machine.describe(), hardware.versions(), work, options.rounds,
+        complete, found,
+    )  # fmt: skip
+    if options.json != "-":
+        print(ablation_table(document, screen_of(sys.stdout, options.color)))
+    write_json(options.json, document)
+    return STOPPED if stopped else OK
+
+
+def _perform(
+    bench: Bench, options: argparse.Namespace, steps: list[Step], admitted: Admitted, work: Workload, journal: Journal
+) -> bool:
+    """True if it was stopped with Ctrl-C."""
+    choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
+
+    def watch(run: Run, what: str) -> None:
+        say(what)
+        follow(bench, run)
+
+    try:
+        perform(bench, options.model, [*choices], choices, work, options.rounds, journal, watch)
+        if options.quality:
+            asked = Quality(shipped_texts(), positions=POSITIONS)
+            read_texts(bench, options.model, [*choices], choices, asked, journal, watch)
+    except Stopped:
+        return True
+    return False
+
+
+def _change(text: str) -> tuple[str, str]:
+    axis, sign, choice = (part.strip() for part in text.partition("="))
+    if not (axis and sign and choice) or "," in text:
+        raise InputError(f"{text!r} is no change. Write one axis=choice after --add, or several with spaces between.")
+    return axis, choice
+
+
+def add_ablate(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> argparse.ArgumentParser:
+    """The command's own options."""
+    sub = add("ablate", ablate, "what each of several changes is worth: alone, left out, and one after the other")
+    sub.add_argument("--base", default="", metavar="ARM", help=f"where it begins: {arm_help}")
+    sub.add_argument(
+        "--add", nargs="+", action="extend", required=True, metavar="AXIS=CHOICE", help="the changes, in order"
+    )
+    sub.add_argument(
+        "--steps", nargs="+", choices=KINDS, metavar="KIND",
+        help=f"which steps: {', '.join(KINDS)} (default: all of them)",
+    )  # fmt: skip
+    sub.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each arm runs, in turn")
+    sub.add_argument("--quality", action="store_true", help="also compare each arm with the base on given texts")
+    sub.add_argument(
+        "--journal", type=Path, metavar="FILE",
+        help="keep each finished trial there; the same command goes on where it was ended",
+    )  # fmt: skip
+    return sub

@@ -1,0 +1,100 @@
+"""The journal of an ablation: what survives a kill, and what is refused."""
+
+import errno
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backend.ablation.journal import Cost, Heading, Journal, Trial
+from backend.config import Workload
+from backend.errors import InputError
+
+WORK = Workload("Once upon a time")
+HEADING = Heading("pocket", {}, [("cache", "static")], ["alone"], WORK, "cpu", {"torch": "2.13"})
+TRIALS = [Trial(arm, number, [0.5, 0.25], 0.5, 7, None, [1, 2]) for number in range(2) for arm in ("", "cache=static")]
+COST = Cost("cache=static", 0.25, 0.5, 1.5, "large")
+
+
+def written(path: Path) -> Journal:
+    journal = Journal(path, HEADING)
+    for trial in TRIALS:
+        journal.add(trial)
+    journal.add(COST)
+    journal.close()
+    return journal
+
+
+def test_what_was_finished_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    written(path)
+    again = Journal(path, HEADING)
+    again.close()
+    assert list(again.trials.values()) == TRIALS and again.costs == {"cache=static": COST}
+
+
+def test_a_kill_at_any_byte_costs_at_most_the_trial_in_flight(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    written(path)
+    whole = path.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in {0, 1, 40, *ends, *(end - 1 for end in ends), *(end + 5 for end in ends[:-1])}:
+        path.write_bytes(whole[:cut])
+        journal = Journal(path, HEADING)
+        kept = len(journal.trials) + len(journal.costs)
+        assert kept == max(0, sum(end <= cut for end in ends) - 1)
+        lines: list[Trial | Cost] = [*TRIALS, COST]
+        for line in lines[kept:]:
+            journal.add(line)
+        journal.close()
+        assert path.read_bytes() == whole, cut
+
+
+def test_another_ablation_is_refused_and_nothing_of_its_journal_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    written(path)
+    before = path.read_bytes()
+    other = msgspec.structs.replace(HEADING, changes=[("dtype", "float32")], device="cuda")
+    with pytest.raises(InputError, match="changes, device differ"):
+        Journal(path, other)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["not a journal\n", '{"line":"trial"}\n', msgspec.json.encode(COST).decode() + "\n"])
+def test_a_foreign_file_is_refused_and_left_as_it_is(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_text(text)
+    with pytest.raises(InputError, match="journal"):
+        Journal(path, HEADING)
+    assert path.read_text() == text
+
+
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    first = Journal(tmp_path / "journal", HEADING)
+    with pytest.raises(InputError, match="Another ablation writes"):
+        Journal(tmp_path / "journal", HEADING)
+    first.close()
+
+
+def test_a_full_disk_is_a_sentence_and_what_was_finished_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path, HEADING)
+    journal.add(TRIALS[0])
+
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(InputError, match="Free some space and run the same command again"):
+            journal.add(TRIALS[1])
+    journal.close()
+    again = Journal(path, HEADING)
+    again.close()
+    assert TRIALS[0] in again.trials.values()
+
+
+def test_a_device_is_refused() -> None:
+    with pytest.raises(InputError, match="no regular file"):
+        Journal(Path("/dev/full"), HEADING)
