@@ -10,8 +10,9 @@ from backend.models import DEFAULT_MODEL, CatalogueEntry, catalogue, resolve
 from backend.models.catalogue import find, read_catalogue
 
 NAMES = {
-    "pocket", "SmolLM2-135M-Instruct", "gpt2", "Qwen3-0.6B", "Llama-3-8B", "Mistral-7B-v0.1", "Olmo-3-7B",
-    "Gemma-3-1b", "gpt-oss-20b", "gpt-oss-120b", "bert-base-uncased",
+    "pocket", "SmolLM2-135M-Instruct", "gpt2", "Qwen3-0.6B", "Qwen3-4B-Instruct-2507", "Llama-3-8B",
+    "Meta-Llama-3-8B-Instruct", "Llama-3-70B", "Mistral-7B-v0.1", "Olmo-3-7B", "Olmo-3-7B-Think", "Gemma-3-1b",
+    "gpt-oss-20b", "gpt-oss-120b", "bert-base-uncased",
 }  # fmt: skip
 
 ROW = """
@@ -30,6 +31,20 @@ def test_the_promised_models_are_there_and_the_default_comes_first() -> None:
     assert {entry.name for entry in entries} == NAMES
     assert entries[0].name == DEFAULT_MODEL
     assert all(entry.sources and entry.note and entry.title for entry in entries)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("Qwen3-4B-Instruct-2507", 4_022_468_096), ("Llama-3-8B", 8_030_261_248),
+        ("Meta-Llama-3-8B-Instruct", 8_030_261_248), ("Llama-3-70B", 70_553_706_496), ("Olmo-3-7B", 7_298_011_136),
+        ("Olmo-3-7B-Think", 7_298_011_136),
+    ],
+)  # fmt: skip
+def test_the_published_totals_are_counted(name: str, parameters: int) -> None:
+    facts = resolve(name)
+    assert facts.parameters == parameters and facts.dtype == "bfloat16"
+    assert resolve(f"random:{name}").parameters == parameters
 
 
 def test_an_entry_is_found_by_name_and_by_hub_id_in_any_case() -> None:
