@@ -7,6 +7,8 @@ reasons and fixes.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from backend.arms.reasoning import refused
 from backend.arms.remedies import remedies
 from backend.arms.requests import of_arm, of_traffic, with_pages
@@ -16,6 +18,7 @@ from backend.errors import InputError
 from backend.evidence import Verdict
 from backend.hardware import Machine
 from backend.models import ModelFacts
+from backend.models.source import ModelSource
 from backend.optimizations import Optimization, Subject, all_axes, defaults
 from backend.plan import LoadPlan, Plan
 from backend.predict.lengths import cache_places, rounded
@@ -50,6 +53,11 @@ class Checked:
         if not reason:
             return self
         return replace(self, verdicts=(Verdict("blocked", "model", reason), *self.verdicts))
+
+    def of(self, source: ModelSource) -> "Checked":
+        """The same arm with its files from `source`."""
+        load = structs.replace(self.plan.load, source=source)
+        return replace(self, plan=structs.replace(self.plan, load=load))
 
     def require_runnable(self, arm: str = "") -> None:
         """InputError with the first reason why this arm cannot run, and its fix. `arm` is its name in a comparison."""

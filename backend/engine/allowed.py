@@ -13,10 +13,14 @@ from backend.hosting.limits import Limits
 from backend.hosting.visitor import Visitor
 from backend.models import ModelFacts
 from backend.models.catalogue import find
+from backend.models.files.hub_files import free_cache_bytes
 from backend.optimizations import subject_of
 from backend.optimizations.conditions import hub_kernel_repositories, runs_mxfp4
 from backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
 from backend.units import bytes_text
+
+SPARE_DISK_BYTES = 1 << 30
+"""What a download leaves free for the history, and for whatever else writes to that disk."""
 
 
 def check_model(ref: str, limits: Limits) -> None:
@@ -48,6 +52,23 @@ def check_allowed(
                 f"{where}kernels from the Hub ({refused[0]}) are binaries, which this page does not download. Choose "
                 "another attention, and kernels=off or kernels=local."
             )
+
+
+def check_download(size: int, limits: Limits) -> None:
+    """InputError if so many bytes may not be downloaded here, or do not fit on the disk."""
+    if not size:
+        return
+    if limits.model_bytes is not None and size > limits.model_bytes:
+        raise InputError(
+            f"This model is a download of {_size(size)}, over the limit of {_size(limits.model_bytes)} here. Choose a "
+            "smaller model."
+        )
+    free = free_cache_bytes()
+    if size + SPARE_DISK_BYTES > free:
+        raise InputError(
+            f"This model is a download of {_size(size)}, but only {_size(free)} of the disk for downloads are free. "
+            "Free some, name a folder on another disk with HF_HOME, or choose a smaller model."
+        )
 
 
 def check_room(jobs: list[Job], waiting: int, visitor: Visitor, limits: Limits) -> None:

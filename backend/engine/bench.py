@@ -10,6 +10,7 @@ import queue
 import secrets
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from backend import hardware
@@ -17,7 +18,7 @@ from backend.arms.bundles import noted
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.config import Request
-from backend.engine.allowed import check_allowed, check_model, check_room
+from backend.engine.allowed import check_allowed, check_download, check_model, check_room
 from backend.engine.conductor import Conductor, Job, limit_run
 from backend.engine.deadlines import deadline_override_s
 from backend.engine.exchange import Halt
@@ -30,7 +31,7 @@ from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import LOCAL_USER, Visitor
-from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, obstacle, resolve
+from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, download_bytes, obstacle, pinned, resolve
 from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
@@ -168,6 +169,9 @@ class Bench:
             raise InputError(lacking)
         for name, checked in arms.items():
             checked.require_runnable(name if len(arms) > 1 else "")
+        source = pinned(facts)
+        check_download(download_bytes(source), self.limits)
+        facts, arms = replace(facts, source=source), {name: checked.of(source) for name, checked in arms.items()}
         if request.quality is not None and facts.kind == "encoder":
             raise InputError(f"{facts.label} is an encoder: it predicts no text. Choose a decoder.")
         with self._lock:

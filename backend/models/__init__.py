@@ -1,6 +1,6 @@
 """Models: the catalogue, and the facts of a model before it is loaded. No torch, no transformers."""
 
-from backend.models.available import check_loadable, obstacle
+from backend.models.available import check_loadable, download_bytes, obstacle, pinned
 from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
 from backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
 from backend.models.resolve import must_count, resolve
@@ -18,7 +18,9 @@ __all__ = [
     "ModelKind",
     "catalogue",
     "check_loadable",
+    "download_bytes",
     "must_count",
     "obstacle",
+    "pinned",
     "resolve",
 ]

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import msgspec
+
 from backend.errors import InputError
 from backend.models.catalogue import find
 from backend.models.facts import ModelFacts
 from backend.models.files import folder, hub, hub_files
 from backend.models.files.gguf import read_gguf
+from backend.models.source import ModelSource
 
 
 def check_loadable(facts: ModelFacts) -> None:
@@ -40,7 +43,7 @@ def obstacle(facts: ModelFacts, offline: bool) -> str:
 def _check_hub(facts: ModelFacts, offline: bool) -> None:
     repo, revision = facts.source.repo, facts.source.revision
     name = f"{repo}@{revision}" if revision else repo
-    lacking = hub_files.lacking(repo, revision)
+    lacking = hub_files.lacking(repo, facts.source.at)
     if not lacking:
         return
     entry = find(repo)
@@ -56,9 +59,27 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
             f"https://huggingface.co/{repo}, then log in with: hf auth login; {shape}."
         )
     try:
-        hub_files.check_remote(repo, revision)
+        hub_files.remote(repo, facts.source.at)
     except hub.HubUnreachable as error:
         raise InputError(
             f"{name} {lacking}, and the Hub could not be reached ({error.cause}). Check the connection, give a "
             f"local folder, {shape}."
         ) from error
+
+
+def pinned(facts: ModelFacts) -> ModelSource:
+    """The source with the commit that `obstacle` has just looked at, so that nothing else is downloaded later."""
+    source = facts.source
+    if source.kind != "hub" or source.commit:
+        return source
+    if not hub_files.lacking(source.repo, source.revision):
+        here = hub_files.snapshot(source.repo, source.revision)
+        return msgspec.structs.replace(source, commit=here.name if here else "")
+    return msgspec.structs.replace(source, commit=hub_files.remote(source.repo, source.revision).commit)
+
+
+def download_bytes(source: ModelSource) -> int:
+    """Bytes of the files of a Hub model that would be downloaded; 0 for one that is here. It follows `obstacle`."""
+    if source.kind != "hub" or not hub_files.lacking(source.repo, source.at):
+        return 0
+    return hub_files.remote(source.repo, source.at).file_bytes

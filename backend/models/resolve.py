@@ -85,7 +85,8 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
     source = ModelSource("hub", repo=repo, revision=revision)
     where, label = f"config.json of {repo}", f"{repo}@{revision}" if revision else repo
     try:
-        config = parse_json(hub.fetch_config(repo, revision), where)
+        found = hub.fetch_config(repo, revision)
+        config, source = parse_json(found.config, where), msgspec.structs.replace(source, commit=found.commit)
     except hub.HubUnreachable:
         entry = find(repo)
         if entry is None:
@@ -94,7 +95,7 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         return replace(
             facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
         )
-    return _with_template(_facts(ref, config, where, source, label=label), hub_files.snapshot(repo, revision))
+    return _with_template(_facts(ref, config, where, source, label=label), hub_files.snapshot(repo, source.at))
 
 
 def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: str) -> ModelFacts:

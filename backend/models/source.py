@@ -12,7 +12,8 @@ class ModelSource(msgspec.Struct, frozen=True):
 
     embedded, folder  the folder `path`
     gguf              the file `path`
-    hub               `repo` at `revision`
+    hub               `repo` at `revision`, "" for its main branch; `commit` is where that was when it was checked, and
+                      what is downloaded; "" until it is known
     random            random weights for the architecture in `config_json`; nothing is downloaded
     """
 
@@ -20,4 +21,10 @@ class ModelSource(msgspec.Struct, frozen=True):
     path: str = ""
     repo: str = ""
     revision: str = ""
+    commit: str = ""
     config_json: str = ""
+
+    @property
+    def at(self) -> str:
+        """The commit, else the revision: what the files are looked up by, here and on the Hub."""
+        return self.commit or self.revision

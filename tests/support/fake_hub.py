@@ -7,7 +7,7 @@ import hashlib
 import json
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,13 +20,16 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @contextmanager
 def fake_hub(
-    repos: dict[str, Path], bytes_per_s: float = 0, gated: Collection[str] = (), gone: threading.Event | None = None
-) -> Iterator[tuple[str, list[str]]]:
+    repos: dict[str, Path], bytes_per_s: float = 0, gated: Collection[str] = (), gone: threading.Event | None = None,
+    commits: Mapping[str, Path] = {}, tokens: list[str] | None = None,
+) -> Iterator[tuple[str, list[str]]]:  # fmt: skip
     """Serve `repos` (org/name -> folder); yields the endpoint's URL and the list of paths asked for.
 
     bytes_per_s  pace of what is sent; 0: as fast as it goes
     gone         once it is set, every connection is cut off, those in the middle of a file too
     gated        repositories whose files nobody may have
+    commits      instead of `COMMIT`: the commits of all repositories, each with its files; the last is the branch main
+    tokens       gets the Authorization header of every request, "" without one
     """
     asked: list[str] = []
 
@@ -48,11 +51,20 @@ def fake_hub(
                 return None
             path = self.path.split("?")[0].strip("/")
             asked.append(path)
+            if tokens is not None:
+                tokens.append(self.headers.get("Authorization") or "")
+            head = list(commits)[-1] if commits else COMMIT
+            named = next((commit for commit in commits if f"/{commit}" in path), head)
             for repo, folder in repos.items():
+                folder = commits.get(named, folder)
                 files = sorted(f for f in folder.iterdir() if f.is_file())
-                if path in (f"api/models/{repo}", f"api/models/{repo}/revision/main"):
+                if path in (
+                    f"api/models/{repo}",
+                    f"api/models/{repo}/revision/main",
+                    f"api/models/{repo}/revision/{named}",
+                ):
                     siblings = [{"rfilename": f.name, "size": f.stat().st_size} for f in files]
-                    info = {"id": repo, "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
+                    info = {"id": repo, "sha": named, "siblings": siblings, "tags": [], "private": False}
                     return self._send(200, json.dumps(info).encode(), {"Content-Type": "application/json"}, body)
                 if path.startswith(f"api/models/{repo}/tree/"):
                     tree = [{"type": "file", "path": f.name, "size": f.stat().st_size, "oid": "0" * 40} for f in files]
@@ -60,10 +72,10 @@ def fake_hub(
                 if repo in gated and path.startswith(f"{repo}/resolve/"):
                     return self._send(403, b"", {"X-Error-Code": "GatedRepo"}, body)
                 for f in files:
-                    if path in (f"{repo}/resolve/main/{f.name}", f"{repo}/resolve/{COMMIT}/{f.name}"):
+                    if path in (f"{repo}/resolve/main/{f.name}", f"{repo}/resolve/{named}/{f.name}"):
                         data = f.read_bytes()
                         tag = hashlib.sha1(data).hexdigest()
-                        return self._send(200, data, {"ETag": f'"{tag}"', "X-Repo-Commit": COMMIT}, body)
+                        return self._send(200, data, {"ETag": f'"{tag}"', "X-Repo-Commit": named}, body)
                 if path.startswith((f"{repo}/resolve/", f"api/models/{repo}")):
                     return self._send(404, b"", {"X-Error-Code": "EntryNotFound"}, body)
             return self._send(404, b"", {"X-Error-Code": "RepoNotFound"}, body)

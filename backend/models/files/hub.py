@@ -7,12 +7,20 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from backend.errors import InputError
 from backend.models.files.config_fields import MAX_CONFIG_BYTES
 
 Answer = TypeVar("Answer")
+
+
+class Fetched(NamedTuple):
+    """A repository's config.json, and the commit that it is of."""
+
+    config: bytes
+    commit: str
+
 
 DEADLINE_S = 20.0
 TIMEOUT_S = 5.0
@@ -46,7 +54,7 @@ _unanswered: dict[tuple[str, str], float] = {}
 
 
 @lru_cache(maxsize=256)
-def fetch_config(repo: str, revision: str) -> bytes:
+def fetch_config(repo: str, revision: str) -> Fetched:
     """The repository's config.json, from the local cache if the Hub does not answer. InputError if there is none."""
     if time.monotonic() < _unanswered.get((repo, revision), 0.0):
         raise _unreachable(repo, "a moment ago")
@@ -59,7 +67,7 @@ def fetch_config(repo: str, revision: str) -> bytes:
         raise
 
 
-def _fetch_in_time(repo: str, revision: str) -> bytes:
+def _fetch_in_time(repo: str, revision: str) -> Fetched:
     outcome = in_time(repo, lambda: _fetch(repo, revision))
     if isinstance(outcome, InputError):
         raise outcome
@@ -76,7 +84,7 @@ def in_time(repo: str, ask: Callable[[], Answer]) -> Answer | InputError:
     return result[0] if result else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")
 
 
-def _fetch(repo: str, revision: str) -> bytes | InputError:
+def _fetch(repo: str, revision: str) -> Fetched | InputError:
     import huggingface_hub as hub
 
     branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
@@ -86,7 +94,7 @@ def _fetch(repo: str, revision: str) -> bytes | InputError:
         if size > MAX_CONFIG_BYTES:
             return InputError(f"config.json of {repo} has {size:,} bytes, more than any model's. Choose another model.")
         path = hub.hf_hub_download(repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S)
-        return _read(Path(path))
+        return Fetched(_read(Path(path)), Path(path).parent.name)  # snapshots/COMMIT/config.json
     except Exception as error:  # name resolution, timeouts, TLS, proxies: their types differ between versions
         said = explained(error, repo, revision)
         return (_cached(repo, branch) if isinstance(said, HubUnreachable) else None) or said
@@ -129,11 +137,11 @@ def explained(error: Exception, repo: str, revision: str) -> InputError:
             return _unreachable(repo, type(error).__name__)
 
 
-def _cached(repo: str, branch: str | None) -> bytes | None:
+def _cached(repo: str, branch: str | None) -> Fetched | None:
     import huggingface_hub as hub
 
     path = hub.try_to_load_from_cache(repo, "config.json", revision=branch)
-    return _read(Path(path)) if isinstance(path, str) else None
+    return Fetched(_read(Path(path)), Path(path).parent.name) if isinstance(path, str) else None
 
 
 def _read(path: Path) -> bytes:

@@ -1,8 +1,10 @@
 """The files of a Hub repository: which are in the local cache, and whether the Hub would give the others."""
 
 import os
+import shutil
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 from backend.errors import InputError
 from backend.models.files import folder, hub
@@ -10,7 +12,18 @@ from backend.models.files import folder, hub
 KEEP_S = 300.0
 """How long an answer of the Hub is kept; that it could not be reached only for `hub.RETRY_AFTER_S`."""
 
-_answers: dict[tuple[str, str], tuple[float, InputError | None]] = {}
+WANTED = (".json", ".safetensors", ".jinja", "tokenizer.model", "merges.txt", "vocab.txt")
+"""Ends of the names of files that a worker downloads, from the top folder of a repository."""
+
+
+class Remote(NamedTuple):
+    """A repository of the Hub: its commit, and the bytes of the files that would be downloaded."""
+
+    commit: str
+    file_bytes: int
+
+
+_answers: dict[tuple[str, str], tuple[float, Remote | InputError]] = {}
 
 
 def snapshot(repo: str, revision: str) -> Path | None:
@@ -48,22 +61,23 @@ def logged_in() -> bool:
     return bool(huggingface_hub.get_token())
 
 
-def check_remote(repo: str, revision: str) -> None:
-    """InputError if the Hub does not let us download this model, or has no weights of it that can be loaded;
-    HubUnreachable if it does not answer. Nothing is downloaded."""
+def remote(repo: str, revision: str) -> Remote:
+    """What the Hub has of a model. InputError if it does not let us download it, or has no weights of it that can be
+    loaded; HubUnreachable if it does not answer. Nothing is downloaded."""
     now_s = time.monotonic()
     until_s, answer = _answers.get((repo, revision), (0.0, None))
-    if now_s >= until_s:
+    if answer is None or now_s >= until_s:
         answer = hub.in_time(repo, lambda: _ask(repo, revision))
         if len(_answers) > 256:
             _answers.clear()
         keep_s = hub.RETRY_AFTER_S if isinstance(answer, hub.HubUnreachable) else KEEP_S
         _answers[repo, revision] = now_s + keep_s, answer
-    if answer is not None:
+    if isinstance(answer, InputError):
         raise answer
+    return answer
 
 
-def _ask(repo: str, revision: str) -> InputError | None:
+def _ask(repo: str, revision: str) -> Remote | InputError:
     import huggingface_hub
 
     branch, endpoint = revision or None, os.environ.get("HF_ENDPOINT") or None
@@ -71,7 +85,7 @@ def _ask(repo: str, revision: str) -> InputError | None:
         url = huggingface_hub.hf_hub_url(repo, "config.json", revision=branch, endpoint=endpoint)
         huggingface_hub.get_hf_file_metadata(url, timeout=hub.TIMEOUT_S)  # refused where the repository is gated
         api = huggingface_hub.HfApi(endpoint=endpoint)
-        found = api.model_info(repo, revision=branch, timeout=hub.TIMEOUT_S)
+        found = api.model_info(repo, revision=branch, timeout=hub.TIMEOUT_S, files_metadata=True)
     except Exception as error:
         return hub.explained(error, repo, revision)
     names = [file.rfilename for file in found.siblings or () if "/" not in file.rfilename]
@@ -80,4 +94,15 @@ def _ask(repo: str, revision: str) -> InputError | None:
             f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
             "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
         )
-    return None
+    sizes = [f.size or 0 for f in found.siblings or () if "/" not in f.rfilename and f.rfilename.endswith(WANTED)]
+    return Remote(found.sha or "", sum(sizes))
+
+
+def free_cache_bytes() -> int:
+    """Free bytes of the disk that downloads go to."""
+    from huggingface_hub import constants
+
+    folder = Path(constants.HF_HUB_CACHE)
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return shutil.disk_usage(folder).free

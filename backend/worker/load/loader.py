@@ -92,7 +92,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     source = plan.source
     path = Path(source.path)
     if source.kind == "hub":
-        path = download(source.repo, source.revision, channel)
+        path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
         attention.register_grouped_attention()
     observed = Observed()
