@@ -37,7 +37,14 @@ def quality_sentence(run: Snapshot) -> str:
     if found is None:
         name, reading = next(iter(whole.arms.items()))
         return f"{name} predicts {whole.positions:,} tokens with a perplexity of {three(reading.perplexity)}."
-    return f"{_verdict(found, whole)}{f' {RANDOM}' if _random(run) else ''}"
+    return f"{_distance(found, whole)} {RANDOM}" if _random(run) else _verdict(found, whole)
+
+
+def _distance(found: ReadingDifference, whole: TextReading) -> str:
+    """Without a judgement: random weights find nearly every token equally likely."""
+    if cost_of(found) == "none":
+        return f"B predicts exactly what A predicts, bit for bit, over {whole.positions:,} positions."
+    return f"The KL divergence of B from A is {three(found.kl_nats)} nats over {whole.positions:,} positions."
 
 
 def _verdict(found: ReadingDifference, whole: TextReading) -> str:

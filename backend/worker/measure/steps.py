@@ -41,6 +41,7 @@ class StepLog:
     """Written by the generating thread, read by others: lists only grow.
 
     ids       tokens of each request so far
+    ahead     steps that were given to the device and have not ended, but for the one under way
     launched  the step that is under way, counted from 0
     arrivals  when each request arrives, in order
     """
@@ -59,10 +60,11 @@ class StepLog:
         self._ended: set[int] = set()
         self._waiting_for: dict[int, WaitReason] = {}
         self.begin = 0.0
+        self.ahead = 0
 
     @property
     def launched(self) -> int:
-        return len(self.rows)
+        return len(self.rows) + self.ahead
 
     def start(self) -> None:
         """Time 0 is now."""

@@ -169,6 +169,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
         self._device = task.prompt.ids.device
         self._origin_s = self._begin_s = log.now_s()
         self._origin = self.event() if self._device.type == "cuda" else None
+        log.ahead = 0  # what an earlier batch launched and nobody waited for
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **kwargs: Any) -> torch.Tensor:
         """Shapes: input_ids (B, length so far); returns (B,) bool, True = finished.
@@ -185,7 +186,8 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     # --- as the custom decode loop tells it: see `loop.TokenMeter` ------------------------------------
 
     def event(self) -> Any:
-        """Now, on the device's clock."""
+        """Now, on the device's clock: a step was launched."""
+        self._log.ahead += 1
         if self._device.type != "cuda":
             return self._log.now_s()
         event = torch.cuda.Event(enable_timing=True)
@@ -195,6 +197,7 @@ class BatchMeter(StoppingCriteria):  # type: ignore[misc]
     def tell(self, event: Any, ids: list[int]) -> None:
         """These tokens, one a row, existed at `event`."""
         at_s = event if self._origin is None else self._origin_s + self._origin.elapsed_time(event) / 1e3
+        self._log.ahead -= 1
         self._note(ids, at_s)
 
     def stopping(self) -> bool:

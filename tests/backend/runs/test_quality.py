@@ -19,10 +19,10 @@ B = [
 ]
 
 
-def run_of(**arms: list[Scored]) -> Run:
+def run_of(model: str = "pocket", **arms: list[Scored]) -> Run:
     named = [ArmRequest(name) for name in arms]
     planned = [ArmPlanned(name, {}, {}, []) for name in arms]
-    run = Run(Created("r", 0.0, Request("pocket", named, reading_of(ASKED), None, ASKED), planned, "", "", {}, "cpu"))
+    run = Run(Created("r", 0.0, Request(model, named, reading_of(ASKED), None, ASKED), planned, "", "", {}, "cpu"))
     for name, found in arms.items():
         for event in found:
             run.append(ArmEvent(name, 0, 1.0, event))
