@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -12,12 +13,15 @@ from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import runs_mxfp4
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
+from backend.optimizations.tensor_bytes import local_part
 from backend.plan import ParallelKind, ParallelPlan, Plan
 from backend.predict.parallel import check_sizes, collectives, refusal, sharded
 from backend.script.parts import Script
 
 SIZES = (2, 4, 8)
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
+PLAIN = ("llama", "mistral", "qwen3")
+"""Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
 _OFF = {"parallel": "off"}
 
 
@@ -45,6 +49,15 @@ def _named(name: str) -> tuple[ParallelKind, int]:
     """Kind and number of ranks of a choice."""
     kind, _, ranks = name.partition("-")
     return ("off", 1) if name == "off" else ("expert" if kind == "expert" else "tensor", int(ranks))
+
+
+def _on_parts(axis: str, name: str, subject: Subject) -> bool:
+    """Whether that choice of another axis works on the parts: fused projections, and the kernels of this repository."""
+    return (
+        (axis, subject.choices[axis]) in (("projections", "fused"), ("kernels", "local"))
+        and _named(name)[0] == "tensor"
+        and subject.facts.architecture in PLAIN
+    )
 
 
 def _uneven(name: str, facts: ModelFacts) -> str:
@@ -89,7 +102,7 @@ class Parallel(Optimization):
         if reason:
             return [Verdict("blocked", self.name, reason, _OFF, _PLANS)]
         for conflict in _CONFLICTS:
-            if subject.choices[conflict.axis] not in conflict.allowed:
+            if subject.choices[conflict.axis] not in conflict.allowed and not _on_parts(conflict.axis, name, subject):
                 fix = {conflict.axis: conflict.allowed[0]}
                 return [Verdict("blocked", self.name, conflict.reason, fix, _PLANS)]
         if subject.cuda:
@@ -151,27 +164,17 @@ class Parallel(Optimization):
         kind = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
         model_type = repr(kind) if kind else "AutoConfig.from_pretrained(MODEL).model_type"
         script.load["distributed_config"] = f"distributed_config({model_type}, {found.tensor}, {found.expert})"
+        if plan.load.projections == "fused" or plan.load.kernels == "local":
+            script.define("worker/patch/shards.py", "make_local")
+            script.patch.insert(0, "make_local(model)")
         if found.kind == "tensor":
             script.define("worker/load/parallel.py", "add_biases_once")
             script.patch.append("add_biases_once(model, rank)")
 
     def find(self, observation: Observation) -> Finding:
         """Counts, on every rank, the matrices of which it holds a part, and the exchanges of a few extra passes."""
-        from torch.distributed.tensor import DTensor
-
         planned = observation.plan.load.parallel
-        held, seen = _Held(), set[int]()
-        for module in observation.model.modules():
-            for name, parameter in module._parameters.items():
-                if not isinstance(parameter, DTensor) or parameter.ndim < 2 or name.endswith("bias"):
-                    continue
-                local = parameter.to_local()
-                if id(parameter) in seen or local.numel() == parameter.numel():  # tied, or whole on every rank
-                    continue
-                seen.add(id(parameter))
-                held.matrices += 1 if parameter.ndim == 2 else parameter.shape[0]
-                held.part_bytes += local.nbytes
-                held.whole_bytes += parameter.nbytes
+        held = _held(observation.model)
         every = [msgspec.json.decode(one, type=_Held) for one in observation.gather(msgspec.json.encode(held))]
         matrices = sum(one.matrices for one in every)
         if not matrices:
@@ -198,6 +201,50 @@ class _Held(msgspec.Struct):
     matrices: int = 0
     part_bytes: int = 0
     whole_bytes: int = 0
+
+
+def _held(model: Any) -> _Held:
+    """The parts of matrices in this process: distributed tensors, and plain ones that are smaller than the model's."""
+    from torch.distributed.tensor import DTensor
+
+    found, seen = _Held(), set[int]()
+    whole = _whole_sizes(model) if any(type(one).__name__ == "SummedLinear" for one in model.modules()) else {}
+    for path, module in model.named_modules():
+        for name, parameter in module._parameters.items():
+            if parameter is None or parameter.ndim < 2 or name.endswith("bias") or id(parameter) in seen:
+                continue
+            seen.add(id(parameter))  # a tied one stands in two places
+            names, local = [f"{path}.{name}".replace(".part.", ".")], local_part(parameter)
+            if path.endswith(".whole"):
+                names = [f"{one}.{name}" for one in _fused(model, path.removesuffix(".whole"))]
+            elements = parameter.numel() if isinstance(parameter, DTensor) else sum(whole.get(n, 0) for n in names)
+            if local.numel() < elements:
+                found.matrices += len(names) if parameter.ndim == 2 else parameter.shape[0]
+                found.part_bytes += local.nbytes
+                found.whole_bytes += elements * local.element_size()
+    return found
+
+
+def _whole_sizes(model: Any) -> dict[str, int]:
+    """Elements of each parameter of the whole model, as its own class makes it."""
+    import torch
+
+    with torch.device("meta"):
+        return {name: parameter.numel() for name, parameter in type(model)(model.config).named_parameters()}
+
+
+def _fused(model: Any, path: str) -> list[str]:
+    """Paths of the matrices that the fused one at `path` replaces."""
+    parent, later = path.rpartition(".")[0], model.get_submodule(path).later
+    slices = model.get_submodule(parent).named_children()
+    return [
+        path,
+        *(
+            f"{parent}.{name}"
+            for name, one in slices
+            if getattr(one, "later", None) is later and f"{parent}.{name}" != path
+        ),
+    ]
 
 
 AXIS = Parallel()

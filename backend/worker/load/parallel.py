@@ -15,6 +15,7 @@ from transformers.distributed.tensor_parallel import TensorParallelLayer
 
 from backend.plan import LoadPlan
 from backend.worker.group import own_group
+from backend.worker.patch.shards import make_local
 
 
 class Split(TensorParallelLayer):  # type: ignore[misc]
@@ -93,3 +94,5 @@ def finish(model: Any, plan: LoadPlan) -> None:
     """What is left to do once the weights are there."""
     if plan.parallel.kind == "tensor":
         add_biases_once(model, own_group().rank)
+    if plan.parallel.ranks > 1 and (plan.projections == "fused" or plan.kernels == "local"):
+        make_local(model)

@@ -50,7 +50,7 @@ class Checkpoint:
 
     model_class: Any
     config: Any
-    state: Mapping[str, "ReadOnce | RandomBytes"]
+    state: Mapping[str, "ReadOnce | RandomBytes | torch.Tensor"]
     note: str = ""
 
 
@@ -102,6 +102,8 @@ def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> C
         tensors = staging.copy_to_host(tensors)
         model.to("meta")  # frees the GPU's copy, whoever still holds the model
         torch.cuda.empty_cache()
+    if plan.parallel.ranks > 1:  # parts of them are read
+        return Checkpoint(type(model), model.config, tensors, where.note)
     state: dict[str, ReadOnce | RandomBytes] = {name: ReadOnce(tensors, name) for name in tensors}
     return Checkpoint(type(model), model.config, state | experts, where.note)
 

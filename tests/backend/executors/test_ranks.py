@@ -12,6 +12,7 @@ import pytest
 from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.executors.ranks import RankGroup
+from tests.sabotage.small_models import llama
 from tests.support.processes import gone, sitecustomize, wait_for, with_path
 from tests.support.worker import request
 
@@ -80,6 +81,16 @@ def test_a_rank_that_dies_ends_the_group_within_two_seconds_and_is_named(bench: 
     assert time.monotonic() - begin_s < 2
     assert run.status == "failed" and "Rank 1 was killed by SIGKILL" in run.message
     wait_for(lambda: all(map(gone, pids)), 2, "the group to be gone")
+
+
+@pytest.mark.full
+def test_fused_projections_on_the_parts_give_the_same_text(bench: Bench) -> None:
+    """The layers then hold plain tensors: they are counted against the model's own shapes."""
+    split = {"parallel": "tensor-2", "projections": "fused"}
+    run = bench.wait(bench.submit(request({}, split, model=llama(), prompt_tokens=12)), 240)
+    assert run.status == "done" and run.arms["A"].ids == run.arms["B"].ids, run.message
+    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    assert ledger["parallel"].status == ledger["projections"].status == "verified", ledger
 
 
 FAIL = """

@@ -49,7 +49,6 @@ def test_what_cannot_be_split_says_why_and_what_can(model: str, machine: Machine
     [
         ({"quantization": "torchao-int8"}, {"quantization": "none"}),
         ({"cache": "static", "compile": "default"}, {"compile": "off"}),
-        ({"projections": "fused"}, {"projections": "separate"}),
         ({"speculation": "prompt-lookup"}, {"speculation": "off"}),
     ],
 )
@@ -59,6 +58,14 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     reason, found = refusal("random:Qwen3-0.6B", EIGHT, parallel="tensor-2", **beside)
     assert "untried" in reason and found == fix
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
+
+
+def test_fused_projections_and_the_kernels_of_this_repository_work_on_the_parts_of_plain_layers_alone() -> None:
+    plain = {"parallel": "tensor-2", "projections": "fused"}
+    assert refusal("random:Qwen3-0.6B", EIGHT, **plain) == ("", {})
+    reason, fix = refusal("random:gpt-oss-20b", EIGHT, **plain)
+    assert "untried" in reason and fix == {"projections": "separate"}
+    assert "know no other ranks" in refusal("random:gpt-oss-20b", EIGHT, parallel="tensor-2", kernels="local")[0]
 
 
 def test_packed_weights_that_cannot_be_split_are_refused() -> None:

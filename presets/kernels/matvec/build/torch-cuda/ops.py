@@ -114,6 +114,8 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
     held = cache.layers[attention.layer_idx]
     parts = (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
     matrices = [matrix(part.weight) for part in parts]
+    if hasattr(attention.o_proj, "add_up"):
+        return shared_layer(module, hidden, held, cos, sin, matrices)
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     return decoder_layer(
         hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled,
@@ -122,6 +124,76 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
         [None if head is None else head.weight for head in heads],
         module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.slots, "turns", None),
     )  # fmt: skip
+
+
+def shared_layer(
+    module: nn.Module, hidden: torch.Tensor, held: object, cos: torch.Tensor, sin: torch.Tensor,
+    matrices: list[tuple[torch.Tensor, torch.Tensor | None]],
+) -> torch.Tensor:  # fmt: skip
+    """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
+    the first rank's has the residual and the bias."""
+    attention, mlp = module.self_attn, module.mlp
+    first = attention.o_proj.first
+    heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
+    middle = decoder_layer_attention(
+        hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled,
+        [weight for weight, _ in matrices[:2]], [scale for _, scale in matrices[:2]],
+        [attention.q_proj.whole.bias, attention.o_proj.bias if first else None], module.input_layernorm.weight,
+        [None if head is None else head.weight for head in heads], [weight for weight, _ in matrices[2:]],
+        module.input_layernorm.variance_epsilon, attention.scaling, first, getattr(held.slots, "turns", None),
+    )  # fmt: skip
+    middle = attention.o_proj.add_up(middle)
+    out = feed_forward(
+        middle, [weight for weight, _ in matrices[2:]], [scale for _, scale in matrices[2:]],
+        [mlp.gate_proj.whole.bias, mlp.down_proj.bias if first else None], module.post_attention_layernorm.weight,
+        module.input_layernorm.variance_epsilon, first,
+    )  # fmt: skip
+    return mlp.down_proj.add_up(out)
+
+
+@torch.library.custom_op("tokendyno_matvec::decoder_layer_attention", mutates_args=("keys", "values"))
+def decoder_layer_attention(
+    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None], norm: torch.Tensor, head_norms: list[torch.Tensor | None],
+    following: list[torch.Tensor], eps: float, scaling: float, residual: bool, turns: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The first half of `decoder_layer`. `residual`: whether the layer's input is added; `following`: to prefetch."""
+
+    def empty(numbers: int) -> torch.Tensor:
+        return torch.empty(numbers, dtype=hidden.dtype, device=hidden.device)
+
+    qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
+    product(hidden, weights[0], qkv, norm=norm, eps=eps, scale=scales[0], bias=biases[0])
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
+    middle = torch.empty_like(hidden)
+    asked = to_prefetch(following)
+    product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden if residual else None,
+            ask=asked)  # fmt: skip
+    return middle
+
+
+@decoder_layer_attention.register_fake
+def _(hidden, *args, **kwargs):
+    return torch.empty_like(hidden)
+
+
+@torch.library.custom_op("tokendyno_matvec::feed_forward", mutates_args=())
+def feed_forward(
+    middle: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
+    biases: list[torch.Tensor | None], norm: torch.Tensor, eps: float, residual: bool,
+) -> torch.Tensor:  # fmt: skip
+    """The second half of `decoder_layer`."""
+    wide = torch.empty(sizes(weights[1])[1], dtype=middle.dtype, device=middle.device)
+    out = torch.empty_like(middle)
+    product(middle, weights[0], wide, norm=norm, eps=eps, scale=scales[0], bias=biases[0], gated=True)
+    product(wide, weights[1], out, scale=scales[1], bias=biases[1], residual=middle if residual else None)
+    return out
+
+
+@feed_forward.register_fake
+def _(middle, *args, **kwargs):
+    return torch.empty_like(middle)
 
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer", mutates_args=("keys", "values"))

@@ -1,0 +1,76 @@
+"""A split model's decoder layers on plain tensors: what fused projections and kernels work on.
+
+transformers keeps the parts of a matrix as DTensors, and swaps each for its local tensor around every product. Here the
+local tensors stay in the layers, which compute on fewer heads and a narrower feed-forward without knowing it. The
+matrices after which the ranks add up their parts become `SummedLinear`.
+"""
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.tensor import DTensor, Shard
+
+
+class SummedLinear(nn.Linear):  # type: ignore[misc]
+    """A linear layer of which each rank has some columns. Only the first rank adds what is to be added once."""
+
+    def forward(self, x: Any) -> Any:
+        """(..., this rank's columns) -> (..., rows), the same on every rank."""
+        out = self.add_up(nn.functional.linear(x, self.weight))
+        return out if self.bias is None else out + self.bias
+
+    def add_up(self, part: Any) -> Any:
+        """The sum of all ranks' parts, in place."""
+        dist.all_reduce(part)
+        return part
+
+    @property
+    def first(self) -> bool:
+        return bool(dist.get_rank() == 0)
+
+
+class GatheredLinear(nn.Module):  # type: ignore[misc]
+    """The output head, of which each rank has some rows. `part`: this rank's, which a kernel may replace."""
+
+    def __init__(self, part: nn.Linear) -> None:
+        super().__init__()
+        self.part = part
+
+    @property
+    def weight(self) -> Any:
+        return self.part.weight
+
+    def forward(self, x: Any) -> Any:
+        """(..., columns) -> (..., all rows)."""
+        own = self.part(x).contiguous()
+        ranks = dist.get_world_size()
+        every = torch.empty(ranks * own.shape[0], *own.shape[1:], dtype=own.dtype, device=own.device)
+        dist.all_gather_into_tensor(every, own)
+        return every.view(ranks, *own.shape).movedim(0, -2).flatten(-2)
+
+
+def make_local(model: Any) -> None:
+    """Put plain tensors into the layers of a dense decoder that is split by heads, and into its head if it is split
+    evenly."""
+    for layer in model.model.layers:
+        for module in layer.modules():
+            if isinstance(module, nn.Linear) and isinstance(module.weight, DTensor):
+                _localize(module)
+    head, tied = model.lm_head, model.lm_head.weight is model.model.embed_tokens.weight
+    if isinstance(head.weight, DTensor) and not tied and head.weight.shape[0] % dist.get_world_size() == 0:
+        _localize(head)
+        model.lm_head = GatheredLinear(head)
+
+
+def _localize(module: Any) -> None:
+    (placement,) = module.weight.placements
+    for name in ("weight", "bias"):
+        if isinstance(module._parameters.get(name), DTensor):
+            local = module._parameters[name].to_local()
+            module._parameters[name] = nn.Parameter(local, requires_grad=False)
+    module.out_features, module.in_features = module.weight.shape
+    vars(module).pop("forward", None)  # transformers' own, around the swap
+    if placement == Shard(1):
+        module.__class__ = SummedLinear
