@@ -333,12 +333,14 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one of several ranks held: bytes of its weights and of its KV cache at the end, and its peak, as
-    `Finished.memory_label` says."""
+    """What one of several ranks held: bytes of its weights and of its KV cache at the end, and its memory as
+    `Finished.memory_label` says: the peak, and some samples, with seconds since the measured run began."""
 
     weight_bytes: int
     kv_bytes: int
     peak_bytes: int
+    sample_t_s: list[float] = []
+    sample_bytes: list[int] = []
 
 
 class Finished(Message, frozen=True, tag="finished"):

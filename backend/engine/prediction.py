@@ -43,4 +43,6 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
     work = roofline.work(step)
     if checked.plan.generate.prompt_lookup:
         work += " for a step of one token: speculation can beat it"
+    if checked.plan.load.parallel.ranks > 1:
+        work += " on each rank, exchanges between the ranks not counted"
     return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads)

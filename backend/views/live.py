@@ -62,6 +62,14 @@ class RooflineCurve(msgspec.Struct, frozen=True):
     s: list[float]
 
 
+class RankCurves(msgspec.Struct, frozen=True):
+    """Memory of the ranks after the first, one after the other with a gap (None) between them: seconds since the run
+    began, and bytes."""
+
+    x: list[float | None]
+    bytes: list[int | None]
+
+
 class Pace(msgspec.Struct, frozen=True):
     """Characters of the text at some seconds after the run began, in order of time."""
 
@@ -81,6 +89,7 @@ class ArmHead(
     interference  sentences: what may have disturbed the measurement
     annotations   events on the latency chart
     pace          how the text grew; empty until the run has ended
+    ranks         memory of the other ranks, where several ran the model, once they are done
     step          where the time of a step goes
     """
 
@@ -100,6 +109,7 @@ class ArmHead(
     roofline: RooflineCurve | None = None
     annotations: list[AnnotationText] = []
     pace: Pace = Pace([], [])
+    ranks: RankCurves | None = None
     step: StepText | None = None
 
 
@@ -194,6 +204,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         roofline=_roofline_curve(arm, run.unit, work.max_new_tokens),
         annotations=annotations(arm.annotations),
         pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
+        ranks=_rank_curves(arm),
         step=step_text(run, name),
     )
 
@@ -204,6 +215,16 @@ def phase_step(phase: Phase, expected_s: Mapping[PhaseName, float]) -> PhaseStep
         phase.name, PHASE_TITLES[phase.name], phase.state, phase.begin_s, phase.seconds, phase.fraction, phase.note,
         wait_text(phase, expected_s), expected_s.get(phase.name),
     )  # fmt: skip
+
+
+def _rank_curves(arm: ArmSeries) -> RankCurves | None:
+    if arm.finished is None or not arm.finished.ranks:
+        return None
+    x, sizes = list[float | None](), list[int | None]()
+    for rank in arm.finished.ranks[1:]:
+        x += [*rank.sample_t_s, None]
+        sizes += [*rank.sample_bytes, None]
+    return RankCurves(x, sizes)
 
 
 def _kv_curve(arm: ArmSeries) -> KvCurve | None:

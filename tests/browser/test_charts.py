@@ -114,6 +114,16 @@ def test_without_a_prediction_or_a_bound_there_is_no_such_line(js: ChartPage, ru
     assert legend == ["A", "B", "sliding", "full"]
 
 
+def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: ChartPage, run: Any) -> None:
+    ranks = {"x": [0.1, 0.3, None, 0.1, 0.3, None], "bytes": [2**29, 2**30, None, 2**28, 2**28, None]}
+    several = changed(run, ranks=ranks)
+    found = [t for t in js.traces([several]) if t.get("meta", {}).get("curve") == "ranks"]
+    assert [t["meta"]["arm"] for t in found] == ["A", "B"]
+    assert found[0]["y"] == [512, 1024, None, 256, 256, None] and found[0]["x"].count(None) == 2
+    labels = [t["meta"]["legend"] for t in js.traces([several]) if t["showlegend"]]
+    assert "other ranks" in labels
+
+
 def test_a_single_arm_is_drawn_alone(js: ChartPage) -> None:
     alone = js.lines([reply([created(arms=["A"]), *arm_records("A", 20)], [[0, 0, 0]])])
     assert {line.arm for line in alone} == {"A"} and {line.chart for line in alone} == {"latency", "memory", "kv"}

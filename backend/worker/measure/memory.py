@@ -121,8 +121,8 @@ def _give_back() -> None:
 class Sampler:
     """A thread that reads a meter every 0.1 s between `start` and `stop`.
 
-    `latest` is the newest reading, `peak` the highest, or on a CPU the kernel's own, which misses nothing in between;
-    `take` returns the samples since the last take as (seconds since `start`, bytes).
+    `latest` is the newest reading, `history` all of them, `peak` the highest, or on a CPU the kernel's own, which
+    misses nothing in between; `take` returns the samples since the last take as (seconds since `start`, bytes).
     A `Watch` beside it looks for interference.
     """
 
@@ -130,6 +130,7 @@ class Sampler:
         self._meter = meter
         self._stop = threading.Event()
         self._samples: deque[tuple[float, int]] = deque()
+        self.history: list[tuple[float, int]] = []
         self.latest = meter.read()
         self.peak = self.latest
         self._begin_s = time.perf_counter()
@@ -180,4 +181,6 @@ class Sampler:
     def _read(self) -> None:
         self.latest = self._meter.read()
         self.peak = max(self.peak, self.latest)
-        self._samples.append((time.perf_counter() - self._begin_s, self.latest))
+        sample = time.perf_counter() - self._begin_s, self.latest
+        self._samples.append(sample)
+        self.history.append(sample)

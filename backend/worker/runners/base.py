@@ -38,6 +38,9 @@ from backend.worker.prove.graph_calls import GraphCalls
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
 
+RANK_SAMPLES = 200
+"""About as many memory samples of each rank go to the first one."""
+
 REFILL_STEPS = 2
 """Steps between giving memory back and the measured run: a prompt and a token."""
 
@@ -349,6 +352,13 @@ class MeasuredRunner(ABC):
 
     def _memory_by_rank(self, measured: Measured) -> list[RankMemory]:
         """Of every rank, once all have finished; empty for a process alone."""
-        own = RankMemory(self.model.weight_bytes, self._cache_bytes(measured.cache), measured.sampler.peak)
+        if own_group().size == 1:
+            return []
+        history = measured.sampler.history
+        some = history[:: max(1, len(history) // RANK_SAMPLES)]
+        own = RankMemory(
+            self.model.weight_bytes, self._cache_bytes(measured.cache), measured.sampler.peak,
+            [t_s for t_s, _ in some], [size for _, size in some],
+        )  # fmt: skip
         every = own_group().exchange(msgspec.json.encode(own))
-        return [msgspec.json.decode(one, type=RankMemory) for one in every] if len(every) > 1 else []
+        return [msgspec.json.decode(one, type=RankMemory) for one in every]

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from backend.messages import Annotation, Loaded, PhaseName, Progress, Samples, Started, Tokens
+from backend.messages import Annotation, Loaded, PhaseName, Progress, RankMemory, Samples, Started, Tokens
 from backend.predict.kv import KvPoint
 from backend.runs import run as run_module
 from backend.runs.log import RunLog
@@ -162,7 +162,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
     }  # fmt: skip
     assert sent["head"]["arms"][0].keys() == {
         "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "verified", "prompt_tokens",
-        "notes", "details", "spoilers", "floor", "marks", "pace", "step",
+        "notes", "details", "spoilers", "floor", "marks", "pace", "ranks", "step",
     }  # fmt: skip
 
 
@@ -277,3 +277,18 @@ def test_without_a_roofline_bound_the_reason_is_given() -> None:
 
 def test_every_phase_has_a_title() -> None:
     assert set(PHASE_TITLES) == set(get_args(PhaseName))
+
+
+def test_memory_by_rank_is_told_in_rows_and_the_others_are_a_curve_with_gaps() -> None:
+    ranks = [RankMemory(100, 10, 1 << 30, [0.0, 0.1], [5, 6]), RankMemory(90, 10, 1 << 29, [0.0], [7])] * 2
+    run = Run(first_record("A"))
+    for event in (Started(5, 1, 10, []), tokens(0, 3), msgspec.structs.replace(finished("x"), ranks=ranks)):
+        run.append(ArmEvent("A", 0, 1.0, event))
+    now = run.snapshot()
+    curves = live.head_of(now, 1.0).arms[0].ranks
+    assert curves is not None
+    assert curves.x == [0.0, None, 0.0, 0.1, None, 0.0, None] and curves.bytes == [7, None, 5, 6, None, 7, None]
+    rows = [row for row in detail_rows(now, "A", now.summary("A")) if row.key.startswith("rank-")]
+    assert [(row.label, row.value, row.unit) for row in rows][:2] == [
+        ("Peak memory of rank 0", "1.00", "GiB"), ("Peak memory of rank 1", "512", "MiB"),
+    ]  # fmt: skip

@@ -14,6 +14,7 @@ def test_every_column_that_is_drawn_is_sent() -> None:
             if line.curve:
                 assert line.curve in live.ArmHead.__struct_encode_fields__
                 source = live.RooflineCurve if line.curve == "floor" else live.KvCurve
+                source = live.RankCurves if line.curve == "ranks" else source
                 assert "x" in source.__struct_encode_fields__
             assert line.column in source.__struct_encode_fields__, (chart.key, line)
 

@@ -11,7 +11,7 @@ class ChartLine(NamedTuple):
 
     column     field of `LaneDelta`, or of the curve of `ArmHead` that `curve` names (`backend.views.live`)
     at         what the column has an entry for: each token, or each memory sample; "length": a curve over the tokens in
-               the KV cache
+               the KV cache; a curve over samples has its own seconds
     first      index of the first value that is drawn (0 for an encoder's passes, which are all alike)
     scale      from the column's seconds or bytes to the chart's unit
     kind       kind of layer, "" where there is none
@@ -26,7 +26,7 @@ class ChartLine(NamedTuple):
     scale: float = 1.0
     kind: str = ""
     width: float = 1.6
-    curve: Literal["", "predicted", "floor"] = ""
+    curve: Literal["", "predicted", "floor", "ranks"] = ""
     label: str = ""
 
 

@@ -1,7 +1,8 @@
 """Memory of the worker during its run: VRAM on a GPU, resident memory on a CPU.
 
 The y axis does not begin at 0, since the weights are far larger than what grows; it covers at least a tenth of the
-largest value, so that a few pages do not look like a leak.
+largest value, so that a few pages do not look like a leak. Where several ranks run a model, the others' follow once
+they are done.
 """
 
 from ui.live.charts.chart import Chart, ChartLine
@@ -10,7 +11,7 @@ MEMORY = Chart(
     key="memory",
     title="",
     unit="bytes",
-    lines=(ChartLine("sm", "sample"),),
+    lines=(ChartLine("bytes", "sample", curve="ranks", label="other ranks", width=1.1), ChartLine("sm", "sample")),
     from_zero=False,
     min_span=0.1,
 )

@@ -117,6 +117,11 @@ function lineTraces(chart, i, axes, kinds, view) {
     const source = sourceOf(line, a, view), factor = line.scale * scale;
     if (!source) continue;
     const column = source[line.column];
+    if (line.curve && line.at === 'sample') { // curves of several ranks, with gaps between them
+      const places = axis === 'second' ? source.x : source.x.map(at => at === null ? null : tokenAt(series[a].t, at));
+      put(line, a, places, column.map(value => value === null ? null : value * factor));
+      continue;
+    }
     if (line.curve) {
       const offset = curveOffset(line, head.arms[a]), { t } = series[a];
       if (axis === 'token') {

@@ -1,0 +1,44 @@
+"""Two GPUs share a model: same text in float32, everything proved, bytes as predicted. Needs two GPUs."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from backend import hardware
+from backend.paths import ROOT
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(len(hardware.detect().gpus) < 2, reason="needs two GPUs"),
+]
+
+OWN = "cache=static,loop=own,cuda_graphs=manual,attention=sdpa,dtype=float32"
+ARMS = {
+    "generate": ("", "parallel=tensor-2"),
+    "captured": (OWN, f"{OWN},parallel=tensor-2"),
+}
+
+
+def compared(a: str, b: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "backend", "compare", "--model", "random:Qwen3-0.6B", "--a", a, "--b", b]
+    command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--json", "-"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_two_gpus_give_the_text_of_one_and_prove_it(name: str) -> None:
+    a, b = (",".join(filter(None, [arm, "dtype=float32" if "dtype" not in arm else ""])) for arm in ARMS[name])
+    one, two = compared(a, b)["arms"]
+    assert one["token_ids"] == two["token_ids"]
+    rows = {row["axis"]: row for row in two["evidence"]}
+    assert rows["parallel"]["status"] == "verified", rows["parallel"]
+    check = two["memory_check"]["weights"]
+    assert check["measured"] == check["predicted"] < 0.55 * one["memory_check"]["weights"]["measured"]
+    assert len({rank["weight_bytes"] for rank in two["ranks"]}) == 1
