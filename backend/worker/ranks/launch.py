@@ -14,7 +14,8 @@ from backend import paths
 from backend.worker.lifetime import die_with_parent, guard_group
 
 END_WAIT_S = 1
-"""Seconds that the other ranks get to end after one has died, before they are killed."""
+"""Seconds that the other ranks get to end after one has died, before they are killed. torch before 2.13 does not know
+the setting; they end at once, since they leave SIGTERM as it is."""
 
 
 def main() -> None:
@@ -29,12 +30,12 @@ def main() -> None:
     from backend.worker.ranks.member import ANSWERS
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)  # its report repeats our last line
+    os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(END_WAIT_S)
     folder = paths.make_scratch()
     answers.create(folder / ANSWERS)
     config = LaunchConfig(
         min_nodes=1, max_nodes=1, nproc_per_node=ranks, run_id=f"tokendyno-{os.getpid()}", rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0", max_restarts=0, monitor_interval=0.1, shutdown_timeout=END_WAIT_S,
-        local_addr="localhost",
+        rdzv_endpoint="localhost:0", max_restarts=0, monitor_interval=0.1, local_addr="localhost",
     )  # fmt: skip
     launch = elastic_launch(config, sys.executable)
     try:
