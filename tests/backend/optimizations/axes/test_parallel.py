@@ -60,7 +60,7 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
 
 
-def test_fused_projections_and_the_kernels_of_this_repository_work_on_the_parts_of_plain_layers_alone() -> None:
+def test_fused_projections_work_on_the_parts_of_plain_layers_alone() -> None:
     plain = {"parallel": "tensor-2", "projections": "fused"}
     assert refusal("random:Qwen3-0.6B", EIGHT, **plain) == ("", {})
     reason, fix = refusal("random:gpt-oss-20b", EIGHT, **plain)
