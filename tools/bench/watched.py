@@ -159,7 +159,7 @@ class Page:
         self.page.locator("#prompt textarea").fill(PROMPT)
         self.page.locator("#max-new-tokens input").fill(str(tokens))
         self.page.locator("#max-new-tokens input").blur()
-        self.page.get_by_role("button", name="More:").click()
+        self.page.locator("#more-button").click()
         self.page.locator("#ignore-eos input").check()
         self.page.wait_for_timeout(1000)
 

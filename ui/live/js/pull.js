@@ -32,7 +32,7 @@ function makePuller(ask, take, report) {
       }
       if (next === 'over') running = false;
     } catch (error) {
-      if (mine !== generation) return;
+      if (mine !== generation || !running) return;  // another pull in flight brought the end
       failures++;
       const pauseMs = Math.min(10000, 250 * 2 ** failures);
       notBefore = performance.now() + pauseMs;
