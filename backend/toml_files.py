@@ -26,6 +26,8 @@ def read_toml(path: Path, kind: type[T]) -> T:
         raise invalid(path, "it is not UTF-8 text.") from None
     except tomllib.TOMLDecodeError as error:
         raise invalid(path, f"it is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise invalid(path, "it is nested too deeply.") from None
     except msgspec.ValidationError as error:
         raise invalid(path, f"{error}.") from None
 
