@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from backend.errors import InputError
-from backend.hosting.limits import Limits, limits_of
+from backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
 from backend.hosting.users import Accounts, OneAccount, Users
 from backend.paths import default_history, default_users
 
@@ -88,7 +88,7 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     parser.add_argument("--models", default=env.get("TOKENDYNO_MODELS") or "", metavar="NAME,NAME",
                         help="the only models that visitors may run (TOKENDYNO_MODELS; default: all within the mode's "
                              "limits)")  # fmt: skip
-    parser.add_argument("--allow-kernels", default=env.get("TOKENDYNO_ALLOW_KERNELS") or "", metavar="ORG/NAME,...",
+    parser.add_argument("--allow-kernels", default=env.get(ALLOWED_KERNELS) or "", metavar="ORG/NAME,...",
                         help="kernels of the Hub that mode public may download all the same "
                              "(TOKENDYNO_ALLOW_KERNELS)")  # fmt: skip
     parser.add_argument("--allow-host", default=env.get("TOKENDYNO_ALLOW_HOST") or "", metavar="NAME,...",
@@ -164,8 +164,9 @@ def withhold(limits: Limits, env: MutableMapping[str, str]) -> list[str]:
     found = [name for name in taken if env.pop(name, None)]
     if not limits.owner_token:
         env.update({"HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": os.devnull})
-    if not limits.hub_kernels and not limits.kernels:
-        env["USE_HUB_KERNELS"] = "0"
+    env.pop(ALLOWED_KERNELS, None)
+    if not limits.hub_kernels:
+        env[ALLOWED_KERNELS] = ",".join(limits.kernels)
     return found
 
 

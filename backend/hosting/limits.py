@@ -13,6 +13,9 @@ from backend.units import bytes_text
 
 Mode = Literal["local", "team", "public"]
 
+ALLOWED_KERNELS = "TOKENDYNO_ALLOW_KERNELS"
+"""Set for workers where visitors may download no kernels but those that it lists."""
+
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 

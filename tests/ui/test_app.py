@@ -124,3 +124,27 @@ def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None
     assert done.returncode == 2, done.stderr
     assert "static.toml" in done.stderr and "Did you mean 'static'?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_strangers_get_an_environment_without_the_owners_secrets_and_kernels() -> None:
+    given = {"HF_TOKEN": "hf_x", "LOCAL_KERNELS": "a/b=/c", "TOKENDYNO_KERNELS": "/d", "PATH": "/bin"}
+    public, team = dict(given), dict(given)
+    assert app.withhold(app.parse(["--mode", "public", "--allow-kernels", "a/b"], {}).limits, public) == [
+        "HF_TOKEN", "LOCAL_KERNELS", "TOKENDYNO_KERNELS",
+    ]  # fmt: skip
+    assert public == {
+        "PATH": "/bin", "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1", "HF_TOKEN_PATH": os.devnull,
+        "TOKENDYNO_ALLOW_KERNELS": "a/b",
+    }  # fmt: skip
+    assert app.withhold(app.parse(["--mode", "team"], {}).limits, team) == [] and team == given
+
+
+def test_a_team_without_users_is_one_sentence_and_exit_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    users = tmp_path / "users.json"
+    with pytest.raises(SystemExit) as ended:
+        app.main(
+            ["--mode", "team", "--users", str(users), "--port", str(free_port()), "--history", str(tmp_path / "h")]
+        )
+    assert ended.value.code == 2 and "tokendyno users add NAME" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from backend.worker.load import parallel, quantization
 from backend.worker.load.auto_class import auto_class
 from backend.worker.load.device import Observed, device_keywords, make_context, moved, observing
 from backend.worker.load.download import download
+from backend.worker.load.own_choices import forget_own_choices, guard_kernels
 from backend.worker.load.progress import LoadProgress
 from backend.worker.load.random_checkpoint import load_as_checkpoint
 from backend.worker.load.random_model import byte_tokenizer, random_model
@@ -91,6 +92,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     """Load as planned. Raises InputError, DownloadFailed, and whatever transformers raises."""
     source = plan.source
     path = Path(source.path)
+    guard_kernels()
     if source.kind == "hub":
         path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
@@ -117,6 +119,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             with observed.stage("tokenizer"):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
             config = AutoConfig.from_pretrained(path, **safe)
+            if chosen := forget_own_choices(config):
+                more["config"], observed.note = config, "; ".join(filter(None, [observed.note, chosen]))
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
             more |= parallel.keywords(plan, config.model_type)
             with observing(plan, observed), quantization.observing(plan, observed):
