@@ -31,6 +31,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     off        the axis's choice that does nothing, "" if it has none
     fell_back  why a rule replaced the requested choice before the run, "" if none did
+    settled    why "auto" stands for this choice here, where that is not its usual one
     doubt      what another measurement says against the finding, such as the memory; "" if nothing does
     """
 
@@ -40,6 +41,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     off: str = ""
     fell_back: str = ""
     doubt: str = ""
+    settled: str = ""
 
     @property
     def status(self) -> Status:
@@ -59,8 +61,8 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def reason(self) -> str:
-        """Why the row is not green, as far as the proof does not say it."""
-        return " ".join(part for part in (self.fell_back, self.doubt) if part)
+        """Why the row is not green, as far as the proof does not say it, and what "auto" was settled by."""
+        return " ".join(part for part in (self.settled, self.fell_back, self.doubt) if part)
 
 
 Level = Literal["ok", "note", "fallback", "blocked"]
@@ -71,6 +73,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
     level    note: runs as requested, with a remark; fallback: runs as `becomes` instead; blocked: is refused
     fix      axis -> choice that resolves it
+    becomes  of a note: what "auto" settles for
     source   where the rule was read or measured
     """
 

@@ -1,7 +1,9 @@
 """Fixtures shared by all tests."""
 
 import os
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,9 @@ pytest_plugins = ["tests.support.parallel"]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Only `-m gpu` uses a GPU: all other tests do the same on every machine."""
+    data = tempfile.mkdtemp(prefix="tokendyno-tests-")  # what was measured on this machine before decides nothing
+    os.environ["XDG_DATA_HOME"] = data
+    config.add_cleanup(lambda: shutil.rmtree(data, ignore_errors=True))
     if config.option.markexpr != "gpu":
         os.environ["TOKENDYNO_DEVICE"] = "cpu"
     elif worker := os.environ.get("PYTEST_XDIST_WORKER"):  # each has a GPU, of its own where there are enough

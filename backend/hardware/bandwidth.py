@@ -10,10 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from backend.hardware import Machine
+from backend.hardware.number_formats import FormatTime
 from backend.paths import ROOT, bandwidth_file
 from backend.redact import redact
 
@@ -27,6 +29,7 @@ class Bandwidth(msgspec.Struct, frozen=True):
     device    the GPU's name as NVML gives it, or the CPU's name and number of cores
     method    how it was measured
     measured  when, in seconds since 1970
+    bfloat16  of a CPU: how long products in that format take
     """
 
     read_bytes_per_s: float
@@ -34,6 +37,7 @@ class Bandwidth(msgspec.Struct, frozen=True):
     device: str
     method: str
     measured: float = 0.0
+    bfloat16: list[FormatTime] = []
 
 
 class MeasureFailed(Exception):
@@ -42,7 +46,7 @@ class MeasureFailed(Exception):
 
 def device_name(machine: Machine) -> str:
     """The device in use, as the key of its stored measurement."""
-    return machine.gpus[0].name if machine.gpus else f"{machine.cpu}, {machine.cores} cores"
+    return machine.gpus[0].name if machine.gpus else machine.cpu_name
 
 
 def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False) -> Bandwidth:
@@ -69,7 +73,7 @@ def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[
                     why = f"no result within {deadline_s:.0f} s" if late else "stopped"
                     raise MeasureFailed(why) from None
     try:
-        found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, float | str])
+        found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, Any])
         named = msgspec.convert({**found, "device": device_name(machine), "measured": time.time()}, Bandwidth)
     except (IndexError, msgspec.MsgspecError):
         lines = [line for line in stderr.splitlines() if line.strip()]

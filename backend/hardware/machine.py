@@ -4,13 +4,14 @@ import functools
 import importlib.metadata
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
 from packaging.version import Version
 
-from backend.hardware import kernel_packages
+from backend.hardware import kernel_packages, number_formats
+from backend.hardware.number_formats import FormatTime
 from backend.hardware.nvidia import Gpu as Gpu
 from backend.hardware.nvidia import detect_gpus
 
@@ -31,6 +32,7 @@ class Machine:
     packages       (distribution, version) of the installed ones among `PACKAGES`
     hub_offline    downloads from the Hub are off (HF_HUB_OFFLINE)
     avx512_bf16    the CPU has these instructions, for which bitsandbytes repacks 4-bit weights
+    bfloat16       how long products in bfloat16 take on this CPU; empty where that was never measured, or with a GPU
     hub_kernels    kernel repositories of the Hub that need no download
     kernels        folder of `kernels=local`, "" if it has none for this device
     kernel_layers  the layers that it replaces
@@ -48,10 +50,16 @@ class Machine:
     packages: tuple[tuple[str, str], ...] = ()
     hub_offline: bool = False
     avx512_bf16: bool = False
+    bfloat16: tuple[FormatTime, ...] = ()
     hub_kernels: tuple[str, ...] = ()
     kernels: str = ""
     kernel_layers: tuple[str, ...] = ()
     nvml_problem: str = ""
+
+    @property
+    def cpu_name(self) -> str:
+        """The CPU, as the key of what was measured on it."""
+        return f"{self.cpu}, {self.cores} cores"
 
     @property
     def capability(self) -> tuple[int, int]:
@@ -125,7 +133,7 @@ def detect() -> Machine:
     device = "cuda" if found.gpus else "cpu"
     folder = kernel_packages.local_folder(device)
     offered = kernel_packages.layers(Path(folder), device) if folder else {}
-    return Machine(
+    machine = Machine(
         cpu=_cpu_name(), cores=cores,
         memory_bytes=total, free_bytes=free, gpus=found.gpus, driver=found.driver, gpu_problem=found.problem,
         python=platform.python_version(), system=f"{platform.system()} {platform.release()} {platform.machine()}",
@@ -134,6 +142,7 @@ def detect() -> Machine:
         hub_kernels=kernel_packages.offline_repos(), kernels=folder, kernel_layers=tuple(sorted(offered)),
         nvml_problem=found.nvml_problem,
     )  # fmt: skip
+    return machine if machine.gpus else replace(machine, bfloat16=number_formats.recall(machine.cpu_name))
 
 
 def hub_offline() -> bool:

@@ -68,8 +68,8 @@ def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
     Returns whether that is settled; False where `stopped` ended it. A failure is logged, and this process does not try
     again.
     """
-    name = bandwidth.device_name(machine)
-    if name in _TRIED or bandwidth.recall(machine) is not None:
+    name, kept = bandwidth.device_name(machine), bandwidth.recall(machine)
+    if name in _TRIED or (kept is not None and (machine.gpus or kept.bfloat16)):
         return True
     try:
         failed = bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
@@ -77,8 +77,8 @@ def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
         if stopped():
             return False
         failed = f"the memory bandwidth of {name} could not be measured: {error}"
+    _TRIED.add(name)
     if failed:
-        _TRIED.add(name)
         log.warning(failed)
     return True
 

@@ -1,6 +1,7 @@
 """What several axes ask of an arm, each question answered once."""
 
 from backend.hardware import kernel_packages
+from backend.hardware.number_formats import FormatTime, nearest
 from backend.optimizations import mxfp4
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import CACHES, GRAPH_MODES, CacheKind
@@ -18,10 +19,38 @@ UNCOMPILED_LIBRARIES = ("bitsandbytes", "quanto")
 # --- dtype, cache and loop ------------------------------------------------------------------------
 
 
+CLEARLY_SLOWER = 1.3
+"""From this ratio of times on, dtype=auto gives up the checkpoint's bfloat16 on a CPU. Our choice."""
+
+
+def slow_bfloat16(s: Subject) -> FormatTime | None:
+    """The measurement by which a bfloat16 checkpoint should be loaded in float32 on this CPU; None where none says so,
+    or its weights would take more than a quarter of the memory then."""
+    facts = s.facts
+    if (
+        s.cuda
+        or not s.decoder
+        or facts.dtype != "bfloat16"
+        or facts.quantization
+        or s.choices["quantization"] != "none"
+    ):
+        return None
+    found = nearest(s.machine.bfloat16, 2 * facts.parameters, s.batch_size)
+    if found is None or found.ratio < CLEARLY_SLOWER or 4 * facts.parameters > s.machine.memory_bytes / 4:
+        return None
+    return found
+
+
+def dtype_of(name: str, s: Subject) -> str:
+    """The number format that a choice of `dtype` comes to."""
+    if name != "auto":
+        return name
+    return "float32" if slow_bfloat16(s) else s.facts.dtype
+
+
 def compute_dtype(s: Subject) -> str:
     """The dtype of the activations."""
-    dtype = s.choices["dtype"]
-    return s.facts.dtype if dtype == "auto" else dtype
+    return dtype_of(s.choices["dtype"], s)
 
 
 def half_precision(s: Subject) -> bool:

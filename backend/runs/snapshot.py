@@ -105,6 +105,7 @@ class Snapshot(OfRun):
         if arm.finished is None:
             return []
         fallbacks = {v.axis: v.reason for v in planned.verdicts if v.level == "fallback"}
+        settled = {v.axis: v.reason for v in planned.verdicts if v.level == "note" and v.becomes}
         doubts = self._doubts(name)
         axes = {axis.name: axis for axis in all_axes()}
         return [
@@ -112,6 +113,7 @@ class Snapshot(OfRun):
                 planned.requested[f.axis], planned.planned[f.axis], f,
                 off=axes[f.axis].off if f.axis in axes else "",
                 fell_back=fallbacks.get(f.axis, ""),
+                settled=settled.get(f.axis, ""),
                 doubt=doubts.get(axes[f.axis].witness, "") if f.axis in axes else "",
             )
             for f in arm.finished.findings

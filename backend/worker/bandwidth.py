@@ -15,6 +15,8 @@ from collections.abc import Callable
 
 import torch
 
+from backend.worker import number_formats
+
 BUFFER_BYTES = {"cuda": 2 << 30, "cpu": 512 << 20}
 REPEATS = {"cuda": 30, "cpu": 9}
 WARM_UP = 3
@@ -81,7 +83,9 @@ def main() -> None:
     """Library output is redirected to standard error: the result is the only line on standard output."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
-    out.write(json.dumps(measure(sys.argv[1])) + "\n")
+    device = sys.argv[1]
+    formats = {"bfloat16": number_formats.measured()} if device == "cpu" else {}
+    out.write(json.dumps(measure(device) | formats) + "\n")
     out.flush()
 
 

@@ -43,7 +43,7 @@ from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
 FIRST = {
     "cpu": (
-        ("baseline", "float32"),
+        ("bfloat16", "float32"),
         "To begin with, arm B computes in float32 and arm A in the checkpoint's bfloat16: on a CPU, bfloat16 kernels "
         "are built for each length of the cache, which costs time and memory.",
     ),

@@ -43,7 +43,7 @@ def choose_threads(weight_bytes: int) -> str:
 
 def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
     """A remark where a decoder on a CPU is so small that float32 is faster (MEASUREMENTS.md: bf16 on this CPU), or "".
-    dtype=auto keeps the checkpoint's format all the same: an arm without choices runs the model as it was published."""
+    dtype=auto settles for float32 by itself once that was measured on this machine; this is said before, too."""
     if dtype != torch.bfloat16 or weight_bytes >= ONE_THREAD_BELOW_BYTES:
         return ""
     return "bfloat16 on a CPU: a model this small is faster in float32 (dtype=float32)"

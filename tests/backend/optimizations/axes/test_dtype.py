@@ -1,0 +1,63 @@
+"""dtype=auto: the checkpoint's, but for bfloat16 on a CPU that was measured to be slower in it."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.evidence import Evidence, Finding
+from backend.hardware import Machine
+from backend.hardware.number_formats import FormatTime
+from tests.support.machines import CPU, GIB, H200, facts
+
+TIMES = (
+    FormatTime(8 << 20, 1, 2.14), FormatTime(8 << 20, 8, 1.0),
+    FormatTime(96 << 20, 1, 1.1), FormatTime(96 << 20, 8, 0.5),
+)  # fmt: skip
+SLOW = replace(CPU, bfloat16=TIMES)
+SLOW_FOR_ALL = replace(CPU, bfloat16=(FormatTime(96 << 20, 1, 3.0),))
+
+
+def checked(machine: Machine, model: str = "pocket", batch_size: int = 1, **choices: str) -> Checked:
+    return check(make_config(model, choices), facts(model), machine, Workload(prompt="x", batch_size=batch_size))
+
+
+@pytest.mark.parametrize(
+    ("machine", "model", "batch_size", "choices", "dtype"),
+    [
+        (SLOW, "pocket", 1, {}, "float32"),
+        (SLOW, "pocket", 8, {}, "bfloat16"),  # with more rows it is as fast
+        (SLOW, "pocket", 1, {"dtype": "bfloat16"}, "bfloat16"),
+        (CPU, "pocket", 1, {}, "bfloat16"),  # never measured
+        (SLOW, "random:Qwen3-0.6B", 1, {}, "bfloat16"),
+        (SLOW_FOR_ALL, "random:Qwen3-0.6B", 1, {}, "float32"),
+        (replace(SLOW_FOR_ALL, memory_bytes=8 * GIB), "random:Qwen3-0.6B", 1, {}, "bfloat16"),  # too much in float32
+        (SLOW_FOR_ALL, "random:gpt2", 1, {}, "float32"),  # as the checkpoint is
+        (replace(H200, bfloat16=TIMES), "pocket", 1, {}, "bfloat16"),
+    ],
+)
+def test_auto_settles_for_what_was_measured_to_be_fast(
+    machine: Machine, model: str, batch_size: int, choices: dict[str, str], dtype: str
+) -> None:
+    found = checked(machine, model, batch_size, **choices)
+    assert found.planned["dtype"] == dtype
+    settled = [verdict for verdict in found.verdicts if verdict.axis == "dtype" and verdict.becomes]
+    moved = dtype != facts(model).dtype and not choices
+    assert [verdict.level for verdict in settled] == ["note"] * moved
+    assert found.plan.load.dtype == ("float32" if moved else "auto")
+
+
+def test_the_note_names_the_measurement_and_memory_is_predicted_in_float32() -> None:
+    found = checked(SLOW)
+    (note,) = [verdict for verdict in found.verdicts if verdict.becomes]
+    assert note.reason.startswith(
+        "auto -> float32: on this CPU, products of 8 MiB of bfloat16 weights took 2.14 times as long as in float32"
+    )
+    assert found.memory == checked(SLOW, dtype="float32").memory != checked(SLOW, dtype="bfloat16").memory
+
+
+def test_a_row_that_was_settled_is_verified_with_the_reason() -> None:
+    row = Evidence("auto", "float32", Finding("dtype", "float32", "all", 3, 3), settled="auto -> float32: measured.")
+    assert row.status == "verified" and row.reason == "auto -> float32: measured."
