@@ -89,7 +89,10 @@ def check(
             memory = with_pages(memory, plan, facts, machine, traffic)
         verdicts += of_traffic(plan, facts, traffic, memory, room)
     if needed_bytes(memory, plan) > room and not any(verdict.axis == "pages" for verdict in verdicts):
-        verdicts.append(_too_large(facts, memory, machine, room, *_remedy(requested, facts, machine, workload, room)))
+        needed = needed_bytes(memory, plan)
+        verdicts.append(
+            _too_large(facts, memory, needed, machine, room, *_remedy(requested, facts, machine, workload, room))
+        )
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
     return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory)
@@ -226,18 +229,19 @@ def _of_workload(facts: ModelFacts, workload: Workload) -> list[Verdict]:
 
 
 def _too_large(
-    facts: ModelFacts, memory: MemoryEstimate, machine: Machine, room: int, fix: dict[str, str], fixed: int
+    facts: ModelFacts, memory: MemoryEstimate, needed: int, machine: Machine, room: int, fix: dict[str, str], fixed: int
 ) -> Verdict:
     gib = 1 << 30
     where = "GPU memory" if machine.device == "cuda" else "memory"
+    each = " in each rank" if needed > memory.total else ""
     advice = "Use a smaller model, fewer tokens or a smaller batch, or close other programs."
     if fix:
         advice = f"With {', '.join(f'{axis}={choice}' for axis, choice in fix.items())} it needs {fixed / gib:.1f} GiB."
     return Verdict(
         "blocked",
         "model",
-        f"{facts.label} needs about {memory.total / gib:.1f} GiB of {where} ({memory.total:,} bytes: weights "
-        f"{memory.weights:,}, KV cache {memory.kv:,}), but only {room / gib:.1f} GiB ({room:,} bytes) are free. "
+        f"{facts.label} needs about {needed / gib:.1f} GiB of {where} ({needed:,} bytes: weights "
+        f"{memory.weights:,}, KV cache {memory.kv:,}{each}), but only {room / gib:.1f} GiB ({room:,} bytes) are free. "
         f"{advice}",
         fix,
         "backend/predict/memory.py",

@@ -18,7 +18,7 @@ def check_text(checked: Checked, free_bytes: int, screen: Screen, everything: bo
         for axis, choice in checked.requested.items()
         if everything or choice != defaults[axis] or planned[axis] != choice
     ]
-    predicted, free = (" ".join(bytes_text(size)) for size in (checked.memory.total, free_bytes))
+    predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, free_bytes))
     runs = "This arm would be refused." if checked.blocked else "This arm would run."
     lines = [screen.paint(runs, "bold", "red" if checked.blocked else "green")]
     lines += fold(f"Memory: {predicted} predicted, {free} free.", screen.columns)

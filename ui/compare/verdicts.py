@@ -94,8 +94,11 @@ def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offer
             ("runtime", memory.runtime_bytes),
         )
     )  # fmt: skip
-    blocked, over = bool(checked.blocked), memory.total > room_bytes
-    text = f"{_size(memory.total)} predicted of {_size(room_bytes)} free \u00b7 "
+    needed = checked.needed_bytes
+    if needed > memory.total:
+        parts = f"in each rank {parts}"
+    blocked, over = bool(checked.blocked), needed > room_bytes
+    text = f"{_size(needed)} predicted of {_size(room_bytes)} free \u00b7 "
     text += "does not fit" if over else "cannot run" if blocked else "runs here"
     lines = [
         VerdictLine(verdict.level, verdict.reason, verdict.source, verdict.fix, _fix_text(verdict.fix))
@@ -104,7 +107,7 @@ def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offer
     ]
     worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
     chips = _chips(arm.choices, worst)
-    share = memory.total / max(1, room_bytes)
+    share = needed / max(1, room_bytes)
     return Verdicts(arm.name, key, offers, title, chips, text, parts, share, lines)
 
 
