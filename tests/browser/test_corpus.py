@@ -26,8 +26,6 @@ from tests.hostile import corpus
 from tests.support.ports import free_port
 from tests.support.runs import arm_records, created, ended
 
-pytestmark = pytest.mark.slow
-
 ROUTES = ("component_server", "run/predict", "queue/join", "upload", "call/x", "cancel", "heartbeat/x", "login")
 LIMIT_S = 15
 EXAMPLES = 60
@@ -94,6 +92,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     process.stdout.close()
 
 
+@pytest.mark.slow
 def test_any_body_is_answered_in_time_and_tells_nothing(app: str) -> None:
     netloc = urlsplit(app).netloc
     seen: dict[int, int] = {}
@@ -122,7 +121,9 @@ def test_any_body_is_answered_in_time_and_tells_nothing(app: str) -> None:
     assert sum(seen.values()) >= EXAMPLES * len(ROUTES)
 
 
-@pytest.mark.parametrize("numbers", [range(1), pytest.param(range(1, RUNS), marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    "numbers", [pytest.param(range(1), marks=pytest.mark.slow), pytest.param(range(1, RUNS), marks=pytest.mark.full)]
+)
 def test_no_text_of_a_run_is_anything_but_text_in_a_browser(numbers: range, app: str, browser: Any) -> None:
     context = browser.new_context()
     page = context.new_page()

@@ -1,9 +1,10 @@
-"""The fault bench: `python -m tools.soak workers | kills | web | history | hub [--help]`.
+"""The fault bench: `python -m tools.soak workers | kills | web | history | hub | load [--help]`.
 
 workers   each fault of a worker in each phase of a run
 kills     --times kills of a worker, phases in turn, for at most --minutes
 web       --times kills of the web process in the middle of a run
 history   a full disk, a lock, damage, a removed file, a clock that jumps, during a run
+load      --viewers of a run and --visitors who submit, for --minutes
 hub       a download that is cut off, against a Hub on the loopback interface
 
 Exit code 1 if anything was not as it should be. What is drawn follows --seed.
@@ -20,11 +21,13 @@ from pathlib import Path
 def main() -> int:
     """Parse, run one bench, print what was wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", choices=["workers", "kills", "web", "history", "hub"])
+    parser.add_argument("bench", choices=["workers", "kills", "web", "history", "hub", "load"])
     parser.add_argument("--seed", type=int, default=14)
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--phases", default="", help="comma-separated; default: all but compile")
+    parser.add_argument("--viewers", type=int, default=200)
+    parser.add_argument("--visitors", type=int, default=50)
     options = parser.parse_args()
     load_before = Path("/proc/loadavg").read_text().split()[0]
     begin_s, rng = time.monotonic(), random.Random(options.seed)
@@ -59,9 +62,13 @@ def run(options: argparse.Namespace, rng: random.Random) -> list[str]:
         from tools.soak import history
 
         return history.all_faults()
-    from tools.soak import hub
+    if options.bench == "hub":
+        from tools.soak import hub
 
-    return hub.cut_off()
+        return hub.cut_off()
+    from tools.soak import load
+
+    return load.measure(options.viewers, options.visitors, 60 * options.minutes, options.seed)
 
 
 if __name__ == "__main__":

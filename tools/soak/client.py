@@ -16,11 +16,11 @@ class Refused(Exception):
 
 
 class Visitor:
-    """One visitor, with cookies of its own. One thread at a time."""
+    """One visitor, with cookies of its own. One thread at a time. `source`: an address of this machine to come from."""
 
-    def __init__(self, address: str, config: Any = None) -> None:
-        self._host = urlsplit(address).netloc
-        self._connection = http.client.HTTPConnection(self._host, timeout=LIMIT_S)
+    def __init__(self, address: str, config: Any = None, source: str = "127.0.0.1") -> None:
+        self._host, self._source = urlsplit(address).netloc, (source, 0)
+        self._connection = self._connected()
         self._cookies: dict[str, str] = {}
         self._session = secrets.token_hex(6)
         if config is None or not self._cookies:
@@ -31,6 +31,9 @@ class Visitor:
         run = next(n for n, props in parts.items() if props.get("elem_id") == "run")
         self._submit = next(d for d in self.config["dependencies"] if [run, "click"] in [list(t) for t in d["targets"]])
         self._values = {parts[n].get("elem_id") or n: parts[n].get("value") for n in self._submit["inputs"]}
+
+    def _connected(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self._host, timeout=LIMIT_S, source_address=self._source)
 
     def close(self) -> None:
         """Close the connection."""
@@ -73,7 +76,7 @@ class Visitor:
         sent = {"data": list(known.values()), "fn_index": self._submit["id"], "session_hash": self._session,
                 "trigger_id": self._submit["targets"][0][0], "event_data": None}  # fmt: skip
         event = json.loads(self.post("/gradio_api/queue/join", sent))["event_id"]
-        with closing(http.client.HTTPConnection(self._host, timeout=LIMIT_S)) as stream:
+        with closing(self._connected()) as stream:
             cookie = "; ".join(f"{k}={v}" for k, v in self._cookies.items())
             stream.request("GET", f"/gradio_api/queue/data?session_hash={self._session}", headers={"Cookie": cookie})
             for line in stream.getresponse():

@@ -31,12 +31,12 @@ SMALL = {"prompt": "Once", "model": "pocket"}
 
 
 @contextmanager
-def app(history: Path, log: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def app(history: Path, log: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A real app.py; yields the process and its address."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
-    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history)]
+    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history), *more]
     with log.open("a") as errors:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=errors, text=True)
     try:
