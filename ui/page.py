@@ -1,13 +1,22 @@
 """The frame of the page: name, machine and start-up messages above, one tab per page below."""
 
+from typing import Any
+
 import gradio as gr
 
 from backend.engine.bench import Bench
+from backend.fit.device import THIS
+from ui.address import PAGES, address_bar, enter, read_address, tell
 from ui.batching.page import batching_page, wanted_run
 from ui.compare.page import compare_page, device_line
 from ui.components.text_line import text_line
-from ui.fit import fit_page
+from ui.errors import Updates
+from ui.fit.page import FitControls, fit_page
+from ui.fit.request import write_amounts
+from ui.fit.run_this import run_this
 from ui.visitor import visitor_of
+
+QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 
 
 def build(bench: Bench, logins: bool = False) -> gr.Blocks:
@@ -21,24 +30,53 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
             if logins:
                 _account(demo)
         startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
+        address = address_bar()
         with gr.Tabs(elem_id="pages") as pages:
-            with gr.Tab("Compare", id="compare", render_children=True):
-                compare_page(bench)
-            with gr.Tab("Batching", id="batching", render_children=True):
-                batching_page(bench)
-            with gr.Tab("Fit", id="fit") as fit_tab:
-                fit_page(bench, fit_tab)
+            with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
+                compare = compare_page(bench)
+            with gr.Tab("Batching", id="batching", render_children=True) as batching_tab:
+                batch_model = batching_page(bench)
+            with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
+                fit = fit_page(bench, fit_tab)
 
-        def page_of(request: gr.Request) -> gr.Tabs:
-            linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
-            return gr.Tabs(selected="batching" if linked else "compare")
-
-        demo.load(
-            lambda: " ".join(bench.messages), None, startup, queue=False, show_progress="hidden",
-            api_visibility="private",
+        models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
+        for page, tab, model in zip(PAGES, tabs, models, strict=True):
+            tab.select(None, models, [model], js=enter(page), **QUIET)
+            model.change(None, [model], None, js=tell(page, "model"), **QUIET)
+        asked = [fit.gpu, fit.gpus, fit.amounts]
+        gr.on(
+            [fit.gpu.change, fit.gpus.change, fit.amounts.input], None, asked, None,
+            js=tell("fit", "gpu", "gpus", "amounts"), **QUIET,
         )  # fmt: skip
-        demo.load(page_of, None, pages, queue=False, show_progress="hidden", api_visibility="private")
+        run_this(fit, compare, pages)
+
+        def opened(request: gr.Request) -> Updates:
+            asked = read_address(request)
+            linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
+            page = asked.page or ("batching" if linked else "compare")
+            updates: Updates = {pages: gr.Tabs(selected=page), address: page}
+            return updates | _fit_values(fit, request)
+
+        demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
+
+        def first_fit(page: object, *values: Any) -> Updates:
+            return fit.show(*values) if page == "fit" else {fit.message: gr.skip()}
+
+        loaded = demo.load(opened, None, [pages, address, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
+        loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
+
+
+def _fit_values(fit: FitControls, request: gr.Request) -> Updates:
+    """What the address says of the Fit page."""
+    asked = read_address(request)
+    updates: Updates = {fit.model: asked.model} if asked.model else {}
+    if asked.page != "fit":
+        return updates
+    return updates | {
+        fit.gpu: asked.gpu or THIS, fit.gpus: asked.gpus or 1,
+        fit.amounts: write_amounts(asked.context, asked.batch or 1),
+    }  # fmt: skip
 
 
 def _account(demo: gr.Blocks) -> None:
@@ -49,4 +87,4 @@ def _account(demo: gr.Blocks) -> None:
     def named(request: gr.Request) -> str:
         return visitor_of(request).name
 
-    demo.load(named, None, name, queue=False, show_progress="hidden", api_visibility="private")
+    demo.load(named, None, name, **QUIET)

@@ -12,6 +12,7 @@ from backend.cli.doctor import doctor_report
 from backend.cli.doctor_text import doctor_text
 from backend.cli.documents import CheckDocument, ModelEntry, ModelsDocument, PredictedBytes
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
+from backend.cli.fit_table import fit_text
 from backend.cli.models_text import models_text
 from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
@@ -20,7 +21,6 @@ from backend.errors import InputError
 from backend.executors import open_bench
 from backend.export.script import script
 from backend.fit import table as fit_table
-from backend.fit import text as fit_text
 from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
 from backend.terminal import Screen, screen_of
@@ -158,7 +158,7 @@ def fit(options: argparse.Namespace) -> int:
     device = device_of(hardware.detect(), options.gpu, options.vram)
     found = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
     if options.json != "-":
-        print(fit_text.text(found))
+        print(fit_text(found, _screen(options), options.all))
     write_json(options.json, found.as_json())
     return OK
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from backend.errors import InputError
 from backend.hardware import PACKAGES, Machine, peak_rates
-from backend.hardware.gpu_specs import find_gpu
+from backend.hardware.gpu_specs import GpuSpec, find_gpu
 from backend.hardware.nvidia import Gpu
 from backend.hardware.peak_rates import PeakRates
 
@@ -21,6 +21,8 @@ class Device:
     memory_bytes  all memory of a named GPU; free memory of this machine
     machine       what rules look at
     here          whether it is this machine
+    home          this machine, on which a row can be run
+    home_bytes    its free memory
     note          what is missing to know its bandwidth, or ""
     """
 
@@ -28,6 +30,8 @@ class Device:
     memory_bytes: int
     machine: Machine
     here: bool
+    home: Machine
+    home_bytes: int
     note: str = ""
 
     def limits(self, dtype: str) -> PeakRates | None:
@@ -58,17 +62,17 @@ def device_of(machine: Machine, gpu: str | None = None, vram: str | None = None,
     """The GPU of that name, an unknown GPU of that size, or this machine, where workers would free `held_bytes`."""
     if gpu is not None and vram is not None:
         raise InputError("Use either --gpu or --vram, not both.")
+    free = machine.free_device_bytes + held_bytes
     if gpu is not None and gpu.strip().casefold() != THIS:
         spec = find_gpu(gpu)
-        return Device(
-            spec.name, spec.memory_bytes, _like(machine, spec.name, spec.memory_bytes, spec.capability), False
-        )
+        return Device(spec.name, spec.memory_bytes, card_machine(machine, spec), False, machine, free)
     if vram is not None:
         size = parse_size(vram)
         note = "Only its size is known, so there are no roofline bounds. Name a GPU of the catalogue with --gpu."
-        return Device(f"a GPU of {vram.strip()}", size, _like(machine, "a GPU", size, (9, 0)), False, note)
+        like = _like(machine, "a GPU", size, (9, 0))
+        return Device(f"a GPU of {vram.strip()}", size, like, False, machine, free, note)
     name = machine.gpus[0].name if machine.gpus else machine.cpu
-    return Device(name, machine.free_device_bytes + held_bytes, machine, True, peak_rates.remark(machine))
+    return Device(name, free, machine, True, machine, free, peak_rates.remark(machine))
 
 
 def several(device: Device, gpus: int) -> Device:
@@ -80,6 +84,11 @@ def several(device: Device, gpus: int) -> Device:
         count = "1 GPU" if len(there) == 1 else f"{len(there) or 'no'} GPUs"
         raise InputError(f"This machine has {count}, not {gpus}. Name a GPU of the catalogue, or give a memory size.")
     return dataclasses.replace(device, memory_bytes=min(device.memory_bytes, *(g.free_bytes for g in there[1:gpus])))
+
+
+def card_machine(machine: Machine, spec: GpuSpec) -> Machine:
+    """This machine with that GPU."""
+    return _like(machine, spec.name, spec.memory_bytes, spec.capability)
 
 
 def _like(machine: Machine, name: str, memory: int, capability: tuple[int, int]) -> Machine:

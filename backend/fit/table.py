@@ -2,46 +2,26 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
-from backend.config import MAX_BATCH_SIZE, Workload
+from backend.config import MAX_BATCH_SIZE
 from backend.errors import InputError
-from backend.fit.device import Device, roomy, several, stocked
-from backend.hardware import Machine
+from backend.fit.arm import FitArm, refused
+from backend.fit.cards import cards
+from backend.fit.device import Device, several, stocked
+from backend.fit.row import FitRow, compute_dtype, fit_row, why_none
 from backend.hardware.peak_rates import PeakRates
 from backend.models import ModelFacts, resolve
 from backend.optimizations import Optimization, all_axes
 from backend.predict import parallel
-from backend.predict.memory import MemoryEstimate, attention_of, peak_bytes
-from backend.predict.roofline import bound
-from backend.predict.setup import Setup, setup_of
+from backend.predict.memory import attention_of
+from backend.predict.setup import Setup
 
 DEFAULT_CONTEXT = 8_192
-
-
-@dataclass(frozen=True, slots=True)
-class FitRow:
-    """One combination at the requested context and batch; bytes are per GPU.
-
-    choices      of each axis of the table, by name
-    max_context  longest context that fits, up to the model's positions; 0 if not even one token does
-    floor_s      roofline bound per token at the requested context; None if the bandwidth is unknown
-    note         why it would not run on this machine although it fits, or ""
-    """
-
-    choices: Mapping[str, str]
-    weights_bytes: int
-    kv_bytes: int
-    peak_bytes: int
-    max_context: int
-    floor_s: float | None
-    fits: bool
-    note: str = ""
+SAVES = 0.01
+"""Of the best quantization those caches are main rows that take this share less memory than the less lossy ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +44,18 @@ class Fit:
 
     @property
     def best(self) -> FitRow | None:
-        """The least lossy row that fits and would run."""
-        return next((row for row in self.rows if row.fits and not row.note), None)
+        """The least lossy row that fits and, on this machine, would run."""
+        return next((row for row in self.rows if row.fits and not (self.device.here and row.not_here)), None)
+
+    @property
+    def main(self) -> tuple[FitRow, ...]:
+        """The rows that are shown at first."""
+        return tuple(row for row in self.rows if row.main)
+
+    @property
+    def encoder(self) -> bool:
+        """Whether the model generates nothing: there is no cache, and a bound is that of a pass over the input."""
+        return self.facts.kind == "encoder"
 
     @property
     def scores_note(self) -> str:
@@ -101,14 +91,19 @@ def _row_json(row: FitRow) -> dict[str, Any]:
     return dict(row.choices) | rest
 
 
-def table_axes() -> tuple[Optimization, ...]:
-    """The axes whose choices make up the rows."""
-    return tuple(axis for axis in all_axes() if axis.in_fit_table)
+def table_axes(facts: ModelFacts) -> tuple[Optimization, ...]:
+    """The axes whose choices make up the rows: those that can change anything for this model."""
+    return tuple(axis for axis in all_axes() if axis.in_fit_table and axis.matters(facts))
+
+
+def default_context(facts: ModelFacts) -> int:
+    """The context where none was asked for."""
+    return min(DEFAULT_CONTEXT, facts.max_positions)
 
 
 def check_lengths(facts: ModelFacts, context: int | None, batch: int) -> int:
     """The context to use, requested or default. InputError for a context or batch that no run can have."""
-    chosen = min(DEFAULT_CONTEXT, facts.max_positions) if context is None else context
+    chosen = default_context(facts) if context is None else context
     if not 1 <= batch <= MAX_BATCH_SIZE:
         raise InputError(f"Batch size {batch} must be a whole number from 1 to {MAX_BATCH_SIZE:,}.")
     if chosen < 1:
@@ -126,78 +121,49 @@ def fit(
     *, gpus: int = 1, local_paths: bool = True,
 ) -> Fit:  # fmt: skip
     """The table for a model, given by any reference; its config.json is enough. InputError if it cannot be split."""
-    facts = resolve(model, models_dir, local_paths=local_paths)
+    return fit_facts(resolve(model, models_dir, local_paths=local_paths), device, context, batch, gpus)
+
+
+def fit_facts(
+    facts: ModelFacts, device: Device, context: int | None = None, batch: int = 1, gpus: int = 1, obstacle: str = ""
+) -> Fit:
+    """The table for a model whose facts are known. `obstacle`: why it cannot be loaded on this machine, or ""."""
     chosen = check_lengths(facts, context, batch)
     shared = parallel.group_sizes(facts, gpus)
     parallel.check_sizes(facts, *shared)
     device = several(device, gpus)
-    axes = table_axes()
-    rows, refused = list[FitRow](), dict[str, None]()
+    axes, offered, missing = table_axes(facts), cards(device.home), why_none(facts, gpus) or obstacle
+    rows, unsplit = list[FitRow](), dict[str, None]()
     for names in itertools.product(*([choice.name for choice in axis.choices] for axis in axes)):
-        arm = _Arm(facts, {axis.name: name for axis, name in zip(axes, names, strict=True)}, chosen, batch, shared)
-        possible = arm.on(stocked(roomy(device.machine)))
-        if any(v.level in ("blocked", "fallback") and v.axis != "model" for v in possible.verdicts):
+        arm = FitArm(facts, {axis.name: name for axis, name in zip(axes, names, strict=True)}, chosen, batch, shared)
+        possible = arm.on(stocked(device.machine))
+        if refused(possible):
             continue
         if reason := parallel.refusal(facts, possible.plan.load.quantization, *shared):
-            refused[reason] = None
+            unsplit[reason] = None
         else:
-            rows.append(_row(arm, device))
-    if refused and not rows:
-        raise InputError(f"{facts.label} cannot be split over {gpus} GPUs. {' '.join(refused)} Use one GPU.")
+            rows.append(fit_row(arm, device, offered, missing))
+    if unsplit and not rows:
+        raise InputError(f"{facts.label} cannot be split over {gpus} GPUs. {' '.join(unsplit)} Use one GPU.")
 
     def order(row: FitRow) -> tuple[bool, bool, list[int]]:
-        return not row.fits, bool(row.note), [axis.loss(row.choices[axis.name]) for axis in axes]
+        unusable = device.here and bool(row.not_here)
+        return not row.fits, unusable, [axis.loss(row.choices[axis.name]) for axis in axes]
 
-    found = device.limits(_compute_dtype(facts, "auto"))
-    return Fit(facts, device, chosen, batch, tuple(sorted(rows, key=order)), found, gpus, tuple(refused))
-
-
-@dataclass(frozen=True, slots=True)
-class _Arm:
-    """A combination of choices and the work it is given: one prompt that fills all of the context but one token."""
-
-    facts: ModelFacts
-    choices: Mapping[str, str]
-    context: int
-    batch: int
-    shared: tuple[int, int]
-
-    def on(self, machine: Machine) -> Checked:
-        work = Workload(prompt_tokens=max(1, self.context - 1), max_new_tokens=1, batch_size=self.batch)
-        return check(make_config(self.facts.model, self.choices), self.facts, machine, work)
+    found = device.limits(compute_dtype(facts, "auto"))
+    ordered = _marked(sorted(rows, key=order), axes[0].name)
+    return Fit(facts, device, chosen, batch, ordered, found, gpus, tuple(unsplit))
 
 
-def _row(arm: _Arm, device: Device) -> FitRow:
-    checked = arm.on(roomy(device.machine))  # whether it fits is worked out here, not by the rules
-    tensor, expert = arm.shared
-    setup = replace(setup_of(checked.plan, device.machine), tensor_parallel=tensor, expert_parallel=expert)
-    note = "" if not device.here else next((v.reason for v in checked.blocked if v.axis != "model"), "")
-    estimate = _at(arm.facts, setup, arm.context, arm.batch)
-    found = device.limits(_compute_dtype(arm.facts, setup.dtype))
-    return FitRow(
-        arm.choices, estimate.weights, estimate.kv, estimate.total,
-        _longest(arm.facts, setup, device.memory_bytes, arm.batch),
-        None if found is None else bound(arm.facts, setup, arm.context, arm.batch, found).seconds,
-        estimate.total <= device.memory_bytes, note,
-    )  # fmt: skip
-
-
-def _at(facts: ModelFacts, setup: Setup, context: int, batch: int) -> MemoryEstimate:
-    """The peak of a prompt that fills the context but for one token: the worst case for that context."""
-    return peak_bytes(facts, setup, max(1, context - 1), 1, batch)
-
-
-def _longest(facts: ModelFacts, setup: Setup, room_bytes: int, batch: int) -> int:
-    """The longest context that fits, by bisection: memory never falls as the context grows."""
-    low, high = 0, facts.max_positions
-    while low < high:
-        middle = (low + high + 1) // 2
-        if _at(facts, setup, middle, batch).total <= room_bytes:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _compute_dtype(facts: ModelFacts, dtype: str) -> str:
-    return facts.dtype if dtype == "auto" else dtype
+def _marked(rows: list[FitRow], first: str) -> tuple[FitRow, ...]:
+    """The rows with `main` set: the first row for each choice of the axis `first`; of the first row's choice also those
+    that need less memory than the main rows before them."""
+    least: dict[str, int] = {}
+    marked = []
+    for row in rows:
+        name = row.choices[first]
+        saves = name == rows[0].choices[first] and row.peak_bytes < (1 - SAVES) * least.get(name, 0)
+        if main := name not in least or saves:
+            least[name] = row.peak_bytes
+        marked.append(dataclasses.replace(row, main=main))
+    return tuple(marked)

@@ -1,37 +1,64 @@
 """The fit table as text: the same rows and sentences for the command line and the page."""
 
-from backend.fit.table import Fit, FitRow, table_axes
+from backend.fit.row import FitRow, Margin
+from backend.fit.table import Fit, table_axes
 from backend.predict.parallel import group_sizes, plan_of
 from backend.units import bytes_text, seconds_text
 
-SIZES = ("Weights", "Cache", "Peak", "Longest context", "Roofline bound per token")
-REMARK = "Would not run here"
-
-
-def usual_columns() -> list[str]:
-    """Column headings of a table without remarks."""
-    return ["Fits", *(axis.title for axis in table_axes()), *SIZES]
+SIGNS: dict[Margin, str] = {"comfortable": "yes", "tight": "tight", "does not fit": "no"}
+"""What stands in the first column for each margin."""
 
 
 def columns(found: Fit) -> list[str]:
-    """Column headings; the last column exists only if some row has a remark."""
-    return [*usual_columns(), *([REMARK] if any(row.note for row in found.rows) else [])]
+    """Column headings."""
+    axes = [axis.title for axis in table_axes(found.facts)]
+    if found.encoder:
+        sizes = ["Weights", "Activations", "Runtime", "Peak", "Margin", "Longest input"]
+    else:
+        sizes = ["Weights", "Cache", "Workspace", "Runtime", "Peak", "Margin", "Longest context"]
+    return ["Fits", *axes, *sizes, "Would do", f"Bound per {unit(found)}"]
 
 
-def cells(found: Fit) -> list[list[str]]:
-    """The texts of each row, in the table's order."""
-    return [_cells(found, row)[: len(columns(found))] for row in found.rows]
+def unit(found: Fit) -> str:
+    """What a roofline bound is for."""
+    return "pass" if found.encoder else "token"
 
 
-def _cells(found: Fit, row: FitRow) -> list[str]:
-    over = row.peak_bytes - found.device.memory_bytes
-    fits = "yes" if row.fits else f"no, by {_size(over)}"
-    longest = f"{row.max_context:,}" if row.max_context else "none"
-    if row.max_context == found.facts.max_positions:
-        longest += " (all)"
-    floor = "n/a" if row.floor_s is None else " ".join(seconds_text(row.floor_s))
-    sizes = [_size(size) for size in (row.weights_bytes, row.kv_bytes, row.peak_bytes)]
-    return [fits, *row.choices.values(), *sizes, longest, floor, row.note]
+def cells(found: Fit, row: FitRow) -> list[str]:
+    """The texts of a row, under `columns`."""
+    cache = [] if found.encoder else [_size(row.kv_bytes)]
+    sizes = [_size(size) for size in (row.workspace_bytes, row.runtime_bytes, row.peak_bytes)]
+    return [
+        SIGNS[row.margin], *row.choices.values(), _size(row.weights_bytes), *cache, *sizes, margin(found, row),
+        longest(found, row), would_do(found, row), bound_text(row),
+    ]  # fmt: skip
+
+
+def margin(found: Fit, row: FitRow) -> str:
+    """The margin in bytes and in percent of the memory."""
+    share = row.margin_bytes / max(1, found.device.memory_bytes)
+    return f"{'+' if row.margin_bytes >= 0 else '-'}{_size(abs(row.margin_bytes))} ({share:+.0%})"
+
+
+def longest(found: Fit, row: FitRow) -> str:
+    """The longest context that fits."""
+    text = f"{row.max_context:,}" if row.max_context else "none"
+    return text + " (all)" if row.max_context == found.facts.max_positions else text
+
+
+def would_do(found: Fit, row: FitRow) -> str:
+    """The smallest GPU of the catalogue on which it fits; where it does not fit here, also how many of this one."""
+    each = "" if found.gpus == 1 else f"{found.gpus} x "
+    found_on = [each + row.smallest_gpu] if row.smallest_gpu else []
+    if row.enough_gpus:
+        name = "this GPU" if found.device.here else found.device.name
+        found_on.append(f"{row.enough_gpus} x {name}")
+    return " or ".join(found_on) or "no GPU listed"
+
+
+def bound_text(row: FitRow) -> str:
+    """The roofline bound."""
+    return "n/a" if row.floor_s is None else " ".join(seconds_text(row.floor_s))
 
 
 def heading(found: Fit) -> str:
@@ -41,30 +68,50 @@ def heading(found: Fit) -> str:
     limits = f"; {found.limits.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {found.limits.source}" if found.limits else ""
     each, tail = ("", "") if found.gpus == 1 else (" each", "; sizes are per GPU")
     name = found.device.name if found.gpus == 1 else f"{found.gpus} x {found.device.name}"
-    return f"{found.facts.label} on {name} ({memory}{each}{limits}), context {found.context:,} tokens{batch}{tail}"
+    work = "input of" if found.encoder else "context"
+    return f"{found.facts.label} on {name} ({memory}{each}{limits}), {work} {found.context:,} tokens{batch}{tail}"
 
 
 def best(found: Fit) -> str:
     """The best row in a sentence, or what to do if nothing fits."""
     row = found.best
-    if row is not None:
-        spare = _size(found.device.memory_bytes - row.peak_bytes)
-        return (
-            f"Fits: {_arm(row)}, with {spare} to spare; up to "
-            f"{row.max_context:,} tokens of context. Rows that fit come first, least lossy first."
-        )
-    longest = max(found.rows, key=lambda row: (not row.note, row.max_context), default=None)
-    if longest is not None and longest.max_context:
-        return (
-            f"Nothing fits at {found.context:,} tokens. The longest context is {longest.max_context:,} tokens, with "
-            f"{_arm(longest)}. Shorten the context or choose a larger device."
-        )
-    return "Nothing fits at any context length. Choose a smaller model or batch, or a larger device."
+    if row is None:
+        return _nothing(found)
+    length = f"inputs of up to {row.max_context:,} tokens" if found.encoder else f"up to {row.max_context:,} tokens"
+    tight = ", which is tight: predictions may be off by as much" if row.margin == "tight" else ""
+    card = (
+        f" The smallest GPU listed that would do: {row.smallest_gpu}." if row.smallest_gpu and found.gpus == 1 else ""
+    )
+    return f"Fits: {_arm(row)}, with {_size(row.margin_bytes)} to spare{tight}; {length}.{card}"
+
+
+def _nothing(found: Fit) -> str:
+    """What would make it fit: fewer tokens, a smaller batch, another GPU, several GPUs."""
+    ways = []
+    usable = [row for row in found.rows if not (found.device.here and row.not_here)]
+    longest_row = max(usable, key=lambda row: row.max_context, default=None)
+    if longest_row is not None and longest_row.max_context:
+        ways.append(f"a context of {longest_row.max_context:,} tokens ({_arm(longest_row)})")
+    several = min((row for row in found.rows if row.enough_gpus), key=lambda row: row.enough_gpus, default=None)
+    if several is not None:
+        name = "of this GPU" if found.device.here else found.device.name
+        ways.append(f"{several.enough_gpus} x {name} ({_arm(several)})")
+    card = next((row for row in found.rows if row.smallest_gpu), None)
+    if card is not None:
+        ways.append(f"{'' if found.gpus == 1 else f'{found.gpus} x '}{card.smallest_gpu} ({_arm(card)})")
+    if not ways:
+        return f"Nothing fits at {found.context:,} tokens. Choose a smaller model or batch, or more GPUs."
+    return f"Nothing fits at {found.context:,} tokens. What would: {'; '.join(ways)}."
 
 
 def remarks(found: Fit) -> list[str]:
     """Notes below the table."""
-    said = [found.device.note, found.facts.note, found.scores_note, *shared(found)]
+    facts = found.facts
+    packed = ""
+    if facts.quantization:
+        packed = f"The checkpoint is packed already ({facts.quantization}): none means as it is."
+    encoder = "An encoder generates nothing and keeps no KV cache: each figure is of one pass over the batch."
+    said = [found.device.note, facts.note, packed, encoder if found.encoder else "", found.scores_note, *shared(found)]
     return [remark for remark in said if remark]
 
 
@@ -82,7 +129,7 @@ def shared(found: Fit) -> list[str]:
     else:
         how = "Matrices, vocabulary and KV heads are split; norms are replicated."
     untried = []
-    for axis in table_axes():
+    for axis in table_axes(facts):
         names = sorted({row.choices[axis.name] for row in found.rows})
         untried += [name for name in names if not axis.choice(name).tried_on_several_gpus]
     return [
@@ -91,14 +138,6 @@ def shared(found: Fit) -> list[str]:
         *found.refused,
         f"Untested on several GPUs: {', '.join(untried)}." if untried else "",
     ]
-
-
-def text(found: Fit) -> str:
-    """The table for a terminal, with its heading and notes."""
-    rows = [columns(found), *cells(found)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([heading(found), "", *lines, "", best(found), *remarks(found)])
 
 
 def _arm(row: FitRow) -> str:

@@ -1,14 +1,23 @@
-"""The Fit page in a real browser: results, refusals, and back to Compare."""
+"""The Fit page in a real browser: what is drawn against what is computed, by keyboard, at every width; the address, and
+the way to Compare and Batching and back."""
 
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from backend import hardware
+from backend.fit.device import device_of
+from backend.fit.table import fit_facts
+from backend.fit.view import view
+from backend.models import resolve
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
-ROWS = "document.querySelectorAll('#fit-table tbody tr')"
+SHOWN = """() => [...document.querySelectorAll('.td-fit-rows tbody tr')]
+  .map(row => [...row.cells].map(cell => cell.textContent))"""
+BARS = """() => [...document.querySelectorAll('.td-stack')].map(bar => [...bar.querySelectorAll('.td-part')]
+  .map(part => part.getBoundingClientRect().width))"""
 
 
 def open_fit(user: Driver) -> Any:
@@ -31,18 +40,125 @@ def fill(user: Driver, control: str, text: str) -> None:
     box.press("Enter")
 
 
-def test_a_model_and_a_gpu_give_a_table(open_page: Open) -> None:
+def wait_rows(user: Driver, part: str) -> None:
+    """Wait until some row contains a text."""
+    user.page.wait_for_function(
+        f"() => [...document.querySelectorAll('.td-fit-rows tr')].some(row => row.textContent.includes({part!r}))"
+    )
+
+
+def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
+    user = open_page("", 1440, 900)
+    page = open_fit(user)
+    fill(user, "fit-gpu", "RTX-4090")
+    fill(user, "fit-model", "random:Llama-3-8B")
+    said(user, "fit-heading", "Llama 3 8B")
+    expected = view(fit_facts(resolve("random:Llama-3-8B"), device_of(hardware.detect(), "RTX-4090")))
+    main = [row for row in expected.rows if row.main]
+    rows = page.evaluate(SHOWN)
+    assert [row[:-1] for row in rows] == [row.cells for row in main]
+    assert [row[-1].startswith("Run this") for row in rows] == [not row.not_here for row in main]
+    cannot = [(row[-1], shown.not_here) for row, shown in zip(rows, main, strict=True) if shown.not_here]
+    assert cannot and all(why in text for text, why in cannot)
+    bars = page.evaluate(BARS)
+    pixel = bars[0][0] / main[0].parts[0]
+    for widths, row in zip(bars, main, strict=True):
+        assert all(abs(w - pixel * part) < 1.5 for w, part in zip(widths, row.parts, strict=True)), row.title
+    line = page.locator(".td-line-at.chosen").bounding_box()["x"] - page.locator(".td-lines").bounding_box()["x"]
+    assert abs(line - pixel * (24_564 << 20)) < 2
+    page.locator(".td-fit-tools .td-all").click()
+    assert len(page.evaluate(SHOWN)) == len(expected.rows) > len(main)
+    user.shot("fit-1440", full=True)
+
+
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+CLASHES = """() => {
+  const boxes = [...document.querySelectorAll('.td-card-name')].map(e => e.getBoundingClientRect());
+  const clash = (a, b) => a.left < b.right - 1 && b.left < a.right - 1;
+  return boxes.flatMap((one, i) => boxes.slice(i + 1).filter(other => clash(one, other)).map(other => other.x));
+}"""
+OUTSIDE = """() => [...document.querySelectorAll('.td-fit-chart *, .td-amounts *')].filter(e => {
+  const box = e.getBoundingClientRect(); return box.width && (box.left < -1 || box.right > innerWidth + 1);
+}).map(e => e.className)"""
+
+
+def test_at_every_width_nothing_overlaps_or_sticks_out(open_page: Open) -> None:
+    user = open_page("?__theme=dark", 1440, 900)
+    page = open_fit(user)
+    fill(user, "fit-gpu", "A100-40GB")
+    fill(user, "fit-model", "gpt-oss-20b")
+    said(user, "fit-heading", "gpt-oss 20B on A100-40GB")
+    for width in (390, 768, 1440, 2560):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(f"() => Math.abs(document.querySelector('.td-fit').clientWidth - {width}) < 60")
+        page.wait_for_timeout(200)  # the observer of the width draws in the next frame
+        assert not page.evaluate(TOO_WIDE), width
+        assert page.evaluate(CLASHES) == [], width
+        assert page.evaluate(OUTSIDE) == [], width
+        assert page.locator(".td-card-name.chosen").inner_text().startswith("A100-40GB")
+        for target in page.locator(".td-fit-tools .td-all, .td-run-this, .td-amount input").all():
+            if target.is_visible():
+                assert target.bounding_box()["height"] >= 24, (width, target)
+        user.shot(f"fit-{width}", full=True)
+
+
+def test_by_keyboard_from_a_slider_to_a_run_and_back(open_page: Open) -> None:
+    user = open_page("", 1366, 768)
+    page = open_fit(user)
+    slider, exact = (page.locator(f"[data-name=context] input[type={kind}]") for kind in ("range", "number"))
+    fill(user, "fit-model", "random:SmolLM2-135M-Instruct")
+    said(user, "fit-heading", "context 8,192 tokens")
+    slider.focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowLeft")
+    said(user, "fit-heading", "context 4,096 tokens")
+    assert (exact.input_value(), slider.get_attribute("aria-valuetext")) == ("4096", "4,096 tokens")
+    exact.fill("5000")
+    said(user, "fit-heading", "context 5,000 tokens")
+    exact.fill("9999")
+    said(user, "fit-best", "8,192 positions: the context of 9,999 was lowered to that")
+    exact.fill("")
+    said(user, "fit-message", "Context is empty")
+    exact.fill("3000")
+    said(user, "fit-heading", "context 3,000 tokens")
+    page.locator("[data-name=batch] input[type=range]").focus()
+    page.keyboard.press("ArrowRight")
+    said(user, "fit-heading", "batch 2")
+    page.wait_for_function("() => location.search.includes('batch=2')")
+    assert page.url.endswith("?view=fit&model=random%3ASmolLM2-135M-Instruct&context=3000&batch=2")
+
+    button = page.get_by_role("button", name="Run this: torchao int8, dynamic as arm B of Compare")
+    button.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_function("() => document.activeElement.id === 'run'")
+    assert page.get_by_role("tab", selected=True).inner_text() == "Compare"
+    user.wait("document.querySelector('#verdicts-b .td-chip')?.textContent.includes('torchao int8')")
+    assert user.value("model").startswith("random:SmolLM2-135M-Instruct") and user.value("batch-size") == "2"
+    assert "view=compare&model=random%3ASmolLM2-135M-Instruct" in page.url
+    page.get_by_role("tab", name="Batching").click()
+    page.wait_for_function("() => document.querySelector('#batch-model input').value.startsWith('random:SmolLM2')")
+    page.go_back()
+    page.go_back()
+    page.wait_for_function("() => document.querySelector('#pages [aria-selected=true]').textContent.includes('Fit')")
+    page.reload()
+    said(user, "fit-heading", "context 3,000 tokens, batch 2")
+
+
+@pytest.mark.slow
+def test_an_encoder_and_what_is_refused_have_their_own_words(open_page: Open) -> None:
     user = open_page()
     page = open_fit(user)
-    assert "Pocket" in said(user, "fit-heading", "free")
-    fill(user, "fit-gpu", "RTX-4090")
-    said(user, "fit-heading", "RTX-4090")
-    fill(user, "fit-model", "gpt-oss-20b")
-    said(user, "fit-heading", "gpt-oss 20B on RTX-4090")
-    said(user, "fit-best", "longest context")
-    page.wait_for_function(f"() => [...{ROWS}].some(row => row.textContent.includes('no, by'))", timeout=30_000)
-    assert page.get_by_text("Longest context").count() >= 1
-    user.shot("fit-1366")
+    fill(user, "fit-model", "bert-base-uncased")
+    said(user, "fit-heading", "input of 512 tokens")
+    wait_rows(user, "Activations")
+    assert page.locator(".td-fit-rows th", has_text="KV cache").count() == 0
+    assert page.locator(".td-amount legend").first.inner_text() == "Input"
+    fill(user, "fit-model", "no-such-model")
+    said(user, "fit-message", "Unknown model")
+    assert not page.locator(".td-fit").is_visible()
+    page.get_by_role("tab", name="Compare").click()
+    page.wait_for_function("() => document.querySelector('#model input').value === 'no-such-model'")
+    user.wait("document.querySelector('#message .td-line-text').textContent.includes('Unknown model')")
 
 
 @pytest.mark.slow
@@ -65,7 +181,7 @@ def test_markup_stays_text_and_an_unknown_gpu_keeps_what_was_typed(open_page: Op
     evil = "<img src=x onerror=alert(1)>"
     fill(user, "fit-gpu", evil)
     assert evil in said(user, "fit-message", "no GPU")
-    assert page.locator("#fit-table").count() == 0 or not page.locator("#fit-table").is_visible()
+    assert not page.locator(".td-fit").is_visible()
     assert page.locator("#fit-gpu input").input_value() == evil
     assert page.locator("#fit-message img").count() == 0
     fill(user, "fit-gpu", "24GiB")
@@ -84,12 +200,3 @@ def test_the_panel_of_a_run_is_there_again_when_one_comes_back(open_page: Open) 
     )
     assert user.shown() == "two"
     assert user.page.locator("#run").is_visible()
-
-
-@pytest.mark.slow
-def test_on_a_phone_only_the_table_scrolls_sideways(open_page: Open) -> None:
-    user = open_page("?__theme=dark", 390, 844)
-    page = open_fit(user)
-    said(user, "fit-heading", "free")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    user.shot("fit-phone-390", full=True)

@@ -10,6 +10,7 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.runs.run import Run
+from ui.address import read_address
 from ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
 from ui.batching.code import batch_code
 from ui.batching.panel import batch_panel
@@ -39,8 +40,8 @@ FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
 
 
-def batching_page(bench: Bench) -> None:
-    """Build the page inside the current tab."""
+def batching_page(bench: Bench) -> gr.Dropdown:
+    """Build the page inside the current tab. Returns the control of its model."""
     row, facts, machine = traffic_row(), _first_facts(), hardware.detect()
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
@@ -48,6 +49,8 @@ def batching_page(bench: Bench) -> None:
     older = text_line("batch-stale", role="status")
     live = batch_panel(bench.runs, queue_line(bench))
     _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
+    model: gr.Dropdown = row.fields["model"]
+    return model
 
 
 class _Page:
@@ -167,11 +170,13 @@ class _Page:
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
-        settings. Of a run that does not exist the Compare page says so."""
+        settings. Of a run that does not exist the Compare page says so. A model that the address names stays."""
+        asked = read_address(request).model
+        model: Updates = {self.row.fields["model"]: asked} if asked else {}
         run = wanted_run(self.bench, request)
         if run is None:
-            return {self.live: ""}
-        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
+            return {self.live: ""} | model
+        return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)} | model
 
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""

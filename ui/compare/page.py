@@ -1,7 +1,7 @@
 """The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 import msgspec
@@ -13,6 +13,7 @@ from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.optimizations import axis_names, prompt_axes
 from backend.runs.run import Run
+from ui.address import read_address
 from ui.compare.arm_column import ArmControls, arm_controls
 from ui.compare.code import code_panel, code_text, no_code
 from ui.compare.fold import folded
@@ -58,7 +59,15 @@ FIRST = {
 SAME = "A and B are identical: any difference between them is noise."
 
 
-def compare_page(bench: Bench) -> None:
+class CompareControls(NamedTuple):
+    """What another page may set: `arm_b` holds one control for each axis."""
+
+    model: gr.Dropdown
+    batch_size: gr.Number
+    arm_b: list[gr.Dropdown]
+
+
+def compare_page(bench: Bench) -> CompareControls:
     """Build the page inside the current Blocks."""
     row = work_row()
     with gr.Row(elem_id="arms", equal_height=False):
@@ -72,6 +81,7 @@ def compare_page(bench: Bench) -> None:
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
     _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS)).wire()
+    return CompareControls(row.work.model, row.work.batch_size, arms[1].axes)
 
 
 class _Page:
@@ -257,7 +267,13 @@ class _Page:
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
     def attach(self, request: gr.Request) -> Updates:
-        """The page was opened: show the run of `?run=`, else this visitor's newest, with its settings."""
+        """The page was opened: show the run of `?run=`, else this visitor's newest, with its settings. A model that the
+        address names stays."""
+        asked = read_address(request).model
+        return self.opened_run(request) | ({self.work.model: asked} if asked else {})
+
+    def opened_run(self, request: gr.Request) -> Updates:
+        """The run that is shown at first, with its settings."""
         wanted = request.query_params.get("run") or ""
         if wanted:
             run = self.bench.runs.get(wanted) if RUN_ID.fullmatch(wanted) else None

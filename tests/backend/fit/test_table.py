@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from backend.cli.fit_table import fit_text as printed
 from backend.errors import InputError
 from backend.fit import text as fit_text
 from backend.fit.device import THIS, device_of, parse_size
-from backend.fit.table import DEFAULT_CONTEXT, Fit, FitRow, fit
+from backend.fit.row import FitRow, margin_of
+from backend.fit.table import DEFAULT_CONTEXT, Fit, fit
+from backend.fit.view import view
 from backend.hardware import bandwidth
 from backend.hardware.gpu_specs import gpus
 from backend.models import resolve
@@ -21,6 +24,7 @@ from backend.predict.parallel import shard
 from backend.predict.roofline import bound
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
+from backend.terminal import Screen
 from tests.support.machines import CPU, GIB, H200
 
 
@@ -84,9 +88,13 @@ def test_choices_that_a_model_refuses_are_left_out() -> None:
 def test_what_is_missing_here_is_said_here_and_does_not_matter_elsewhere() -> None:
     bare = replace(CPU, packages=tuple(p for p in CPU.packages if p[0] != "bitsandbytes"))
     here = row(find("Llama-3-8B", machine=bare), "bnb-nf4")
-    assert here.fits and "bitsandbytes" in here.note
-    assert row(find("Llama-3-8B", "H200", machine=bare), "bnb-nf4").note == ""
+    assert here.fits and "bitsandbytes" in here.not_here
+    elsewhere = find("Llama-3-8B", "H200", machine=bare)
+    assert row(elsewhere, "bnb-nf4").fits and row(elsewhere, "bnb-nf4").not_here == here.not_here
     assert find("Llama-3-8B", machine=bare).best != here
+    order = [bool(r.not_here) for r in find("Llama-3-8B", machine=bare).rows]
+    assert order == sorted(order) and order[-1], "what cannot run here comes last, of the table of this machine only"
+    assert [r.choices for r in elsewhere.rows] == [r.choices for r in find("Llama-3-8B", "H200").rows]
 
 
 def test_this_machine_is_measured_by_what_is_free() -> None:
@@ -187,16 +195,16 @@ def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
 
 
 def test_several_gpus_are_said_in_words_and_one_is_not() -> None:
-    text = fit_text.text(find("Llama-3-8B", "RTX-4090", gpus=2))
+    text = text_of(find("Llama-3-8B", "RTX-4090", gpus=2))
     assert "on 2 x RTX-4090 (24.0 GiB each; " in text and "sizes are per GPU" in text
     assert "as parallel=tensor-2 runs dense weights" in text and "bitsandbytes fail" in text
     assert "Untested on several GPUs: torchao-int4, offloaded" in text
-    alone = fit_text.text(find("Llama-3-8B", "RTX-4090"))
+    alone = text_of(find("Llama-3-8B", "RTX-4090"))
     assert not any(word in alone for word in ("parallel=", "each;", "one GPU", "Untested"))
-    oss = fit_text.text(find("gpt-oss-20b", "H200", gpus=2))
+    oss = text_of(find("gpt-oss-20b", "H200", gpus=2))
     assert "parallel=expert-2" in oss and "Whole experts are shared out" in oss
     assert "MXFP4 experts fail" in oss and "mxfp4-dequantized" in oss
-    assert "attention outputs are gathered" in fit_text.text(find("Olmo-3-7B", "H200", gpus=2))
+    assert "attention outputs are gathered" in text_of(find("Olmo-3-7B", "H200", gpus=2))
 
 
 def test_this_machine_is_asked_for_no_more_gpus_than_it_has() -> None:
@@ -223,20 +231,87 @@ def test_a_checkpoint_that_is_packed_in_an_unknown_way_is_not_split(tmp_path: Pa
 
 def test_the_words_say_what_the_numbers_say() -> None:
     found = find("Llama-3-8B", "T4", context=2_000, batch=3)
-    text = fit_text.text(found)
+    text = text_of(found)
     assert "Llama 3 8B on T4 (15.0 GiB; 320 GB/s, data sheet of T4), context 2,000 tokens, batch 3" in text
-    table = fit_text.cells(found)
-    assert [cell[0].startswith("yes") for cell in table] == [r.fits for r in found.rows]
+    table = [fit_text.cells(found, one) for one in found.rows]
+    assert [cell[0] in ("yes", "tight") for cell in table] == [r.fits for r in found.rows]
     assert all(len(cell) == len(fit_text.columns(found)) for cell in table)
     best = found.best
     assert best is not None
     assert f"quantization={best.choices['quantization']}, cache={best.choices['cache']}" in fit_text.best(found)
 
 
-def test_where_nothing_fits_the_longest_context_is_named() -> None:
+def test_where_nothing_fits_it_says_what_would() -> None:
     some = find("gpt-oss-20b", "RTX-4090", context=60_000)
-    assert some.best is None and "The longest context is" in fit_text.best(some)
+    said, longest = fit_text.best(some), max(r.max_context for r in some.rows)
+    assert some.best is None and f"a context of {longest:,} tokens" in said
+    card = some.rows[0].smallest_gpu
+    assert not card or card in said
     assert any("eager attention" in remark for remark in fit_text.remarks(some))
     none = find("gpt-oss-120b", "T4")
-    assert fit_text.best(none).startswith("Nothing fits at any context length")
-    assert {cell[6] for cell in fit_text.cells(none)} == {"none"}
+    assert "H200-SXM" in fit_text.best(none) and "context of" not in fit_text.best(none)
+    assert {fit_text.longest(none, one) for one in none.rows} == {"none"}
+    wider = find("Llama-3-8B", "T4", batch=10)
+    several = min(r.enough_gpus for r in wider.rows if r.enough_gpus)
+    assert not wider.best and f"{several} x T4" in fit_text.best(wider)
+    nowhere = find("gpt-oss-120b", "T4", batch=1_024, context=100_000)
+    assert "Choose a smaller model or batch" in fit_text.best(nowhere)
+    assert {fit_text.would_do(nowhere, one) for one in nowhere.rows} == {"no GPU listed"}
+
+
+def test_the_parts_of_a_row_are_its_peak_and_its_margin_is_what_is_left() -> None:
+    for found in (find("Llama-3-8B", "RTX-4090"), find("Mistral-7B-v0.1", "T4"), find("bert-base-uncased", "L4")):
+        for one, shown in zip(found.rows, view(found).rows, strict=True):
+            assert sum(shown.parts) == one.peak_bytes == found.device.memory_bytes - one.margin_bytes
+            assert one.fits == (one.margin != "does not fit") == (one.margin_bytes >= 0)
+            assert shown.cells[0].split(" ", 1)[1] == one.margin
+    offloaded = row(find("Llama-3-8B", "RTX-4090"), cache="offloaded")
+    assert 0 < offloaded.kv_host_bytes < offloaded.kv_bytes
+
+
+@pytest.mark.parametrize(("margin", "word"), [(-1, "does not fit"), (0, "tight"), (99, "tight"), (100, "comfortable")])
+def test_a_margin_is_tight_below_a_tenth(margin: int, word: str) -> None:
+    assert margin_of(margin, 1_000) == word
+
+
+def test_main_rows_are_a_row_for_each_quantization_and_the_caches_that_save() -> None:
+    found = find("Llama-3-8B", "RTX-4090")
+    main = [(r.choices["quantization"], r.choices["cache"]) for r in found.main]
+    assert {name for name, _ in main} == {r.choices["quantization"] for r in found.rows}
+    assert main[:2] == [("none", "dynamic"), ("none", "offloaded")]
+    assert all(cache == "dynamic" for name, cache in main if name != "none")
+    text = text_of(found)
+    assert f"{len(found.rows) - len(main)} more rows" in text and "offloaded_static" not in text
+    assert "offloaded_static" in printed(found, Screen(), everything=True)
+
+
+def test_an_encoder_has_no_rows_about_a_cache() -> None:
+    found = find("bert-base-uncased", "T4", batch=10)
+    assert all(set(r.choices) == {"quantization"} and r.kv_bytes == 0 for r in found.rows)
+    assert len({r.choices["quantization"] for r in found.rows}) == len(found.rows)
+    names = fit_text.columns(found)
+    assert names[2:4] == ["Weights", "Activations"] and names[-1] == "Bound per pass"
+    assert "input of 512 tokens, batch 10" in text_of(found) and "keeps no KV cache" in text_of(found)
+    assert view(found).parts == ["Weights", "Activations", "Runtime"]
+    assert row_of(found).workspace_bytes > row_of(find("bert-base-uncased", "T4")).workspace_bytes
+
+
+def text_of(found: Fit) -> str:
+    """What the command line prints."""
+    return printed(found, Screen())
+
+
+def row_of(found: Fit) -> FitRow:
+    """The row without quantization."""
+    return next(r for r in found.rows if r.choices["quantization"] == "none")
+
+
+def test_a_row_that_needs_more_than_is_free_here_cannot_run_here() -> None:
+    small = replace(CPU, free_bytes=8 * GIB)
+    found = find("Llama-3-8B", "H200", machine=small)
+    assert "needs 15.4 GiB here even for a short prompt, and 8.00 GiB are free" in row(found).not_here
+    assert (
+        row(found, "torchao-int4").not_here.startswith("torchao-int4") or "needs" not in row(found, "bnb-nf4").not_here
+    )
+    two = find("Llama-3-8B", "H200", gpus=2)
+    assert {r.not_here for r in two.rows} == {"For 2 GPUs, set parallel=tensor-2 on Compare."}

@@ -1,0 +1,53 @@
+"""On what a combination would fit: the smallest GPU of the catalogue, or several of the GPU that was asked for."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from backend.errors import InputError
+from backend.fit.arm import FitArm, refused
+from backend.fit.device import card_machine
+from backend.hardware import Machine
+from backend.hardware.gpu_specs import GpuSpec, gpus
+from backend.predict import parallel
+from backend.predict.setup import Setup
+
+COUNTS = (2, 4, 8)
+"""Numbers of GPUs that are tried: those that hosts have."""
+
+Card = tuple[GpuSpec, Machine]
+
+
+def cards(machine: Machine) -> list[Card]:
+    """The GPUs of the catalogue, the smallest first, each in a machine like this one with every package."""
+    return [(spec, card_machine(machine, spec)) for spec in sorted(gpus(), key=lambda spec: spec.memory_bytes)]
+
+
+def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
+    """Name of the first GPU on which the arm runs and fits; "" if there is none. As many GPUs share the model as `arm`
+    says."""
+    needed: dict[tuple[int, int], int | None] = {}
+    for spec, machine in offered:
+        if spec.capability not in needed:  # what runs, and what it needs, is the same on all GPUs of a capability
+            checked = arm.on(machine)
+            needed[spec.capability] = None if refused(checked) else arm.memory(arm.setup(checked, machine)).total
+        peak_bytes = needed[spec.capability]
+        if peak_bytes is not None and peak_bytes <= spec.memory_bytes:
+            return spec.name
+    return ""
+
+
+def gpus_that_fit(arm: FitArm, setup: Setup, memory_bytes: int, most: int) -> int:
+    """The smallest number of GPUs of that memory, more than share the model now and at most `most`, that can share it
+    and on which it fits; 0 if there is none."""
+    for count in COUNTS:
+        tensor, expert = parallel.group_sizes(arm.facts, count)
+        if not arm.shared[0] < count <= most or parallel.refusal(arm.facts, setup.quantization, tensor, expert):
+            continue
+        try:
+            parallel.check_sizes(arm.facts, tensor, expert)
+        except InputError:
+            continue
+        wider = replace(arm, shared=(tensor, expert))
+        if wider.memory(replace(setup, tensor_parallel=tensor, expert_parallel=expert)).total <= memory_bytes:
+            return count
+    return 0

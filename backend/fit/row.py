@@ -1,0 +1,114 @@
+"""One row of the table: a combination's memory, its margin, and where else it would run."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from backend.errors import InputError
+from backend.fit.arm import FitArm
+from backend.fit.cards import Card, gpus_that_fit, smallest_card
+from backend.fit.device import Device
+from backend.models import ModelFacts, check_loadable
+from backend.predict import parallel
+from backend.predict.roofline import bound
+from backend.units import bytes_text
+
+SHORT_CONTEXT = 256
+"""A row is offered to Compare, which keeps its own prompt, if a context of this many tokens fits on this machine."""
+
+TIGHT = 0.10
+"""A margin below this share of the memory is tight: about what the predictions may be off by (MEASUREMENTS.md)."""
+
+Margin = Literal["comfortable", "tight", "does not fit"]
+
+
+@dataclass(frozen=True, slots=True)
+class FitRow:
+    """One combination at the requested context and batch; bytes are per GPU.
+
+    choices         of each axis of the table, by name
+    kv_bytes        the whole cache; kv_host_bytes of it are in host memory
+    peak_bytes      weights, cache on the device, workspace and runtime together
+    margin_bytes    memory of the device beyond the peak; negative if it does not fit
+    max_context     longest context that fits, up to the model's positions; 0 if not even one token does
+    floor_s         roofline bound per token at the requested context; None if the bandwidth is unknown
+    smallest_gpu    the smallest GPU of the catalogue on which it fits (as many of them as the table is for), or ""
+    enough_gpus     number of GPUs of this kind on which it would fit; 0 where it fits already, or none is known
+    not_here        why Compare could not run it on this machine, or ""
+    main            whether it is shown at first: the least lossy cache of each quantization, and of the best
+                    quantization the caches that save memory
+    """
+
+    choices: Mapping[str, str]
+    weights_bytes: int
+    kv_bytes: int
+    kv_host_bytes: int
+    workspace_bytes: int
+    runtime_bytes: int
+    peak_bytes: int
+    margin_bytes: int
+    margin: Margin
+    max_context: int
+    floor_s: float | None
+    fits: bool
+    smallest_gpu: str = ""
+    enough_gpus: int = 0
+    not_here: str = ""
+    main: bool = False
+
+
+def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str = "") -> FitRow:
+    """The row of an arm that the device supports. `missing`: why none can be run on this machine, or ""."""
+    setup = arm.setup(arm.on(device.machine), device.machine)
+    estimate, room = arm.memory(setup), device.memory_bytes
+    margin_bytes = room - estimate.total
+    found = device.limits(compute_dtype(arm.facts, setup.dtype))
+    most = max(1, len(device.machine.gpus)) if device.here else parallel.MAX_GPUS
+    return FitRow(
+        choices=arm.choices, weights_bytes=estimate.weights, kv_bytes=estimate.kv, kv_host_bytes=estimate.kv_elsewhere,
+        workspace_bytes=estimate.workspace, runtime_bytes=estimate.runtime_bytes, peak_bytes=estimate.total,
+        margin_bytes=margin_bytes, margin=margin_of(margin_bytes, room),
+        max_context=arm.longest(setup, room),
+        floor_s=None if found is None else bound(arm.facts, setup, arm.context, arm.batch, found).seconds,
+        fits=margin_bytes >= 0, smallest_gpu=smallest_card(arm, offered),
+        enough_gpus=0 if margin_bytes >= 0 else gpus_that_fit(arm, setup, room, most),
+        not_here=missing or _not_here(arm, device),
+    )  # fmt: skip
+
+
+def margin_of(margin_bytes: int, room_bytes: int) -> Margin:
+    """The word for a margin."""
+    if margin_bytes < 0:
+        return "does not fit"
+    return "tight" if margin_bytes < TIGHT * room_bytes else "comfortable"
+
+
+def _not_here(arm: FitArm, device: Device) -> str:
+    """Why Compare could not run an arm on this machine with a short prompt; "" if it could."""
+    short = dataclasses.replace(arm, context=min(arm.context, SHORT_CONTEXT))
+    checked = short.on(device.home)
+    if reason := next((verdict.reason for verdict in checked.blocked), ""):
+        return reason
+    needed = short.memory(short.setup(checked, device.home)).total
+    if needed <= device.home_bytes:
+        return ""
+    size, free = (" ".join(bytes_text(amount)) for amount in (needed, device.home_bytes))
+    return f"It needs {size} here even for a short prompt, and {free} are free."
+
+
+def why_none(facts: ModelFacts, gpus: int) -> str:
+    """Why no row could be run on this machine, or ""."""
+    if gpus > 1:
+        kind = "expert" if parallel.group_sizes(facts, gpus)[1] > 1 else "tensor"
+        return f"For {gpus} GPUs, set parallel={kind}-{gpus} on Compare."
+    try:
+        check_loadable(facts)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def compute_dtype(facts: ModelFacts, dtype: str) -> str:
+    """The number format that is computed in."""
+    return facts.dtype if dtype == "auto" else dtype

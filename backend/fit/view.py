@@ -1,0 +1,104 @@
+"""The fit table as the page draws it: bars, lines for the memory of GPUs, and rows with their texts."""
+
+import msgspec
+
+from backend.fit.row import FitRow, Margin
+from backend.fit.table import Fit, table_axes
+from backend.fit.text import best, cells, columns, heading, remarks
+from backend.hardware.gpu_specs import gpus
+from backend.units import bytes_text
+
+ALIKE = 0.02
+"""GPUs whose memory differs by less than this share are one line of the chart."""
+
+WORDS: dict[Margin, str] = {
+    "comfortable": "\u2713 comfortable", "tight": "\u25b2 tight", "does not fit": "\u2715 does not fit",
+}  # fmt: skip
+"""What the page says of a margin: a sign and a word, besides the colour."""
+
+
+class RowView(msgspec.Struct, frozen=True):
+    """A row. `parts`: bytes on the device, in the order of `FitView.parts`; `not_here`: why it cannot be run, or ""."""
+
+    choices: dict[str, str]
+    title: str
+    margin: Margin
+    cells: list[str]
+    parts: list[int]
+    peak: str
+    main: bool
+    not_here: str
+
+
+class CardLine(msgspec.Struct, frozen=True):
+    """A line of the chart. `names`: GPUs with about that memory; `chosen`: the device that was asked for."""
+
+    names: list[str]
+    memory_bytes: int
+    size: str
+    chosen: bool = False
+
+
+class FitView(msgspec.Struct, frozen=True):
+    """The whole answer. `most`: positions of the model; `not_here`: the reason that all rows share, or ""."""
+
+    label: str
+    heading: str
+    best: str
+    remarks: list[str]
+    context: int
+    most: int
+    encoder: bool
+    columns: list[str]
+    parts: list[str]
+    rows: list[RowView]
+    cards: list[CardLine]
+    not_here: str
+
+
+def view(found: Fit) -> FitView:
+    """The answer for a table."""
+    parts = ["Weights", "KV cache", "Workspace", "Runtime"]
+    if found.encoder:
+        parts = ["Weights", "Activations", "Runtime"]
+    reasons = {row.not_here for row in found.rows}
+    return FitView(
+        label=found.facts.label, heading=heading(found), best=best(found), remarks=remarks(found),
+        context=found.context, most=found.facts.max_positions, encoder=found.encoder, columns=columns(found),
+        parts=parts, rows=[_row(found, row) for row in found.rows], cards=card_lines(found),
+        not_here=reasons.pop() if len(reasons) == 1 else "",
+    )  # fmt: skip
+
+
+def _row(found: Fit, row: FitRow) -> RowView:
+    parts = [row.weights_bytes, row.kv_bytes - row.kv_host_bytes, row.workspace_bytes, row.runtime_bytes]
+    if found.encoder:
+        del parts[1]
+    title = ", ".join(axis.choice(row.choices[axis.name]).title for axis in table_axes(found.facts))
+    return RowView(
+        choices=dict(row.choices), title=title, margin=row.margin, cells=[WORDS[row.margin], *cells(found, row)[1:]],
+        parts=parts, peak=" ".join(bytes_text(row.peak_bytes)), main=row.main, not_here=row.not_here,
+    )  # fmt: skip
+
+
+def card_lines(found: Fit) -> list[CardLine]:
+    """The memory of the device that was asked for, and of the GPUs of the catalogue, the smallest first."""
+    name = "this machine" if found.device.here else found.device.name
+    lines = [_line([name], found.device.memory_bytes, chosen=True)]
+    for spec in sorted(gpus(), key=lambda spec: spec.memory_bytes):
+        if spec.name == found.device.name:
+            continue
+        at = next((i for i, line in enumerate(lines) if not line.chosen and _alike(line, spec.memory_bytes)), None)
+        if at is None:
+            lines.append(_line([spec.name], spec.memory_bytes))
+        else:
+            lines[at] = _line([*lines[at].names, spec.name], lines[at].memory_bytes)
+    return sorted(lines, key=lambda line: line.memory_bytes)
+
+
+def _alike(line: CardLine, memory_bytes: int) -> bool:
+    return abs(line.memory_bytes - memory_bytes) < ALIKE * memory_bytes
+
+
+def _line(names: list[str], memory_bytes: int, *, chosen: bool = False) -> CardLine:
+    return CardLine(names, memory_bytes, " ".join(bytes_text(memory_bytes)), chosen)

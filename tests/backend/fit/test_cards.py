@@ -1,0 +1,56 @@
+"""What would do: the smallest GPU of the catalogue, and a number of GPUs, each against the table for just that."""
+
+from typing import Any
+
+import pytest
+
+from backend.errors import InputError
+from backend.fit.device import device_of
+from backend.fit.table import Fit, fit
+from backend.hardware.gpu_specs import gpus
+from tests.support.machines import CPU
+
+SIZES = {spec.name: spec.memory_bytes for spec in gpus()}
+
+
+def table(model: str, gpu: str, **more: Any) -> Fit:
+    return fit(model, device_of(CPU, gpu), **more)
+
+
+def fits(found: Fit) -> list[tuple[Any, bool]]:
+    """The choices of each row, and whether it fits."""
+    return [(row.choices, row.fits) for row in found.rows]
+
+
+@pytest.mark.parametrize(
+    ("model", "context"), [pytest.param("Llama-3-8B", 8_192, marks=pytest.mark.slow), ("gpt-oss-20b", 8_192)]
+)
+def test_the_smallest_gpu_holds_the_row_and_no_smaller_one_does(model: str, context: int) -> None:
+    found = table(model, "H200-SXM", context=context)
+    tables = {name: table(model, name, context=context) for name in SIZES}
+    named = set()
+    for row in found.rows:
+        fitting = [name for name, there in tables.items() if (row.choices, True) in fits(there)]
+        smallest = min(fitting, key=lambda name: SIZES[name], default="")
+        assert SIZES.get(row.smallest_gpu) == SIZES.get(smallest), row.choices
+        named.add(row.smallest_gpu)
+    assert len(named) > 1
+
+
+@pytest.mark.parametrize(("model", "gpu", "batch"), [("Llama-3-8B", "T4", 1), ("Llama-3-8B", "T4", 4)])
+def test_enough_gpus_hold_a_row_that_fewer_do_not(model: str, gpu: str, batch: int) -> None:
+    found = table(model, gpu, batch=batch)
+    tables = {count: table(model, gpu, batch=batch, gpus=count) for count in (2, 4, 8)}
+    tried = 0
+    for row in found.rows:
+        fitting = [count for count, wider in tables.items() if (row.choices, True) in fits(wider)]
+        assert row.enough_gpus == (0 if row.fits else min(fitting, default=0)), row.choices
+        tried += bool(row.enough_gpus)
+    assert tried
+
+
+def test_a_model_that_cannot_be_split_is_offered_no_more_gpus() -> None:
+    found = table("gpt2", "T4", batch=1_024)
+    with pytest.raises(InputError):
+        table("gpt2", "T4", gpus=2)
+    assert not any(row.enough_gpus for row in found.rows) and not all(row.fits for row in found.rows)

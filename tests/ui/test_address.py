@@ -1,0 +1,30 @@
+"""What an address asks for; anything else in it is left alone."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import gradio as gr
+import pytest
+
+from ui.address import Address, read_address
+
+
+def read(**asked: str) -> Address:
+    request: Any = SimpleNamespace(query_params=asked)
+    return read_address(cast(gr.Request, request))
+
+
+def test_an_address_names_page_model_device_and_amounts() -> None:
+    found = read(view="fit", model="gpt2", gpu="T4", gpus="2", context="4096", batch="8", run="abc")
+    assert found == Address("fit", "gpt2", "T4", 2, 4_096, 8)
+    assert read() == read(run="abc") == Address()
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "4k", "\u0661", "9" * 16, "", " 1", "1e3"])
+def test_numbers_that_are_none_are_not_asked_for(text: str) -> None:
+    assert read(context=text, batch=text, gpus=text) == Address()
+
+
+def test_what_is_too_long_or_unknown_goes_no_further() -> None:
+    assert read(view="admin", batch="5000").batch is None and read(view="admin").page == ""
+    assert len(read(model="x" * 10_000).model) == 300

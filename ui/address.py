@@ -1,0 +1,71 @@
+"""One model on all pages, and an address that can be reloaded and shared: it names the page, the model, and on the Fit
+page the device and the amounts. A run is named by `run`. (`page` belongs to Gradio, which answers unknown ones with an
+error.)
+
+The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it.
+"""
+
+from pathlib import Path
+
+import gradio as gr
+import msgspec
+
+from backend.config import MAX_BATCH_SIZE
+
+SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
+PAGES = ("compare", "batching", "fit")
+MAX_TEXT = 300
+MAX_NUMBER = 1 << 40
+
+
+class Address(msgspec.Struct, frozen=True):
+    """What an address asks for; "" or None where it does not say, or says what no page can show."""
+
+    page: str = ""
+    model: str = ""
+    gpu: str = ""
+    gpus: int | None = None
+    context: int | None = None
+    batch: int | None = None
+
+
+def read_address(request: gr.Request) -> Address:
+    """The address of a visit."""
+    asked = request.query_params
+    page = asked.get("view") or ""
+    return Address(
+        page if page in PAGES else "",
+        (asked.get("model") or "")[:MAX_TEXT],
+        (asked.get("gpu") or "")[:MAX_TEXT],
+        _whole(asked.get("gpus"), MAX_NUMBER),
+        _whole(asked.get("context"), MAX_NUMBER),
+        _whole(asked.get("batch"), MAX_BATCH_SIZE),
+    )
+
+
+def _whole(text: str | None, most: int) -> int | None:
+    """A positive whole number of at most `most`."""
+    if not text or len(text) > 15 or not text.isascii() or not text.isdigit():
+        return None
+    return int(text) if 0 < int(text) <= most else None
+
+
+def address_bar() -> gr.HTML:
+    """The component behind the address; its value is the page that is shown at first."""
+    return gr.HTML(
+        value="",
+        html_template="",
+        js_on_load=SCRIPT.read_text(encoding="utf-8"),
+        apply_default_css=False,
+        elem_id="address",
+    )
+
+
+def enter(page: str) -> str:
+    """JavaScript of a tab's event: takes the models of all pages, returns the one that this page shows now."""
+    return f"(...models) => [window.tokendynoAddress.enter({page!r}, models)]"
+
+
+def tell(page: str, *names: str) -> str:
+    """JavaScript of a change: takes values of a page's controls, which the address then names."""
+    return f"(...values) => {{ window.tokendynoAddress.tell({page!r}, {list(names)!r}, values); return []; }}"

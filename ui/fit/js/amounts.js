@@ -1,0 +1,73 @@
+// Context and batch size as sliders with logarithmic steps (1, 2, 3, 4, 6, 8, 12, ...) and exact numbers.
+const PAUSE_MS = 150, TYPING_MS = 500;
+const parts = {};
+for (const box of element.querySelectorAll('.td-amount')) {
+  const [range, number] = box.querySelectorAll('input');
+  parts[box.dataset.name] = { box, range, number, note: box.querySelector('small'), stops: [1] };
+}
+const held = () => JSON.parse(props.value);
+let waiting = 0, sent = props.value;
+
+const stopsTo = (most) => {
+  const stops = [];
+  for (let low = 1; low < most; low *= 2) stops.push(low, ...(low > 1 && low * 1.5 < most ? [low * 1.5] : []));
+  return [...stops.filter((stop) => stop < most), most];
+};
+const nearest = (stops, value) => {
+  const away = (stop) => Math.abs(Math.log(stop / Math.max(1, value)));
+  return stops.reduce((best, stop, at) => (away(stop) < away(stops[best]) ? at : best), 0);
+};
+const place = (part, value, unit) => {
+  part.range.max = part.stops.length - 1;
+  part.range.value = nearest(part.stops, value);
+  part.range.setAttribute('aria-valuetext', Number(value).toLocaleString('en-US') + ' ' + unit);
+};
+const send = (name, value, pause) => {
+  const next = JSON.stringify({ ...held(), [name]: value });
+  if (next === props.value) return;
+  sent = next;
+  props.value = next;
+  clearTimeout(waiting);
+  waiting = setTimeout(() => trigger('input'), pause);
+};
+const unitOf = (name) => (name === 'context' ? 'tokens' : 'sequences');
+
+for (const [name, part] of Object.entries(parts)) {
+  part.range.addEventListener('input', () => {
+    const value = part.stops[Number(part.range.value)];
+    part.number.value = value;
+    part.range.setAttribute('aria-valuetext', value.toLocaleString('en-US') + ' ' + unitOf(name));
+    send(name, value, PAUSE_MS);
+  });
+  part.number.addEventListener('input', () => {
+    const value = part.number.value === '' ? '' : Number(part.number.value);
+    if (value >= 1) place(part, value, unitOf(name));
+    send(name, value, TYPING_MS);
+  });
+}
+const show = () => {
+  const { context, batch } = held();
+  if (context !== null) { parts.context.number.value = context; place(parts.context, context, 'tokens'); }
+  parts.batch.number.value = batch;
+  place(parts.batch, batch, 'sequences');
+};
+const mostBatch = Number(parts.batch.box.dataset.most);
+parts.batch.stops = stopsTo(mostBatch);
+parts.batch.note.textContent = 'up to ' + mostBatch.toLocaleString('en-US') + ' sequences';
+show();
+watch('value', () => { if (props.value !== sent) { sent = props.value; show(); } });
+// An answer: how long a context the model has, and which one is shown.
+const fitTo = () => {
+  if (!element.isConnected || !window.tokendynoFit) return;
+  const { context, most, label, encoder } = window.tokendynoFit;
+  const part = parts.context;
+  part.stops = stopsTo(most);
+  part.box.querySelector('legend').textContent = encoder ? 'Input' : 'Context';
+  part.note.textContent = 'of ' + most.toLocaleString('en-US') + ' positions of ' + label;
+  const asked = held().context;
+  const shown = asked === null ? context : asked;
+  if (document.activeElement !== part.number) part.number.value = shown;
+  place(part, shown, 'tokens');
+};
+fitTo();
+window.addEventListener('tokendyno-fit', fitTo);

@@ -1,0 +1,78 @@
+// Bars of memory, stacked, against lines for the memory of GPUs. Plain elements: they follow the theme and the width.
+const REACH = 2.5;  // the axis ends at most at this multiple of the longest bar
+const LABEL_PX = 74;
+const add = (parent, tag, className, text) => {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  if (text !== undefined) node.textContent = text;
+  parent.append(node);
+  return node;
+};
+const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
+
+// Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.
+function axisEnd(found, rows) {
+  const longest = Math.max(1, ...rows.map(total));
+  const chosen = found.cards.find((line) => line.chosen).memory_bytes;
+  return Math.max(longest * 1.12, Math.min(chosen * 1.12, longest * REACH));
+}
+
+// Lines of GPUs on the axis. A label is left out where it would lie over another one; the chosen device always has one.
+function drawLines(axis, bars, found, end) {
+  const width = bars.clientWidth || 600;
+  const inside = found.cards.filter((line) => line.memory_bytes <= end);
+  const taken = [];
+  const free = (x) => taken.every((other) => Math.abs(other - x) >= LABEL_PX);
+  const labels = new Set();
+  for (const line of [...inside].sort((a, b) => b.chosen - a.chosen)) {
+    const x = line.memory_bytes / end * width;
+    if (line.chosen || free(x)) { taken.push(x); labels.add(line); }
+  }
+  for (const line of inside) {
+    const at = 100 * line.memory_bytes / end + '%';
+    const words = line.names.join(', ') + ': ' + line.size + (line.chosen ? ', chosen' : '');
+    const mark = add(bars, 'i', 'td-line-at' + (line.chosen ? ' chosen' : ''));
+    mark.style.left = at;
+    mark.title = words;
+    if (!labels.has(line)) continue;
+    const label = add(axis, 'span', 'td-card-name' + (line.chosen ? ' chosen' : ''));
+    add(label, 'b', '', line.names[0] + (line.names.length > 1 ? ' +' + (line.names.length - 1) : ''));
+    add(label, 'small', '', line.size);
+    label.title = words;
+    const x = line.memory_bytes / end * width;
+    label.style.left = Math.min(Math.max(x, LABEL_PX / 2), width - LABEL_PX / 2) + 'px';
+  }
+  const chosen = found.cards.find((line) => line.chosen);
+  if (chosen.memory_bytes > end) {
+    const label = add(axis, 'span', 'td-card-name chosen td-beyond');
+    add(label, 'b', '', chosen.names[0]);
+    add(label, 'small', '', chosen.size + ' \u25b8');
+  }
+}
+
+function drawChart(found, rows) {
+  const chart = element.querySelector('.td-fit-chart');
+  const [legend, axis, bars] = ['.td-legend', '.td-axis', '.td-bars'].map((name) => chart.querySelector(name));
+  for (const part of [legend, axis, bars]) part.replaceChildren();
+  found.parts.forEach((name, at) => { add(legend, 'i', 'td-part part-' + partKey(found, at)); add(legend, 'span', '', name); });
+  add(legend, 'i', 'td-key-line');
+  add(legend, 'span', '', 'memory of a GPU');
+  const end = axisEnd(found, rows);
+  for (const row of rows) {
+    const line = add(bars, 'div', 'td-bar ' + row.margin.replaceAll(' ', '-'));
+    add(line, 'span', 'td-bar-name', row.title);
+    const stack = add(line, 'div', 'td-stack');
+    row.parts.forEach((bytes, at) => {
+      const piece = add(stack, 'i', 'td-part part-' + partKey(found, at));
+      piece.style.width = 100 * bytes / end + '%';
+      piece.title = found.parts[at];
+    });
+    const sign = row.cells[0].slice(0, 1);
+    const after = add(stack, 'span', 'td-bar-end', sign + ' ' + row.peak);
+    after.classList.toggle('td-inside', total(row) > 0.8 * end);
+  }
+  drawLines(axis, add(bars, 'div', 'td-lines'), found, end);
+}
+
+// Encoders keep no cache, so that their second part is what is the third of decoders.
+function partKey(found, at) { return found.encoder && at > 0 ? at + 1 : at; }

@@ -1,0 +1,85 @@
+"""The Fit page: what fits on a GPU, from a model's config alone. Wiring only: `backend.fit` computes and words it."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.fit.device import THIS
+from backend.fit.view import view
+from backend.hardware.gpu_specs import gpus
+from backend.redact import redact
+from ui.components.counting import COUNTING, slow_to_resolve
+from ui.components.inputs import model_input, number_input
+from ui.components.text_line import text_line
+from ui.errors import Updates, shows_errors
+from ui.fit.amounts import amounts_input
+from ui.fit.request import find
+from ui.fit.result import encode, fit_result
+
+
+class FitControls(NamedTuple):
+    """What another page or an address may set, where messages go, and the answer, whose event "take" runs a row.
+
+    show  fills `outputs` from the model, the GPU, the amounts and the number of GPUs
+    """
+
+    model: gr.Dropdown
+    gpu: gr.Dropdown
+    gpus: gr.Number
+    amounts: gr.HTML
+    message: gr.HTML
+    result: gr.HTML
+    outputs: list[Any]
+    show: Callable[..., Updates]
+
+
+def fit_page(bench: Bench, opened: gr.Tab) -> FitControls:
+    """Build the page inside the current tab. It is filled when the tab is opened, and at every change."""
+    with gr.Row(elem_id="fit-work", elem_classes=["td-work"], equal_height=True):
+        model = model_input("fit-model")
+        gpu = gr.Dropdown(
+            [(THIS.capitalize(), THIS), *((spec.name, spec.name) for spec in gpus())],
+            value=THIS,
+            label="GPU, or a memory size such as 24GiB",
+            allow_custom_value=True,
+            min_width=200,
+            scale=2,
+            elem_id="fit-gpu",
+        )
+        count = number_input("GPUs", 1, "fit-gpus")
+    amounts = amounts_input()
+    message = text_line("fit-message", role="alert", classes="td-failure")
+    answer = text_line("fit-best", role="status", classes="td-best")
+    title = text_line("fit-heading", classes="td-facts")
+    result = fit_result()
+    notes = text_line("fit-notes", classes="td-facts")
+    outputs = [message, title, answer, result, notes]
+
+    def show(*values: Any) -> Updates:
+        try:
+            found, lowered = find(bench, *values)
+        except InputError as error:
+            return {message: redact(str(error)), title: "", answer: "", result: "", notes: ""}
+        shown = view(found)
+        said = " ".join(sentence for sentence in (lowered, shown.best) if sentence)
+        return {
+            message: "", title: shown.heading, answer: said, notes: " ".join(shown.remarks), result: encode(shown),
+        }  # fmt: skip
+
+    def announce(value: object) -> Updates:
+        return {message: COUNTING} if slow_to_resolve(value, bench) else {}
+
+    model.change(
+        shows_errors(message)(announce), model, [message], queue=False, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
+    safe = shows_errors(message)(show)
+    gr.on(
+        [opened.select, model.change, gpu.change, count.change, amounts.input],
+        safe, [model, gpu, amounts, count], outputs, show_progress="hidden",
+        trigger_mode="always_last", concurrency_limit=None, api_visibility="private",
+    )  # fmt: skip
+    return FitControls(model, gpu, count, amounts, message, result, outputs, safe)

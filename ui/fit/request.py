@@ -1,0 +1,77 @@
+"""The values of the Fit page's controls as a table. Every value is untrusted: a raw POST may hold anything."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from backend import hardware
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.fit.device import device_of, is_size
+from backend.fit.table import Fit, fit_facts
+from backend.optimizations import all_axes
+from ui.components.inputs import read_text, read_whole
+
+
+class Amounts(msgspec.Struct):
+    """What the sliders hold: tokens of context (None: the default for the model) and sequences in a batch. What was
+    typed may be anything."""
+
+    context: object = None
+    batch: object = 1
+
+
+class Found(NamedTuple):
+    """A table, and what was changed of the request: a sentence, or ""."""
+
+    fit: Fit
+    lowered: str
+
+
+class Taken(msgspec.Struct):
+    """What the browser sends when a row's "Run this" was pressed."""
+
+    choices: dict[str, str]
+
+
+def read_amounts(value: object) -> Amounts:
+    """The sliders' value, which is JSON."""
+    try:
+        return msgspec.json.decode(read_text("The context", value), type=Amounts)
+    except msgspec.DecodeError as error:
+        raise InputError("Context and batch size cannot be read. Reload the page.") from error
+
+
+def write_amounts(context: int | None, batch: int) -> str:
+    """The sliders' value."""
+    return msgspec.json.encode(Amounts(context, batch)).decode()
+
+
+def find(bench: Bench, model: object, gpu: object, amounts: object, gpus: object = 1) -> Found:
+    """The table for the values of the controls. A context beyond the model's positions is lowered to them."""
+    name = read_text("The model", model).strip()
+    card = read_text("The GPU", gpu).strip()
+    asked = read_amounts(amounts)
+    machine = hardware.detect()
+    held = bench.held_bytes
+    device = device_of(machine, vram=card) if is_size(card) else device_of(machine, card, held_bytes=held)
+    tokens = None if asked.context is None else read_whole("Context", asked.context)
+    sequences, count = read_whole("Batch size", asked.batch), read_whole("GPUs", gpus)
+    facts = bench.facts(name)
+    lowered = ""
+    if tokens is not None and tokens > facts.max_positions:
+        lowered = f"{facts.label} has {facts.max_positions:,} positions: the context of {tokens:,} was lowered to that."
+        tokens = facts.max_positions
+    return Found(fit_facts(facts, device, tokens, sequences, count, bench.obstacle(facts)), lowered)
+
+
+def read_taken(value: object) -> dict[str, str]:
+    """The choices of a row, by axis."""
+    try:
+        choices = msgspec.convert(value, Taken).choices
+    except msgspec.ValidationError as error:
+        raise InputError("This row cannot be read. Reload the page.") from error
+    known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes() if axis.in_fit_table}
+    if not all(choice in known.get(axis, ()) for axis, choice in choices.items()):
+        raise InputError("This row cannot be read. Reload the page.")
+    return choices

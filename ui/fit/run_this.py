@@ -1,0 +1,44 @@
+""" "Run this": a row of the Fit page becomes arm B of the Compare page, with its model and batch size."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend.errors import InputError
+from ui.compare.page import CompareControls
+from ui.compare.request import choice_values
+from ui.components.inputs import read_text, read_whole
+from ui.errors import Updates, shows_errors
+from ui.fit.page import FitControls
+from ui.fit.request import read_amounts, read_taken
+
+_FOCUS_RUN = """() => {
+  let tries = 40;
+  const go = () => {
+    const run = document.querySelector('#run');
+    if (run && run.offsetParent) { run.focus(); run.scrollIntoView({ block: 'nearest' }); }
+    else if (tries-- > 0) setTimeout(go, 50);
+  };
+  go();
+  return [];
+}"""
+"""Puts the focus where the visitor goes on: on Run, once the Compare page is shown."""
+
+
+def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None:
+    """Connect the rows' buttons."""
+
+    def take(event: gr.EventData, model: object, amounts: object) -> Updates:
+        choices = read_taken(event._data)
+        try:
+            batch = read_whole("Batch size", read_amounts(amounts).batch)
+        except InputError:  # the row was computed before
+            batch = 1
+        updates: Updates = {pages: gr.Tabs(selected="compare"), compare.model: read_text("The model", model).strip()}
+        updates |= {compare.batch_size: batch, fit.message: ""}
+        return updates | dict(zip(compare.arm_b, choice_values(choices), strict=True))
+
+    quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    outputs = [pages, compare.model, compare.batch_size, *compare.arm_b, fit.message]
+    taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **quiet)
+    taken.success(None, None, None, js=_FOCUS_RUN, **quiet)

@@ -1,0 +1,68 @@
+// The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
+const PAGES = ['compare', 'batching', 'fit'];
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch'];
+const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
+const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
+let current = 'compare', first = current;
+let returning = '';  // the page that Back or Forward leads to
+
+const addressOf = (page) => {
+  const here = new URL(location.href);
+  KEYS.forEach((key) => here.searchParams.delete(key));
+  for (const [key, value] of Object.entries({ view: page, ...facts[page] })) {
+    if (value !== '' && value !== null && value !== undefined) here.searchParams.set(key, value);
+  }
+  return here;
+};
+const touched = () => navigator.userActivation.hasBeenActive;  // else controls are being filled: it stays as it came
+
+const turnTo = (page) => {
+  runs[current] = new URL(location.href).searchParams.get('run');
+  const there = addressOf(page);
+  there.searchParams.delete('run');
+  if (runs[page]) there.searchParams.set('run', runs[page]);
+  if (touched() && there.href !== location.href) history.pushState(history.state, '', there.href);
+};
+const amend = (page) => {
+  const there = addressOf(page);
+  if (touched() && there.href !== location.href) history.replaceState(history.state, '', there.href);
+};
+
+// Values of the Fit page: its device where it is not this machine, its amounts where they are not the first ones.
+const worded = (names, values) => {
+  const found = Object.fromEntries(names.map((name, at) => [name, values[at]]));
+  if (found.gpu === 'this machine') found.gpu = '';
+  if (found.gpus === 1) found.gpus = '';
+  if ('amounts' in found) {
+    const { context, batch } = JSON.parse(found.amounts || '{}');
+    Object.assign(found, { context, batch: batch === 1 ? '' : batch });
+    delete found.amounts;
+  }
+  return found;
+};
+
+window.tokendynoAddress = {
+  enter(page, models) {
+    const model = models[PAGES.indexOf(current)];
+    if (page !== current) {
+      facts[page].model = model;
+      if (returning === page) amend(page); else turnTo(page);
+      current = page;
+    }
+    returning = '';
+    return model;
+  },
+  tell(page, names, values) {
+    Object.assign(facts[page], worded(names, values));
+    if (page === current) amend(page);
+  },
+};
+watch('value', () => { if (props.value) current = first = props.value; });
+window.addEventListener('popstate', () => {
+  const asked = new URL(location.href).searchParams.get('view');
+  const page = PAGES.includes(asked) ? asked : first;
+  if (page === current) return;
+  returning = page;
+  const tabs = [...document.querySelectorAll('#pages [role="tab"]')];
+  tabs.find((tab) => tab.textContent.trim().toLowerCase() === page)?.click();
+});
