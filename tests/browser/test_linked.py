@@ -87,4 +87,5 @@ def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_sa
     )
     box.scroll_into_view_if_needed()
     user.shot("parts-1440")
-    assert open_page("?run=broken").page.locator(".td-parts:visible").count() == 0, "no empty instrument"
+    user.open("?run=broken").wait_over("broken")
+    assert user.page.locator(".td-parts:visible").count() == 0, "no empty instrument"

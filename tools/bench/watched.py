@@ -3,7 +3,9 @@
 Tokens per second of arm A through the whole app (app.py, a run submitted through the page in headless Chromium, its
 charts streaming), against a bare script that only calls `generate` with the same weights, dtype, cache, prompt, token
 count, threads and environment. Both stay loaded and run in turn: bare, app, bare, app, ... Both times are those of the
-whole `generate` call. Printed: the ratio of each pair, their median and spread.
+whole `generate` call. Printed: the ratio of each pair, their median and spread, and the time from token to pixel in
+the same runs: from when the worker had a token to the frame whose charts show it. `--pace` as in the page's address;
+without it the page paces itself, as users get it.
 """
 
 import argparse
@@ -114,6 +116,26 @@ def bare_process(model: str, tokens: int) -> Iterator[Any]:
         process.wait()
 
 
+PROBE = """
+window.tokendynoProbe = {
+  run: '', shown: [0, 0], ms: [], arrived() {},
+  painted(upto) {
+    const panel = document.querySelector('.td-live'), { head, series } = panel.live;
+    const now = performance.timeOrigin + performance.now();
+    if (this.run !== panel.dataset.run) Object.assign(this, { run: panel.dataset.run, shown: [0, 0], ms: [] });
+    if (head) upto.forEach((n, arm) => {
+      const run = head.arms[arm].phases.find(phase => phase.name === 'run');
+      if (!run) return;
+      const begin = 1000 * (head.created + run.begin_s);
+      for (let i = this.shown[arm]; i < n; i++) this.ms.push(now - begin - 1000 * series[arm].t[i]);
+      this.shown[arm] = n;
+    });
+  },
+};
+"""
+"""Of each token of both arms: milliseconds from its creation to the frame that shows it."""
+
+
 # --- the app ----------------------------------------------------------------------------------------
 
 
@@ -138,7 +160,7 @@ def app_process(folder: Path, engine: bool) -> Iterator[tuple[str, Path, psutil.
 class Page:
     """The Compare page as a user drives it."""
 
-    def __init__(self, address: str, model: str, tokens: int, watch: bool) -> None:
+    def __init__(self, address: str, model: str, tokens: int, watch: bool, pace: str = "") -> None:
         from playwright.sync_api import sync_playwright
 
         self.watch = watch
@@ -148,7 +170,8 @@ class Page:
         )
         self._browser = self._play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         self.page = self._browser.new_page(viewport={"width": 1280, "height": 900})
-        self.page.goto(address)
+        self.page.add_init_script(PROBE)
+        self.page.goto(address + (f"/?pace={pace}" if pace else ""))
         self.page.locator("#run").wait_for(timeout=60_000)
         self.page.wait_for_timeout(1500)
         if model != "pocket":
@@ -169,6 +192,15 @@ class Page:
             self.page.wait_for_timeout(200)
             self.page.goto("about:blank")
 
+    def pixel_ms(self) -> list[float]:
+        """Token to pixel of every token that this page showed."""
+        if not self.watch:
+            return []
+        self.page.wait_for_function("() => document.querySelector('.td-live').dataset.over", timeout=60_000)
+        self.page.wait_for_timeout(1000)
+        found: list[float] = self.page.evaluate("() => tokendynoProbe.ms")
+        return found
+
     def close(self) -> None:
         self._browser.close()
         self._play.stop()
@@ -177,7 +209,7 @@ class Page:
 class Viewer:
     """Replaces the browser where there is none: polls over HTTP ten times a second, from another process."""
 
-    def __init__(self, address: str, model: str, tokens: int, watch: bool) -> None:
+    def __init__(self, address: str, model: str, tokens: int, watch: bool, pace: str = "") -> None:
         self.address, self.body, self.watch = address, {"model": model, "tokens": tokens}, watch
 
     def start(self) -> None:
@@ -196,6 +228,9 @@ class Viewer:
     def _post(self, path: str, body: Any) -> Any:
         with urllib.request.urlopen(self.address + path, json.dumps(body).encode(), timeout=60) as answer:
             return json.load(answer)
+
+    def pixel_ms(self) -> list[float]:
+        return []
 
     def close(self) -> None:
         pass
@@ -283,6 +318,7 @@ def main() -> None:
     parser.add_argument("--model", default="pocket", help="as tokendyno takes it; a .gguf path for SmolLM2")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=400)
+    parser.add_argument("--pace", choices=("fast", "quiet"), default="", help="of the page; default: its own")
     parser.add_argument("--viewer", choices=("page", "none"), default="page", help="none: the page is left at once")
     parser.add_argument(
         "--engine", action="store_true", help="the engine behind a bare HTTP server, no page, no browser"
@@ -304,7 +340,7 @@ def main() -> None:
         bare_process(options.model, options.tokens) as run_bare,
     ):
         for number in range(options.pairs + 1):
-            page = make(address, options.model, options.tokens, options.viewer == "page")
+            page = make(address, options.model, options.tokens, options.viewer == "page", options.pace)
             before = load_average()
             bare_s, bare_cpu_s = run_bare()
             watching, workers = browsers(), app.children(recursive=True)
@@ -314,6 +350,7 @@ def main() -> None:
             took_s = time.monotonic() - begin_s
             web, browser = (cpu_s([app]) - web_s) / took_s, (cpu_s(watching) - browser_s) / took_s
             work_s = (cpu_s(workers) - work_s) / 2  # of two arms; the first pair includes load and warm-up
+            pixel_ms = sorted(page.pixel_ms())
             page.close()
             last, finished = run.id, run.arms["A"].finished
             made = len(run.arms["A"].ids)
@@ -329,6 +366,12 @@ def main() -> None:
             )
             if number:
                 ratios.append(ratio)
+            if pixel_ms:
+                print(
+                    f"  token to pixel: p50 {pixel_ms[len(pixel_ms) // 2]:.0f} ms, p95 "
+                    f"{pixel_ms[int(0.95 * len(pixel_ms))]:.0f} ms of {len(pixel_ms)} tokens",
+                    flush=True,
+                )
     viewer = "HTTP" if options.engine and options.viewer == "page" else options.viewer
     print(
         f"ratio app / bare: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}, "

@@ -63,7 +63,7 @@ TEMPLATE = """
     </span>
     <button type="button" class="td-whole" hidden>Whole run</button>
     <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
-    <button type="button" class="td-distribution" aria-haspopup="dialog">Distribution</button>
+    <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
     <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
 </p>
