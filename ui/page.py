@@ -1,5 +1,6 @@
 """The frame of the page: name, machine and start-up messages above, one tab per page below."""
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -17,6 +18,7 @@ from ui.fit.run_this import run_this
 from ui.visitor import visitor_of
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+FOCUS_SCRIPT = Path(__file__).resolve().parent / "js" / "focus.js"
 
 
 def build(bench: Bench, logins: bool = False) -> gr.Blocks:
@@ -25,7 +27,8 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
         with gr.Row(elem_id="masthead"):
-            gr.HTML("<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>", elem_id="brand")
+            brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
+            gr.HTML(brand, elem_id="brand", js_on_load=FOCUS_SCRIPT.read_text(encoding="utf-8"))
             text_line("device", device_line(), classes="td-device")
             if logins:
                 _account(demo)

@@ -29,7 +29,37 @@ def browser() -> Iterator[Any]:
     if missing:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(missing)
     with chromium() as started:
+        _watch(started)
         yield started
+
+
+FAILURES: list[str] = []
+"""Answers of HTTP 500 and above in any page of any context that a test has opened."""
+
+
+def _watch(browser: Any) -> None:
+    """Note failures of the server in every context, whoever makes it."""
+    make = browser.new_context
+
+    def new_context(**options: Any) -> Any:
+        context = make(**options)
+        context.on("response", _note)
+        return context
+
+    browser.new_context = new_context
+
+
+def _note(response: Any) -> None:
+    if response.status >= 500:
+        FAILURES.append(f"HTTP {response.status} of {response.url}")
+
+
+@pytest.fixture(autouse=True)
+def no_handler_fails() -> Iterator[list[str]]:
+    """No test may see an answer of 500, in whatever page."""
+    FAILURES.clear()
+    yield FAILURES
+    assert not FAILURES, FAILURES
 
 
 @pytest.fixture(scope="session")
@@ -107,16 +137,11 @@ class Pages:
         page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
         page.on("dialog", self._note_dialog)
         page.on("request", self._note_foreign_request)
-        page.on("response", self._note_failure)
         return page
 
     def _note_dialog(self, dialog: Any) -> None:
         self.troubles.append(f"dialog: {dialog.message}")
         dialog.dismiss()
-
-    def _note_failure(self, response: Any) -> None:
-        if response.status >= 500:
-            self.troubles.append(f"HTTP {response.status} of {response.url}")
 
     def _note_foreign_request(self, request: Any) -> None:
         if not re.match(rf"{self._address}/|data:|blob:|about:", request.url):

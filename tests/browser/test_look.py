@@ -33,12 +33,15 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
         assert user.page.evaluate(OVERLAPS) == [], width
         assert user.page.evaluate("document.body.scrollWidth") <= width
     user.page.set_viewport_size({"width": 1440, "height": 900})
+    grey = user.page.evaluate("getComputedStyle(document.querySelector('.td-basis')).color")
     user.type("max-new-tokens", "65")
     user.wait("document.querySelector('#stale .td-line-text').textContent === "
               "'You changed the workload since this run. Press Run for new results.'")  # fmt: skip
-    assert float(user.page.evaluate("getComputedStyle(document.querySelector('.td-tiles')).opacity")) < 1
+    assert float(user.page.evaluate("getComputedStyle(document.querySelector('.td-stage')).opacity")) < 1
+    assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") == grey
     user.type("max-new-tokens", "64")
-    user.wait("getComputedStyle(document.querySelector('.td-tiles')).opacity === '1'")
+    user.wait("getComputedStyle(document.querySelector('.td-stage')).opacity === '1'")
+    assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") != grey
 
 
 @pytest.mark.slow

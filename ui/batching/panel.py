@@ -42,7 +42,8 @@ TEMPLATE = """
   </p>
   <p class="td-unkept" role="status"></p>
 </div>
-<div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
+<h2 class="td-hidden td-figures-title">Figures</h2>
+<div class="td-tiles" role="group" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
 <div class="td-lanes-frame"><div class="td-lanes"></div><div class="td-tip" aria-hidden="true" hidden></div></div>
 <div class="td-chosen"></div>

@@ -50,7 +50,8 @@ TEMPLATE = """
   </p>
   <p class="td-unkept" role="status"></p>
 </div>
-<div class="td-tiles" aria-label="Figures of the arms, and what B's are against A's"></div>
+<h2 class="td-hidden td-figures-title">Figures</h2>
+<div class="td-tiles" role="group" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
 <div class="td-texts"></div>
 <p class="td-tools">
@@ -73,7 +74,7 @@ TEMPLATE = """
   <div class="td-moments" aria-hidden="true"></div>
   <p class="td-noted" aria-hidden="true" hidden></p>
 </div>
-<p class="td-annotations" aria-label="Annotations on the latency chart"></p>
+<p class="td-annotations" role="group" aria-label="Annotations on the latency chart"></p>
 <section class="td-parts" aria-label="Where the time of a step goes" hidden></section>
 <dialog class="td-spread" aria-labelledby="td-spread-title">
   <header><h2 id="td-spread-title">Distribution of latencies</h2>

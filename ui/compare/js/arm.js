@@ -39,14 +39,14 @@ const show = () => {
     press(one, 'td-remove', '×', words, () => trigger('fix', { choices: { [chip.name]: chip.default } })).dataset.press = chip.name;
   }
   if (found.offers) press(chips, 'td-add', '+ Add an optimization', '', (button) => open(found.arm, button)).dataset.press = 'add';
-  if (found.offers && found.arm !== 'A') press(chips, 'td-add', 'A and one more', 'Make this arm equal to A, and add one more', (button) => {
+  if (found.offers && found.arm !== 'A') press(chips, 'td-add', 'A and one more', '', (button) => {
     trigger('copy', {});
     open(found.arm, button);
   }).dataset.press = 'copy';
   const all = press(chips, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.key, button); });
   all.dataset.press = 'form';
   unfold(found.key, all);
-  if (focused) (box.querySelector('[data-press="' + CSS.escape(focused) + '"]') || box.querySelector('.td-add, .td-form')).focus();
+  if (focused) box.querySelector('[data-press="' + CSS.escape(focused) + '"]')?.focus();
   for (const one of found.verdicts) {
     const line = add(box, 'p', 'td-verdict ' + one.level);
     add(line, 'span', '', (labels[one.level] || one.level) + ': ' + one.reason);

@@ -1,0 +1,202 @@
+"""For everyone: what axe-core finds, targets, movement, overlaps, and a run by keyboard alone."""
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.access import focused, moving, overlaps, small_targets, violations
+from tests.browser.driver import Driver
+from tests.support.axe import NotFetchedError, script
+
+Open = Callable[..., Driver]
+SIZES = ((390, 844), (768, 1024), (1024, 768), (720, 450), (1440, 900), (1920, 1080), (2560, 1440))
+"""A phone to a large screen; 720x450 is 1440x900 at 200% zoom."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def axe() -> None:
+    """Skipped where axe-core cannot be fetched, except in CI, where that is a failure."""
+    try:
+        script()
+    except NotFetchedError as missing:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(str(missing))
+
+
+DRAWN = """(() => {
+  const plot = document.querySelector('.td-plot');
+  return Math.abs(plot._fullLayout.width - plot.clientWidth) < 2 &&
+    Math.abs(plot.querySelector('.main-svg').getBoundingClientRect().width - plot.clientWidth) < 2;
+})()"""
+
+
+class Look:
+    """Looks at a page in each of its states and keeps what is wrong."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.found: list[str] = []
+
+    def at(self, state: str) -> None:
+        for what in (violations, small_targets, moving, overlaps):
+            self.found += [f"{state}: {what.__name__}: {one}" for one in what(self.page)]
+
+
+def compare_states(user: Driver, look: Look) -> None:
+    """The Compare page with everything open that can be opened."""
+    page = user.page
+    look.at("finished")
+    page.click("#more-button")
+    user.unfold("b")
+    page.locator("button.label-wrap").first.click()  # the scripts
+    page.locator(".cm-scroller").first.wait_for()
+    page.locator(".td-details summary").first.click()
+    look.at("all open")
+    page.locator(".td-distribution").click()
+    page.wait_for_selector(".td-spread[open]")
+    look.at("distribution")
+    page.keyboard.press("Escape")
+    page.locator("#verdicts-b .td-add").first.click()
+    page.wait_for_selector(".td-palette[open] .td-entry")
+    look.at("palette")
+    page.locator(".td-palette input").fill("nothing of that kind")
+    look.at("palette without a match")
+    page.keyboard.press("Escape")  # empties the search
+    page.keyboard.press("Escape")
+    user.type("max-new-tokens", "65")
+    user.wait("document.querySelector('#stale .td-line-text').textContent")
+    look.at("stale")
+
+
+@pytest.mark.slow
+def test_nothing_keeps_anyone_out_in_any_state(open_page: Open) -> None:
+    user = open_page("?run=two&__theme=light", 1366, 900, reduced_motion="reduce")
+    look = Look(user.page)
+    user.wait_over("two")
+    compare_states(user, look)
+    user.page.evaluate("document.body.classList.add('dark')")
+    look.at("dark")
+    user.page.get_by_role("tab", name="Fit").click()
+    user.page.wait_for_function("() => document.querySelector('#fit-best .td-line-text')?.textContent")
+    look.at("fit, dark")
+    user.page.evaluate("document.body.classList.remove('dark')")
+    look.at("fit")
+    user.page.get_by_role("tab", name="Batching").click()
+    user.page.wait_for_selector("#batch-run")
+    look.at("batching, empty")
+    user.open("?run=broken&__theme=light")
+    user.wait_over("broken")
+    look.at("failed")
+    user.page.goto(f"{user.address}/?run=batch&__theme=light")
+    user.page.wait_for_selector(".td-lane canvas")
+    user.page.locator(".td-requests summary").click()
+    look.at("batch")
+    assert look.found == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("run", ["two", "marked", "passes", "one", "broken", "evil", ""])
+def test_every_stored_run_in_both_themes(open_page: Open, theme: str, run: str) -> None:
+    user = open_page(f"?run={run}&__theme={theme}", 1366, 900, reduced_motion="reduce")
+    look = Look(user.page)
+    if run:
+        user.wait_over(run)
+    look.at(f"{run} {theme}")
+    assert look.found == []
+
+
+@pytest.mark.slow
+def test_no_text_lies_over_another_from_a_phone_to_a_large_screen(open_page: Open) -> None:
+    user = open_page("?run=marked&__theme=light", 1440, 900)
+    user.wait_over("marked")
+    found = []
+    for tab, shown in (("Compare", ".td-plot"), ("Fit", "#fit-best"), ("Batching", "#batch-run")):
+        user.page.get_by_role("tab", name=tab).click()
+        user.page.locator(shown).first.wait_for(state="visible")
+        for width, height in SIZES:
+            user.page.set_viewport_size({"width": width, "height": height})
+            user.page.wait_for_timeout(150)
+            if tab == "Compare":  # Plotly draws anew after the page has its size
+                user.wait(DRAWN)
+            found += [f"{tab} at {width}: {one}" for one in overlaps(user.page)]
+            user.shot(f"{tab.lower()}-{width}", full=True)
+        user.page.set_viewport_size({"width": 1440, "height": 900})
+    assert found == []
+
+
+@pytest.mark.slow
+def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
+    user = open_page("", 1366, 900)
+    keys, page = user.page.keyboard, user.page
+    reached = []
+
+    def tab_to(name: str, most: int = 60) -> None:
+        for _ in range(most):
+            if focused(page) == name:
+                return
+            keys.press("Tab")
+            reached.append(focused(page))
+        raise AssertionError(f"{name} was not reached: {reached}")
+
+    def comes_to(name: str, seconds: float = 15) -> None:
+        end = time.monotonic() + seconds
+        while focused(page) != name:
+            assert time.monotonic() < end, f"the focus is on {focused(page)!r}, not on {name!r}"
+            page.wait_for_timeout(50)
+
+    tab_to("Prompt preset")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    comes_to("Prompt preset")
+    page.wait_for_function(
+        "() => !document.querySelector('#prompt-preset [role=option]')"
+    )  # the list that was left stays shut
+    page.locator("#max-new-tokens input").focus()
+    keys.press("Control+A")
+    keys.type("24")
+    keys.press("Tab")
+    page.locator("#run").wait_for()
+    while user.chips("b"):  # take off what arm B begins with
+        before = len(user.chips("b"))
+        page.locator("#verdicts-b .td-remove").first.focus()
+        keys.press("Enter")
+        page.wait_for_function(f"() => document.querySelectorAll('#verdicts-b .td-chip').length < {before}")
+        assert page.evaluate("document.querySelector('#verdicts-b').contains(document.activeElement)")
+    page.locator("#verdicts-b [data-press=add]").focus()
+    keys.press("Enter")
+    comes_to("Search optimizations and presets")
+    keys.press("Escape")
+    comes_to("add")
+    keys.press("Enter")
+    comes_to("Search optimizations and presets")
+    keys.type("static cache")
+    keys.press("ArrowDown")
+    keys.press("Enter")
+    page.wait_for_selector("#verdicts-b .td-chip")
+    assert page.evaluate("document.querySelector('#verdicts-b').contains(document.activeElement)")
+    page.locator("#more-button").focus()
+    keys.press("Shift+Tab")
+    tab_to("more-button")
+    page.locator("#run").focus()
+    keys.press("Enter")
+    comes_to("stop")
+    user.wait("document.querySelector('.td-live').dataset.over", 200)
+    comes_to("run")
+    assert user.text(".td-sentence")
+    keys.press("Enter")
+    comes_to("stop")
+    user.wait_tokens(0, 1)
+    keys.press("Enter")
+    comes_to("run")
+
+
+def test_an_answer_of_500_is_noticed_in_any_context(browser: Any, no_handler_fails: list[str]) -> None:
+    page = browser.new_context().new_page()
+    page.route("**/*", lambda route: route.fulfill(status=500, body="it failed"))
+    page.goto("http://127.0.0.1/anything")
+    page.context.close()
+    assert no_handler_fails == ["HTTP 500 of http://127.0.0.1/anything"]
+    no_handler_fails.clear()
