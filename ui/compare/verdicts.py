@@ -98,12 +98,15 @@ def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offer
     if needed > memory.total:
         parts = f"in each rank {parts}"
     blocked, over = bool(checked.blocked), needed > room_bytes
-    text = f"{_size(needed)} predicted of {_size(room_bytes)} free \u00b7 "
+    settled = [verdict for verdict in checked.verdicts if verdict.level == "note" and verdict.becomes]
+    parts = "\n".join([parts, *(verdict.reason for verdict in settled)])
+    text = "".join(f"{verdict.axis} auto \u2192 {verdict.becomes} \u00b7 " for verdict in settled)
+    text += f"{_size(needed)} predicted of {_size(room_bytes)} free \u00b7 "
     text += "does not fit" if over else "cannot run" if blocked else "runs here"
     lines = [
         VerdictLine(verdict.level, verdict.reason, verdict.source, verdict.fix, _fix_text(verdict.fix))
         for verdict in checked.verdicts
-        if verdict.level != "ok"
+        if verdict.level != "ok" and verdict not in settled  # those stand with the memory
     ]
     worst = {v.axis: v.level for v in sorted(checked.verdicts, key=lambda v: _LEVELS.index(v.level))}
     chips = _chips(arm.choices, worst)

@@ -27,27 +27,31 @@ def _builds_kernels_for_each_length(s: Subject) -> bool:
     return s.decoder and not s.cuda and kv_cache(s).grows and attention_in_use(s) == "eager"
 
 
-_CLIMBS = Rule(
-    "note",
-    _builds_kernels_for_each_length,
-    "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
-    "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
-    "static cache do not climb.",
-    _CPU,
-)
-
-
 def _too_small_for_bfloat16(s: Subject) -> bool:
     """As small as the models that a worker runs on one thread; measured on either side of that."""
     small = weight_bytes(s.facts, "bfloat16", s.choices["quantization"]) < ONE_THREAD_BELOW_BYTES
     return s.decoder and not s.cuda and small
 
 
+_CLIMBS = Rule(
+    "note",
+    lambda s: _builds_kernels_for_each_length(s) and not _too_small_for_bfloat16(s),
+    "On a CPU, memory climbs by about 1.3 MiB a token, up to 0.9 GiB: eager attention over a growing cache multiplies "
+    "matrices of a new shape at every token, and bfloat16 kernels are built and cached for each length. float32 and a "
+    "static cache do not climb.",
+    _CPU,
+)
 _SLOWER = Rule(
     "note",
-    _too_small_for_bfloat16,
+    lambda s: _too_small_for_bfloat16(s) and not _builds_kernels_for_each_length(s),
     "On a CPU, float32 is faster for a model as small as this: a bfloat16 product of a small matrix and a single row "
     "takes 1.3 to 3 times as long.",
+    _CPU,
+)
+_BOTH = Rule(
+    "note",
+    lambda s: _too_small_for_bfloat16(s) and _builds_kernels_for_each_length(s),
+    "On a CPU, float32 is faster for so small a model, and memory does not climb.",  # in one line of an arm
     _CPU,
 )
 
@@ -75,7 +79,7 @@ class Dtype(Optimization):
             "bfloat16",
             "bfloat16",
             "2 bytes per number, with the range of float32.",
-            (_CLIMBS, _SLOWER),
+            (_CLIMBS, _SLOWER, _BOTH),
             loss=31,
             combines=(("cache", "dynamic"), ("cache", "offloaded")),
         ),

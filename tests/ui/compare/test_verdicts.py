@@ -1,9 +1,14 @@
 """An arm in short: its chips, its memory and the verdicts on it, as the page shows them."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
-from backend.config import ArmRequest
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import ArmRequest, Workload
+from backend.hardware.number_formats import FormatTime
+from tests.support.machines import CPU, facts
 from tests.support.worker import request
 from ui.compare.verdicts import describe, unchecked
 
@@ -28,6 +33,14 @@ def test_memory_is_predicted_against_what_is_free(warm_bench: Any) -> None:
     found = described(warm_bench)
     assert found["memory"].endswith("predicted of 1.00 GiB free \u00b7 runs here")
     assert found["share"] > 0 and "weights" in found["parts"]
+
+
+def test_what_auto_settled_for_is_said_in_short_beside_the_memory() -> None:
+    slow = replace(CPU, bfloat16=(FormatTime(8 << 20, 1, 2.14),))
+    checked = check(make_config("pocket", {}), facts("pocket"), slow, Workload(prompt="x"))
+    found = json.loads(describe(ArmRequest("A"), "baseline", checked, 2**30))
+    assert found["memory"].startswith("dtype auto \u2192 float32 \u00b7 ") and found["verdicts"] == []
+    assert "took 2.14 times as long" in found["parts"]
 
 
 def test_what_differs_from_the_defaults_is_a_chip_with_its_worst_verdict(warm_bench: Any) -> None:

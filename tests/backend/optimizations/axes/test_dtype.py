@@ -61,3 +61,17 @@ def test_the_note_names_the_measurement_and_memory_is_predicted_in_float32() -> 
 def test_a_row_that_was_settled_is_verified_with_the_reason() -> None:
     row = Evidence("auto", "float32", Finding("dtype", "float32", "all", 3, 3), settled="auto -> float32: measured.")
     assert row.status == "verified" and row.reason == "auto -> float32: measured."
+
+
+@pytest.mark.parametrize(
+    ("model", "choices", "words"),
+    [
+        ("pocket", {}, ["float32 is faster for so small a model, and memory does not climb"]),
+        ("pocket", {"cache": "static"}, ["float32 is faster for a model as small as this"]),
+        ("random:gpt-oss-20b", {}, ["memory climbs by about 1.3 MiB a token"]),
+        ("random:Qwen3-0.6B", {}, []),
+    ],
+)
+def test_what_bfloat16_costs_on_a_cpu_is_one_note(model: str, choices: dict[str, str], words: list[str]) -> None:
+    found = [v.reason for v in checked(CPU, model, 1, **{"dtype": "bfloat16", **choices}).verdicts if v.axis == "dtype"]
+    assert len(found) == len(words) and all(text in reason for text, reason in zip(words, found, strict=True))
