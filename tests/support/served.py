@@ -60,6 +60,10 @@ class Served:
         """Gradio's description of the page."""
         return json.loads(self.ask("/config").body)
 
+    def config_of(self, cookie: str) -> Any:
+        """The same for somebody who has logged in."""
+        return json.loads(self.ask("/config", headers={"Cookie": cookie}).body)
+
     def handler(self, component: str, event: str) -> dict[str, Any]:
         """The event of a component, by its `elem_id`, that the server handles."""
         config = self.config()

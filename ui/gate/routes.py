@@ -16,8 +16,7 @@ _GET = {
 }  # fmt: skip
 _POST = {f"{API}/queue/join", f"{API}/run/predict", f"{API}/component_server"}
 _GET_BELOW = ("/assets/", "/static/", "/svelte/")
-_NAMED = re.compile(rf"{API}/call/[a-z_]{{1,64}}")
-_EVENT = re.compile(rf"{API}/(?:call/[a-z_]{{1,64}}/[0-9a-f]{{1,64}}|heartbeat/[A-Za-z0-9_-]{{1,64}})")
+_HEARTBEAT = re.compile(rf"{API}/heartbeat/[A-Za-z0-9_-]{{1,64}}")
 
 
 def exists(method: str, path: str) -> bool:
@@ -26,10 +25,10 @@ def exists(method: str, path: str) -> bool:
     if ".." in path.split("/") or "\\" in path or "\0" in path:
         return False
     if method == "POST":
-        return path in _POST or bool(_NAMED.fullmatch(path))
+        return path in _POST
     if method not in ("GET", "HEAD"):
         return False
-    return path in _GET or path.startswith(_GET_BELOW) or bool(_EVENT.fullmatch(path))
+    return path in _GET or path.startswith(_GET_BELOW) or bool(_HEARTBEAT.fullmatch(path))
 
 
 def open_to_all(path: str) -> bool:

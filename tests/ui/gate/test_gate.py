@@ -87,7 +87,9 @@ CLOSED = [
     ("GET", "/gradio_api/token"), ("GET", "/gradio_api/vibe-code"), ("POST", "/gradio_api/vibe-edit"),
     ("GET", "/gradio_api/file=/etc/passwd"), ("GET", f"/gradio_api/file={PLOTLY_JS.parent}"),
     ("GET", f"/gradio_api/file={PLOTLY_JS.parent}/../../../x"), ("POST", "/gradio_api/run/other"),
-    ("GET", "/static/%2e%2e/config"), ("GET", "/login"), ("GET", "/docs"), ("GET", "/openapi.json"), ("PUT", JOIN),
+    ("POST", "/gradio_api/call/stop"),
+    ("GET", "/gradio_api/call/stop/1"), ("GET", "/static/%2e%2e/config"),
+    ("GET", "/login"), ("GET", "/docs"), ("GET", "/openapi.json"), ("PUT", JOIN),
     ("DELETE", "/"), ("OPTIONS", "/"), ("GET", "/gradio_api/heartbeat/a/b"), ("GET", "/assets\\..\\x"),
 ]  # fmt: skip
 OPEN = [

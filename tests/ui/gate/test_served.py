@@ -1,0 +1,150 @@
+"""A real app on loopback against what strangers do to it: connections, sessions, hosts, a team's logins."""
+
+import json
+import socket
+import time
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from backend.hosting.limits import LIMITS
+from backend.hosting.users import Users
+from tests.support.processes import wait_for
+from tests.support.served import Served, served
+from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S
+
+pytestmark = pytest.mark.slow
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+@pytest.fixture(scope="module")
+def team(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("team")
+    users = Users(folder / "users.json")
+    users.add("ada", "correct horse")
+    users.add("bob", "battery staple")
+    with served(folder, "--mode", "team", "--users", str(users.path)) as app:
+        yield app
+
+
+def log_in(app: Served, name: str, password: str) -> str:
+    """The login's cookie."""
+    body = urllib.parse.urlencode({"name": name, "password": password}).encode()
+    answer = app.ask("/login", body, FORM)
+    assert answer.status == 303, answer
+    return answer.headers["set-cookie"].partition(";")[0]
+
+
+def attached(app: Served, cookie: str, query: str = "") -> str:
+    """What the page shows first, as JSON text: the run, and its settings."""
+    load = next(d for d in app.config_of(cookie)["dependencies"] if len(d["outputs"]) > 20 and not d["inputs"])
+    sent = {"data": [], "fn_index": load["id"], "session_hash": "s", "trigger_id": None}
+    answer = app.post(f"/gradio_api/run/predict{query}", sent, {"Cookie": cookie})
+    assert answer.status == 200
+    return answer.body.decode()
+
+
+def test_one_users_history_is_not_anothers(team: Served) -> None:
+    """`attach` gave a second visitor the first one's prompt, settings and text."""
+    ada, bob = log_in(team, "ada", "correct horse"), log_in(team, "bob", "battery staple")
+    run = next(d for d in team.config_of(ada)["dependencies"] if any(e == "submit" for _, e in d["targets"]))
+    values = [c["props"].get("value") for i in run["inputs"] for c in team.config_of(ada)["components"] if c["id"] == i]
+    values[1], values[2] = "Ada's secret prompt", 3
+    sent = {"data": values, "fn_index": run["id"], "session_hash": "s", "trigger_id": None}
+    started = team.post("/gradio_api/run/predict", sent, {"Cookie": ada})
+    assert started.status == 200 and b"secret" not in started.body
+    assert "Ada's secret prompt" in attached(team, ada)
+    assert "Ada's secret prompt" not in attached(team, bob)
+
+
+def test_a_wrong_password_a_foreign_host_and_a_foreign_page(team: Served) -> None:
+    body = urllib.parse.urlencode({"name": "ada", "password": "wrong"}).encode()
+    assert team.ask("/login", body, FORM).status == 401
+    cookie = log_in(team, "ada", "correct horse")
+    assert team.ask("/config", headers={"Cookie": cookie, "Host": "evil.example"}).status == 421
+    assert team.ask("/config", headers={"Cookie": cookie, "Origin": "https://evil.example"}).status == 403
+    assert team.ask("/config", headers={"Cookie": cookie}).status == 200
+    assert team.ask("/config").status == 401
+
+
+def test_sessions_that_nobody_uses_are_forgotten(team: Served) -> None:
+    """1,500 calls with new session hashes took 292 MB."""
+    cookie = log_in(team, "ada", "correct horse")
+    stop = next(d for d in team.config_of(cookie)["dependencies"] if d["backend_fn"] and len(d["outputs"]) == 1)
+    process = psutil.Process(team.process.pid)
+
+    def flood(first: int, count: int) -> int:
+        for number in range(first, first + count):
+            sent = {"data": ["x"], "fn_index": stop["id"], "session_hash": f"h{number}", "trigger_id": None}
+            team.post("/gradio_api/run/predict", sent, {"Cookie": cookie})
+        return int(process.memory_info().rss)
+
+    most = LIMITS["team"].sessions
+    full = flood(0, most + 10)
+    more = flood(most + 10, 60) - full
+    print(f"{most + 10} sessions: {full:,} bytes; 60 more: {more:,} bytes more")
+    assert more < 4 << 20, f"{more:,} bytes for 60 sessions more"
+
+
+def test_a_connection_that_asks_for_nothing_is_closed(team: Served) -> None:
+    begin_s = time.monotonic()
+    with socket.create_connection(("127.0.0.1", team.port)) as silent:
+        silent.settimeout(REQUEST_S + 20)
+        silent.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
+        assert silent.recv(1) == b""
+    assert time.monotonic() - begin_s > REQUEST_S - 6
+
+
+def test_a_header_that_never_ends_is_cut_off(team: Served) -> None:
+    with socket.create_connection(("127.0.0.1", team.port)) as endless:
+        endless.settimeout(10)
+        endless.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ")
+        with pytest.raises(OSError):
+            for _ in range(100):
+                endless.sendall(b"x" * 8_192)
+                time.sleep(0.005)
+    assert team.ask("/theme.css").status == 200
+
+
+def test_a_header_below_the_limit_is_read_and_many_requests_share_a_connection(team: Served) -> None:
+    import http.client
+
+    link = http.client.HTTPConnection("127.0.0.1", team.port, timeout=30)
+    for _ in range(6):
+        link.request("GET", "/theme.css", headers={"X": "x" * (MAX_HEADER_BYTES // 4)})
+        found = link.getresponse()
+        assert found.status == 200 and found.read()
+    link.close()
+
+
+def test_connections_of_one_address_are_bounded_and_others_end_in_good_order(team: Served) -> None:
+    most = LIMITS["team"].address_connections
+    assert most is not None
+    links = [socket.create_connection(("127.0.0.1", team.port)) for _ in range(most + 20)]
+    try:
+        time.sleep(0.5)
+        closed = 0
+        for link in links:
+            link.setblocking(False)
+            try:
+                closed += link.recv(1) == b""
+            except BlockingIOError:
+                pass
+            except ConnectionError:
+                closed += 1
+        assert 20 <= closed < 60
+    finally:
+        for link in links:
+            link.close()
+    wait_for(lambda: team.ask("/theme.css").status == 200)
+    assert "Traceback" not in team.errors.read_text()
+
+
+def test_nothing_of_a_login_is_in_the_log(team: Served) -> None:
+    log_in(team, "bob", "battery staple")
+    assert "battery" not in team.errors.read_text() and "battery" not in json.dumps(team.errors.read_text())
+    assert b"battery" not in b"".join(p.read_bytes() for p in Path(team.history.parent).glob("history*"))
