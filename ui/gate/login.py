@@ -6,7 +6,8 @@ from urllib.parse import parse_qs, urlencode
 
 from ui.gate.asgi import Header
 
-MAX_FIELDS = 8
+MAX_FIELDS = 16
+MAX_TEXT = 300
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -70,9 +71,9 @@ def read_form(body: bytes) -> dict[str, str]:
 
 
 def safe_query(query: bytes) -> str:
-    """Of the query of a page what is kept over a login: the run to be shown."""
+    """Of the query of a page what is kept over a login: the run or the page to be shown, and its settings."""
     try:
-        run = parse_qs(query.decode("ascii"), max_num_fields=MAX_FIELDS).get("run", [""])[0]
+        found = parse_qs(query.decode("ascii"), max_num_fields=MAX_FIELDS)
     except ValueError:
         return ""
-    return urlencode({"run": run[:64]}) if run else ""
+    return urlencode({name[:MAX_TEXT]: values[0][:MAX_TEXT] for name, values in found.items()})

@@ -259,8 +259,8 @@ def test_a_trusted_proxy_says_where_a_request_comes_from_and_nobody_else_does() 
 def test_a_team_is_served_after_the_login_only(team: Site, path: str) -> None:
     method = "POST" if path in (JOIN, "/gradio_api/run/predict") else "GET"
     assert team.ask(method, path).status_code == 401
-    page = team.ask("GET", "/?run=abc&x=1")
-    assert page.status_code == 303 and page.headers["location"] == "./login?run=abc"
+    page = team.ask("GET", "/?run=abc&at=fit")
+    assert page.status_code == 303 and page.headers["location"] == "./login?run=abc&at=fit"
     assert team.ask("GET", "/assets/a.js").status_code == 200
 
 
