@@ -169,7 +169,7 @@ def test_a_number_of_gpus_is_taken_and_an_impossible_one_refused(open_page: Open
     fill(user, "fit-gpu", "RTX-4090")
     fill(user, "fit-gpus", "2")
     said(user, "fit-heading", "Llama 3 8B on 2 x RTX-4090")
-    said(user, "fit-notes", "DistributedConfig(tp_size=2)")
+    said(user, "fit-notes", "Predicted for 2 ranks, as parallel=tensor-2")
     fill(user, "fit-gpus", "3")
     said(user, "fit-message", "Take one of 1, 2, 4, 8")
 
