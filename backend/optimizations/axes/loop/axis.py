@@ -108,10 +108,11 @@ class Loop(Optimization):
         if not own and not trace.ops[LOOP_NAME]:
             none = f"{passes} passes, and {trace.steps} more in a profile, without a step of the custom decode loop"
             return Finding(self.name, "generate", none, passes, max(1, passes))
-        expected = max(0, passes - 1) + max(0, trace.steps - 1)  # the prompt's pass is no step
-        reached = min(own, max(0, passes - 1)) + min(traced, max(0, trace.steps - 1))
+        prompts = int(counts.batches or 1)  # of many requests, one of each batch
+        expected = max(0, passes - prompts) + max(0, trace.steps - 1)  # the prompt's pass is no step
+        reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))
         proof = (
-            f"a prefill and {own} steps of the custom decode loop in a run of {passes} passes; {traced} steps in "
+            f"{'a prefill' if prompts == 1 else f'{prompts} prefills'} and {own} steps of the custom decode loop in a run of {passes} passes; {traced} steps in "
             f"{trace.steps} further passes"
         )
         return Finding(self.name, "own", proof, reached, expected)

@@ -201,3 +201,12 @@ def test_steps_of_the_run_and_of_the_profile_are_counted_beside_a_prefill_each(
     trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: traced}), Counter(), Counter(), steps)
     found = AXIS.find(Observation(object(), None, plan, lambda: trace, RunCounts(own_steps=own, passes=passes)))
     assert (found.effective, found.reached, found.expected) == ("own", reached, passes - 1 + steps - 1)
+
+
+@pytest.mark.parametrize(("own", "reached"), [(54, 57), (53, 56)])
+def test_each_batch_of_many_requests_has_a_prefill(own: int, reached: int) -> None:
+    plan = check(make_config("pocket", OWN), facts(), CPU, Workload(prompt="x")).plan
+    trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: 3}), Counter(), Counter(), 4)
+    counts = RunCounts(own_steps=own, passes=57, batches=3)
+    found = AXIS.find(Observation(object(), None, plan, lambda: trace, counts))
+    assert (found.reached, found.expected) == (reached, 57) and "3 prefills" in found.proof
