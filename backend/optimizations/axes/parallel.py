@@ -52,9 +52,9 @@ def _named(name: str) -> tuple[ParallelKind, int]:
 
 
 def _on_parts(axis: str, name: str, subject: Subject) -> bool:
-    """Whether that choice of another axis works on the parts."""
+    """Whether that choice of another axis works on the parts: fused projections, and the kernels of this repository."""
     return (
-        (axis, subject.choices[axis]) in (("projections", "fused"),)
+        (axis, subject.choices[axis]) in (("projections", "fused"), ("kernels", "local"))
         and _named(name)[0] == "tensor"
         and subject.facts.architecture in PLAIN
     )
