@@ -53,10 +53,12 @@ def _named(name: str) -> tuple[ParallelKind, int]:
 
 def _on_parts(axis: str, name: str, subject: Subject) -> bool:
     """Whether that choice of another axis works on the parts: fused projections, and the kernels of this repository."""
-    return (
-        (axis, subject.choices[axis]) in (("projections", "fused"), ("kernels", "local"))
-        and _named(name)[0] == "tensor"
-        and subject.facts.architecture in PLAIN
+    kind, ranks = _named(name)
+    if kind != "tensor" or subject.facts.architecture not in PLAIN:
+        return False
+    whole_head = subject.facts.tied or subject.facts.vocab % ranks  # stays a distributed tensor, which no kernel takes
+    return (axis, subject.choices[axis]) == ("projections", "fused") or (
+        (axis, subject.choices[axis]) == ("kernels", "local") and not whole_head
     )
 
 

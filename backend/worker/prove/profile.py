@@ -54,7 +54,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
-        if name.startswith(_COLLECTIVES[on_gpu]):
+        if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
             collectives_ns.append(event.duration_ns())
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.append(_span(event, name, on_gpu))

@@ -60,9 +60,12 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
 
 
-def test_fused_projections_work_on_the_parts_of_plain_layers_alone() -> None:
+def test_fused_projections_and_kernels_work_on_the_parts_of_plain_layers_alone() -> None:
     plain = {"parallel": "tensor-2", "projections": "fused"}
     assert refusal("random:Qwen3-0.6B", EIGHT, **plain) == ("", {})
+    assert refusal("random:Llama-3-8B", EIGHT, kernels="local", **plain) == ("", {})
+    tied = refusal("random:Qwen3-0.6B", EIGHT, kernels="local", **plain)  # seen on two GPUs: mixed tensors in the head
+    assert tied[1] == {"kernels": "off"}
     reason, fix = refusal("random:gpt-oss-20b", EIGHT, **plain)
     assert "untried" in reason and fix == {"projections": "separate"}
     assert "know no other ranks" in refusal("random:gpt-oss-20b", EIGHT, parallel="tensor-2", kernels="local")[0]
