@@ -232,7 +232,7 @@ class HistoryWriter:
         parts = [f"{old:,} older than {self._retention.days:g} days"] if old else []
         if large:
             parts.append(f"{large:,} of the oldest, to stay below {(self._retention.max_bytes or 0) >> 20:,} MiB")
-        message = f"Runs deleted from the history since the start: {' and '.join(parts)} (pinned ones never)."
+        message = f"Runs deleted from the history since the start: {' and '.join(parts)}."
         self.messages = [one for one in self.messages if one != self._deleted_message]
         self._deleted_message = message
         self.report(message)

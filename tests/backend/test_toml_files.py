@@ -52,3 +52,10 @@ def test_a_name_may_occur_once(tmp_path: Path) -> None:
     refuse_duplicates(tmp_path, ["a", "b"])
     with pytest.raises(InputError, match="'a' occurs twice"):
         refuse_duplicates(tmp_path, ["a", "b", "a"])
+
+
+def test_a_file_nested_without_end_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "deep.toml"
+    path.write_text("a = " + "[" * 20_000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        read_toml(path, Cart)

@@ -38,7 +38,7 @@ class Seen:
     done: Counter[int] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    newest: str = ""
+    watched: str = ""
 
 
 def measure(viewers: int, visitors: int, seconds: float, seed: int) -> list[str]:
@@ -54,8 +54,8 @@ def _watched(web: psutil.Process, address: str, many: tuple[int, int], seconds: 
     seen, ended = Seen(), threading.Event()
     with closing(Visitor(address)) as first:
         config = first.config
-        run_id, message = first.submit(prompt="Once", max_new_tokens=300)
-        seen.newest = run_id
+        run_id, message = first.submit(prompt="Once", max_new_tokens=128)
+        seen.watched = run_id
         if not run_id:
             return [f"no run could be started: {message}"]
     threads = [
@@ -83,12 +83,12 @@ def _watched(web: psutil.Process, address: str, many: tuple[int, int], seconds: 
 
 
 def _view(number: int, address: str, config: object, seen: Seen, ended: threading.Event) -> None:
-    """A viewer of whatever run is newest, with a cursor as the page's."""
+    """A viewer of whatever run is at work, with a cursor as the page's."""
     with suppress(OSError, Refused), closing(Visitor(address, config, f"127.0.1.{1 + number % 250}")) as visitor:
         run_id, version, cursors = "", -1, [[0, 0, 0]] * 2
         while not ended.is_set():
-            if run_id != seen.newest:
-                run_id, version, cursors = seen.newest, -1, [[0, 0, 0]] * 2
+            if run_id != seen.watched:
+                run_id, version, cursors = seen.watched, -1, [[0, 0, 0]] * 2
             begin_s = time.monotonic()
             try:
                 reply = visitor.pull(run_id, version, cursors)
@@ -110,7 +110,7 @@ def _submit(number: int, address: str, config: object, seen: Seen, ended: thread
         while not ended.is_set():
             begin_s = time.monotonic()
             try:
-                run_id, message = visitor.submit(prompt=f"Once {number}", max_new_tokens=64)
+                run_id, message = visitor.submit(prompt=f"Once {number}", max_new_tokens=24)
             except (OSError, Refused, ValueError) as error:
                 seen.failures.append(f"submit: {type(error).__name__}: {error}"[:150])
                 ended.wait(SUBMIT_EVERY_S)
@@ -120,10 +120,12 @@ def _submit(number: int, address: str, config: object, seen: Seen, ended: thread
                 seen.refused[message[:60]] += 1
                 ended.wait(SUBMIT_EVERY_S)
                 continue
-            seen.newest = run_id
-            while not ended.wait(1.0):
-                if visitor.pull(run_id).get("ended"):
-                    seen.done[number] += 1
+            while not ended.wait(0.5):
+                reply = visitor.pull(run_id)
+                if reply.get("status") == "running":
+                    seen.watched = run_id
+                if reply.get("ended"):
+                    seen.done[number] += reply["status"] == "done"
                     break
 
 
