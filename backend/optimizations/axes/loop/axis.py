@@ -111,8 +111,9 @@ class Loop(Optimization):
         prompts = int(counts.batches or 1)  # of many requests, one of each batch
         expected = max(0, passes - prompts) + max(0, trace.steps - 1)  # the prompt's pass is no step
         reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))
+        began = "a prefill" if prompts == 1 else f"{prompts} prefills"
         proof = (
-            f"{'a prefill' if prompts == 1 else f'{prompts} prefills'} and {own} steps of the custom decode loop in a run of {passes} passes; {traced} steps in "
+            f"{began} and {own} steps of the custom decode loop in a run of {passes} passes; {traced} steps in "
             f"{trace.steps} further passes"
         )
         return Finding(self.name, "own", proof, reached, expected)
