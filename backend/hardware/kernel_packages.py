@@ -15,6 +15,9 @@ from backend.script.source import parse
 BUNDLED = PRESETS / "kernels"
 """The kernels that come with tokendyno."""
 
+ROUTED = BUNDLED / "matvec"
+"""The package of them that computes routed experts."""
+
 PUBLISHER = "kernels-community"
 """The only organization on the Hub whose compiled kernels are ever downloaded."""
 

@@ -103,6 +103,11 @@ def runs_mxfp4(s: Subject) -> bool:
     return (choice == "mxfp4" or (choice == "none" and mxfp4.published(s))) and mxfp4.native(s)
 
 
+def runs_own_mxfp4(s: Subject) -> bool:
+    """Whether tokendyno's kernels compute them."""
+    return runs_mxfp4(s) and mxfp4.own(s)
+
+
 # --- compilation ----------------------------------------------------------------------------------
 
 

@@ -1,11 +1,15 @@
 """Where MXFP4 weights run as they are; elsewhere transformers dequantizes them to bfloat16, with a warning.
 
+Two sets of kernels compute them: the Hub's, and tokendyno's own, which are chosen (`experts=triton`) or stand in where
+the Hub's cannot be had.
+
 Source: transformers 5.22, quantizers/quantizer_mxfp4.py, validate_environment. Each condition below is a reason of its
 own for the rules of the axis quantization.
 """
 
 from packaging.version import Version
 
+from backend.optimizations import routed
 from backend.optimizations.subject import Subject, When
 
 KERNELS = "kernels-community/gpt-oss-triton-kernels"
@@ -46,6 +50,19 @@ def kernel_unreachable(s: Subject) -> bool:
 OBSTACLES: tuple[When, ...] = (no_gpu, old_gpu, old_triton, no_kernels_package, kernel_unreachable)
 
 
+def own(s: Subject) -> bool:
+    """Whether tokendyno's kernels compute them."""
+    asked = s.choices["experts"]
+    return routed.supported(s) and (asked == "triton" or (asked == "auto" and stands_in(s)))
+
+
+def stands_in(s: Subject) -> bool:
+    """Whether the Hub's kernels would run here, but cannot be had."""
+    return kernel_unreachable(s) and not any(
+        obstacle(s) for obstacle in OBSTACLES if obstacle is not kernel_unreachable
+    )
+
+
 def native(s: Subject) -> bool:
     """Whether MXFP4 weights run here without being dequantized."""
-    return available(s) and not any(obstacle(s) for obstacle in OBSTACLES)
+    return available(s) and (own(s) or not any(obstacle(s) for obstacle in OBSTACLES))

@@ -92,14 +92,21 @@ def bnb_scales(holder: Any) -> list[Any]:
 
 
 def triton_weights(module: Any) -> dict[str, list[Any]]:
-    """MXFP4 experts of gpt-oss by name, each [values, scales]: objects of the kernel's own class, not parameters."""
-    found = {}
+    """MXFP4 experts of gpt-oss by name, each [values, scales]: objects of the Hub kernel's own class, which are no
+    parameters, or parameters as they lie in the checkpoint."""
+    found = _packed_weights(module)
     for name, value in vars(module).items():
         data = getattr(getattr(value, "storage", None), "data", None)
         if not _is_tensor(value) and _is_tensor(data):
             scales = getattr(vars(module).get(f"{name}_precision_config"), "weight_scale", None)
             found[name] = [data, *([scales.storage.data] if scales is not None else [])]
     return found
+
+
+def _packed_weights(module: Any) -> dict[str, list[Any]]:
+    own = module._parameters
+    names = (name.removesuffix("_blocks") for name in own if name.endswith("_blocks"))
+    return {name: [own[f"{name}_blocks"], own[f"{name}_scales"]] for name in names if f"{name}_scales" in own}
 
 
 def weight_tensors(model: Any) -> Iterator[Any]:
@@ -120,12 +127,14 @@ def weight_tensors(model: Any) -> Iterator[Any]:
 
 def parameter_count(model: Any) -> int:
     """Parameters of a model, however few bytes hold them."""
-    total: int = 0
+    mxfp4 = [parts for module in model.modules() for parts in triton_weights(module).values()]
+    total = sum(2 * int(values.numel()) for values, *_ in mxfp4)
+    packed = {id(part) for parts in mxfp4 for part in parts}
     for weight in model.parameters():
-        state = getattr(weight, "quant_state", None)  # 4-bit weights: two parameters in one byte
-        total += weight.numel() if state is None else state.shape.numel()
-    mxfp4 = [parts[0] for module in model.modules() for parts in triton_weights(module).values()]
-    return total + sum(2 * int(values.numel()) for values in mxfp4)
+        if id(weight) not in packed:
+            state = getattr(weight, "quant_state", None)  # 4-bit weights: two parameters in one byte
+            total += weight.numel() if state is None else state.shape.numel()
+    return total
 
 
 def total_bytes(tensors: Any) -> int:

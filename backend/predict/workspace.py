@@ -44,7 +44,7 @@ class Work:
     length        tokens that are attended to: the prompt, or the cache
     size          bytes per element of the compute dtype
     attention     "eager" or any other implementation
-    experts       "grouped_mm", "batched_mm" or "eager"
+    experts       "grouped_mm", "batched_mm", "eager" or "triton"
     masked        a mask is built, and keys and values are repeated per query head: padding, windows, static caches
     tensor_ranks  GPUs that split the matrices
     expert_ranks  GPUs that split the experts; tokens are assumed to be routed to them evenly
@@ -158,5 +158,7 @@ def _experts(facts: ModelFacts, work: Work, rows: int, pairs: int, width: int) -
                 + tokens * (facts.hidden + inner * width) * work.size
                 + (rows * facts.experts_per_token * facts.experts * INDEX_BYTES)
             )
+        case "triton":  # activations; results of each pair in float32, and their sum
+            return pairs * (width * work.size + facts.hidden * 4) + rows * facts.hidden * (4 + work.size)
         case _:  # tokens sorted by expert; then weighted results in the original order
             return pairs * max(facts.hidden + inner * width, 4 * facts.hidden) * work.size

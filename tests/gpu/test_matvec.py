@@ -165,7 +165,11 @@ def test_int8_of_torchao_is_read_as_it_is() -> None:
 
 @pytest.mark.parametrize("length", [40, 64, 1000, 3000])
 @pytest.mark.parametrize(("group", "size"), [(1, 64), (4, 128), (5, 32)])
-def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length: int, group: int, size: int) -> None:
+@pytest.mark.parametrize("halves", [False, True])
+def test_attention_of_one_token_is_that_of_double_precision(
+    kernels: Any, length: int, group: int, size: int, halves: bool
+) -> None:
+    """`halves`: as in gpt-oss, with an angle for both halves of a head, and sinks."""
     import torch
 
     torch.manual_seed(length)
@@ -179,7 +183,10 @@ def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length
         random(1, heads, length, size),
         random((group + 2) * heads * size),
     )
-    cos, sin, q_norm, k_norm = random(size), random(size), random(size), random(size)
+    angles = size // 2 if halves else size
+    cos, sin, q_norm, k_norm = random(angles), random(angles), random(size), random(size)
+    sinks = 3 * random(group * heads) if halves else None
+    turned = [one.double().repeat(size // angles) for one in (cos, sin)]
     filled = torch.rand(1, length, device="cuda") < 0.6
     filled[0, slot] = True
     for norms in ((None, None), (q_norm, k_norm)):
@@ -191,15 +198,18 @@ def test_attention_of_one_token_is_that_of_double_precision(kernels: Any, length
                 for part, norm in zip((q, k), (q_norm, k_norm), strict=True)
             )
         half = size // 2
-        q, k = (part * cos.double() + torch.cat([-part[:, half:], part[:, :half]], 1) * sin.double() for part in (q, k))
+        q, k = (part * turned[0] + torch.cat([-part[:, half:], part[:, :half]], 1) * turned[1] for part in (q, k))
         all_keys, all_values = keys[0].double().clone(), values[0].double().clone()
         all_keys[:, slot], all_values[:, slot] = k[:, None], v[:, None]
         scores = torch.einsum("hgd,htd->hgt", q.view(heads, group, size), all_keys) * size**-0.5
-        weights = scores.masked_fill(~filled[0], -torch.inf).softmax(-1)
+        scores = scores.masked_fill(~filled[0], -torch.inf)
+        if sinks is not None:
+            scores = torch.cat([scores, sinks.double().view(heads, group, 1)], 2)
+        weights = scores.softmax(-1)[..., :length]
         expected = torch.einsum("hgt,htd->hgd", weights, all_values).reshape(-1)
         mine, theirs = keys.clone(), values.clone()
         out = torch.full((group * heads * size,), float("nan"), device="cuda")
-        kernels.attention.attend(qkv, cos, sin, mine, theirs, slot, filled, out, size**-0.5, *norms, 1e-6)
+        kernels.attention.attend(qkv, cos, sin, mine, theirs, slot, filled, out, size**-0.5, *norms, 1e-6, sinks=sinks)
         assert float((out.double() - expected).norm() / expected.norm()) < 1e-4
         assert torch.allclose(mine[0, :, slot].double(), k[:, None], atol=1e-4)
         assert torch.equal(mine[0, :, : length - 7], keys[0, :, : length - 7])

@@ -1,7 +1,7 @@
 """Every quantization through the command line: proved in the ledger, as large as predicted, with its memory released.
 
-Select a shape with `-k`, such as `-k Llama-3-8B`. MXFP4 needs its kernel in the Hub's cache, or
-`LOCAL_KERNELS=kernels-community/gpt-oss-triton-kernels=FOLDER`.
+Select a shape with `-k`, such as `-k Llama-3-8B`. MXFP4 runs on the Hub's kernels if they are in its cache or in
+`LOCAL_KERNELS=kernels-community/gpt-oss-triton-kernels=FOLDER`, else on ours.
 """
 
 import time
@@ -14,8 +14,8 @@ from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.models import resolve
-from backend.models.source import ModelSource
 from backend.optimizations.axes.quantization.axis import AXIS
+from backend.plan import LoadPlan
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.bench_cli import bench, tell
@@ -122,30 +122,35 @@ def test_pinned_staging_is_no_slower_than_a_plain_copy_to_the_host() -> None:
     assert took_s[staging.STAGING_BYTES] < 1.2 * took_s[0]
 
 
-def pocket_where_mxfp4_runs() -> ModelSource:
+def pocket_where_mxfp4_runs(of_the_hub: bool = False) -> LoadPlan:
     """Random weights in pocket's shape; skip with the verdict's reason where MXFP4 kernels cannot run."""
     facts = resolve("random:pocket")
     checked = check(make_config("m", {"quantization": "mxfp4"}), facts, hardware.detect(), Workload("x"))
     if checked.planned["quantization"] != "mxfp4":
         reason = next(v.reason for v in checked.verdicts if v.axis == "quantization")
         skip_or_fail("quantization=mxfp4", reason, "random:pocket")
-    return facts.source
+    if of_the_hub and checked.plan.load.experts == "triton":
+        pytest.skip("the Hub's kernels cannot be had here")
+    return checked.plan.load
 
 
 def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
     """The same random blocks, once through the kernels and once dequantized."""
     import torch
 
-    from backend.plan import LoadPlan
     from backend.worker.load.device import Observed
     from backend.worker.load.random_checkpoint import load_as_checkpoint
+    from backend.worker.patch.apply import put_in
 
-    source = pocket_where_mxfp4_runs()
+    plan = pocket_where_mxfp4_runs()
     ids = torch.arange(5, 37, device="cuda")[None]
     answers = []
     with torch.inference_mode():
         for choice in ("mxfp4", "mxfp4-dequantized"):
-            model = load_as_checkpoint(LoadPlan(source, device="cuda", quantization=choice), Observed())
+            experts = plan.experts if choice == "mxfp4" else None
+            how = LoadPlan(plan.source, device="cuda", quantization=choice, experts=experts)
+            model = load_as_checkpoint(how, Observed())
+            put_in(model, how)
             answers.append(model(ids).logits.float())
     assert (answers[0] - answers[1]).norm() < 0.05 * answers[1].norm()
 
@@ -157,7 +162,7 @@ def test_gpt_oss_quantized_on_the_fly_does_not_run() -> None:
 
     from backend.worker.load import random_model
 
-    source = pocket_where_mxfp4_runs()
+    source = pocket_where_mxfp4_runs(of_the_hub=True).source
     dense = random_model.random_model(source.config_json, "auto", None, "cuda")
     model = GptOssForCausalLM.from_pretrained(
         None, config=dense.config, state_dict=dense.state_dict(), quantization_config=Mxfp4Config(), device_map="cuda"

@@ -1,6 +1,7 @@
 """Sabotage of choices that only a GPU can run, and of those that a GPU runs with other operators and kernels."""
 
 import itertools
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -19,8 +20,10 @@ from tests.sabotage.test_compile import (
     one_step_in_three,
     removed,
 )
+from tests.sabotage.test_experts import instead
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
+WHOLE = (*OWN, ("projections", "fused"), ("kernels", "local"))
 REPLAYING = (*STATIC, ("compile", "reduce-overhead"))
 
 
@@ -55,6 +58,25 @@ def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str],
     return Sabotage("cuda_graphs", choice, manner, patch, beside, llama, tier="gpu")
 
 
+def steps_without_it() -> Any:
+    """Whole layers that leave their experts out: the prompt is computed with them, and no step is."""
+    from kernels import get_local_kernel
+
+    from backend.hardware import kernel_packages
+
+    ops = sys.modules[f"{get_local_kernel(kernel_packages.ROUTED).__name__}.ops"]
+    plain = ops.layer
+
+    def without(module: Any, hidden: Any, *more: Any) -> Any:
+        with (
+            mock.patch.object(ops.experts, "up", lambda codes, unit, *rest: (codes, unit)),
+            mock.patch.object(ops.experts, "down", lambda *rest, **kw: rest[8].zero_()),
+        ):
+            return plain(module, hidden, *more)
+
+    return mock.patch.object(ops, "layer", without)
+
+
 AS_ON_A_CPU = [
     replace(one, tier="gpu")
     for module in (test_attention, test_experts, test_kernels, test_loop, test_projections)
@@ -72,6 +94,10 @@ SABOTEURS: list[Sabotage] = [
     _graphs("compile", "one step in three is", one_step_in_three, REPLAYING),
     _graphs("manual", "captured, and never replayed", never_replayed, OWN),
     _graphs("manual", "one step in three is replayed", replayed_once_in_three, OWN),
+    Sabotage("experts", "triton", "one layer", instead(None, lambda layer: layer == 1), tier="gpu"),
+    Sabotage("experts", "triton", "half of the layers", instead(None, lambda layer: layer % 2 == 0), tier="gpu"),
+    Sabotage("experts", "triton", "removed", instead(None, lambda layer: True), tier="gpu"),
+    Sabotage("experts", "triton", "its steps", steps_without_it, WHOLE, tier="gpu"),
 ]
 _TUNED = "Broken as reduce-overhead is, and compiling with it takes minutes of a GPU."
 REASONS: dict[tuple[str, str], str] = {

@@ -55,7 +55,21 @@ def never_offloaded() -> Iterator[None]:
         yield
 
 
+def _dense_experts(layer: Any) -> None:
+    """Replace packed experts by dense ones of the same shape."""
+    import torch
+    from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
+
+    with torch.device("cuda"):
+        layer.mlp.experts = GptOssExperts(layer.mlp.experts.config).to(torch.bfloat16)
+
+
 SABOTEURS = [
+    Sabotage("quantization", "mxfp4", f"experts of {share} of the layers dense", in_layers(share, _dense_experts),
+             beside=(("experts", "triton"),), model="random:pocket",
+             turns_to=("failed",) if share == "all" else ("partial",), tier="gpu")
+    for share in ("one", "half", "all")
+] + [
     Sabotage("quantization", choice, f"{share} of the layers dense", in_layers(share, unpack), model=SHAPE,
              turns_to=("failed",) if share == "all" else ("partial",), tier="gpu")
     for choice in ("torchao-int4", "bnb-nf4-double", "bnb-fp4-double")
@@ -74,9 +88,5 @@ REASONS = {
         "loading",
         "no-warmup",
     ): "It is the absence of a step: device_map without its warm-up turns into it.",
-    (
-        "quantization",
-        "mxfp4",
-    ): "It needs the Hub's kernels, which no machine of ours reaches.",
 }
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -7,7 +7,9 @@ from typing import Any
 import msgspec
 
 from backend.evidence import Finding
+from backend.hardware import kernel_packages
 from backend.models import ModelFacts
+from backend.optimizations import routed
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import (
     compiles,
@@ -15,10 +17,11 @@ from backend.optimizations.conditions import (
     drafts,
     experts_settled,
     runs_mxfp4,
+    runs_own_mxfp4,
     takes_hub_kernels,
 )
 from backend.optimizations.proof import Observation, Trace, coverage, hides
-from backend.optimizations.subject import Rule, Subject
+from backend.optimizations.subject import Rule, Subject, When, blocked
 from backend.plan import Plan
 from backend.script.parts import Script
 
@@ -28,6 +31,7 @@ GROUPED = "grouped_mm_kept"
 
 _GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")
 _GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
+_TRITON = "tokendyno_experts_"  # what the names of our kernels begin with; as many calls
 
 
 def _settles(when: object, reason: str, source: str) -> Rule:
@@ -53,6 +57,31 @@ _ALWAYS = (
 )
 
 
+def _refused(when: When, reason: str, source: str = "presets/kernels/matvec/build/torch-cuda/experts.py") -> Rule:
+    return blocked(lambda s: s.facts.experts > 0 and when(s), reason, source, (("experts", "auto"),))
+
+
+_TRITON_RULES = (
+    _ALWAYS[0],
+    _ALWAYS[2],
+    _refused(
+        routed.other_architecture,
+        "These kernels are for the experts of gpt-oss: rows of gate and up alternate, and their activation is clamped.",
+    ),
+    _refused(routed.no_gpu, "These kernels are in Triton, and run on NVIDIA GPUs only."),
+    _refused(routed.old_gpu, "These kernels need compute capability 8.0 (Ampere) or later."),
+    _refused(routed.old_triton, f"These kernels need triton {routed.TRITON} or later."),
+    _refused(routed.no_kernels_package, "These kernels are loaded by the package kernels, which is not installed."),
+    _refused(routed.odd_width, f"These kernels need experts whose width is a multiple of {routed.WIDTH}."),
+    Rule(
+        "note",
+        lambda s: routed.supported(s) and s.machine.capability != (9, 0),
+        "Tile sizes were chosen on an H200, and nothing was run on another GPU.",
+        "MEASUREMENTS.md",
+    ),
+)
+
+
 def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
     """How often a mixture copied the weights of its tokens' experts: all of them are rows of a matrix per expert, so
     that a tensor of three dimensions is indexed."""
@@ -63,11 +92,12 @@ def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
 
 
 class Experts(Optimization):
-    """Told by the operators of a few extra tokens: a grouped GEMM, copied weights, or a loop over experts."""
+    """Told by the operators and kernels of a few extra tokens: a grouped GEMM, copied weights, a loop over experts, or
+    kernels of our own."""
 
     name = "experts"
     title = "Experts (MoE)"
-    summary = "How experts are computed: one after the other, in a grouped GEMM, or from a copy for each token."
+    summary = "How experts are computed: one after the other, in a grouped GEMM, from copies, or in our own kernels."
     default = "auto"
     order = 24
     leading = True
@@ -75,6 +105,7 @@ class Experts(Optimization):
     costs = {
         "eager": "time: the host waits for the routing of each layer",
         "batched_mm": "memory for copies at long prompts",
+        "triton": "a second at the first token, to compile the kernels",
     }
     choices = (
         Choice(
@@ -125,6 +156,12 @@ class Experts(Optimization):
             "prompts need memory for all the copies.",
             _ALWAYS,
         ),
+        Choice(
+            "triton",
+            "Triton kernels",
+            "Kernels of tokendyno for the experts of gpt-oss, which read weights where they lie, MXFP4 packed.",
+            _TRITON_RULES,
+        ),
     )
 
     def matters(self, facts: ModelFacts) -> bool:
@@ -132,19 +169,29 @@ class Experts(Optimization):
 
     def resolve(self, name: str, subject: Subject) -> str:
         """On a CPU, and with draft tokens, auto is grouped_mm throughout; elsewhere `generate` changes to batched_mm
-        for plain decoding (generation/utils.py, `_sample`). With nothing left to choose, every choice is auto."""
+        for plain decoding (generation/utils.py, `_sample`). Our kernels stand in for the Hub's with MXFP4. With nothing
+        left to choose, every choice is auto."""
+        if name == "triton" or (name == "auto" and runs_own_mxfp4(subject)):
+            return "auto" if not subject.facts.experts or takes_hub_kernels(subject) else "triton"
         if experts_settled(subject):
             return "auto"
         throughout = subject.machine.device == "cpu" or drafts(subject)
         return "grouped_mm" if name == "auto" and throughout else name
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        if name == self.resolve("auto", subject):
+        if name == self.resolve("auto", subject) != "triton":
             return plan
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, experts=name))
 
     def write(self, script: Script, plan: Plan) -> None:
-        if plan.load.experts is not None:
+        load = plan.load
+        if load.experts == "triton":
+            script.define("worker/patch/experts.py", "use_triton")
+            script.patch.insert(0, f"use_triton(model, {str(kernel_packages.ROUTED)!r})")  # before layers are replaced
+            if load.quantization == "mxfp4" or (load.quantization == "none" and load.source.kind != "random"):
+                script.define("worker/load/packed.py", "read_packed")
+                script.prepare.append("read_packed(True)")
+        elif load.experts is not None:
             script.define("worker/patch/apply.py", "set_experts")
             script.patch.append(f"set_experts(model, {plan.load.experts!r})")
 
@@ -157,12 +204,18 @@ class Experts(Optimization):
             return Finding(self.name, "auto", nothing, outcome="not_applicable")
         trace, load = observation.trace(), observation.plan.load
         calls = sum(trace.ops[name] for name in _GROUPED)
+        own = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
         ways = Counter(
             grouped_mm=calls // _GROUPED_CALLS,
             batched_mm=_copies(trace, mixtures),
             eager=trace.ops["aten::one_hot"],
+            triton=own // _GROUPED_CALLS,
         )
         way, seen = ways.most_common(1)[0]
+        if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
+            every = layers * max(1, trace.steps)
+            proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
+            return Finding(self.name, way, proof, min(seen, every), every)
         if hidden := hides(observation):
             replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
             if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled

@@ -36,6 +36,11 @@ class _Conflict:
 
 _CONFLICTS = (
     _Conflict("kernels", ("off",), "Kernels that replace layers compute whole ones: they know no other ranks."),
+    _Conflict(
+        "experts",
+        ("auto", "eager", "grouped_mm", "batched_mm"),
+        "Our kernels for experts know one device: untried here.",
+    ),
     _Conflict("projections", ("separate",), "Matrices that are split over ranks are not fused: untried."),
     _Conflict("compile", ("off",), "torch.compile across ranks is untried here."),
     _Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),

@@ -19,7 +19,10 @@ GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "k
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
 Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
 
-LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED}
+LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED} | {
+    "GptOssDecoderLayer": "DecoderLayer",
+    "GptOssRotaryEmbedding": "HalfRotaryEmbedding",
+}
 """Classes that a kernel may replace once projections are fused, and the layer name each is offered under."""
 
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")

@@ -16,6 +16,8 @@ from backend.optimizations.axes.quantization.settings import (
 )
 from backend.plan import LoadPlan
 from backend.worker.load.device import Observed
+from backend.worker.load.packed import read_packed
+from backend.worker.patch.experts import TRITON
 from backend.worker.patch.quanto import unpack_with_torch
 
 _INTEGRATIONS = "transformers.integrations"
@@ -49,12 +51,14 @@ def keywords(plan: LoadPlan, dtype: torch.dtype | None) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
-    """Around `from_pretrained`: time the quantization of tensors as a stage of its own.
+    """Around `from_pretrained`: MXFP4 stays as it is for kernels of ours, and the quantization of tensors is timed as a
+    stage of its own.
 
     quanto's 4-bit tensors can be used in inference mode, which runs use, only if they were created in it ("Cannot set
     version_counter for inference tensor").
     """
     name = plan.quantization
+    read_packed(plan.experts == TRITON and name in ("none", "mxfp4"))
     found = _OPERATIONS.get(name) or _OPERATIONS.get(name.split("-")[0])
     if found is None:
         yield

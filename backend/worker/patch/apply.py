@@ -5,13 +5,17 @@ from typing import Any
 
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 
+from backend.hardware import kernel_packages
 from backend.optimizations.axes.experts import GROUPED
 from backend.plan import LoadPlan
+from backend.worker.patch.experts import TRITON, use_triton
 
 
 def put_in(model: Any, plan: LoadPlan) -> None:
     """Raises InputError, and what transformers and `kernels` raise where a choice or a kernel is refused."""
-    if plan.experts is not None:
+    if plan.experts == TRITON:
+        use_triton(model, str(kernel_packages.ROUTED))
+    elif plan.experts is not None:
         set_experts(model, plan.experts)
     if plan.kernels != "off" or "kernels" in sys.modules:  # to undo those of an earlier model
         from backend.worker.patch import kernels

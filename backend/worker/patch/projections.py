@@ -11,6 +11,7 @@ from torch import nn
 
 from backend.errors import InputError
 from backend.optimizations.axes.projections import GROUPS, LAYERS
+from backend.worker.patch.experts import TRITON
 
 
 class Fused(nn.Module):  # type: ignore[misc]
@@ -120,4 +121,10 @@ def _offer_layers(model: Any) -> None:
         return
     for kind in {type(module) for module in model.modules()}:
         if kind.__name__ in LAYERS:
-            replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__])
+            replace_kernel_forward_from_hub(kind, LAYERS[kind.__name__], _computes_whole)
+
+
+def _computes_whole(module: Any) -> bool:
+    """Whether kernels may replace this layer: one with experts only where kernels compute these too."""
+    experts = getattr(getattr(module, "mlp", None), "experts", None)
+    return experts is None or experts.config._experts_implementation == TRITON

@@ -163,7 +163,8 @@ def matrices(model: Any) -> list[Any]:
             continue
         own = [one for one in module._parameters.values() if one is not None and one.ndim > 1]
         found += [max(inner_tensors(one), key=lambda part: part.nbytes) for one in own]
-        found += [parts[0] for parts in triton_weights(module).values()]
+        known = {id(one) for one in own}
+        found += [parts[0] for parts in triton_weights(module).values() if id(parts[0]) not in known]
     return found
 
 

@@ -72,9 +72,9 @@ def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> Non
     assert grant(preset, facts("Llama-3-8B"), H200, WORK) == Granted(preset.choices)
 
 
-def test_the_lowest_latency_of_gpt_oss_compiles_what_no_kernel_replaces() -> None:
+def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
     (preset,) = [found for found in BUNDLES if found.name == "lowest-latency"]
-    assert grant(preset, facts("gpt-oss-20b"), H200, WORK).choices == {**preset.choices, "compile": "default"}
+    assert grant(preset, facts("gpt-oss-20b"), H200, WORK).choices == {**preset.choices, "experts": "triton"}
     assert grant(preset, facts("Llama-3-8B"), H200, WORK).choices == preset.choices
     assert grant(preset, facts("bert-base-uncased"), H200, WORK).choices["compile"] == "reduce-overhead"
 

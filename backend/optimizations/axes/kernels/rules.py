@@ -1,7 +1,13 @@
 """When kernels can replace layers."""
 
 from backend.models.families import ENCODERS
-from backend.optimizations.conditions import compiles, hub_kernel_repositories, runs_mxfp4, uses_own_loop
+from backend.optimizations.conditions import (
+    compiles,
+    hub_kernel_repositories,
+    runs_mxfp4,
+    runs_own_mxfp4,
+    uses_own_loop,
+)
 from backend.optimizations.subject import Rule, Subject
 
 _MAPPING = "transformers 5.22: integrations/hub_kernels._build_kernel_mapping"
@@ -14,6 +20,11 @@ LayerNorm."""
 
 def _near(subject: Subject) -> tuple[str, ...]:
     return tuple(name for name in hub_kernel_repositories(subject) if name in subject.machine.hub_kernels)
+
+
+def _with_experts(s: Subject) -> bool:
+    """Whether whole layers have experts that kernels of ours compute."""
+    return s.facts.architecture == "gpt_oss" and (s.choices["experts"] == "triton" or runs_own_mxfp4(s))
 
 
 _OFF = (("kernels", "off"),)
@@ -70,7 +81,7 @@ LOCAL_RULES = (
         "note",
         lambda s: (
             "DecoderLayer" in s.machine.kernel_layers
-            and s.facts.architecture in ("llama", "mistral", "qwen3")
+            and (s.facts.architecture in ("llama", "mistral", "qwen3") or _with_experts(s))
             and uses_own_loop(s)
             and s.choices["projections"] == "fused"
         ),

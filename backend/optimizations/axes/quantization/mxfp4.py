@@ -14,7 +14,7 @@ _DEQUANTIZES = "transformers dequantizes the weights to bfloat16"
 def _falls_back(obstacle: When, reason: str, source: str = _VALIDATE) -> Rule:
     return Rule(
         "fallback",
-        lambda s: mxfp4.available(s) and obstacle(s),
+        lambda s: mxfp4.available(s) and obstacle(s) and not mxfp4.own(s),
         reason,
         source,
         becomes="mxfp4-dequantized",
@@ -32,15 +32,22 @@ _NATIVE = (
     ),
     _falls_back(
         mxfp4.kernel_unreachable,
-        f"The kernel {mxfp4.KERNELS} is neither in the Hub cache nor in LOCAL_KERNELS, and the Hub is offline: "
-        f"{_DEQUANTIZES}.",
+        f"The kernel {mxfp4.KERNELS} is neither in the Hub cache nor in LOCAL_KERNELS, the Hub is offline, and "
+        f"tokendyno's own kernels (experts=triton) cannot run here: {_DEQUANTIZES}.",
         "kernels 0.17: load.py, get_kernel",
     ),
 )
 
+_STANDS_IN = Rule(
+    "note",
+    lambda s: mxfp4.available(s) and s.choices["experts"] == "auto" and mxfp4.own(s),
+    f"The kernel {mxfp4.KERNELS} cannot be had, so tokendyno's own kernels compute the experts (experts=triton).",
+    "backend/optimizations/mxfp4.py: stands_in",
+)
+
 _OTHER_DTYPE = Rule(
     "note",
-    lambda s: mxfp4.native(s) and compute_dtype(s) != "bfloat16",
+    lambda s: mxfp4.native(s) and not mxfp4.own(s) and compute_dtype(s) != "bfloat16",
     "The MXFP4 kernels compute in bfloat16: another dtype is untested.",
     "triton_kernels 3.5: tensor_details/layout_details/hopper_value.py, mxfp4_to_bf16_triton",
     fix=(("dtype", "bfloat16"),),
@@ -53,7 +60,7 @@ def _of_a_checkpoint(rule: Rule) -> Rule:
 
 
 NONE = (
-    *(_of_a_checkpoint(rule) for rule in (*_NATIVE, _OTHER_DTYPE)),
+    *(_of_a_checkpoint(rule) for rule in (*_NATIVE, _STANDS_IN, _OTHER_DTYPE)),
     Rule(
         "fallback",
         lambda s: s.facts.source.kind == "gguf",
@@ -84,7 +91,7 @@ _ODD_BLOCKS = blocked(
     _NONE,
 )
 
-MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _OTHER_DTYPE)
+MXFP4 = (_NOT_GPT_OSS, _DENSE_GPT_OSS, _ODD_BLOCKS, *_NATIVE, _STANDS_IN, _OTHER_DTYPE)
 
 DEQUANTIZED = (
     _ODD_BLOCKS,

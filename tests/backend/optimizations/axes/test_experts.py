@@ -20,6 +20,7 @@ from backend.worker.patch.apply import set_experts
 from backend.worker.prove.profile import trace
 from tests.support.machines import CPU, H200, MACHINES, facts
 from tests.support.proof import verify
+from tests.support.quantization import gpu, without
 from tests.support.scripts import preamble
 from tests.support.tiny_models import build, tiny
 
@@ -102,6 +103,8 @@ LAYERS = 4
 ALL = LAYERS * TOKENS
 MM, COPY, LOOP = "aten::_grouped_mm", "aten::index", "aten::one_hot"
 HEADS = "aten::repeat_interleave"  # in eager attention of torch on a GPU
+OURS = "tokendyno_experts_"
+TILES = f"{OURS}tiles"
 FALLBACK = "transformers::grouped_mm_fallback"
 PROFILES = [
     ("cpu", {MM: 2 * ALL}, {}, False, ("grouped_mm", ALL, ALL)),
@@ -121,6 +124,15 @@ PROFILES = [
     ("cuda", {MM: 2 * LAYERS}, {"Gemm<GroupProblemShape<X>>": 2 * ALL}, True, ("grouped_mm", LAYERS, LAYERS)),
     ("cuda", {COPY: LAYERS}, {}, True, ("batched_mm", LAYERS, LAYERS)),
     ("cuda", {LOOP: LAYERS - 1}, {}, True, ("eager", LAYERS - 1, LAYERS)),
+    ("cuda", {}, {TILES: 2 * ALL}, False, ("triton", ALL, ALL)),
+    (
+        "cuda",
+        {},
+        {TILES: 2 * LAYERS, f"{OURS}up": ALL - LAYERS, f"{OURS}down": ALL - LAYERS},
+        True,
+        ("triton", ALL, ALL),
+    ),
+    ("cuda", {COPY: LAYERS}, {TILES: 2 * ALL - 2 * LAYERS}, False, ("triton", ALL - LAYERS, ALL)),
 ]
 
 
@@ -210,7 +222,33 @@ def test_experts_that_could_not_stay_packed_are_chosen_as_ever(machine: Any, qua
     packed = replace(facts("random:gpt-oss-20b"), quantization="mxfp4")
     for way in WAYS:
         assert "fallback" not in said(way, packed, machine, quantization=quantization)
-        assert AXIS.resolve(way, subject_of(packed, machine, {"quantization": quantization})) == way
+        assert AXIS.resolve(way, subject_of(packed, machine, {"quantization": quantization, "experts": way})) == way
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "says"),
+    [
+        ("random:gpt-oss-20b", H200, ""),
+        ("random:gpt-oss-20b", CPU, "NVIDIA GPUs"),
+        ("random:gpt-oss-20b", gpu(7, 5), "capability 8.0"),
+        ("random:gpt-oss-20b", without("triton"), "triton 3.5"),
+        ("random:gpt-oss-20b", without("kernels"), "package kernels"),
+        ("mixtral", H200, "gpt-oss"),
+    ],
+)
+@pytest.mark.parametrize("quantization", ["none", "mxfp4-dequantized"])
+def test_our_kernels_run_where_their_rules_say(model: str, machine: Any, says: str, quantization: str) -> None:
+    given = replace(facts(), architecture=model) if model == "mixtral" else facts(model)
+    found = said("triton", given, machine, quantization=quantization)
+    assert says in found.get("blocked", "") and ("blocked" in found) is bool(says), found
+    if not says:
+        plan = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "triton", subject_of(given, machine, {}))
+        assert plan.load.experts == "triton"
+
+
+def test_a_gpu_on_which_nothing_was_run_is_said_to_be_one() -> None:
+    assert "H200" in said("triton", facts("random:gpt-oss-20b"), gpu(8, 0))["note"]
+    assert "note" not in said("triton", facts("random:gpt-oss-20b"), H200)
 
 
 def test_a_kernel_of_the_hub_may_stand_in_for_the_mixture_where_it_has_one() -> None:

@@ -1,5 +1,5 @@
 """Single-token decoding on NVIDIA GPUs: matrix-vector products, and a whole decoder layer of them."""
 
-from . import layers
+from . import experts, layers, mixtures
 
-__all__ = ["layers"]
+__all__ = ["experts", "layers", "mixtures"]

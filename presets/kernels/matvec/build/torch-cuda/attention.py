@@ -19,11 +19,12 @@ BLOCK, WARPS = 64, 4  # cache slots per iteration of a program, and its warps
 
 @triton.jit
 def _turned(
-    at, valid, cos, sin, norm, last_norm, eps, NORMED: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr, D: tl.constexpr
-):
+    at, valid, cos, sin, norm, last_norm, eps, NORMED: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr,
+    D: tl.constexpr, ANGLES: tl.constexpr,
+):  # fmt: skip
     """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
-    TWO: the last vector has its own norm
+    TWO: the last vector has its own norm; ANGLES: D of them, or D / 2, each for both halves of a vector
     """
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
@@ -31,8 +32,8 @@ def _turned(
     mask = valid[:, None, None]
     here = tl.load(at[:, None, None] + there, mask=mask, other=0.0).to(tl.float32)
     across = tl.load(at[:, None, None] + other, mask=mask, other=0.0).to(tl.float32)
-    along = tl.load(cos + there).to(tl.float32)
-    beside = tl.load(sin + there).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
+    along = tl.load(cos + there % ANGLES).to(tl.float32)
+    beside = tl.load(sin + there % ANGLES).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
     if NORMED:
         learned, beyond = tl.load(norm + there), tl.load(norm + other)
         if TWO:
@@ -49,14 +50,15 @@ def _turned(
 
 @triton.jit
 def tokendyno_attention(
-    qkv, cos, sin, q_norm, k_norm, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
-    scaling, G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, BT: tl.constexpr,
-    SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr, FOLDED: tl.constexpr,
-    EARLY: tl.constexpr,
+    qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
+    scaling, G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, ANGLES: tl.constexpr,
+    BT: tl.constexpr, SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr,
+    SINKS: tl.constexpr, FOLDED: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One program handles one KV head and one part of the slots.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
+    sinks         (HKV * G,) or none: a score for each query that takes weight and has no value
     keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
     tops, sums    (HKV, SPLITS, GP) float32: that score, and the sum of the weights
@@ -84,22 +86,36 @@ def tokendyno_attention(
     if JOINED:  # the new key is one more vector: loading it after the queries would take as long again
         is_key = group == R - 1
         at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
-        query = _turned(at, (group < G) | is_key, cos, sin, q_norm, k_norm, eps, NORMED, True, R, D)
+        query = _turned(at, (group < G) | is_key, cos, sin, q_norm, k_norm, eps, NORMED, True, R, D, ANGLES)
         new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
     else:
-        query = _turned(qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, eps, NORMED, False, R, D)
+        query = _turned(
+            qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, eps, NORMED, False, R, D, ANGLES
+        )
         one = tl.full((1,), 1, tl.int1)
-        new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, eps, NORMED, False, 1, D)
+        new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, eps, NORMED, False, 1, D, ANGLES)
     new_key = new_key.to(keys.dtype.element_ty)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
     mixed = tl.zeros((R, D), tl.float32)
+    if SINKS:  # those of the first part: a score of their own, before any token's
+        own = (group < G) & (split == 0)
+        top = tl.load(sinks + head * G + group, mask=own, other=float("-inf")).to(tl.float32)
+        total += tl.where(own, 1.0, 0.0)
     if (here >= begin) & (here < end):  # the new token is in this part: attended to first, and written
         tl.store(keys + base + here * D + dims[None, :], new_key)
         tl.store(values + base + here * D + dims, new_value)
-        top = tl.sum(query * new_key.to(tl.float32), 1) * scaling
-        total += 1.0
-        mixed += new_value.to(tl.float32)[None, :]
+        score = tl.sum(query * new_key.to(tl.float32), 1) * scaling
+        if SINKS:
+            best = tl.maximum(top, score)
+            weight = tl.exp(score - best)
+            total = total * tl.exp(top - best) + weight
+            mixed += weight[:, None] * new_value.to(tl.float32)[None, :]
+            top = best
+        else:
+            top = score
+            total += 1.0
+            mixed += new_value.to(tl.float32)[None, :]
     query = query.to(keys.dtype.element_ty)
     for t in tl.range(begin, end, BT):
         if t > begin:
@@ -164,10 +180,11 @@ def attend(
     qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
-    warps: int = 0, turns: torch.Tensor | None = None,
+    warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
     """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
 
+    cos, sin  of D angles, or of D / 2 that both halves of a head share; sinks (H,)
     turns   at least HKV int32 zeros that outlive the call and that no other stream uses; None: two kernels
     """
     early = can_be_early() if early is None else early
@@ -180,11 +197,12 @@ def attend(
     tops, sums = torch.empty(2, kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
     folded = FOLDED and turns is not None and turns.numel() >= kv_heads
     tokendyno_attention[(kv_heads, splits)](
-        qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos, keys, values,
+        qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos,
+        sinks if sinks is not None else cos, keys, values,
         slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling, G=group,
-        GP=padded, HKV=kv_heads, D=size, BT=block, SPLITS=splits,
+        GP=padded, HKV=kv_heads, D=size, ANGLES=cos.numel(), BT=block, SPLITS=splits,
         AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
-        FOLDED=folded, EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
+        SINKS=sinks is not None, FOLDED=folded, EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
     )  # fmt: skip
     if folded:
         return

@@ -23,7 +23,8 @@ class Linear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Replaces a decoder layer of Llama, Mistral or Qwen 3 with fused projections: five kernels for a single token.
+    """Replaces a decoder layer of Llama, Mistral or Qwen 3 with fused projections: five kernels for a single token; one
+    of gpt-oss: six.
 
     It attends to the filled slots of the custom decode loop's static cache.
     """
@@ -59,6 +60,18 @@ class RotaryEmbedding(nn.Module):
         if torch.compiler.is_compiling() or not steps.can_rotate(self, x, position_ids):
             return type(self).forward(self, x, position_ids)
         return steps.rotary(self.inv_freq, position_ids, self.attention_scaling, x.dtype)
+
+
+class HalfRotaryEmbedding(nn.Module):
+    """Replaces that of gpt-oss, which returns each angle once for both halves of a head."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(self, x, position_ids):
+        if torch.compiler.is_compiling() or not steps.can_rotate(self, x, position_ids):
+            return type(self).forward(self, x, position_ids)
+        return steps.rotary(self.inv_freq, position_ids, self.attention_scaling, x.dtype, copies=1)
 
 
 class StepEnd(nn.Module):

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import products, tiles
+from . import experts, products, tiles
 from .attention import attend
 from .products import MOST_COLUMNS
 
@@ -69,21 +69,18 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
         return False
     attention, mlp = module.self_attn, module.mlp
     slots = getattr(cache.layers[attention.layer_idx], "slots", None)
-    if slots is None or not slots.decoding:
-        return False
-    if not hasattr(attention.q_proj, "whole") or not hasattr(mlp.gate_proj, "whole"):
+    if slots is None or not slots.decoding or not hasattr(attention.q_proj, "whole"):
         return False
     size = attention.head_dim
-    return (
-        16 <= size <= 256
-        and size & (size - 1) == 0
-        and attention.num_key_value_groups <= 16
-        and type(mlp.act_fn) in (nn.SiLU, *_SILU)
-        and all(
-            matrix(part.weight) is not None
-            for part in (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
-        )
-    )
+    if not 16 <= size <= 256 or size & (size - 1) or attention.num_key_value_groups > 16:
+        return False
+    dense = [attention.q_proj.whole, attention.o_proj]
+    if hasattr(mlp, "experts"):
+        whole = not hasattr(attention.o_proj, "add_up") and experts.of(mlp.experts) is not None
+        return whole and all(matrix(part.weight) is not None for part in dense)
+    if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (nn.SiLU, *_SILU):
+        return False
+    return all(matrix(part.weight) is not None for part in (*dense, mlp.gate_proj.whole, mlp.down_proj))
 
 
 def _silu() -> tuple[type, ...]:
@@ -112,17 +109,24 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
     """Run one token through a decoder layer; its key and value are written to the cache."""
     attention, mlp = module.self_attn, module.mlp
     held = cache.layers[attention.layer_idx]
-    parts = (attention.q_proj.whole, attention.o_proj, mlp.gate_proj.whole, mlp.down_proj)
-    matrices = [matrix(part.weight) for part in parts]
-    if hasattr(attention.o_proj, "add_up"):
-        return shared_layer(module, hidden, held, cos, sin, matrices)
+    parts = [(*matrix(part.weight), part.bias) for part in (attention.q_proj.whole, attention.o_proj)]
+    mixture = getattr(mlp, "experts", None)
+    more: dict[str, float] = {}
+    if mixture is None:
+        parts += [(*matrix(part.weight), part.bias) for part in (mlp.gate_proj.whole, mlp.down_proj)]
+        if hasattr(attention.o_proj, "add_up"):
+            return shared_layer(module, hidden, held, cos, sin, [part[:2] for part in parts])
+    else:
+        parts += [(mlp.router.weight, None, mlp.router.bias), *experts.of(mixture)]
+        more = {"top": mlp.router.top_k, "limit": mixture.limit, "alpha": mixture.alpha}
+    weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     return decoder_layer(
-        hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled,
-        [weight for weight, _ in matrices], [scale for _, scale in matrices], [part.bias for part in parts],
+        hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, scales, biases,
         [module.input_layernorm.weight, module.post_attention_layernorm.weight],
         [None if head is None else head.weight for head in heads],
         module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.slots, "turns", None),
+        getattr(attention, "sinks", None), **more,
     )  # fmt: skip
 
 
@@ -201,11 +205,14 @@ def decoder_layer(
     hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
     biases: list[torch.Tensor | None], norms: list[torch.Tensor], head_norms: list[torch.Tensor | None], eps: float,
-    scaling: float, turns: torch.Tensor | None = None,
+    scaling: float, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, top: int = 0,
+    limit: float = 0.0, alpha: float = 0.0,
 ) -> torch.Tensor:  # fmt: skip
-    """Matrices in the order qkv, o, gate and up, down; norms before attention and before the MLP.
+    """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
+    before attention and before the MLP.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
+    top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
     """
@@ -215,8 +222,19 @@ def decoder_layer(
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
     product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
-    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
-    middle, wide, out = torch.empty_like(hidden), empty(sizes(weights[3])[1]), torch.empty_like(hidden)
+    attend(
+        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
+        sinks=sinks,
+    )  # fmt: skip
+    middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
+    if top:
+        product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
+        flat, per = middle.view(-1), experts.per_word(weights[3])
+        logits, *vector = experts.router(flat, norms[1], eps, weights[2], biases[2], per)
+        vector = experts.up(*vector, logits, weights[3], scales[3], biases[3], top, limit, alpha)
+        experts.down(*vector, logits, weights[4], scales[4], biases[4], top, flat, out.view(-1))
+        return out
+    wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
     product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden, ask=asked)
     product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
@@ -241,6 +259,9 @@ def _(
     eps,
     scaling,
     turns=None,
-    following=None,
+    sinks=None,
+    top=0,
+    limit=0.0,
+    alpha=0.0,
 ):
     return torch.empty_like(hidden)

@@ -248,6 +248,11 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 4 if columns <= 4096 else 2, "STAGES": 1, "CTAS": once, "num_warps": 4}
     if item == 4:
         return {"BN": 4, "BK": min(512, triton.next_power_of_2(columns)), "STAGES": 1, "AHEAD": 0, "num_warps": 2}
+    if 2048 < columns <= 3072 and not gated:
+        if rows > 1 << 15:
+            return {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
+        if rows > columns:
+            return {"BN": 4, "STAGES": 3, "CTAS": 396, "num_warps": 4}
     if columns <= 3072 and rows > 1 << 15:
         return {"BN": 8 if columns <= 2048 else 4, "STAGES": 1, "CTAS": once, "num_warps": 4}
     if columns <= 1024 and gated:  # few registers, so that the next kernel can start beside it
@@ -264,6 +269,8 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 1, "STAGES": 3, "CTAS": 264, "num_warps": 8}
     if rows > columns and columns <= 4096:
         return {"BN": 4, "STAGES": 5, "CTAS": 132, "num_warps": 8}
+    if rows <= 3072 and columns <= 4096:
+        return {"BN": 2, "STAGES": 1, "CTAS": once, "num_warps": 4}
     return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
 
 

@@ -112,9 +112,10 @@ def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
 
 @triton.jit
 def tokendyno_rotary(
-    frequencies, positions, cos, sin, scaling, HALF: tl.constexpr, COLUMNS: tl.constexpr, EARLY: tl.constexpr
-):
-    """cos and sin (tokens, 2 * HALF) of position * frequency, computed in float32; one program per token."""
+    frequencies, positions, cos, sin, scaling, HALF: tl.constexpr, COPIES: tl.constexpr, COLUMNS: tl.constexpr,
+    EARLY: tl.constexpr,
+):  # fmt: skip
+    """cos and sin (tokens, COPIES * HALF) of position * frequency, computed in float32; one program per token."""
     column = tl.arange(0, COLUMNS)
     inside = column < HALF
     if EARLY:
@@ -124,8 +125,8 @@ def tokendyno_rotary(
         gdc_wait()
     angle = tl.load(positions + tl.program_id(0)).to(tl.float32) * frequency
     along, beside = tl.cos(angle) * scaling, tl.sin(angle) * scaling
-    at = tl.program_id(0) * 2 * HALF + column
-    for half in tl.static_range(2):
+    at = tl.program_id(0) * COPIES * HALF + column
+    for half in tl.static_range(COPIES):
         tl.store(cos + at + half * HALF, along.to(cos.dtype.element_ty), mask=inside)
         tl.store(sin + at + half * HALF, beside.to(sin.dtype.element_ty), mask=inside)
 
@@ -138,14 +139,15 @@ def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor) -> bool
 
 
 def rotary(
-    frequencies: torch.Tensor, positions: torch.Tensor, scaling: float, dtype: torch.dtype, early: bool | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Positions (B, T) -> cos and sin (B, T, 2 * frequencies)."""
+    frequencies: torch.Tensor, positions: torch.Tensor, scaling: float, dtype: torch.dtype, early: bool | None = None,
+    copies: int = 2,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """Positions (B, T) -> cos and sin (B, T, copies * frequencies)."""
     early = can_be_early() if early is None else early
     half = frequencies.numel()
-    cos, sin = torch.empty(2, *positions.shape, 2 * half, dtype=dtype, device=positions.device)
+    cos, sin = torch.empty(2, *positions.shape, copies * half, dtype=dtype, device=positions.device)
     tokendyno_rotary[(positions.numel(),)](
-        frequencies, positions, cos, sin, scaling, HALF=half, COLUMNS=triton.next_power_of_2(half), EARLY=early,
-        launch_pdl=early, num_warps=1,
+        frequencies, positions, cos, sin, scaling, HALF=half, COPIES=copies, COLUMNS=triton.next_power_of_2(half),
+        EARLY=early, launch_pdl=early, num_warps=1,
     )  # fmt: skip
     return cos, sin

@@ -30,7 +30,8 @@ from tests.support.quantization import DENSE_ONLY, PACKED, gpu, judge, of, packe
         (without("triton"), {}, "triton 3.4"),
         (replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.3.1"}).items())), {}, "triton 3.4"),
         (without("kernels"), {}, "package kernels"),
-        (replace(H200, hub_offline=True), {}, "LOCAL_KERNELS"),
+        (replace(H200, hub_offline=True), {"experts": "eager"}, "LOCAL_KERNELS"),
+        (replace(gpu(7, 5), hub_offline=True), {}, "LOCAL_KERNELS"),
     ],
 )
 def test_a_packed_checkpoint_stays_packed_where_its_kernels_run(
@@ -45,6 +46,20 @@ def test_a_packed_checkpoint_stays_packed_where_its_kernels_run(
     assert all(verdict.fix == {"quantization": "mxfp4-dequantized"} for verdict in found)
     settled = judge(PACKED, machine, quantization="mxfp4-dequantized", **choices)
     assert (of(settled) == [] and settled.memory.weights == checked.memory.weights) or not says
+
+
+@pytest.mark.parametrize("choice", ["none", "mxfp4"])
+def test_our_kernels_stand_in_where_the_hubs_cannot_be_had(choice: str) -> None:
+    offline = replace(H200, hub_offline=True)
+    checked = judge(PACKED, offline, quantization=choice)
+    assert (checked.planned["quantization"], checked.planned["experts"]) == ("mxfp4", "triton")
+    assert checked.plan.load.experts == "triton"
+    (note,) = of(checked)
+    assert note.level == "note" and "experts=triton" in note.reason
+    asked = judge(PACKED, offline, quantization=choice, experts="triton")
+    assert of(asked) == [] and asked.plan == checked.plan
+    assert judge(PACKED, H200, quantization=choice).plan.load.experts is None, "the Hub's come first where they can"
+    assert judge(PACKED, H200, quantization=choice, experts="triton").plan == checked.plan
 
 
 @pytest.mark.parametrize("choice", DENSE_ONLY)

@@ -1,0 +1,55 @@
+"""`experts=triton`: routed experts in the Triton kernels that come with tokendyno, dense or in MXFP4."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+
+TRITON = "triton"
+BLOCK = 32  # weights that share a scale in MXFP4
+
+
+class PackedExperts(nn.Module):  # type: ignore[misc]
+    """The experts of gpt-oss in MXFP4: blocks and scales under the names and in the layout of its checkpoints.
+
+    A matrix (E, in, out) is blocks (E, out, in / 32, 16) uint8, two numbers a byte, and scales (E, out, in / 32) uint8,
+    powers of two with a bias of 127.
+    """
+
+    def __init__(self, config: Any, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.config, self._is_expert_parallel = config, False
+        self.limit, self.alpha = config.swiglu_limit, config.swiglu_alpha
+        experts, wide, narrow = config.num_local_experts, config.hidden_size, config.intermediate_size
+        for name, rows, columns in (("gate_up_proj", 2 * narrow, wide), ("down_proj", wide, narrow)):
+            shape = experts, rows, columns // BLOCK
+            for part, size, kind in (
+                ("blocks", (*shape, 16), torch.uint8), ("scales", shape, torch.uint8), ("bias", shape[:2], dtype),
+            ):  # fmt: skip
+                empty = torch.empty(size, dtype=kind, device="meta")
+                self.register_parameter(f"{name}_{part}", nn.Parameter(empty, requires_grad=False))
+
+    def forward(self, hidden_states: Any, router_indices: Any, routing_weights: Any) -> Any:
+        """(tokens, hidden), experts and their shares (tokens, top) -> (tokens, hidden)."""
+        return ALL_EXPERTS_FUNCTIONS[TRITON](self, hidden_states, router_indices, routing_weights)
+
+
+def use_triton(model: Any, package: str) -> None:
+    """Let the kernels in the folder `package` compute the experts of `model`.
+
+    Dense ones, (E, in, out), are laid out by rows, one matrix at a time; their shape stays. Biases beside MXFP4 become
+    float32, as with the Hub's kernels.
+    """
+    from kernels import get_local_kernel
+
+    ALL_EXPERTS_FUNCTIONS.register(TRITON, get_local_kernel(Path(package)).mixtures.compute)
+    for module in model.modules():
+        if isinstance(module, PackedExperts):
+            for bias in (module.gate_up_proj_bias, module.down_proj_bias):
+                bias.data = bias.data.float()
+        elif hasattr(module, "_is_expert_parallel"):
+            for weight in (module.gate_up_proj, module.down_proj):
+                weight.data = weight.data.transpose(1, 2).contiguous().transpose(1, 2)
+    model.set_experts_implementation(TRITON)

@@ -1,0 +1,427 @@
+"""Routed experts of one token: router, gate and up with their activation, down with the weighted sum.
+
+Weights are read once, as they lie in memory: rows of 16 or 32 bits, or the MXFP4 blocks and scales of a gpt-oss
+checkpoint. A block is 32 four-bit floats (e2m1, two a byte, the low half first) with one power of two (e8m0). A word
+holds eight; a table turns them into bytes (twice their value, plus 12), which are multiplied with 16-bit integers of
+the vector, exactly. Each UNIT elements of the vector, 8 or 32, have a unit of their own.
+
+A vector is handed from kernel to kernel as PER parts, one for each element of a word of the weights:
+  PER 8   codes int32 (4, K / 8): elements 2 j and 2 j + 1 of each word, 16 bits each; unit float32 (K / UNIT,)
+  PER 2   unit float32 (2, K / 2): even elements, odd elements
+  PER 1   unit float32 (1, K)
+
+Rows of gate and up alternate: gate 0, up 0, gate 1, ...
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from .products import can_be_early
+
+BLOCK = 32  # weights with one scale
+ASM = True  # False: without inline PTX, for Triton's interpreter
+WORDS: tl.constexpr = tl.constexpr(128)  # that a warp reads at once: 16 bytes a lane
+TWICE: tl.constexpr = tl.constexpr(-0x379BCDF0)  # 0xC8643210: twice the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4, 6
+
+
+@triton.jit
+def selected(logits, E: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr):
+    """Ids and shares (TOPP,) of the TOP largest of E logits, in falling order; shares: softmax over these alone.
+
+    EP, TOPP   the powers of two at or above E and TOP
+    """
+    place, slot = tl.arange(0, EP), tl.arange(0, TOPP)
+    left = tl.load(logits + place, mask=place < E, other=float("-inf"), cache_modifier=".cg")
+    ids = tl.zeros((TOPP,), tl.int32)
+    scores = tl.full((TOPP,), float("-inf"), tl.float32)
+    for turn in tl.static_range(TOP):
+        best, at = tl.max(left, 0, return_indices=True)
+        ids = tl.where(slot == turn, at, ids)
+        scores = tl.where(slot == turn, best, scores)
+        left = tl.where(place == at, float("-inf"), left)
+    shares = tl.exp(scores - tl.max(scores, 0))
+    return ids, shares / tl.sum(shares, 0)
+
+
+# --- a vector, and its product with words of the weights ------------------------------------------
+
+
+@triton.jit
+def hand_on(vector, first, codes, unit, K: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr):
+    """Store float32 (W, 8), elements from 8 * `first` on, in the form above; what is past K is left out."""
+    word = first + tl.arange(0, vector.shape[0])
+    known = word < K // 8
+    if PER == 8:
+        W: tl.constexpr = vector.shape[0]
+        peak = tl.maximum(tl.max(tl.abs(vector), 1), 1e-30)
+        if UNIT == 32:
+            four = tl.max(tl.reshape(peak, (W // 4, 4)), 1)
+            peak = tl.reshape(tl.broadcast_to(four[:, None], (W // 4, 4)), (W,))
+        near = vector * (32766 / peak)[:, None] + 12582912.0  # 1.5 * 2**23: rounded, an integer in its low bits
+        near = tl.reshape(near.to(tl.int32, bitcast=True) & 0xFFFF, (vector.shape[0], 4, 2))
+        pair = tl.sum(near << (tl.arange(0, 2) * 16)[None, None, :], 2)  # (W, 4)
+        part = tl.arange(0, 4)
+        tl.store(codes + part[None, :] * (K // 8) + word[:, None], pair, mask=known[:, None])
+        to = unit + word // (UNIT // 8)  # four words that share a unit store the same
+        tl.store(to, peak / 65532, mask=known)  # half: the bytes are twice the weights
+    else:
+        column = word[:, None] * 8 + tl.arange(0, 8)[None, :]
+        tl.store(unit + column % PER * (K // PER) + column // PER, vector, mask=known[:, None])
+
+
+@triton.jit
+def _offset(pairs, ASM: tl.constexpr):
+    """-12 times the sum of the eight elements."""
+    found = tl.zeros_like(pairs[0])
+    if ASM:
+        found = tl.inline_asm_elementwise(
+            """{
+            .reg .b32 t, m;
+            mov.b32 m, 0xF4F4F4F4;
+            mov.b32 t, 0;
+            dp2a.lo.s32.s32 t, $1, m, t;
+            dp2a.lo.s32.s32 t, $2, m, t;
+            dp2a.lo.s32.s32 t, $3, m, t;
+            dp2a.lo.s32.s32 $0, $4, m, t;
+            }""",
+            "=r,r,r,r,r", [pairs[0], pairs[1], pairs[2], pairs[3]], dtype=tl.int32, is_pure=True, pack=1,
+        )  # fmt: skip
+    return found
+
+
+@triton.jit
+def _dot8(word, pairs, offset, zero, ASM: tl.constexpr):
+    """int32: twice the eight floats of each word times eight integers.
+
+    zero   a 0 that the compiler does not know: it would load the tables again for each word
+    """
+    if ASM:
+        total = tl.inline_asm_elementwise(
+            """{
+            .reg .b32 n, m, p, q, t;
+            xor.b32 n, $1, 0x88888888;
+            prmt.b32 p, $7, 0x18141210, $1;
+            prmt.b32 q, $8, 0x00040608, n;
+            or.b32 p, p, q;
+            dp2a.lo.s32.u32 t, $2, p, $6;
+            dp2a.hi.s32.u32 t, $3, p, t;
+            shr.u32 m, $1, 16;
+            shr.u32 n, n, 16;
+            prmt.b32 p, $7, 0x18141210, m;
+            prmt.b32 q, $8, 0x00040608, n;
+            or.b32 p, p, q;
+            dp2a.lo.s32.u32 t, $4, p, t;
+            dp2a.hi.s32.u32 $0, $5, p, t;
+            }""",
+            "=r,r,r,r,r,r,r,r,r",
+            [word, pairs[0], pairs[1], pairs[2], pairs[3], offset, zero + 0x0F0E0D0C, zero + 0x090A0B0C],
+            dtype=tl.int32, is_pure=True, pack=1,
+        )  # fmt: skip
+    else:
+        total = tl.zeros_like(word + offset)
+        for i in tl.static_range(8):
+            four = word >> (4 * i)
+            twice = (TWICE >> (4 * (four & 7))) & 15
+            whole = (pairs[i // 2] << (16 - 16 * (i % 2))) >> 16
+            total += tl.where((four & 8) == 0, twice, -twice) * whole
+    return total
+
+
+@triton.jit
+def loaded(w, scales, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr, R: tl.constexpr):
+    """All words of R rows of each warp, as CHUNKS * R tensors (W, 128), and the scales of MXFP4, (W, 32).
+
+    line, inside   the first of the rows (W,), the others follow; whether they exist
+    Shapes are such that every version of Triton gives a row to a warp, and 16 bytes at once to a lane.
+    """
+    words = ()
+    powers = ()
+    for chunk in tl.static_range(CHUNKS):
+        place = tl.arange(0, WORDS) + chunk * WORDS
+        group = tl.arange(0, WORDS // 4) + chunk * (WORDS // 4)
+        for row in tl.static_range(R):
+            at = w + (line + row)[:, None] * WIDTH + place[None, :]
+            valid = inside[:, None] & (place < WIDTH)[None, :]
+            words += (tl.load(at, mask=valid, other=0, eviction_policy="evict_first"),)
+            if PER == 8:
+                there = scales + (line + row)[:, None] * (WIDTH // 4) + group[None, :]
+                known = inside[:, None] & (group < WIDTH // 4)[None, :]
+                powers += (tl.load(there, mask=known, other=0),)
+    return words, powers
+
+
+@triton.jit
+def multiplied(
+    words, powers, codes, unit, codes_at, unit_at, zero, kind, CHUNKS: tl.constexpr, WIDTH: tl.constexpr,
+    PER: tl.constexpr, UNIT: tl.constexpr, R: tl.constexpr, W: tl.constexpr, ASM: tl.constexpr,
+):  # fmt: skip
+    """(W, R) of the `words` of `loaded` times vectors, which begin at codes_at and unit_at (W,)."""
+    totals = ()
+    for _ in tl.static_range(R):
+        totals += (tl.zeros((W, WORDS // 4), tl.float32),)
+    for chunk in tl.static_range(CHUNKS):
+        place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
+        known = (place < WIDTH) & (codes_at >= 0)[:, None]
+        if PER == 8 and UNIT == 32:
+            group = (tl.arange(0, WORDS // 4) + chunk * (WORDS // 4))[None, :]
+            there = (group < WIDTH // 4) & (codes_at >= 0)[:, None]
+            first = tl.load(unit + unit_at[:, None] + group, mask=there, other=0.0)
+        else:
+            first = tl.load(unit + unit_at[:, None] + place, mask=known, other=0.0)
+        pairs = ()
+        offset = place
+        second = first
+        if PER == 8:
+            for part in tl.static_range(4):
+                pairs += (tl.load(codes + codes_at[:, None] + part * WIDTH + place, mask=known, other=0),)
+            offset = _offset(pairs, ASM)
+        elif PER == 2:
+            second = tl.load(unit + unit_at[:, None] + WIDTH + place, mask=known, other=0.0)
+        further = ()
+        for row in tl.static_range(R):
+            word = words[chunk * R + row]
+            if PER == 8:
+                exact = _dot8(word, pairs, offset, zero, ASM)
+                power = (powers[chunk * R + row].to(tl.int32) << 23).to(tl.float32, bitcast=True)
+                if UNIT == 32:
+                    part = tl.sum(tl.reshape(exact, (W, WORDS // 4, 4)), 2).to(tl.float32) * (first * power)
+                else:
+                    part = tl.sum(tl.reshape(exact.to(tl.float32) * first, (W, WORDS // 4, 4)), 2) * power
+            elif PER == 2:
+                even = (word & 0xFFFF).to(tl.int16).to(kind, bitcast=True).to(tl.float32)
+                odd = (word >> 16).to(tl.int16).to(kind, bitcast=True).to(tl.float32)
+                part = tl.sum(tl.reshape(even * first + odd * second, (W, WORDS // 4, 4)), 2)
+            else:
+                part = tl.sum(tl.reshape(word.to(tl.float32, bitcast=True) * first, (W, WORDS // 4, 4)), 2)
+            further += (totals[row] + part,)
+        totals = further
+    column = tl.arange(0, R)[None, :]
+    whole = tl.zeros((W, R), tl.float32)
+    for row in tl.static_range(R):
+        whole = tl.where(column == row, tl.sum(totals[row], 1)[:, None], whole)
+    return whole
+
+
+# --- kernels ----------------------------------------------------------------------------------------------
+
+
+@triton.jit
+def tokendyno_router(
+    x, norm, w, bias, logits, codes, unit, eps, E: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, PER: tl.constexpr,
+    UNIT: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """logits (E,) = w (E, K) @ norm(x) (K,) + bias, a program each; one more program hands on norm(x)."""
+    row = tl.program_id(0)
+    if EARLY:
+        gdc_launch_dependents()
+    if row < E:
+        column = tl.arange(0, BK)
+        here = column < K
+        weights = tl.load(w + row * K + column, mask=here, other=0.0).to(tl.float32)
+        weights *= tl.load(norm + column, mask=here, other=0.0).to(tl.float32)
+        constant = tl.load(bias + row).to(tl.float32)
+        if EARLY:
+            gdc_wait()
+        plain = tl.load(x + column, mask=here, other=0.0).to(tl.float32)
+        shrink = tl.rsqrt(tl.sum(plain * plain, 0) / K + eps)
+        tl.store(logits + row, tl.sum(plain * weights, 0) * shrink + constant)
+    else:
+        eight = tl.arange(0, BK // 8)[:, None] * 8 + tl.arange(0, 8)[None, :]
+        learned = tl.load(norm + eight, mask=eight < K, other=0.0).to(tl.float32)
+        if EARLY:
+            gdc_wait()
+        vector = tl.load(x + eight, mask=eight < K, other=0.0).to(tl.float32)
+        squares = tl.sum(tl.sum(vector * vector, 1), 0)
+        hand_on(vector * learned * tl.rsqrt(squares / K + eps), 0, codes, unit, K, PER, UNIT)
+
+
+@triton.jit
+def tokendyno_experts_up(
+    codes, unit, logits, w, scales, bias, codes_out, unit_out, limit, alpha,
+    E: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr,
+    R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
+    UNIT_OUT: tl.constexpr, ASM: tl.constexpr, EARLY: tl.constexpr,
+):  # fmt: skip
+    """For the expert in each slot (axis 1 of the grid), R * W of its N rows of gate and up: half as many activations.
+
+    w, scales   int32 (E, N, K / PER), uint8 (E, N, K / 32); W: warps, each of which handles R rows
+    The activations go to codes_out and unit_out, a vector for each slot.
+    """
+    if EARLY:
+        gdc_wait()
+    slot = tl.program_id(1)
+    ids, _ = selected(logits, E, EP, TOP, TOPP)
+    number = tl.sum(tl.where(tl.arange(0, TOPP) == slot, ids, 0), 0)
+    expert = number.to(tl.int64)
+    first = tl.program_id(0) * (R * W) + tl.arange(0, W) * R  # N is a multiple of R
+    words, powers = loaded(w, scales, expert * N + first, first < N, CHUNKS, K // PER, PER, R)
+    if EARLY:
+        gdc_launch_dependents()  # only now: the dependent reads the logits before it waits
+    rows = first[:, None] + tl.arange(0, R)[None, :]
+    constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
+    start = tl.zeros((W,), tl.int32)
+    total = multiplied(
+        words, powers, codes, unit, start, start, number >> 20, bias.dtype.element_ty, CHUNKS, K // PER, PER, UNIT, R,
+        W, ASM,
+    )  # fmt: skip
+    both = tl.reshape(total + constant, (R * W // 2, 2))
+    gate, up = tl.split(both)
+    gate = tl.minimum(gate, limit)
+    up = tl.minimum(tl.maximum(up, -limit), limit)
+    result = tl.reshape((up + 1) * gate / (1 + tl.exp(-gate * alpha)), (R * W // 16, 8))
+    H: tl.constexpr = N // 2
+    units: tl.constexpr = H // UNIT_OUT if PER == 8 else H
+    to = tl.program_id(0) * (R * W // 16)
+    hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, PER, UNIT_OUT)
+
+
+@triton.jit
+def tokendyno_experts_down(
+    codes, unit, logits, w, scales, bias, residual, out,
+    E: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr,
+    R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr, ASM: tl.constexpr,
+    EARLY: tl.constexpr,
+):  # fmt: skip
+    """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
+
+    W / TOPP of the warps handle the expert of one slot.
+    """
+    if EARLY:
+        gdc_launch_dependents()
+    ids, shares = selected(logits, E, EP, TOP, TOPP)
+    each: tl.constexpr = W // TOPP
+    warp = tl.arange(0, W)
+    slot = warp // each
+    mine = slot[:, None] == tl.arange(0, TOPP)[None, :]
+    number = tl.sum(tl.where(mine, ids[None, :], 0), 1)  # (W,)
+    expert = number.to(tl.int64)
+    share = tl.sum(tl.where(mine, shares[None, :], 0.0), 1)
+    begin = tl.program_id(0) * (R * each)
+    first = begin + (warp % each) * R  # N is a multiple of R
+    words, powers = loaded(w, scales, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
+    rows = first[:, None] + tl.arange(0, R)[None, :]  # (W, R)
+    inside = (rows < N) & (slot < TOP)[:, None]
+    constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
+    if EARLY:
+        gdc_wait()
+    start = tl.where(slot < TOP, slot, 0)
+    units: tl.constexpr = K // UNIT if PER == 8 else K
+    total = multiplied(
+        words, powers, codes, unit, start * (K // 2), start * units, (number >> 20)[:, None], bias.dtype.element_ty,
+        CHUNKS, K // PER, PER, UNIT, R, W, ASM,
+    )  # fmt: skip
+    weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
+    whole = tl.sum(tl.reshape(weighted, (TOPP, each * R)), 0)
+    to = begin + tl.arange(0, each * R)
+    whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
+    tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
+
+
+# --- calls ------------------------------------------------------------------------------------------------
+
+
+def per_word(weight: torch.Tensor) -> int:
+    """Weights in a word of 32 bits; MXFP4 blocks are bytes."""
+    return 8 if weight.dtype == torch.uint8 else 4 // weight.element_size()
+
+
+def sizes(weight: torch.Tensor) -> tuple[int, int, int]:
+    """(experts, rows, columns) of blocks (E, N, K / 32, 16), or of (E, N, K)."""
+    experts, rows, columns = weight.shape[:3]
+    return experts, rows, columns * BLOCK if weight.dtype == torch.uint8 else columns
+
+
+Part = tuple[torch.Tensor, torch.Tensor | None, torch.Tensor]
+"""A matrix of every expert, rows one after the other: its weight, its scales in MXFP4, its bias."""
+
+
+def of(module: torch.nn.Module) -> tuple[Part, Part] | None:
+    """Gate and up, and down, of a module with experts; None if the kernels do not support them."""
+    if hasattr(module, "gate_up_proj_blocks"):
+        up = module.gate_up_proj_blocks, module.gate_up_proj_scales, module.gate_up_proj_bias
+        down = module.down_proj_blocks, module.down_proj_scales, module.down_proj_bias
+    else:  # (E, in, out), laid out by rows
+        up = module.gate_up_proj.transpose(1, 2), None, module.gate_up_proj_bias
+        down = module.down_proj.transpose(1, 2), None, module.down_proj_bias
+    return (up, down) if fits(up[0]) and fits(down[0]) else None
+
+
+def fits(weight: torch.Tensor) -> bool:
+    """Whether the kernels support this matrix: whole words, rows one after the other."""
+    columns = sizes(weight)[2]
+    return weight.is_contiguous() and columns % (4 * per_word(weight)) == 0 and columns % 8 == 0
+
+
+def buffers(rows: int, columns: int, per: int, share: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Room for `rows` vectors: (codes, unit). share: elements with one unit."""
+    unit = torch.empty(rows, columns // share if per == 8 else columns, dtype=torch.float32, device=device)
+    return torch.empty(rows, columns // 2, dtype=torch.int32, device=device) if per == 8 else unit, unit
+
+
+def config(per: int, columns: int, down: bool) -> dict[str, int]:
+    """Rows of a warp, and warps: the best of a sweep on an H200 in the shape of gpt-oss-20b."""
+    if down:
+        return {"R": 2, "num_warps": 8} if per == 8 else {"R": 1, "num_warps": 4}
+    return {"R": 4, "num_warps": 4}
+
+
+def router(
+    x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor, bias: torch.Tensor, per: int,
+    early: bool | None = None, warps: int = 8,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
+    """x (K,), weight (E, K) -> logits (E,) float32, and norm(x) as (codes, unit)."""
+    early = can_be_early() if early is None else early
+    experts, columns = weight.shape
+    logits = torch.empty(experts, dtype=torch.float32, device=x.device)
+    codes, unit = buffers(1, columns, per, BLOCK, x.device)
+    tokendyno_router[(experts + 1,)](
+        x, norm, weight, bias, logits, codes, unit, eps, E=experts, K=columns, BK=triton.next_power_of_2(columns),
+        PER=per, UNIT=BLOCK, EARLY=early, launch_pdl=early, num_warps=warps,
+    )  # fmt: skip
+    return logits, codes, unit
+
+
+def up(
+    codes: torch.Tensor, unit: torch.Tensor, logits: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor | None,
+    bias: torch.Tensor, top: int, limit: float, alpha: float, early: bool | None = None,
+    tuned: dict[str, int] | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """The activations of the `top` experts, as (codes, unit)."""
+    experts, rows, columns = sizes(weight)
+    per = per_word(weight)
+    how = dict(tuned or config(per, columns, False))
+    unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
+    found = buffers(top, rows // 2, per, unit_out, weight.device)
+    tokendyno_experts_up[(triton.cdiv(rows, how["R"] * how["num_warps"]), top)](
+        codes, unit, logits, weight.view(torch.int32), weight if scales is None else scales, bias, *found, limit, alpha,
+        **_constants(experts, rows, columns, top, per, early), UNIT=columns // unit.shape[1], UNIT_OUT=unit_out,
+        W=how["num_warps"], **how,
+    )  # fmt: skip
+    return found
+
+
+def down(
+    codes: torch.Tensor, unit: torch.Tensor, logits: torch.Tensor, weight: torch.Tensor, scales: torch.Tensor | None,
+    bias: torch.Tensor, top: int, residual: torch.Tensor, out: torch.Tensor, early: bool | None = None,
+    tuned: dict[str, int] | None = None,
+) -> None:  # fmt: skip
+    """Write residual + the weighted sum of the `top` experts into `out` (N,)."""
+    experts, rows, columns = sizes(weight)
+    per = per_word(weight)
+    how = dict(tuned or config(per, columns, True))
+    each = how["num_warps"] // triton.next_power_of_2(top)
+    tokendyno_experts_down[(triton.cdiv(rows, how["R"] * each),)](
+        codes, unit, logits, weight.view(torch.int32), weight if scales is None else scales, bias, residual, out,
+        **_constants(experts, rows, columns, top, per, early), UNIT=columns // unit.shape[1], W=how["num_warps"], **how,
+    )  # fmt: skip
+
+
+def _constants(experts: int, rows: int, columns: int, top: int, per: int, early: bool | None) -> dict[str, int | bool]:
+    early = can_be_early() if early is None else early
+    return {
+        "E": experts, "K": columns, "N": rows, "EP": triton.next_power_of_2(experts), "TOP": top,
+        "TOPP": triton.next_power_of_2(top), "CHUNKS": triton.cdiv(columns, per * WORDS.value), "PER": per, "ASM": ASM,
+        "EARLY": early, "launch_pdl": early,
+    }  # fmt: skip

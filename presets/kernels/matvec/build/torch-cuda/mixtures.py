@@ -1,0 +1,134 @@
+"""Routed experts of several tokens, on tensor cores: each program multiplies the tokens of one expert with some rows.
+
+Weights are read as in `experts`, MXFP4 in its blocks. Nothing waits for the host, so that a step can be captured.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from . import experts
+from .experts import TWICE, sizes
+
+
+@triton.jit
+def _tile(w, scales, first, rows, columns, N: tl.constexpr, K: tl.constexpr, PACKED: tl.constexpr, kind: tl.constexpr):
+    """(BN, BK) of an expert's matrix, of `rows` (BN,) and `columns` (BK,), the latter in whole blocks."""
+    BN: tl.constexpr = rows.shape[0]
+    BK: tl.constexpr = columns.shape[0]
+    line = first + rows
+    if PACKED:
+        place = tl.min(columns, 0) // 2 + tl.arange(0, BK // 2)
+        known = (rows < N)[:, None] & (place < K // 2)[None, :]
+        codes = tl.load(w + line[:, None] * (K // 2) + place[None, :], mask=known, other=0).to(tl.int32)
+        group = tl.min(columns, 0) // 32 + tl.arange(0, BK // 32)
+        there = (rows < N)[:, None] & (group < K // 32)[None, :]
+        power = tl.load(scales + line[:, None] * (K // 32) + group[None, :], mask=there, other=0).to(tl.int32)
+        power = (power << 23).to(tl.float32, bitcast=True) * 0.5
+        both = tl.reshape(tl.join(codes & 15, codes >> 4), (BN, BK // 32, 32))
+        twice = (TWICE >> (4 * (both & 7))) & 15
+        twice = tl.where((both & 8) == 0, twice, -twice).to(tl.float32)
+        tile = tl.reshape(twice * power[:, :, None], (BN, BK)).to(kind)
+    else:
+        known = (rows < N)[:, None] & (columns < K)[None, :]
+        tile = tl.load(w + line[:, None] * K + columns[None, :], mask=known, other=0.0)
+    return tile
+
+
+@triton.jit
+def tokendyno_experts_tiles(
+    x, w, scales, bias, order, begins, shares, out, limit, alpha,
+    K: tl.constexpr, N: tl.constexpr, PER_TOKEN: tl.constexpr, BT: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    PACKED: tl.constexpr, UP: tl.constexpr,
+):  # fmt: skip
+    """A program handles BN of the N rows of one expert, for all (token, slot) pairs routed to it, BT at a time.
+
+    order   pairs, sorted by expert; those of expert e begin at begins[e]
+    x       (tokens, K) if UP, else (pairs, K); shares: (pairs,)
+    out     (pairs, N / 2) activations if UP, else (pairs, N), each times its share
+    """
+    expert = tl.program_id(1)
+    rows = tl.program_id(0) * BN + tl.arange(0, BN)
+    first = expert.to(tl.int64) * N
+    begin, end = tl.load(begins + expert), tl.load(begins + expert + 1)
+    constant = tl.load(bias + first + rows, mask=rows < N, other=0.0).to(tl.float32)
+    for t in tl.range(begin, end, BT):
+        at = t + tl.arange(0, BT)
+        pair = tl.load(order + at, mask=at < end, other=0)
+        source = (pair // PER_TOKEN if UP else pair).to(tl.int64)
+        total = tl.zeros((BT, BN), tl.float32)
+        for k in tl.range(0, K, BK):
+            columns = k + tl.arange(0, BK)
+            known = (at < end)[:, None] & (columns < K)[None, :]
+            vectors = tl.load(x + source[:, None] * K + columns[None, :], mask=known, other=0.0)
+            weights = _tile(w, scales, first, rows, columns, N, K, PACKED, x.dtype.element_ty)
+            total += tl.dot(vectors, tl.trans(weights), input_precision="ieee")
+        total += constant[None, :]
+        if UP:
+            gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
+            gate = tl.minimum(gate, limit)
+            up = tl.minimum(tl.maximum(up, -limit), limit)
+            result = (up + 1) * gate / (1 + tl.exp(-gate * alpha))
+            place = tl.program_id(0) * (BN // 2) + tl.arange(0, BN // 2)
+            to = out + pair.to(tl.int64)[:, None] * (N // 2) + place[None, :]
+            tl.store(to, result.to(out.dtype.element_ty), mask=(at < end)[:, None] & (place < N // 2)[None, :])
+        else:
+            share = tl.load(shares + pair, mask=at < end, other=0.0).to(tl.float32)
+            to = out + pair.to(tl.int64)[:, None] * N + rows[None, :]
+            tl.store(
+                to, (total * share[:, None]).to(out.dtype.element_ty), mask=(at < end)[:, None] & (rows < N)[None, :]
+            )
+
+
+def config(tokens: int, experts: int, top: int, item: int) -> dict[str, int]:
+    """Tile sizes and launch settings. item: bytes of an element of the activations."""
+    few = tokens * top <= 32 * experts
+    size = 16 if few else 64
+    return {"BT": size, "BN": 64, "BK": 64 if item == 4 else 128, "num_warps": 4, "num_stages": 3 if few else 2}
+
+
+def compute(
+    module: torch.nn.Module, x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, **more: object
+) -> torch.Tensor:
+    """What transformers calls as the implementation of a module's experts; ValueError where `experts.of` has none."""
+    parts = experts.of(module)
+    if parts is None:
+        raise ValueError("These experts are not laid out by rows of whole words.")
+    weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
+    return mixture(x, chosen, shares, weights, scales, biases, float(module.limit), float(module.alpha))
+
+
+@torch.library.custom_op("tokendyno_experts::mixture", mutates_args=())
+def mixture(
+    x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, weights: list[torch.Tensor],
+    scales: list[torch.Tensor | None], biases: list[torch.Tensor], limit: float, alpha: float,
+) -> torch.Tensor:  # fmt: skip
+    """x (T, K), experts chosen (T, TOP) and their shares -> (T, K). Matrices: gate and up, down."""
+    up, down = zip(weights, scales, biases, strict=True)
+    return forward(x.contiguous(), chosen, shares, up, down, limit, alpha)
+
+
+@mixture.register_fake
+def _(x, chosen, shares, weights, scales, biases, limit, alpha):
+    return x.new_empty(x.shape)
+
+
+def forward(
+    x: torch.Tensor, chosen: torch.Tensor, shares: torch.Tensor, up: experts.Part, down: experts.Part, limit: float,
+    alpha: float, tuned: dict[str, int] | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The same for parts as `experts.of` returns them."""
+    tokens, top = chosen.shape
+    number, wide, columns = sizes(up[0])
+    pairs, order = chosen.flatten().sort(stable=True)
+    begins = torch.searchsorted(pairs, torch.arange(number + 1, device=x.device, dtype=pairs.dtype)).int()
+    middle = torch.empty(tokens * top, wide // 2, dtype=x.dtype, device=x.device)
+    each = torch.empty(tokens * top, columns, dtype=torch.float32, device=x.device)
+    how = tuned or config(tokens, number, top, x.element_size())
+    for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
+        weight, scales, bias = part
+        tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), number)](
+            source, weight, weight if scales is None else scales, bias, order, begins, shares, out, limit, alpha,
+            K=width, N=rows, PER_TOKEN=top, PACKED=weight.dtype == torch.uint8, UP=part is up, **how,
+        )  # fmt: skip
+    return each.view(tokens, top, columns).sum(1).to(x.dtype)

@@ -1,0 +1,84 @@
+"""gpt-oss in MXFP4, read as it lies in the checkpoint, against what transformers makes of the same file."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from transformers import AutoModelForCausalLM, Mxfp4Config
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
+
+from backend.models.source import ModelSource
+from backend.optimizations import Observation
+from backend.optimizations.axes.quantization.axis import AXIS
+from backend.optimizations.tensor_bytes import parameter_count, total_bytes, weight_tensors
+from backend.plan import LoadPlan, Plan
+from backend.worker.load.packed import PackedQuantizer, read_packed
+from backend.worker.load.quantization import observing
+from backend.worker.patch.experts import PackedExperts
+from backend.worker.prove.graph_calls import matrices
+from tests.support.quantization import PACKED
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    yield
+    read_packed(False)
+
+
+@pytest.fixture(scope="module")
+def packed() -> Any:
+    read_packed(True)
+    return AutoModelForCausalLM.from_pretrained(PACKED)
+
+
+@pytest.fixture(scope="module")
+def dense() -> Any:
+    return AutoModelForCausalLM.from_pretrained(PACKED, quantization_config=Mxfp4Config(dequantize=True))
+
+
+def test_every_block_and_scale_is_the_files(packed: Any) -> None:
+    own = dict(packed.named_parameters())
+    with safe_open(f"{PACKED}/model.safetensors", "pt") as file:
+        there = set(file.keys())
+        assert {name for name in own if "experts" in name} == {name for name in there if "experts" in name}
+        for name in own:
+            assert torch.equal(own[name], file.get_tensor(name).to(own[name].dtype)), name
+
+
+def test_they_are_the_weights_that_transformers_dequantizes(packed: Any, dense: Any) -> None:
+    for one, other in zip(packed.model.layers, dense.model.layers, strict=True):
+        mine, theirs = one.mlp.experts, other.mlp.experts
+        assert isinstance(mine, PackedExperts)
+        assert (mine.limit, mine.alpha) == (theirs.limit, theirs.alpha)
+        for name in ("gate_up_proj", "down_proj"):
+            blocks, scales = getattr(mine, f"{name}_blocks"), getattr(mine, f"{name}_scales")
+            assert torch.equal(convert_moe_packed_tensors(blocks, scales), getattr(theirs, name))
+
+
+def test_they_count_as_what_they_are(packed: Any, dense: Any) -> None:
+    layers = packed.config.num_hidden_layers
+    finding = AXIS.find(Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (finding.effective, finding.reached, finding.expected) == ("mxfp4", 2 * layers, 2 * layers)
+    assert parameter_count(packed) == parameter_count(dense)
+    assert total_bytes(weight_tensors(packed)) == sum(one.nbytes for one in (*packed.parameters(), *packed.buffers()))
+    assert len({one.data_ptr() for one in matrices(packed)}) == len(matrices(packed))
+
+
+@pytest.mark.parametrize(
+    ("experts", "quantization", "kept"),
+    [
+        ("triton", "none", True),
+        ("triton", "mxfp4", True),
+        ("triton", "mxfp4-dequantized", False),
+        (None, "none", False),
+    ],
+)
+def test_a_load_decides_for_itself_alone(experts: str | None, quantization: str, kept: bool) -> None:
+    read_packed(not kept)
+    from backend.worker.load.device import Observed
+
+    with observing(LoadPlan(ModelSource("folder"), experts=experts, quantization=quantization), Observed()):
+        assert (AUTO_QUANTIZER_MAPPING["mxfp4"] is PackedQuantizer) is kept

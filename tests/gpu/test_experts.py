@@ -1,0 +1,216 @@
+"""`experts=triton`: our kernels compute what transformers' own code does with dequantized weights, and are used."""
+
+from typing import Any
+
+import pytest
+
+from backend.hardware import kernel_packages
+from backend.models.source import ModelSource
+from backend.plan import LoadPlan
+from backend.worker.patch.apply import put_in
+from backend.worker.patch.experts import TRITON
+from backend.worker.patch.projections import fuse
+from tests.gpu.test_kernels import rows
+from tests.gpu.test_matvec import build, kernels, replaced
+from tests.gpu.test_own import Maker, prompt
+from tests.support.quantization import PACKED
+from tests.support.tiny_models import WINDOW
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+
+__all__ = ["kernels"]
+KINDS = ["mxfp4", "bfloat16", "float16", "float32"]
+SHAPES = [(32, 4, 2880, 2880), (8, 2, 192, 96), (5, 3, 96, 160), (128, 4, 288, 2880)]
+"""Experts, how many a token takes, hidden and inner width: those of gpt-oss-20b, of pocket, and odd ones."""
+FUSED = "cache=static,loop=own,cuda_graphs=manual,projections=fused,kernels=local"
+
+
+class Mixture:
+    """Random experts, as the kernels read them and in double precision."""
+
+    def __init__(self, kind: str, experts: int, top: int, hidden: int, inner: int) -> None:
+        import torch
+        from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+        torch.manual_seed(experts)
+        self.top, self.limit, self.alpha = top, 7.0, 1.702
+        self.dtype = torch.bfloat16 if kind == "mxfp4" else getattr(torch, kind)
+        self.parts, self.exact = [], []
+        for lines, columns in ((2 * inner, hidden), (hidden, inner)):
+            bias = torch.randn(experts, lines, device="cuda", dtype=self.dtype) / 5
+            if kind == "mxfp4":
+                shape = experts, lines, columns // 32
+                blocks = torch.randint(0, 256, (*shape, 16), dtype=torch.uint8, device="cuda")
+                scales = torch.randint(119, 123, shape, dtype=torch.uint8, device="cuda")
+                self.parts.append((blocks, scales, bias))
+                wide = convert_moe_packed_tensors(blocks, scales)
+            else:
+                weight = torch.randn(experts, lines, columns, device="cuda", dtype=self.dtype) / 20
+                self.parts.append((weight, None, bias))
+                wide = weight.transpose(1, 2)
+            self.exact.append((wide, bias))
+
+    def __call__(self, x: Any, chosen: Any, shares: Any) -> Any:
+        """x (T, K) in double precision."""
+        import torch
+
+        found = torch.zeros_like(x)
+        (up, up_bias), (down, down_bias) = self.exact
+        for row in range(len(x)):
+            for expert, share in zip(chosen[row].tolist(), shares[row], strict=True):
+                both = x[row] @ up[expert].double() + up_bias[expert].double()
+                gate, more = both[::2].clamp(max=self.limit), both[1::2].clamp(-self.limit, self.limit)
+                middle = (more + 1) * gate * torch.sigmoid(gate * self.alpha)
+                found[row] += share * (middle @ down[expert].double() + down_bias[expert].double())
+        return found
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("early", [False, True])
+def test_one_token_is_computed_as_in_double_precision(
+    kernels: Any, kind: str, shape: tuple[int, ...], early: bool
+) -> None:
+    """Router, choice of experts, activation and weighted sum, with the norm before and the residual after."""
+    import torch
+
+    experts, top, hidden, _ = shape
+    made = Mixture(kind, *shape)
+    per = kernels.experts.per_word(made.parts[0][0])
+    x, norm = torch.randn(hidden, device="cuda", dtype=made.dtype), torch.rand(hidden, device="cuda") + 0.5
+    weight, bias = (torch.randn(*size, device="cuda", dtype=made.dtype) / 9 for size in ((experts, hidden), (experts,)))
+    normed = x.double() * torch.rsqrt(x.double().square().mean() + 1e-5) * norm.double()
+    scores = weight.double() @ normed + bias.double()
+    best, chosen = scores.topk(top)
+    wanted = made(normed[None], chosen[None], best.softmax(0)[None])[0]
+    logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per, early=early)
+    torch.testing.assert_close(logits.double(), scores, atol=1e-4, rtol=1e-4)
+    out = torch.full((hidden,), float("nan"), device="cuda")
+    up, down = made.parts
+    vector = kernels.experts.up(*vector, logits, *up, top, made.limit, made.alpha, early=early)
+    kernels.experts.down(*vector, logits, *down, top, x, out, early=early)
+    assert float((out.double() - x.double() - wanted).norm() / wanted.norm()) < 2e-4
+
+
+@pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tokens", [1, 7, 90])
+def test_several_tokens_are_computed_as_in_double_precision(
+    kernels: Any, kind: str, shape: tuple[int, ...], tokens: int
+) -> None:
+    import torch
+
+    experts, top, hidden, _ = shape
+    made = Mixture(kind, *shape)
+    x = torch.randn(tokens, hidden, device="cuda", dtype=made.dtype)
+    chosen = torch.rand(tokens, experts, device="cuda").topk(top).indices
+    shares = torch.rand(tokens, top, device="cuda").softmax(1).to(made.dtype)
+    wanted = made(x.double(), chosen, shares.double())
+    found = kernels.mixtures.forward(x, chosen, shares, *made.parts, made.limit, made.alpha)
+    limit = 1e-4 if kind == "float32" else 2e-2
+    assert float((found.double() - wanted).norm() / wanted.norm()) < limit
+
+
+@pytest.mark.parametrize("kind", ["mxfp4", "bfloat16"])
+def test_a_tie_takes_the_first_and_a_step_can_be_replayed(kernels: Any, kind: str) -> None:
+    """The same result in many replays, whatever was there before."""
+    import torch
+
+    made = Mixture(kind, 32, 4, 2880, 2880)
+    per = kernels.experts.per_word(made.parts[0][0])
+    x, norm = torch.randn(2880, device="cuda", dtype=made.dtype), torch.ones(2880, device="cuda")
+    weight, bias = torch.zeros(32, 2880, device="cuda", dtype=made.dtype), torch.zeros(32, device="cuda")
+    bias[[3, 9, 17, 20, 31]] = 2.0
+    out = torch.empty(2880, device="cuda")
+
+    def run() -> None:
+        logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per)
+        vector = kernels.experts.up(*vector, logits, *made.parts[0], 4, made.limit, made.alpha)
+        kernels.experts.down(*vector, logits, *made.parts[1], 4, x, out)
+
+    run()
+    first = out.clone()
+    normed = x.double() * torch.rsqrt(x.double().square().mean() + 1e-5)
+    chosen = torch.tensor([[3, 9, 17, 20]], device="cuda")
+    wanted = made(normed[None], chosen, torch.full((1, 4), 0.25, device="cuda", dtype=torch.double))[0]
+    assert float((out.double() - x.double() - wanted).norm() / wanted.norm()) < 2e-4
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(12):
+            run()
+    for _ in range(50):
+        out.fill_(float("nan"))
+        graph.replay()
+    assert torch.equal(out, first)
+
+
+def with_triton(model: Any, whole: bool) -> Any:
+    """`whole`: with the kernels for whole layers too."""
+    if whole:
+        fuse(model)
+    more: dict[str, Any] = {"kernels": "local", "kernels_path": str(kernel_packages.BUNDLED)} if whole else {}
+    put_in(model, LoadPlan(ModelSource("random"), device="cuda", experts=TRITON, **more))
+    return model
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_captured_text_with_them_is_that_of_generate_without(whole: bool) -> None:
+    """In float32, past the window of the alternate layers, from prompts that are shorter and longer than it."""
+    import torch
+
+    from tests.backend.worker.loop.test_loop import greedy
+
+    plain, model = build("gpt_oss"), with_triton(build("gpt_oss"), whole)
+    assert ("GptOssDecoderLayer" in replaced(model)) is whole
+    made = Maker(model, 60)
+    for asked in (prompt(5), prompt(WINDOW), prompt(20), prompt(6, 3)):
+        one = made if asked.batch_size == 1 else Maker(model, 60)
+        assert torch.equal(one(asked), greedy(plain, asked))
+
+
+def packed_and_dense() -> tuple[Any, Any]:
+    """The embedded model in MXFP4, as it lies in its file, and dequantized by transformers, both in float32."""
+    import torch
+    from transformers import AutoModelForCausalLM, Mxfp4Config
+
+    from backend.worker.load.packed import read_packed
+    from backend.worker.load.quantization import cast_experts
+
+    read_packed(True)
+    packed = AutoModelForCausalLM.from_pretrained(PACKED, dtype=torch.float32, device_map="cuda").eval()
+    read_packed(False)
+    settings = Mxfp4Config(dequantize=True)
+    dense = AutoModelForCausalLM.from_pretrained(
+        PACKED, dtype=torch.float32, device_map="cuda", quantization_config=settings
+    ).eval()
+    cast_experts(dense)
+    return packed, dense
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None:
+    """The same text, and the same probabilities of each next token, prompt and captured steps alike."""
+    import torch
+
+    packed, dense = packed_and_dense()
+    with_triton(packed, whole)
+    ids = torch.randint(5, 3000, (1, 40), device="cuda", generator=torch.Generator("cuda").manual_seed(3))
+    with torch.inference_mode():
+        more: dict[str, Any] = {"attention_mask": torch.ones_like(ids), "max_new_tokens": 160, "do_sample": False}
+        text = dense.generate(ids, eos_token_id=None, **more)
+        found, wanted = (model(text).logits.double().log_softmax(-1) for model in (packed, dense))
+        divergence = (wanted.exp() * (wanted - found)).sum(-1)
+    assert float(divergence.max()) < 1e-5
+    made = Maker(packed, 220)
+    asked = prompt(40)
+    asked.ids.copy_(ids)
+    assert torch.equal(made(asked, 160), text)
+
+
+@pytest.mark.parametrize("quantization", ["none", "mxfp4"])
+@pytest.mark.parametrize("beside", ["", "cache=static,loop=own,cuda_graphs=manual", FUSED])
+def test_the_ledger_counts_them_in_every_mixture_of_every_pass(quantization: str, beside: str) -> None:
+    arm = ",".join(filter(None, [f"experts=triton,quantization={quantization}", beside]))
+    found = rows("random:pocket", arm)
+    assert {found[axis]["status"] for axis in ("experts", "quantization")} <= {"verified", "off"}, found
+    assert (found["experts"]["effective"], found["experts"]["status"]) == ("triton", "verified"), found["experts"]
