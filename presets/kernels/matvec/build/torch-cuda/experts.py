@@ -364,7 +364,7 @@ def config(per: int, columns: int, down: bool) -> dict[str, int]:
     """Rows of a warp, and warps: the best of a sweep on an H200 in the shape of gpt-oss-20b."""
     if down:
         return {"R": 2, "num_warps": 8} if per == 8 else {"R": 1, "num_warps": 4}
-    return {"R": 4, "num_warps": 4}
+    return {"R": 8 if per == 8 else 4, "num_warps": 4}
 
 
 def router(
