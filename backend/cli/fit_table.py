@@ -11,7 +11,9 @@ _NUMBERS = {
     "Weights", "Cache", "Workspace", "Activations", "Runtime", "Peak", "Margin", "Longest context", "Longest input",
     "Bound per token", "Bound per pass",
 }  # fmt: skip
-_OPTIONAL = {"Workspace", "Activations", "Runtime"}
+_OPTIONAL = {
+    "Workspace", "Activations", "Runtime", "Weights", "Cache", "Longest context", "Longest input", "Would do",
+}  # fmt: skip
 """What a narrow terminal may leave out."""
 
 
