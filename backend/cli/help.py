@@ -39,11 +39,9 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno batch --trace requests.jsonl --json batch.json", "requests of a file"),
     ),
     "ablate": (
-        ("tokendyno ablate --add dtype=float32 cache=static attention=sdpa", "each alone, left out, and in that order"),
-        (
-            "tokendyno ablate --add cache=static loop=own --steps stair --quality --journal ablation.jsonl",
-            "one after the other, with their cost in quality; goes on after a kill",
-        ),
+        ("tokendyno ablate --add dtype=float32 cache=static", "each alone, left out, and in that order"),
+        ("tokendyno ablate --add cache=static loop=own --steps stair --quality", "with what each costs in quality"),
+        ("tokendyno ablate --add cache=static --journal ablation.jsonl", "goes on where it was ended"),
     ),
     "quality": (
         ("tokendyno quality --b quantization=quanto-int4", "on a story, prose, code and arithmetic"),

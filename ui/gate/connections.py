@@ -14,6 +14,7 @@ REQUEST_S = 15.0
 """How long a connection may take from its beginning, or from the end of a response, to the end of the next header."""
 
 MAX_HEADER_BYTES = 64 * 1024
+HEADER_END = b"\r\n\r\n"
 LOOK_EVERY_S = 5.0
 
 
@@ -28,6 +29,7 @@ def bound_connections(server: Any, limits: Limits) -> None:
         counted = ""
         idle_s = 0.0
         header_bytes = 0
+        header_end = b""
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
@@ -51,13 +53,17 @@ def bound_connections(server: Any, limits: Limits) -> None:
         def data_received(self, data: bytes) -> None:
             before = self.cycle
             if before is None or not before.more_body:  # what comes is a header
-                self.header_bytes += len(data)
+                found = (self.header_end + data).find(
+                    HEADER_END
+                )  # what follows it is a body, in one piece with the header
+                self.header_bytes += len(data) if found < 0 else found
+                self.header_end = data[-len(HEADER_END) + 1 :]
                 if self.header_bytes > MAX_HEADER_BYTES:
                     self.transport.abort()
                     return
             super().data_received(data)
             if self.cycle is not before:
-                self.header_bytes = 0
+                self.header_bytes, self.header_end = 0, b""
 
         @property
         def waiting(self) -> bool:

@@ -25,6 +25,7 @@ _COLLECTIVE = re.compile(r"nccl|gloo|c10d|all_?reduce|all_?gather|reduce_?scatte
 _ATTENTION = re.compile(r"scaled_dot_product|attention|flash|fmha|flex_|sdpa", re.IGNORECASE)
 _PRODUCT = re.compile(
     r"gemm|gemv|gemvx|cutlass|nvjet|xmma|splitk|matmul|matvec|linear|marlin|machete|_product|int[48]pack"
+    r"|tokendyno_(experts|router)"
     r"|(?<![a-z])(add|b|badd?b|scaled_|grouped_|int_)?mm(?![a-z])",
     re.IGNORECASE,
 )

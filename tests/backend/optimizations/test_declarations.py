@@ -45,7 +45,8 @@ def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
             refused.add(axis.name)
             assert not axis.matters(facts("bert-base-uncased"))
             assert axis.matters(facts())
-    assert refused == {"cache", "loop", "speculation"} | {axis.name for axis in all_axes() if axis.many_requests}
+    of_requests = {axis.name for axis in all_axes() if axis.many_requests}
+    assert refused == {"cache", "loop", "parallel", "speculation"} | of_requests
 
 
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:

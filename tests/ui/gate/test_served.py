@@ -121,6 +121,19 @@ def test_a_header_below_the_limit_is_read_and_many_requests_share_a_connection(t
     link.close()
 
 
+def test_a_body_larger_than_a_header_may_be_comes_in_one_piece_with_it(team: Served) -> None:
+    """However the two are cut: the end of the header may be in the middle of a packet, or between two."""
+    body = b"x" * 200_000
+    head = "POST /gradio_api/run/predict HTTP/1.1\r\n"
+    head += f"Host: 127.0.0.1:{team.port}\r\nContent-Length: {len(body)}\r\n\r\n"
+    for cut in (0, len(head) - 2, len(head)):
+        with socket.create_connection(("127.0.0.1", team.port), 10) as connection:
+            connection.sendall(head[:cut].encode())
+            time.sleep(0.1 * bool(cut))
+            connection.sendall(head[cut:].encode() + body)
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 "), cut
+
+
 def test_connections_of_one_address_are_bounded_and_others_end_in_good_order(team: Served) -> None:
     most = LIMITS["team"].address_connections
     assert most is not None
