@@ -24,6 +24,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Only `-m gpu` uses a GPU: all other tests do the same on every machine."""
     data = tempfile.mkdtemp(prefix="tokendyno-tests-")  # what was measured on this machine before decides nothing
     os.environ["XDG_DATA_HOME"] = data
+    os.environ["TOKENDYNO_IDLE_MEASURE"] = "off"  # nor what is measured while tests run
     os.environ.pop("COLUMNS", None)  # pytest-xdist gives its processes 80, to which tables would fold
     config.add_cleanup(lambda: shutil.rmtree(data, ignore_errors=True))
     if config.option.markexpr != "gpu":

@@ -164,7 +164,9 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
         page.locator("#verdicts-b .td-remove").first.focus()
         keys.press("Enter")
         page.wait_for_function(f"() => document.querySelectorAll('#verdicts-b .td-chip').length < {before}")
-        assert page.evaluate("document.querySelector('#verdicts-b').contains(document.activeElement)")
+        page.wait_for_function(
+            "() => document.querySelector('#verdicts-b').contains(document.activeElement)", timeout=5_000
+        )
     page.locator("#verdicts-b [data-press=add]").focus()
     keys.press("Enter")
     comes_to("Search optimizations and presets")

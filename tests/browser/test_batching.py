@@ -46,7 +46,7 @@ def press_run(user: Driver) -> str:
 
 
 def over(user: Driver, run_id: str, seconds: float = 150) -> None:
-    until(user, f"{BATCH}.dataset.over === {run_id!r}", seconds)
+    until(user, f"{BATCH}?.dataset.over === {run_id!r}", seconds)
 
 
 def text(user: Driver, selector: str) -> str:

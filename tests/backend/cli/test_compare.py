@@ -1,6 +1,7 @@
 """`compare` and `run` with real workers: the document, the table, the notes."""
 
 import json
+import re
 import sqlite3
 from collections.abc import Iterator
 from itertools import pairwise
@@ -131,10 +132,10 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     ])  # fmt: skip
     out, err = capsys.readouterr()
     assert code == 0, err
-    for part in (f"{MODEL.label} on ", "arm A", "arm B", "Time to first token", "median over 2 runs", "KV cache",
-                 "(95%)", "as predicted",
-                 "dtype      float16 -> float16 -> float16", "dtype      float32 -> float32 -> float32"):  # fmt: skip
+    for part in (f"{MODEL.label} on ", "A: dtype=float16", "B: dtype=float32", "Time to first token",
+                 "median over 2 runs", "KV cache", "95% interval, 2 pairs of runs", "as predicted"):  # fmt: skip
         assert part in out, out
+    assert re.search(r"dtype +A +float16 +verified", out) and re.search(r" B +float32 +verified", out), out
     assert "note (arm A, dtype): This checkpoint is in bfloat16" in err
     found = json.loads((room / "out.json").read_text())
     half, full = found["arms"]
