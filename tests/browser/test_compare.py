@@ -249,8 +249,7 @@ def test_the_first_difference_of_two_texts_is_marked(open_page: Open) -> None:
     )
     user = open_page("?run=evil")
     user.wait_over("evil")
-    assert re.match(r"Marked ≠: The texts differ from token|The texts first differ at character 1, marked ≠.$",
-                    user.text(".td-text-comparison"))  # fmt: skip
+    assert user.text(".td-text-comparison").startswith("The texts first differ at character 1, marked ≠.")
     assert user.page.locator(".td-difference").count() == 2
 
 

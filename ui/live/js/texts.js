@@ -63,7 +63,8 @@ function makeTexts(box) {
     if (!shorter) setText(note, '');
     else if (same) setText(note, 'The texts are identical.');
     else if (at < 0) setText(note, 'The first ' + count(shorter) + ' characters are identical; one text is longer.');
-    else setText(note, said ? 'Marked \u2260: ' + said : 'The texts first differ at character ' + count(at + 1) + ', marked \u2260.');
+    else if (said?.startsWith('The texts differ')) setText(note, 'Marked \u2260: ' + said); // one line has room for it
+    else setText(note, 'The texts first differ at character ' + count(at + 1) + ', marked \u2260. ' + (said || ''));
   }
 
   // A part of a text, for the race: its end, since a long text would be laid out again at every frame.
