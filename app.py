@@ -12,7 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -115,6 +115,8 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     mode, why = _mode(given, space, auth is not None or users.is_file())
     try:
         limits = limits_of(mode, _listed(given.models), _listed(given.allow_kernels))
+        if space:  # all visitors come through one proxy
+            limits = replace(limits, address_connections=None)
     except InputError as error:
         refuse(str(error))
     if mode == "local" and (space or given.share or given.host not in LOOPBACK):

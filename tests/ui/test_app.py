@@ -148,3 +148,10 @@ def test_a_team_without_users_is_one_sentence_and_exit_code_2(
             ["--mode", "team", "--users", str(users), "--port", str(free_port()), "--history", str(tmp_path / "h")]
         )
     assert ended.value.code == 2 and "tokendyno users add NAME" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("env", "most"), [({"SPACE_ID": "org/space"}, None), ({}, 256)])
+def test_connections_of_one_address_are_not_counted_behind_the_proxy_of_a_space(
+    env: dict[str, str], most: int | None
+) -> None:
+    assert app.parse(["--mode", "public"], env).limits.address_connections == most
