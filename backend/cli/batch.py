@@ -10,14 +10,14 @@ import msgspec
 
 from backend.arms.parse import parse_arm
 from backend.cli.batch_table import batch_table
-from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from backend.cli.files import check_folder, check_writable, write_json, write_text
-from backend.cli.progress import close, follow, say, say_notes
+from backend.cli.commands import OK, perform
+from backend.cli.files import check_folder, check_writable, write_text
 from backend.config import ArmRequest, Request, workload_of
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.export.batch import batch_script
 from backend.models import check_loadable, resolve
+from backend.runs.run import Run
 from backend.terminal import screen_of
 from backend.traffic import Limits, Traffic
 from backend.traffic.presets import drawn, traffic_preset, traffic_presets
@@ -27,30 +27,17 @@ from backend.views.batch_document import batch_document
 
 def batch(options: argparse.Namespace) -> int:
     """Serve the requests with two arms."""
-    check_writable(options.json)
-    check_folder(options.models_dir)
     request = _request(options)
     if options.script_a or options.script_b:
+        check_writable(options.json)
+        check_folder(options.models_dir)
         return _write_scripts(options, request)
-    bench = open_bench(options.history, options.models_dir)
-    say_notes(bench)
-    bench.check(request)
-    bench.start()
-    try:
-        current = bench.runs.get(bench.submit(request))
-        assert current is not None
-        for arm in current.created.arms:
-            for verdict in arm.verdicts:
-                say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
-        stopped = follow(bench, current)
-        if options.json != "-" and any(arm.batch.end_s for arm in current.arms.values()):
-            print(batch_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all))
-        write_json(options.json, batch_document(current))
-        if not stopped and current.status != "done":
-            raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
-        return STOPPED if stopped else OK
-    finally:
-        close(bench)
+
+    def shown(current: Run) -> str:
+        measured = any(arm.batch.end_s for arm in current.arms.values())
+        return batch_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all) if measured else ""
+
+    return perform(options, request, lambda current, checked: batch_document(current), shown)
 
 
 def _write_scripts(options: argparse.Namespace, request: Request) -> int:

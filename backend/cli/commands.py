@@ -2,9 +2,13 @@
 
 import argparse
 import sys
+from collections.abc import Callable
+
+import msgspec
 
 from backend import hardware
 from backend.arms.bundles import bundle, granted_arm
+from backend.arms.check import Checked
 from backend.arms.parse import parse_arm
 from backend.arms.presets import prompts
 from backend.cli.check_text import check_text
@@ -23,6 +27,7 @@ from backend.export.script import script
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
+from backend.runs.run import Run
 from backend.terminal import Screen, screen_of
 from backend.views.document import document, predicted_series
 
@@ -55,6 +60,27 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _perform(options: argparse.Namespace, request: Request) -> int:
+    def result(current: Run, checked: dict[str, Checked]) -> msgspec.Struct:
+        return document(current, predicted_series(current, options.models_dir, checked))
+
+    def shown(current: Run) -> str:
+        measured = any(arm.t_s for arm in current.arms.values())
+        return table(current, _screen(options), options.all) if measured else ""
+
+    return perform(options, request, result, shown)
+
+
+def perform(
+    options: argparse.Namespace,
+    request: Request,
+    result: Callable[[Run, dict[str, Checked]], msgspec.Struct],
+    shown: Callable[[Run], str],
+) -> int:
+    """Carry a request out and report on it; returns the exit code.
+
+    result  the JSON document, of the run and of each arm as it was checked
+    shown   what is printed of the run, "" where nothing was measured
+    """
     check_writable(options.json)
     check_folder(options.models_dir)
     bench = open_bench(options.history, options.models_dir)
@@ -62,17 +88,16 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
     checked = bench.check(request)
     bench.start()
     try:
-        run_id = bench.submit(request)
-        current = bench.runs.get(run_id)
+        current = bench.runs.get(bench.submit(request))
         assert current is not None
         for arm in current.created.arms:
             for verdict in arm.verdicts:
                 say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
         stopped = follow(bench, current)
-        result = document(current, predicted_series(current, options.models_dir, checked))
-        if options.json != "-" and any(arm.t_s for arm in current.arms.values()):
-            print(table(current, _screen(options), options.all))
-        write_json(options.json, result)
+        found = result(current, checked)
+        if options.json != "-" and (text := shown(current)):
+            print(text)
+        write_json(options.json, found)
         if not stopped and current.status != "done":
             raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
         return STOPPED if stopped else OK

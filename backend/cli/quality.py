@@ -7,43 +7,25 @@ from pathlib import Path
 from typing import Any
 
 from backend.arms.parse import parse_arm
-from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
-from backend.cli.files import check_folder, check_writable, read_prompt, write_json
-from backend.cli.progress import follow, say
+from backend.cli.commands import perform
+from backend.cli.files import read_prompt
 from backend.cli.quality_table import quality_table
 from backend.config import ArmRequest, Request, reading_of
-from backend.executors import open_bench
 from backend.quality import Quality, QualityText
 from backend.quality.presets import shipped_texts
+from backend.runs.run import Run
 from backend.terminal import screen_of
 from backend.views.quality_document import quality_document
 
 
 def quality(options: argparse.Namespace) -> int:
     """Read the texts with both arms."""
-    check_writable(options.json)
-    check_folder(options.models_dir)
-    request = _request(options)
-    bench = open_bench(options.history, options.models_dir)
-    for message in bench.messages:
-        say(f"note: {message}")
-    bench.check(request)
-    bench.start()
-    try:
-        current = bench.runs.get(bench.submit(request))
-        assert current is not None
-        for arm in current.created.arms:
-            for verdict in arm.verdicts:
-                say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
-        stopped = follow(bench, current)
-        if options.json != "-" and any(arm.scores for arm in current.arms.values()):
-            print(quality_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all))
-        write_json(options.json, quality_document(current))
-        if not stopped and current.status != "done":
-            raise CommandFailed(current.message, BAD_INPUT if current.bad_input else FAILED)
-        return STOPPED if stopped else OK
-    finally:
-        bench.close()
+
+    def shown(current: Run) -> str:
+        read = any(arm.scores for arm in current.arms.values())
+        return quality_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all) if read else ""
+
+    return perform(options, _request(options), lambda current, checked: quality_document(current), shown)
 
 
 def _request(options: argparse.Namespace) -> Request:

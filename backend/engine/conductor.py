@@ -114,15 +114,23 @@ class Conductor:
                     self._drop_others(arm)
                     self._take(arm)
                     self._load(arm)
-                for index, text in enumerate(quality.texts):
-                    file = str(Path(folder) / str(index)) if len(self._arms) > 1 else ""
-                    first = arm == self._arms[0]
-                    command = Score(
-                        self._plan(arm), text.text, quality.context, quality.positions, file if first else "",
-                        "" if first else file,
-                    )  # fmt: skip
-                    self._exchange.ask(arm, command, "warmup")
+                try:
+                    self._score(arm, quality, Path(folder))
+                except Halt:
+                    self._pool.drop(arm)  # what it had read by then would count as the next run's memory
+                    raise
                 self._generate(arm)
+
+    def _score(self, arm: str, quality: Quality, folder: Path) -> None:
+        """Give an arm every text."""
+        first = arm == self._arms[0]
+        for index, text in enumerate(quality.texts):
+            file = str(folder / str(index)) if len(self._arms) > 1 else ""
+            command = Score(
+                self._plan(arm), text.text, quality.context, quality.positions, file if first else "",
+                "" if first else file,
+            )  # fmt: skip
+            self._exchange.ask(arm, command, "warmup")
 
     def _probe_difference(self) -> None:
         """Where greedy texts differ, ask the worker of one arm how close the choice was. Nothing is measured any more,

@@ -2,7 +2,6 @@
 
 from typing import Literal
 
-from backend import hardware
 from backend.config import Workload
 from backend.counts import RunCounts
 from backend.messages import IDLE, PageGroup, PhaseName, WaitReason
@@ -14,7 +13,8 @@ from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.runs.statistics import mean
 from backend.traffic import Limits, TrafficRequest
-from backend.views.ledger import LedgerRow, ledger_rows
+from backend.views.document_head import arm_head, head
+from backend.views.ledger import LedgerRow
 from backend.views.schema import Annotated, Load, MemorySamples, Part, VerdictRow
 from backend.views.sentences import interference_of
 
@@ -130,20 +130,11 @@ class BatchDocument(Part, frozen=True):
 def batch_document(run: Run) -> BatchDocument:
     """The document of a run as it is now."""
     now = run.snapshot()
-    created, traffic = now.created, now.request.traffic
+    traffic = now.request.traffic
     assert traffic is not None
     return BatchDocument(
         kind="batch",
-        schema=2,
-        run=created.id,
-        created=created.created,
-        status=now.status,
-        message=now.message,
-        model=created.request.model,
-        model_label=created.model_label,
-        model_note=created.model_note,
-        machine=created.machine,
-        versions=hardware.versions(),
+        **head(now),
         workload=now.request.workload,
         traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
         same_tokens=now.same_tokens(),
@@ -152,19 +143,13 @@ def batch_document(run: Run) -> BatchDocument:
 
 
 def _arm(run: Snapshot, name: str) -> BatchArm:
-    arm, planned, ledger, summary = run.arms[name], run.planned(name), run.ledger(name), run.batch_summaries[name]
+    arm, planned, summary = run.arms[name], run.planned(name), run.batch_summaries[name]
     loaded, finished, batch = arm.loaded, arm.finished, arm.batch
     assert run.request.traffic is not None
     ends = [one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s]
     runs = [(one.extra.useful_tokens or 0.0) / one.wall_s for one in ends]
     return BatchArm(
-        name=name,
-        state=arm.state,
-        requested=planned.requested,
-        planned=planned.planned,
-        effective={row.finding.axis: row.finding.effective for row in ledger},
-        evidence=ledger_rows(ledger),
-        verdicts=[VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+        **arm_head(run, name),
         notes=arm.started.notes if arm.started else [],
         useful_tokens_s=mean(runs) if runs else summary.useful_tokens_s,
         runs=runs,

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 
-from backend import hardware
 from backend.arms.check import Checked
 from backend.counts import RunCounts
 from backend.messages import Compiled
@@ -16,7 +15,7 @@ from backend.predict.parallel import shard
 from backend.runs.arm_series import ArmSeries
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
-from backend.views.ledger import ledger_rows
+from backend.views.document_head import arm_head, head
 from backend.views.memory_check import MemoryCheck, memory_checks_of
 from backend.views.schema import (
     Annotated,
@@ -32,7 +31,6 @@ from backend.views.schema import (
     Repeat,
     Roofline,
     StepDocument,
-    VerdictRow,
 )
 from backend.views.sentences import interference_of
 
@@ -40,19 +38,9 @@ from backend.views.sentences import interference_of
 def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
     """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found."""
     now = run.snapshot()
-    created = now.created
     return Document(
         kind="run",
-        schema=2,
-        run=created.id,
-        created=created.created,
-        status=now.status,
-        message=now.message,
-        model=created.request.model,
-        model_label=created.model_label,
-        model_note=created.model_note,
-        machine=created.machine,
-        versions=hardware.versions(),
+        **head(now),
         workload=now.request.workload,
         unit=now.unit,
         comparison=now.comparison(),
@@ -62,17 +50,11 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
 
 
 def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
-    arm, planned, summary, ledger = run.arms[name], run.planned(name), run.summary(name), run.ledger(name)
+    arm, planned, summary = run.arms[name], run.planned(name), run.summary(name)
     started, loaded, finished = arm.started, arm.loaded, arm.finished
     decodes = run.unit == "token"
     return ArmDocument(
-        name=name,
-        state=arm.state,
-        requested=planned.requested,
-        planned=planned.planned,
-        effective={row.finding.axis: row.finding.effective for row in ledger},
-        evidence=ledger_rows(ledger),
-        verdicts=[VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+        **arm_head(run, name),
         prompt_tokens=started.prompt_tokens if started else None,
         notes=started.notes if started else [],
         ttft_s=arm.latency_s[0] if arm.latency_s and decodes else None,

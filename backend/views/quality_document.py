@@ -2,14 +2,14 @@
 
 from typing import Literal
 
-from backend import hardware
 from backend.quality import Quality
 from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
 from backend.runs.records import Status
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
-from backend.views.ledger import LedgerRow, ledger_rows
+from backend.views.document_head import arm_head, head
+from backend.views.ledger import LedgerRow
 from backend.views.quality import Cost, cost_of, quality_sentence
 from backend.views.schema import Part, VerdictRow
 
@@ -72,21 +72,12 @@ class QualityDocument(Part, frozen=True):
 def quality_document(run: Run) -> QualityDocument:
     """The document of a run as it is now."""
     now = run.snapshot()
-    created, quality, whole = now.created, now.request.quality, whole_reading(now)
+    quality, whole = now.request.quality, whole_reading(now)
     assert quality is not None
     found: ReadingDifference | None = whole.difference if whole else None
     return QualityDocument(
         kind="quality",
-        schema=2,
-        run=created.id,
-        created=created.created,
-        status=now.status,
-        message=now.message,
-        model=created.request.model,
-        model_label=created.model_label,
-        model_note=created.model_note,
-        machine=created.machine,
-        versions=hardware.versions(),
+        **head(now),
         texts=readings(now),
         all=whole,
         cost=cost_of(found) if found else None,
@@ -101,18 +92,11 @@ def quality_document(run: Run) -> QualityDocument:
 
 
 def _arm(run: Snapshot, quality: Quality, name: str) -> QualityArm:
-    arm, planned, ledger = run.arms[name], run.planned(name), run.ledger(name)
     return QualityArm(
-        name=name,
-        state=arm.state,
-        requested=planned.requested,
-        planned=planned.planned,
-        effective={row.finding.axis: row.finding.effective for row in ledger},
-        evidence=ledger_rows(ledger),
-        verdicts=[VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+        **arm_head(run, name),
         positions=[
             PositionsDocument(text.name, one.ids, one.nll_nats, one.top, one.kl_nats)
-            for text, one in zip(quality.texts, arm.scores, strict=False)
+            for text, one in zip(quality.texts, run.arms[name].scores, strict=False)
         ],
         summary=run.summary(name),
     )

@@ -10,7 +10,7 @@ import threading
 import traceback
 from typing import TYPE_CHECKING
 
-from backend.worker.lifetime import die_with_parent, guard_group
+from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 
 if TYPE_CHECKING:
     from backend.worker.commands import Commands
@@ -35,9 +35,7 @@ def main() -> None:
     """Tie this process to its parent before the slow imports, then serve until Shutdown."""
     die_with_parent(int(sys.argv[1]))
     guard_group()
-    events_fd = os.dup(1)
-    os.set_inheritable(events_fd, False)
-    os.dup2(2, 1)
+    events_fd = keep_events_apart()
     from backend.worker.channel import PipeChannel
     from backend.worker.commands import Commands
     from backend.worker.compiler.own_cache import name_folder

@@ -22,6 +22,15 @@ def die_with_parent(parent_pid: int) -> None:
         os._exit(0)
 
 
+def keep_events_apart() -> int:
+    """Descriptor of the pipe for events, which standard output was: whatever prints now goes to standard error, and no
+    program started later inherits the pipe."""
+    events_fd = os.dup(1)
+    os.set_inheritable(events_fd, False)
+    os.dup2(2, 1)
+    return events_fd
+
+
 def guard_group() -> None:
     """Fork a tiny process that kills this one's whole process group once this one is gone, for whatever reason.
 

@@ -12,6 +12,7 @@ import msgspec
 from backend import hardware
 from backend.arms.palette import Entry, palette
 from backend.models import ModelFacts
+from ui.components.scripts import with_helper
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "palette.js"
 
@@ -38,7 +39,7 @@ def palette_dialog(facts: ModelFacts | None) -> gr.HTML:
     return gr.HTML(
         value=entries(facts),
         html_template=_TEMPLATE,
-        js_on_load=SCRIPT.read_text(encoding="utf-8"),
+        js_on_load=with_helper([SCRIPT]),
         apply_default_css=False,
         elem_id="palette",
     )

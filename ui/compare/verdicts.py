@@ -17,6 +17,7 @@ from backend.config import ArmRequest
 from backend.evidence import Level
 from backend.optimizations import all_axes, prompt_axes
 from ui.compare.request import matching_preset
+from ui.components.scripts import with_helper
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "arm.js"
 
@@ -67,7 +68,7 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
     return gr.HTML(
         value=value,
         html_template='<div class="td-verdicts" aria-live="polite"></div>',
-        js_on_load=SCRIPT.read_text(encoding="utf-8"),
+        js_on_load=with_helper([SCRIPT]),
         apply_default_css=False,
         elem_id=elem_id,
     )

@@ -9,6 +9,7 @@ import gradio as gr
 import msgspec
 
 from backend.fit.view import FitView
+from ui.components.scripts import with_helper
 
 SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "table", "result")]
 
@@ -31,7 +32,7 @@ def fit_result() -> gr.HTML:
     return gr.HTML(
         value="",
         html_template=_TEMPLATE,
-        js_on_load="\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS),
+        js_on_load=with_helper(SCRIPTS),
         apply_default_css=False,
         elem_id="fit-result",
     )

@@ -11,7 +11,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backend.worker.lifetime import die_with_parent, guard_group
+from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 
 if TYPE_CHECKING:
     from backend.worker.commands import Commands
@@ -53,9 +53,7 @@ def main() -> None:
     die_with_parent(int(sys.argv[1]))
     guard_group()
     rank, size, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), Path(sys.argv[2])
-    events_fd = os.dup(1)
-    os.set_inheritable(events_fd, False)
-    os.dup2(2, 1)
+    events_fd = keep_events_apart()
     from backend.worker import group
     from backend.worker.channel import PipeChannel
     from backend.worker.commands import Commands

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from backend.config import ArmRequest, Request, reading_of
 from backend.engine import pool
 from backend.engine.bench import Bench
 from backend.engine.executor import HOST, Inbox
@@ -22,6 +23,7 @@ from backend.hardware import Machine, detect
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL, Visitor
 from backend.messages import Finished, Loaded, Progress
+from backend.quality import Quality, QualityText
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent, Ended
 from backend.runs.run import Run
@@ -162,6 +164,16 @@ def test_a_prompt_that_does_not_fit_is_bad_input_and_keeps_the_worker(bench: Ben
     assert run.status == "failed" and run.bad_input and "positions" in run.message
     finish(bench, WHOLE)
     assert pid_of(bench, "A") == pid
+
+
+def test_a_reading_that_breaks_off_ends_its_worker(bench: Bench) -> None:
+    """What the first text left there would count as the next run's memory."""
+    finish(bench, WHOLE)
+    worker = pid_of(bench, "A")
+    asked = Quality([QualityText("long", "One day, Pip found a ball. " * 20), QualityText("short", "One")])
+    run = bench.wait(bench.submit(Request("pocket", [ArmRequest("A", WHOLE)], reading_of(asked), None, asked)), 60)
+    assert run.status == "failed" and run.bad_input, run.message
+    assert "A" not in bench.pool.slots and gone(worker)
 
 
 @pytest.mark.slow

@@ -1,12 +1,5 @@
 // An arm in short: chips of what differs from the defaults, predicted memory, and what the rules say.
 const labels = { note: 'Note', fallback: '\u25b2 Fallback', blocked: '\u2715 Blocked' };
-const add = (parent, tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  parent.append(node);
-  return node;
-};
 const press = (parent, className, text, label, act) => {
   const button = add(parent, 'button', className, text);
   button.type = 'button';

@@ -2,13 +2,6 @@
 const dialog = element.querySelector('dialog'), search = dialog.querySelector('input'), list = dialog.querySelector('.td-entries'), jumps = dialog.querySelector('.td-jumps');
 const signs = { runs: '', 'falls back': '\u25b2 falls back', 'cannot run': '\u2715 cannot run' };
 let arm = 'A', opener = 'add';
-const add = (parent, tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text) node.textContent = text;
-  parent.append(node);
-  return node;
-};
 const haystack = (entry) => [entry.title, entry.axis, entry.group, entry.summary, entry.words].join(' ').toLowerCase();
 const show = () => {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);

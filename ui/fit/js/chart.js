@@ -1,13 +1,6 @@
 // Bars of memory, stacked, against lines for the memory of GPUs. Plain elements: they follow the theme and the width.
 const REACH = 2.5;  // the axis ends at most at this multiple of the longest bar
 const LABEL_PX = 74;
-const add = (parent, tag, className, text) => {
-  const node = document.createElement(tag);
-  if (className) node.className = className;
-  if (text !== undefined) node.textContent = text;
-  parent.append(node);
-  return node;
-};
 const total = (row) => row.parts.reduce((sum, bytes) => sum + bytes, 0);
 
 // Bytes at the right end: all bars, and the chosen device's memory unless the bars would shrink to nothing beside it.

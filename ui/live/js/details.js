@@ -12,14 +12,8 @@ function makeDetails(box) {
       box.append(el('p', 'td-empty', 'Percentiles, intervals and readings of the machine appear here once an arm has finished.'));
       return;
     }
-    const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    top.append(el('th', '', 'Figure'), ...ready.map(arm => {
-      const cell = el('th', 'arm-' + arm.name.toLowerCase());
-      cell.scope = 'col';
-      cell.append(el('span', 'td-arm', arm.name));
-      return cell;
-    }));
-    head.append(top);
+    const table = el('table', ''), head = el('thead', ''), body = el('tbody', '');
+    head.append(armsRow('Figure', ready));
     const keys = new Map(ready.flatMap(arm => arm.details.map(tile => [tile.key, tile.label])));
     for (const [key, label] of keys) {
       const tr = el('tr', ''), name = el('th', '', label);

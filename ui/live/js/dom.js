@@ -8,6 +8,18 @@ function el(tag, className, text) {
   return node;
 }
 
+// The first row of a table with a column for each arm.
+function armsRow(first, arms) {
+  const row = el('tr', '');
+  row.append(el('th', '', first), ...arms.map(arm => {
+    const cell = el('th', 'arm-' + arm.name.toLowerCase());
+    cell.append(el('span', 'td-arm', arm.name));
+    return cell;
+  }));
+  for (const cell of row.children) cell.scope = 'col';
+  return row;
+}
+
 // Write only what changed: a needless write costs a layout, on a machine that may be measuring itself.
 function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;

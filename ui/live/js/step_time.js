@@ -51,15 +51,8 @@ function makeStepTime(box) {
   }
 
   function table(arms) {
-    const found = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    top.append(el('th', '', 'Part'), ...arms.map(arm => {
-      const cell = el('th', 'arm-' + arm.name.toLowerCase());
-      cell.scope = 'col';
-      cell.append(el('span', 'td-arm', arm.name));
-      return cell;
-    }));
-    top.firstChild.scope = 'col';
-    head.append(top);
+    const found = el('table', ''), head = el('thead', ''), body = el('tbody', '');
+    head.append(armsRow('Part', arms));
     const labels = new Map(arms.flatMap(arm => arm.step.parts.map(part => [part.key, part.label])));
     for (const [key, label] of labels) {
       const row = el('tr', ''), name = el('th', '');

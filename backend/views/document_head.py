@@ -1,0 +1,39 @@
+"""What every JSON document of a run has in common: its first keys, and those of each of its arms."""
+
+from typing import Any
+
+from backend import hardware
+from backend.runs.snapshot import Snapshot
+from backend.views.ledger import ledger_rows
+from backend.views.schema import VerdictRow
+
+
+def head(run: Snapshot) -> dict[str, Any]:
+    """Which run it is, how it ended, of which model, and where: `schema` to `versions`."""
+    created = run.created
+    return {
+        "schema": 2,
+        "run": created.id,
+        "created": created.created,
+        "status": run.status,
+        "message": run.message,
+        "model": created.request.model,
+        "model_label": created.model_label,
+        "model_note": created.model_note,
+        "machine": created.machine,
+        "versions": hardware.versions(),
+    }
+
+
+def arm_head(run: Snapshot, name: str) -> dict[str, Any]:
+    """What was asked for, what was planned, and what the ledger and the rules say: `name` to `verdicts`."""
+    planned, ledger = run.planned(name), run.ledger(name)
+    return {
+        "name": name,
+        "state": run.arms[name].state,
+        "requested": planned.requested,
+        "planned": planned.planned,
+        "effective": {row.finding.axis: row.finding.effective for row in ledger},
+        "evidence": ledger_rows(ledger),
+        "verdicts": [VerdictRow(v.level, v.axis, v.reason, v.source) for v in planned.verdicts],
+    }

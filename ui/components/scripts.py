@@ -1,0 +1,11 @@
+"""Scripts of plain components, each with the helper that they share."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+HELPER = Path(__file__).resolve().parent / "js" / "add.js"
+
+
+def with_helper(files: Iterable[Path]) -> str:
+    """One script for `gr.HTML(js_on_load=...)`: these files, behind `add`."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in (HELPER, *files))
