@@ -48,15 +48,10 @@ class MemoryMeter:
         return self._last
 
     def settled(self) -> int:
-        """Bytes now, after everything unused was given back to the system. Free memory that torch's GPU allocator
-        keeps is not counted."""
-        _give_back()
-        kept = 0
-        if self.device == "cuda":
-            import torch
-
-            kept = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
-        return self.read() - int(kept)
+        """Bytes now, after everything unused was given back to the system. What torch's GPU allocator cannot return,
+        because tensors in use lie in the same segment, counts: a later peak would hold it too."""
+        self.empty()
+        return self.read()
 
     def empty(self) -> None:
         """Give back to the system what earlier runs no longer use, on the GPU too. The next steps allocate anew."""

@@ -73,6 +73,10 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self.rows.extend([TokenRow(event, token, *held) for token in input_ids[0, -new:].tolist()])
         return self._end if self._stop() else self._go
 
+    def release(self) -> None:
+        """Let go of the cache; the rows stay."""
+        self._cache = self._pairs = None
+
     def _new(self, input_ids: torch.Tensor) -> int:
         """How many tokens this step generated."""
         new = input_ids.shape[1] - self._length if self._length else 1

@@ -62,6 +62,9 @@ class StepLog:
         self.begin = 0.0
         self.ahead = 0
 
+    def release(self) -> None:
+        """Nothing: it holds no cache."""
+
     @property
     def launched(self) -> int:
         return len(self.rows) + self.ahead

@@ -30,7 +30,7 @@ class GraphCalls:
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
         self._plain: list[tuple[Any, str, Any]] = []
-        self.begin(lambda: 0)
+        self.begin(_no_step)
 
     def begin(self, step: Callable[[], int]) -> None:
         """Forget earlier steps. `step` tells the number of the step that is being computed."""
@@ -46,6 +46,10 @@ class GraphCalls:
         if numbers != self._numbers:
             self.forget()
         self._numbers = numbers
+
+    def rest(self) -> None:
+        """Let go of the run whose steps were counted, and so of its cache."""
+        self._step = _no_step
 
     def forget(self) -> None:
         """Let go of compiled graphs, which are to be freed or belong to other weights."""
@@ -145,6 +149,10 @@ class GraphCalls:
             replayed_matrices=float(sum(map(len, replayed))),
             manual_replays=float(len(self._manual & set(steps))),
         )
+
+
+def _no_step() -> int:
+    return 0
 
 
 class _Graph:

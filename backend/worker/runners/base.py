@@ -7,6 +7,7 @@ watched, then verify what was in effect. What generates, and with which prompt, 
 import functools
 import threading
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -226,6 +227,7 @@ class MeasuredRunner(ABC):
             measured = Measured(task, cache, meter, sampler, streamer, drafts)
             with self._watched(measured, annotations):
                 self._measure(task, cache, meter)
+        del cache  # only `measured` holds it now, until what the run left is counted
         self._conclude(measured)
 
     def _warm_up(self, task: Task) -> None:
@@ -246,6 +248,7 @@ class MeasuredRunner(ABC):
         if self._clean is None:
             cache = self._new_cache(task)
             self._clean = self._memory.settled() - self._cache_bytes(cache)
+            del cache
         self._repeat(task, min(REFILL_STEPS, task.job.max_new_tokens))
         self._settle = False
 
@@ -285,21 +288,31 @@ class MeasuredRunner(ABC):
         proof = Proof([], None, "the run ended before it was traced")
         cancelled = outcome.reason == "cancelled"
         proving = measured.task.job.prove and not cancelled
-        before = self._memory.settled() if proving and self._own_process else None
+        watching = self._own_process and self._clean is not None
+        before = self._memory.settled() if proving and watching else None
         if proving:
             proof = self._prove(measured, extra)
-        if (proving or cancelled) and self._own_process:
-            self._note_left(measured.counts, before, measured.cache)
+        ranks = self._memory_by_rank(measured)
+        self._graph_calls.rest()
+        if proving or cancelled:
+            self._settle = self._own_process
+            if watching:
+                self._note_left(measured, before)
         extra.update(measured.counts)
-        self.channel.send(self._finished(measured, outcome, proof, extra, compiled))
+        self.channel.send(self._finished(measured, outcome, proof, extra, compiled, ranks))
 
-    def _note_left(self, counts: RunCounts, before_proof: int | None, cache: Any) -> None:
-        """What the runs of this process left in it, the model and the cache in use not counted."""
-        self._settle = True
-        if self._clean is not None:
-            now = self._memory.settled()
-            counts.left_bytes = float(now - self._cache_bytes(cache) - self._clean)
-            counts.proof_left_bytes = float(now - before_proof) if before_proof is not None else None
+    def _note_left(self, measured: Measured, before_proof: int | None) -> None:
+        """What the runs of this process left in it, the model not counted, nor a cache that the next run uses too.
+
+        A cache of this run alone is given up first: the allocator of a GPU cannot return memory that surrounds it."""
+        assert self._clean is not None
+        if before_proof is not None:
+            measured.counts.proof_left_bytes = float(self._memory.settled() - before_proof)
+        kept = weakref.ref(measured.cache) if measured.cache is not None else lambda: None
+        measured.cache = None
+        measured.meter.release()
+        now = self._memory.settled()
+        measured.counts.left_bytes = float(now - self._cache_bytes(kept()) - self._clean)
 
     def _prove(self, measured: Measured, extra: RunCounts) -> "Proof":
         task = measured.task
@@ -333,6 +346,7 @@ class MeasuredRunner(ABC):
         proof: "Proof",
         extra: RunCounts,
         compiled: Compiled | None,
+        ranks: list[RankMemory],
     ) -> Finished:
         return Finished(
             reason=outcome.reason,
@@ -345,7 +359,7 @@ class MeasuredRunner(ABC):
             findings=proof.findings,
             extra=extra,
             compiled=compiled,
-            ranks=self._memory_by_rank(measured),
+            ranks=ranks,
             step=proof.step,
             no_step=proof.no_step,
         )

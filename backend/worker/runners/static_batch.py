@@ -90,7 +90,8 @@ class StaticRunner(BatchCourse):
             self._lengths = width, longest
 
     def _cache_of(self) -> Any:
-        return self._last_cache
+        cache, self._last_cache = self._last_cache, None
+        return cache
 
     def _batch_counts(self, log: StepLog) -> RunCounts:
         pairs = self._pairs(log)

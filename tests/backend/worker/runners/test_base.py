@@ -1,0 +1,63 @@
+"""What a run leaves in its worker: no cache of its own, which a later run's peak would hold."""
+
+import gc
+import weakref
+from typing import Any
+from unittest import mock
+
+import msgspec
+import pytest
+
+from backend.config import workload_of
+from backend.messages import Generate
+from backend.plan import BatchPlan
+from backend.traffic.draw import Draw
+from backend.traffic.presets import drawn
+from backend.worker.runners.cache import Caches
+from tests.support.local_worker import LocalWorker
+from tests.support.worker import SENTENCE, plan_of
+
+TRAFFIC = drawn(Draw(3, (5, 8), (3, 4)), 1, 2)
+
+
+@pytest.fixture(scope="module")
+def worker() -> LocalWorker:
+    return LocalWorker(plan_of("pocket", dtype="float32").load)
+
+
+def caches_left(worker: LocalWorker, job: Generate) -> tuple[int, int]:
+    """(made in the run, alive after it) KV caches."""
+    made: list[weakref.ref[Any]] = []
+    plain = Caches.make
+
+    def make(self: Caches, *args: Any) -> Any:
+        cache = plain(self, *args)
+        made.append(weakref.ref(cache))
+        return cache
+
+    with mock.patch.object(Caches, "make", make):
+        worker.run(job)
+    gc.collect()
+    alive = {id(one()) for one in made if one() is not None}
+    return len(made), len(alive)
+
+
+@pytest.mark.parametrize("prove", [True, False])
+@pytest.mark.parametrize(("cache", "kept"), [("dynamic", 0), ("static", 1)])
+def test_the_cache_of_a_run_is_gone_after_it_unless_the_next_run_uses_it_too(
+    cache: str, kept: int, prove: bool, worker: LocalWorker
+) -> None:
+    plan = plan_of("pocket", dtype="float32", cache=cache)
+    made, left = caches_left(worker, Generate(plan, SENTENCE, 0, 4, 1, 0.0, 0, True, warmup=False, prove=prove))
+    assert made and left == kept
+
+
+def test_a_run_of_many_requests_keeps_no_cache_either(worker: LocalWorker) -> None:
+    plan, work = plan_of("pocket", dtype="float32"), workload_of(TRAFFIC)
+    generate = msgspec.structs.replace(plan.generate, batch=BatchPlan(kind="static"))
+    job = Generate(
+        msgspec.structs.replace(plan, generate=generate), "", work.prompt_tokens, work.max_new_tokens, work.batch_size,
+        0.0, 0, True, False, prove=False, traffic=TRAFFIC,
+    )  # fmt: skip
+    made, left = caches_left(worker, job)
+    assert made and left == 0
