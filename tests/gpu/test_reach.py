@@ -36,7 +36,8 @@ PAIRS = {
     "mistral-window": Pair("random:Mistral-7B-v0.1", "", "cache=unwindowed", 5000, 48),
     "gemma-long": Pair("random:Gemma-3-1b", "", "attention=eager", 3000, 32),
     "gpt-oss": Pair("random:gpt-oss-20b", "", "cache=static", 1000, 32),
-    "gpt-oss-packed": Pair("random:gpt-oss-20b", "quantization=mxfp4", "attention=flash_attention_3", 1000, 32),
+    "gpt-oss-packed": Pair("random:gpt-oss-20b", "quantization=mxfp4", "quantization=mxfp4,cache=static", 1000, 32),
+    "gpt-oss-flash": Pair("random:gpt-oss-20b", "", "attention=flash_attention_3", 1000, 32),
     "gpt-oss-batch": Pair("random:gpt-oss-20b", "experts=grouped_mm", "", 100, 16, 8),
 }
 
