@@ -91,7 +91,11 @@ def fake_hub(
                 if gone is not None and gone.is_set():
                     self.close_connection = True
                     return
-                self.wfile.write(data[begin : begin + step])
+                try:
+                    self.wfile.write(data[begin : begin + step])
+                except OSError:  # whoever asked was killed
+                    self.close_connection = True
+                    return
                 time.sleep(PIECE_S if bytes_per_s else 0)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -15,7 +15,10 @@ import os
 import random
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
+
+PLAIN = ("start", "load", "quantize", "warmup", "run", "prove")
 
 
 def main() -> int:
@@ -25,9 +28,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=14)
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--phases", default="", help="comma-separated; default: all but compile")
+    parser.add_argument("--phases", default="", help=f"comma-separated; default: {','.join(PLAIN)}; further: "
+                                                     "download, compile")  # fmt: skip
     parser.add_argument("--viewers", type=int, default=200)
     parser.add_argument("--visitors", type=int, default=50)
+    parser.add_argument("--processes", type=int, default=1, help="of clients (load)")
+    parser.add_argument("--cores", default="", help="comma-separated: of the app alone (load); default: all, shared")
     options = parser.parse_args()
     load_before = Path("/proc/loadavg").read_text().split()[0]
     begin_s, rng = time.monotonic(), random.Random(options.seed)
@@ -41,19 +47,28 @@ def main() -> int:
     return bool(wrong)
 
 
+def run_workers(options: argparse.Namespace, phases: tuple[str, ...], rng: random.Random) -> list[str]:
+    """Faults of workers; returns what was wrong."""
+    from tools.soak import workers
+    from tools.soak.injections import INJECTIONS
+
+    until_s = time.monotonic() + 60 * options.minutes
+    with workers.armed() as site:
+        if options.bench == "workers":
+            cases = workers.matrix(site, phases, INJECTIONS, until_s, rng)
+        else:
+            cases = workers.kills(site, phases, options.times, until_s, rng)
+        return workers.summary(cases, site) + workers.check_history(site)
+
+
 def run(options: argparse.Namespace, rng: random.Random) -> list[str]:
     """One bench; returns what was wrong."""
     if options.bench in ("workers", "kills"):
-        from tools.soak import workers
-        from tools.soak.injections import INJECTIONS
+        from tools.soak import hub
 
-        phases = tuple(options.phases.split(",")) if options.phases else workers.PLAIN
-        with workers.armed() as site:
-            if options.bench == "workers":
-                cases = workers.matrix(site, phases, INJECTIONS, rng)
-            else:
-                cases = workers.kills(site, phases, options.times, time.monotonic() + 60 * options.minutes, rng)
-            return workers.summary(cases, site) + workers.check_history(site)
+        names = options.phases.split(",") if options.phases else PLAIN
+        with hub.loopback() if "download" in names else nullcontext():
+            return run_workers(options, tuple(names), rng)
     if options.bench == "web":
         from tools.soak import web
 
@@ -68,7 +83,11 @@ def run(options: argparse.Namespace, rng: random.Random) -> list[str]:
         return hub.cut_off()
     from tools.soak import load
 
-    return load.measure(options.viewers, options.visitors, 60 * options.minutes, options.seed)
+    cores = tuple(int(core) for core in options.cores.split(",") if core)
+    crowd = load.Crowd(
+        options.viewers, options.visitors, 60 * options.minutes, options.seed, options.processes, cores
+    )  # fmt: skip
+    return load.measure(crowd)
 
 
 if __name__ == "__main__":

@@ -71,7 +71,8 @@ class Visitor:
     def submit(self, **values: object) -> tuple[str, str]:
         """Press Run with these values of the page's controls (by element id); returns (run id, message), one of which
         is empty."""
-        known = self._values | {name.replace("_", "-"): value for name, value in values.items()}
+        named = {name if name in self._values else name.replace("_", "-"): value for name, value in values.items()}
+        known = self._values | named
         assert len(known) == len(self._values), f"unknown: {known.keys() - self._values.keys()}"
         sent = {"data": list(known.values()), "fn_index": self._submit["id"], "session_hash": self._session,
                 "trigger_id": self._submit["targets"][0][0], "event_data": None}  # fmt: skip

@@ -4,25 +4,39 @@ import os
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from backend.paths import PRESETS
 from tests.support.fake_hub import fake_hub
 
-REPO = "soak/pocket"
+REPOS = "soak/pocket-"
+"""With a number behind it: names of one model, so that each run downloads it anew."""
+
+REPO = f"{REPOS}0"
 BYTES_PER_S = 500_000
 LIMIT_S = 120.0
 
 
-def cut_off() -> list[str]:
-    """Download slowly, take the Hub away, bring it back; returns what was wrong."""
+@contextmanager
+def loopback(repos: int = 2000, bytes_per_s: int = BYTES_PER_S) -> Iterator[threading.Event]:
+    """A slow Hub for this process and its workers; yields what cuts it off. Call it before huggingface_hub is imported,
+    which reads the variables once."""
     with tempfile.TemporaryDirectory() as name:
         os.environ.update(HF_HOME=str(Path(name) / "hf"), HF_HUB_OFFLINE="0", HF_HUB_DISABLE_XET="1",
                           HF_HUB_DOWNLOAD_TIMEOUT="2", HF_HUB_ETAG_TIMEOUT="2")  # fmt: skip
-        gone = threading.Event()
-        with fake_hub({REPO: PRESETS / "models" / "pocket"}, BYTES_PER_S, gone=gone) as (endpoint, _):
-            os.environ["HF_ENDPOINT"] = endpoint  # read when huggingface_hub is imported, which is below
-            return _both(gone)
+        gone, folder = threading.Event(), PRESETS / "models" / "pocket"
+        served = {f"{REPOS}{number}": folder for number in range(repos)}
+        with fake_hub(served, bytes_per_s, gone=gone) as (endpoint, _):
+            os.environ["HF_ENDPOINT"] = endpoint
+            yield gone
+
+
+def cut_off() -> list[str]:
+    """Download slowly, take the Hub away, bring it back; returns what was wrong."""
+    with loopback(1) as gone:
+        return _both(gone)
 
 
 def _both(gone: threading.Event) -> list[str]:

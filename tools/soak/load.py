@@ -5,6 +5,7 @@ The app is in mode public. Viewers pull as the page does, by the pace that the s
 cookie and an address of its own (127.0.2.x), submit one run after another. The web process is watched from outside.
 """
 
+import multiprocessing
 import os
 import random
 import statistics
@@ -15,6 +16,7 @@ from collections import Counter
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -31,64 +33,124 @@ MAX_MORE_FILES = 20
 
 @dataclass(slots=True)
 class Seen:
-    """What all threads saw. Lists are appended to by many threads and read at the end."""
+    """What all threads of a process saw. Lists are appended to by many threads and read at the end.
 
-    pulls_s: list[float] = field(default_factory=list)
+    pulls_s  (when it was asked, on the monotonic clock; how long it took)
+    """
+
+    pulls_s: list[tuple[float, float]] = field(default_factory=list)
     submits_s: list[float] = field(default_factory=list)
     done: Counter[int] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    watched: str = ""
+
+    def add(self, other: "Seen") -> None:
+        """What another process saw as well."""
+        self.pulls_s += other.pulls_s
+        self.submits_s += other.submits_s
+        self.done.update(other.done)
+        self.refused.update(other.refused)
+        self.failures += other.failures
 
 
-def measure(viewers: int, visitors: int, seconds: float, seed: int) -> list[str]:
+@dataclass(frozen=True)
+class Scene:
+    """What the clients of all processes share. `watched`: the id of the run that the viewers look at."""
+
+    address: str
+    config: Any
+    until_s: float
+    watched: Any
+
+    @property
+    def run_id(self) -> str:
+        """The run at work."""
+        return bytes(self.watched.value).decode()
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How many, and where. `cores`: of this machine, those of the app alone; everywhere if there are none.
+    `processes`: in which the clients are, whose threads would wait for each other in one."""
+
+    viewers: int
+    visitors: int
+    seconds: float
+    seed: int = 14
+    processes: int = 1
+    cores: tuple[int, ...] = ()
+
+
+def measure(crowd: Crowd) -> list[str]:
     """Serve them for so long; prints figures, returns what was wrong."""
     os.environ.update(TOKENDYNO_DEADLINE_S="120", HF_HUB_OFFLINE="1")
+    everywhere = os.sched_getaffinity(0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
+        os.sched_setaffinity(0, crowd.cores or everywhere)  # what is started inherits it
         with app(folder / "history.sqlite", folder / "log", "--mode", "public") as (process, address):
-            return _watched(psutil.Process(process.pid), address, (viewers, visitors), seconds, random.Random(seed))
+            os.sched_setaffinity(0, everywhere - set(crowd.cores) or everywhere)
+            return _watched(psutil.Process(process.pid), address, crowd)
 
 
-def _watched(web: psutil.Process, address: str, many: tuple[int, int], seconds: float, rng: random.Random) -> list[str]:
-    seen, ended = Seen(), threading.Event()
+def _watched(web: psutil.Process, address: str, crowd: Crowd) -> list[str]:
     with closing(Visitor(address)) as first:
         config = first.config
         run_id, message = first.submit(prompt="Once", max_new_tokens=128)
-        seen.watched = run_id
         if not run_id:
             return [f"no run could be started: {message}"]
+    context = multiprocessing.get_context("spawn")
+    watched: Any = context.Array("c", 64)
+    watched.value = run_id.encode()
+    begin_s, warm_s = time.monotonic(), min(WARM_S, crowd.seconds / 3)
+    scene, clients = Scene(address, config, begin_s + crowd.seconds, watched), []
+    for number in range(crowd.processes):
+        here, there = context.Pipe(duplex=False)
+        client = context.Process(target=_clients, args=(number, crowd, scene, there), daemon=True)
+        client.start()
+        clients.append((client, here))
+    held: list[tuple[float, int, int]] = []  # (seconds, bytes, open files)
+    while (passed_s := time.monotonic() - begin_s) < crowd.seconds:
+        if passed_s >= warm_s:
+            held.append((passed_s, web.memory_full_info().uss, web.num_fds()))
+        time.sleep(1.0)
+    seen = Seen()
+    for client, here in clients:
+        if not here.poll(60):
+            return ["a process of clients did not end"]
+        seen.add(here.recv())
+        client.join(5)
+    return _judge(seen, [took for at, took in seen.pulls_s if at >= begin_s + warm_s], held, crowd, warm_s)
+
+
+def _clients(number: int, crowd: Crowd, scene: Scene, out: Any) -> None:
+    """One process of clients: every so many of them, each in a thread of its own."""
+    seen, rng = Seen(), random.Random(crowd.seed + number)
     threads = [
-        threading.Thread(target=_view, args=(n, address, config, seen, ended), daemon=True) for n in range(many[0])
+        threading.Thread(target=_view, args=(n, scene, seen), daemon=True)
+        for n in range(number, crowd.viewers, crowd.processes)
     ]
     threads += [
-        threading.Thread(target=_submit, args=(n, address, config, seen, ended, rng.random()), daemon=True)
-        for n in range(many[1])
+        threading.Thread(target=_submit, args=(n, scene, seen, rng.random()), daemon=True)
+        for n in range(number, crowd.visitors, crowd.processes)
     ]
-    begin_s, warm_s = time.monotonic(), min(WARM_S, seconds / 3)
     for thread in threads:
         thread.start()
         time.sleep(0.01)
-    held: list[tuple[float, int, int]] = []  # (seconds, bytes, open files)
-    warm_pulls = 0
-    while (passed_s := time.monotonic() - begin_s) < seconds:
-        if passed_s >= warm_s:
-            warm_pulls = warm_pulls or len(seen.pulls_s)
-            held.append((passed_s, web.memory_full_info().uss, web.num_fds()))
-        time.sleep(1.0)
-    ended.set()
+    time.sleep(max(0.0, scene.until_s - time.monotonic()))
     for thread in threads:
         thread.join(0.2)
-    return _judge(seen, seen.pulls_s[warm_pulls:], held, many, seconds - warm_s)
+    out.send(seen)
 
 
-def _view(number: int, address: str, config: object, seen: Seen, ended: threading.Event) -> None:
+def _view(number: int, scene: Scene, seen: Seen) -> None:
     """A viewer of whatever run is at work, with a cursor as the page's."""
-    with suppress(OSError, Refused), closing(Visitor(address, config, f"127.0.1.{1 + number % 250}")) as visitor:
+    source = f"127.0.1.{1 + number % 250}"
+    with suppress(OSError, Refused), closing(Visitor(scene.address, scene.config, source)) as visitor:
         run_id, version, cursors = "", -1, [[0, 0, 0]] * 2
-        while not ended.is_set():
-            if run_id != seen.watched:
-                run_id, version, cursors = seen.watched, -1, [[0, 0, 0]] * 2
+        while time.monotonic() < scene.until_s:
+            if run_id != scene.run_id:
+                run_id, version, cursors = scene.run_id, -1, [[0, 0, 0]] * 2
             begin_s = time.monotonic()
             try:
                 reply = visitor.pull(run_id, version, cursors)
@@ -96,57 +158,60 @@ def _view(number: int, address: str, config: object, seen: Seen, ended: threadin
                 seen.failures.append(f"pull: {type(error).__name__}: {error}"[:150])
                 time.sleep(1.0)
                 continue
-            seen.pulls_s.append(time.monotonic() - begin_s)
+            seen.pulls_s.append((begin_s, time.monotonic() - begin_s))
             if "error" not in reply:
                 version = reply["version"]
                 cursors = [[part["n"], part["sn"], part["cn"]] for part in reply["lanes"]]
-            ended.wait(max(PULL_EVERY_S, reply.get("every_ms", 0) / 1000))
+            time.sleep(max(PULL_EVERY_S, reply.get("every_ms", 0) / 1000))
 
 
-def _submit(number: int, address: str, config: object, seen: Seen, ended: threading.Event, offset: float) -> None:
+def _submit(number: int, scene: Scene, seen: Seen, offset: float) -> None:
     """A visitor who runs, waits for the end, and runs again."""
-    ended.wait(offset * SUBMIT_EVERY_S)
-    with suppress(OSError, Refused), closing(Visitor(address, config, f"127.0.2.{1 + number % 250}")) as visitor:
-        while not ended.is_set():
+    time.sleep(offset * SUBMIT_EVERY_S)
+    source = f"127.0.2.{1 + number % 250}"
+    with suppress(OSError, Refused), closing(Visitor(scene.address, scene.config, source)) as visitor:
+        while time.monotonic() < scene.until_s:
             begin_s = time.monotonic()
             try:
                 run_id, message = visitor.submit(prompt=f"Once {number}", max_new_tokens=24)
             except (OSError, Refused, ValueError) as error:
                 seen.failures.append(f"submit: {type(error).__name__}: {error}"[:150])
-                ended.wait(SUBMIT_EVERY_S)
+                time.sleep(SUBMIT_EVERY_S)
                 continue
             seen.submits_s.append(time.monotonic() - begin_s)
             if not run_id:
                 seen.refused[message[:60]] += 1
-                ended.wait(SUBMIT_EVERY_S)
+                time.sleep(SUBMIT_EVERY_S)
                 continue
-            while not ended.wait(0.5):
+            while time.monotonic() < scene.until_s:
+                time.sleep(0.5)
                 reply = visitor.pull(run_id)
                 if reply.get("status") == "running":
-                    seen.watched = run_id
+                    scene.watched.value = run_id.encode()
                 if reply.get("ended"):
                     seen.done[number] += reply["status"] == "done"
                     break
 
 
 def _judge(
-    seen: Seen, pulls_s: list[float], held: list[tuple[float, int, int]], many: tuple[int, int], seconds: float
+    seen: Seen, pulls_s: list[float], held: list[tuple[float, int, int]], crowd: Crowd, warm_s: float
 ) -> list[str]:
+    seconds = crowd.seconds - warm_s
     if len(pulls_s) < 100 or len(held) < 2:
         return [f"only {len(pulls_s)} pulls in {seconds:.0f} s: too few to tell", *seen.failures[:5]]
     pulls = sorted(pulls_s)
     p95 = pulls[int(0.95 * len(pulls))]
-    rate = len(pulls) / seconds / many[0]
+    rate = len(pulls) / seconds / crowd.viewers
     grown = held[-1][1] - held[0][1]
     files = [count for _, _, count in held]
-    runs = [seen.done[n] for n in range(many[1])]
+    runs = [seen.done[n] for n in range(crowd.visitors)]
     median, most = statistics.median(pulls), pulls[-1]
-    print(f"{many[0]} viewers: {len(pulls)} pulls in {seconds:.0f} s, {rate:.2f} a second each: median "
+    print(f"{crowd.viewers} viewers: {len(pulls)} pulls in {seconds:.0f} s, {rate:.2f} a second each: median "
           f"{median * 1000:.0f} ms, p95 {p95 * 1000:.0f} ms, most {most * 1000:.0f} ms")  # fmt: skip
     print(f"memory of the web process {held[0][1] / 1e6:.0f} MB, grew by {grown / 1e6:.1f} MB; open files {files[0]}, "
           f"at most {max(files)}, {files[-1]} at the end")  # fmt: skip
-    print(f"{many[1]} visitors: {len(seen.submits_s)} runs asked for, {sum(runs)} done, {min(runs, default=0)} to "
-          f"{max(runs, default=0)} each, Jain's index of fairness {_jain(runs):.2f}; refused "
+    print(f"{crowd.visitors} visitors: {len(seen.submits_s)} runs asked for, {sum(runs)} done, "
+          f"{min(runs, default=0)} to {max(runs, default=0)} each, Jain's index of fairness {_jain(runs):.2f}; refused "
           f"{dict(seen.refused.most_common(3))}")  # fmt: skip
     wrong = [f"{len(seen.failures)} calls failed, first {seen.failures[0]}"] if seen.failures else []
     if p95 > MAX_P95_S:

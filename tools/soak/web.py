@@ -24,10 +24,21 @@ from tools.soak.client import Visitor
 
 ORPHAN_LIMIT_S = 2.0
 START_LIMIT_S = 120.0
-MOMENTS = (("A", "start"), ("A", "warmup"), ("A", "run"), ("B", "run"), ("B", "prove"))
+MOMENTS = (
+    ("A", "start"), ("A", "load"), ("A", "quantize"), ("A", "compile"), ("A", "warmup"), ("A", "run"), ("A", "prove"),
+    ("B", "run"), ("B", "prove"),
+)  # fmt: skip
 """An arm, and the phase that it has reached when the web process is killed, in turn."""
 
 SMALL = {"prompt": "Once", "model": "pocket"}
+CHOICES = {
+    "quantize": {"axis-a-quantization": "quanto-int8"},
+    "compile": {"axis-a-cache": "static", "axis-a-compile": "default", "axis-a-compile_cache": "fresh"},
+}
+"""Of the page's controls: what leads to a phase. The compiler starts anew each time."""
+
+WITHIN_S = {"start": 2.0, "compile": 6.0, "run": 0.5}
+"""How long after a phase's beginning the kill comes at most."""
 
 
 @contextmanager
@@ -70,10 +81,10 @@ def kills(times: int, until_s: float, rng: random.Random) -> list[str]:
                     run_id = _submitted(visitor, max_new_tokens=16)
                     reply = _wait(visitor, run_id, lambda reply: reply["ended"], 180)
                     finished[run_id] = sum(part["n"] for part in reply["lanes"])
-                run_id = _submitted(visitor, max_new_tokens=1500)
                 moment = MOMENTS[done % len(MOMENTS)]
+                run_id = _submitted(visitor, max_new_tokens=1500, **CHOICES.get(moment[1], {}))
                 _wait(visitor, run_id, lambda reply, moment=moment: reply["ended"] or _reached(reply, moment), 180)
-                time.sleep(rng.random() * 0.5)
+                time.sleep(rng.random() * WITHIN_S.get(moment[1], 0.02))
                 reply = visitor.pull(run_id)
                 cut.append(run_id)
                 state = "ended" if reply["ended"] else _phase(reply)
@@ -84,10 +95,14 @@ def kills(times: int, until_s: float, rng: random.Random) -> list[str]:
                 time.sleep(ORPHAN_LIMIT_S)
                 left = [worker.pid for worker in workers if not gone(worker.pid)]
                 if left:
-                    wrong.append(f"{len(left)} of {len(workers)} processes lived {ORPHAN_LIMIT_S:g} s after a kill")
+                    wrong.append(
+                        f"{len(left)} of {len(workers)} processes lived {ORPHAN_LIMIT_S:g} s after a kill in {state}"
+                    )
                 if reply["ended"]:
                     finished[cut.pop()] = sum(part["n"] for part in reply["lanes"])
             done += 1
+            if done % 10 == 0:
+                print(f"{done} kills so far", flush=True)
         wrong += _check_file(history, finished, cut)
     print(f"{done} kills of the web process, in {states}; {len(finished)} finished runs and {len(cut)} cut ones; "
           f"started again in {statistics.median(starts):.1f} s (most {max(starts):.1f})")  # fmt: skip

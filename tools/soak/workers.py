@@ -1,6 +1,7 @@
 """Faults of a worker in each phase of a run: each costs that run alone, is named, and leaves nothing behind."""
 
 import collections
+import itertools
 import os
 import random
 import signal
@@ -16,16 +17,26 @@ from typing import NamedTuple
 from backend.config import Request
 from backend.engine.exchange import PHASES
 from backend.errors import InputError
-from backend.messages import PhaseName, Progress, Tokens
+from backend.messages import Progress, Tokens
 from backend.runs.records import ArmEvent, Record
 from tests.support.processes import gone, group
 from tests.support.worker import light
+from tools.soak.hub import REPOS
 from tools.soak.injections import INJECTIONS, Injection, arm
 from tools.soak.site import Site, serving
 
-PLAIN: tuple[PhaseName, ...] = ("start", "load", "quantize", "warmup", "run", "prove")
+STRIKES_WITHIN_S = {"start": 1.0, "download": 3.0, "compile": 6.0}
+"""Phases that last: the fault comes at any moment of their beginning, in the others at their first."""
+
 ORPHAN_LIMIT_S = 2.0
-HANG_DEADLINE_S = "2"
+HANG_DEADLINE_S, DEADLINE_S = "2", "60"
+"""Seconds without progress: where the fault is that nothing happens any more, and otherwise. Without memory a process
+may be stuck as well."""
+
+WHOLE_RUN_S = 300.0
+
+
+_numbers = itertools.count()
 
 
 class Case(NamedTuple):
@@ -44,9 +55,10 @@ def request_for(phase: str) -> Request:
     """A small run that goes through a phase, from a new worker."""
     choices: Mapping[str, str] = {
         "quantize": {"quantization": "quanto-int8"},
-        "compile": {"cache": "static", "compile": "default"},
+        "compile": {"cache": "static", "compile": "default", "compile_cache": "fresh"},
     }.get(phase, {})
-    return light(choices, max_new_tokens=400 if phase == "run" else 24)
+    model = f"{REPOS}{next(_numbers)}" if phase == "download" else "pocket"
+    return light(choices, model=model, max_new_tokens=400 if phase == "run" else 24)
 
 
 def inject(site: Site, injection: Injection, phase: str, rng: random.Random) -> Case:
@@ -57,7 +69,7 @@ def inject(site: Site, injection: Injection, phase: str, rng: random.Random) -> 
     if phase == "start":
         for spare in [spare for spare in bench.pool.spares if spare.ready]:
             spare.executor.end()  # it has started: there would be nothing to be killed in
-    delay_s = rng.random() * (1.0 if phase == "start" else 0.05)
+    delay_s = rng.random() * STRIKES_WITHIN_S.get(phase, 0.0)
 
     def strike() -> None:
         if pids:
@@ -71,9 +83,9 @@ def inject(site: Site, injection: Injection, phase: str, rng: random.Random) -> 
     def watch(run_id: str, record: Record) -> None:
         match record:
             case ArmEvent(event=Progress(phase=begun, state="begin")) if begun == phase and not pids:
-                if injection.hangs or phase not in ("start", "run"):
+                if injection.hangs or phase not in (*STRIKES_WITHIN_S, "run"):
                     strike()  # a phase may be shorter than a timer is exact
-                elif phase == "start":
+                elif phase in STRIKES_WITHIN_S:
                     threading.Timer(delay_s, strike).start()
             case ArmEvent(event=Tokens()) if phase == "run" and rng.random() < 0.5:
                 strike()
@@ -83,10 +95,12 @@ def inject(site: Site, injection: Injection, phase: str, rng: random.Random) -> 
     site.watch = watch
     try:
         site.run_id = _submitted(site, phase)
-        run = bench.wait(site.run_id, 120)
+        run = bench.wait(site.run_id, WHOLE_RUN_S)
     finally:
         site.watch = lambda run_id, record: None
-        os.environ.pop("TOKENDYNO_DEADLINE_S", None)
+        os.environ["TOKENDYNO_DEADLINE_S"] = DEADLINE_S
+        if pids:
+            injection.undo()
     ended_s = time.monotonic()
     if not pids:
         return Case(injection.name, phase, "", run.status, "the phase was never reached", 0.0)
@@ -105,6 +119,9 @@ def inject(site: Site, injection: Injection, phase: str, rng: random.Random) -> 
         wrong = f"{len(left)} processes left"
     if run.status == "done":
         bench.pool.drop("A")
+    elif injection.again and not wrong:
+        again = bench.wait(_submitted(site, phase), WHOLE_RUN_S)
+        wrong = "" if again.status == "done" else f"the same run after it: {again.message}"
     return Case(injection.name, phase, told, run.status, wrong, cleared_s)
 
 
@@ -121,9 +138,15 @@ def _submitted(site: Site, phase: str) -> str:
             time.sleep(5)
 
 
-def matrix(site: Site, phases: tuple[str, ...], injections: tuple[Injection, ...], rng: random.Random) -> list[Case]:
-    """Every fault in every phase."""
-    return [said(inject(site, injection, phase, rng)) for phase in phases for injection in injections]
+def matrix(
+    site: Site, phases: tuple[str, ...], injections: tuple[Injection, ...], until_s: float, rng: random.Random
+) -> list[Case]:
+    """Every fault in every phase in which it can happen. Stops at `until_s`."""
+    every = [(fault, phase) for phase in phases for fault in injections if phase in (fault.phases or phases)]
+    found = [said(inject(site, fault, phase, rng)) for fault, phase in every if time.monotonic() < until_s]
+    if len(found) < len(every):
+        print(f"time is up: {len(every) - len(found)} of {len(every)} faults were not tried", flush=True)
+    return found
 
 
 def kills(site: Site, phases: tuple[str, ...], times: int, until_s: float, rng: random.Random) -> list[Case]:
@@ -140,7 +163,7 @@ def kills(site: Site, phases: tuple[str, ...], times: int, until_s: float, rng: 
             print(f"{number + 1} kills so far", flush=True)
         if number % 20 == 19:
             site.run_id = _submitted(site, "")
-            run = site.bench.wait(site.run_id, 120)
+            run = site.bench.wait(site.run_id, WHOLE_RUN_S)
             whole = run.status == "done" and len(run.arms["A"].ids) == 24
             if not whole:
                 found.append(said(Case("none", "", "", run.status, f"an untouched run: {run.message}", 0.0)))
@@ -188,6 +211,7 @@ def armed(folder: Path | None = None, spares: int = 2, history: Path | None = No
     with tempfile.TemporaryDirectory() as own:
         root = folder or Path(own)
         arm(root)
+        os.environ.update(TOKENDYNO_CACHE=str(root / "cache"), TOKENDYNO_DEADLINE_S=DEADLINE_S)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         with serving(history or root / "history.sqlite", spares) as site:
             yield site
