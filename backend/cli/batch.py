@@ -17,6 +17,7 @@ from backend.errors import InputError
 from backend.executors import open_bench
 from backend.export.batch import batch_script
 from backend.models import check_loadable, resolve
+from backend.runs.log import RunLog
 from backend.runs.run import Run
 from backend.terminal import screen_of
 from backend.traffic import Limits, Traffic
@@ -33,11 +34,11 @@ def batch(options: argparse.Namespace) -> int:
         check_folder(options.models_dir)
         return _write_scripts(options, request)
 
-    def shown(current: Run) -> str:
+    def shown(current: Run, runs: RunLog) -> str:
         measured = any(arm.batch.end_s for arm in current.arms.values())
         return batch_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all) if measured else ""
 
-    return perform(options, request, lambda current, checked: batch_document(current), shown)
+    return perform(options, request, lambda current, checked, runs: batch_document(current), shown)
 
 
 def _write_scripts(options: argparse.Namespace, request: Request) -> int:

@@ -27,9 +27,12 @@ from backend.export.script import script
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
+from backend.runs.gate import gate_of
+from backend.runs.log import RunLog
 from backend.runs.run import Run
 from backend.terminal import Screen, screen_of
 from backend.views.document import document, predicted_series
+from backend.views.gate import gate_document
 
 OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
 
@@ -60,12 +63,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _perform(options: argparse.Namespace, request: Request) -> int:
-    def result(current: Run, checked: dict[str, Checked]) -> msgspec.Struct:
-        return document(current, predicted_series(current, options.models_dir, checked))
+    def result(current: Run, checked: dict[str, Checked], runs: RunLog) -> msgspec.Struct:
+        gate = gate_document(gate_of(current.snapshot(), runs.reading)) if current.ended else None
+        return document(current, predicted_series(current, options.models_dir, checked), gate)
 
-    def shown(current: Run) -> str:
+    def shown(current: Run, runs: RunLog) -> str:
         measured = any(arm.t_s for arm in current.arms.values())
-        return table(current, _screen(options), options.all) if measured else ""
+        return table(current, _screen(options), options.all, runs.reading) if measured else ""
 
     return perform(options, request, result, shown)
 
@@ -73,12 +77,12 @@ def _perform(options: argparse.Namespace, request: Request) -> int:
 def perform(
     options: argparse.Namespace,
     request: Request,
-    result: Callable[[Run, dict[str, Checked]], msgspec.Struct],
-    shown: Callable[[Run], str],
+    result: Callable[[Run, dict[str, Checked], RunLog], msgspec.Struct],
+    shown: Callable[[Run, RunLog], str],
 ) -> int:
     """Carry a request out and report on it; returns the exit code.
 
-    result  the JSON document, of the run and of each arm as it was checked
+    result  the JSON document, of the run and of each arm as it was checked, beside all other runs
     shown   what is printed of the run, "" where nothing was measured
     """
     check_writable(options.json)
@@ -94,8 +98,8 @@ def perform(
             for verdict in arm.verdicts:
                 say(f"{verdict.level} (arm {arm.name}, {verdict.axis}): {verdict.reason}")
         stopped = follow(bench, current)
-        found = result(current, checked)
-        if options.json != "-" and (text := shown(current)):
+        found = result(current, checked, bench.runs)
+        if options.json != "-" and (text := shown(current, bench.runs)):
             print(text)
         write_json(options.json, found)
         if not stopped and current.status != "done":

@@ -13,6 +13,7 @@ from backend.cli.quality_table import quality_table
 from backend.config import ArmRequest, Request, reading_of
 from backend.quality import Quality, QualityText
 from backend.quality.presets import shipped_texts
+from backend.runs.log import RunLog
 from backend.runs.run import Run
 from backend.terminal import screen_of
 from backend.views.quality_document import quality_document
@@ -21,11 +22,11 @@ from backend.views.quality_document import quality_document
 def quality(options: argparse.Namespace) -> int:
     """Read the texts with both arms."""
 
-    def shown(current: Run) -> str:
+    def shown(current: Run, runs: RunLog) -> str:
         read = any(arm.scores for arm in current.arms.values())
         return quality_table(current.snapshot(), screen_of(sys.stdout, options.color), options.all) if read else ""
 
-    return perform(options, _request(options), lambda current, checked: quality_document(current), shown)
+    return perform(options, _request(options), lambda current, checked, runs: quality_document(current), shown)
 
 
 def _request(options: argparse.Namespace) -> Request:

@@ -6,27 +6,32 @@ from backend.cli.figures import figures_table
 from backend.cli.ledger_table import ledger_table
 from backend.config import MEASURE_REPEATS
 from backend.redact import plain
+from backend.runs.gate import FindReading, gate_of
 from backend.runs.records import Unit
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.terminal import Screen, fold
 from backend.views.arm_details import detail_rows
 from backend.views.differences import differences
+from backend.views.live import no_reading
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.step_time import step_text, step_tiles
 from backend.views.tiles import Tile, tiles
 from backend.views.verdict import verdict_of
 
 _MAX_ANNOTATIONS = 5
+READING = "run `tokendyno quality` with the same arms"
 
 
-def table(run: Run, screen: Screen, everything: bool = False) -> str:
-    """The run as it is now. `everything`: also the figures behind the main ones, and every row of the ledgers."""
+def table(run: Run, screen: Screen, everything: bool = False, find: FindReading = no_reading) -> str:
+    """The run as it is now. `everything`: also the figures behind the main ones, and every row of the ledgers.
+    `find`: a reading of texts by the same arms."""
     now = run.snapshot()
-    verdict = verdict_of(now, f"--repeats {MEASURE_REPEATS}")
+    gate = gate_of(now, find) if now.ended else None
+    verdict = verdict_of(now, f"--repeats {MEASURE_REPEATS}", gate, READING)
     blocks = [
         title(now, screen),
-        verdict_lines(verdict.sentence, verdict.basis, screen),
+        verdict_lines(verdict.sentence, verdict.basis, screen, verdict.gate),
         _figures(now, screen),
         _step_time(now, screen),
         _details(now, screen) if everything else [],
@@ -54,10 +59,11 @@ def title(run: Snapshot, screen: Screen) -> list[str]:
     return lines
 
 
-def verdict_lines(sentence: str, basis: str, screen: Screen) -> list[str]:
-    """The verdict, and under it what it is based on."""
+def verdict_lines(sentence: str, basis: str, screen: Screen, gate: str = "") -> list[str]:
+    """The verdict, and under it what it is based on, and what is known of quality."""
     lines = [screen.paint(line, "bold") for line in fold(sentence, screen.columns)] if sentence else []
-    return lines + ([screen.paint(line, "dim") for line in fold(basis, screen.columns)] if basis else [])
+    below = [line for said in (basis, f"{gate}." if gate else "") if said for line in fold(said, screen.columns)]
+    return lines + [screen.paint(line, "dim") for line in below]
 
 
 def _figures(run: Snapshot, screen: Screen) -> list[str]:

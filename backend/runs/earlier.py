@@ -2,12 +2,14 @@
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from backend.config import Workload
 from backend.messages import PhaseName, Progress
+from backend.models.source import ModelSource
 from backend.plan import Plan
 from backend.runs.records import ArmEvent, ArmPlanned, Created, Record, WaitKeys
 
@@ -44,7 +46,18 @@ def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
     load = _hash(plan.load_key, here, used)
     prompt = workload.prompt_tokens or len((workload.system + workload.prompt).encode())
     shape = [_rounded(size) for size in (prompt, workload.max_new_tokens)]
-    return WaitKeys(load, _hash(load, plan.generate, workload.batch_size, *shape))
+    run = _hash(load, plan.generate, workload.batch_size, *shape)
+    return WaitKeys(load, run, _hash(plan, _stamp(plan.load.source), here, place.versions))
+
+
+def _stamp(source: ModelSource) -> list[tuple[str, int, int]]:
+    """Name, size and time of a local model's files: another training run may have written them again."""
+    if not source.path:
+        return []
+    path = Path(source.path)
+    files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    found = [(file.name, file.stat()) for file in files if file.is_file()]
+    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
 
 
 def expected_s(keeper: Keeper, created: Created, arm: ArmPlanned) -> dict[PhaseName, float]:

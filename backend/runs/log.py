@@ -6,12 +6,16 @@ from collections import OrderedDict
 from typing import Protocol
 
 from backend.runs.earlier import expected_s
+from backend.runs.gate import same_pair
 from backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from backend.runs.run import Run
 
 log = logging.getLogger("tokendyno")
 
 KEPT_IN_MEMORY = 16
+
+MAX_SEARCHED = 200
+"""Runs of a model among which a reading of two arms is looked for, the newest first."""
 
 
 class Keeper(Protocol):
@@ -81,6 +85,25 @@ class RunLog:
             seconds = expected_s(self._keeper, created, arm)
             if seconds:
                 self.append(created.id, Expected(arm.name, seconds))
+
+    def reading(self, of: Created, swapped: bool = False) -> Run | None:
+        """The newest complete run of the same owner that read texts with the two arms of a run, or with its arms
+        swapped; None if there is none among the latest of its model."""
+        for created in self._keeper.recent(of.request.model, MAX_SEARCHED):
+            if same_pair(created, of, swapped):
+                run = self.get(created.id)
+                if run is not None and run.status == "done":
+                    return run
+        return None
+
+    def compared(self, of: Created) -> str:
+        """Id of the newest complete run that compared the two arms of a reading with one prompt; "" without one."""
+        for created in self._keeper.recent(of.request.model, MAX_SEARCHED):
+            if created.request.quality is None and created.request.traffic is None and same_pair(of, created):
+                run = self.get(created.id)
+                if run is not None and run.status == "done":
+                    return run.id
+        return ""
 
     def newest(self, owner: str) -> str | None:
         """Of an owner's runs the id of the one in progress, else of the first in the queue, else of the newest; None if

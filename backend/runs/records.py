@@ -26,11 +26,13 @@ class RooflinePoint(msgspec.Struct, frozen=True):
 
 
 class WaitKeys(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Equal keys: loading, and preparing a run (compiling, warm-up), should take as long. "" in records of older
+    """Equal keys: loading, and preparing a run (compiling, warm-up), should take as long; equal `plan`: the same plan
+    of the same files, on the same machine and with the same versions, whatever was asked of it. "" in records of older
     versions. See `runs/earlier.py`."""
 
     load: str = ""
     run: str = ""
+    plan: str = ""
 
 
 class StepReads(msgspec.Struct, frozen=True):

@@ -44,6 +44,19 @@ def equal_until(a: Sequence[int], b: Sequence[int]) -> int | None:
     return None if len(a) == len(b) else min(len(a), len(b))
 
 
+def changes_format(a: Mapping[str, str], b: Mapping[str, str]) -> bool:
+    """Whether two planned arms compute or keep numbers in different formats."""
+    return bool(_causes("number format", a, b))
+
+
+def _causes(cause: str, a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
+    """The axes of a cause in which two planned arms differ."""
+    changed = {axis for axis, choice in a.items() if b.get(axis) != choice}
+    quantized = any(choices.get("cache", "").startswith("quantized") for choices in (a, b))
+    without = {"cache"} if cause == "number format" and not quantized else set()
+    return changed & (set(CAUSES[cause]) - without)
+
+
 def compare_texts(
     ids: Sequence[Sequence[int]], planned: Sequence[Mapping[str, str]], probed: Probed | None
 ) -> TextComparison:
@@ -51,11 +64,7 @@ def compare_texts(
     at = equal_until(*ids)
     if at is None:
         return TextComparison(None)
-    changed = {axis for axis, choice in planned[0].items() if planned[1].get(axis) != choice}
-    quantized = any(choices.get("cache", "").startswith("quantized") for choices in planned)
-    axes = {cause: set(names) - ({"cache"} if cause == "number format" and not quantized else set())
-            for cause, names in CAUSES.items()}  # fmt: skip
-    causes = [cause for cause, names in axes.items() if names & changed]
+    causes = [cause for cause in CAUSES if _causes(cause, planned[0], planned[1])]
     if probed is None or probed.token != at:
         return TextComparison(at, causes=causes)
     return TextComparison(at, probed.gap, probed.texts, causes)

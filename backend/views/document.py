@@ -16,6 +16,7 @@ from backend.runs.arm_series import ArmSeries
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.document_head import arm_head, head
+from backend.views.gate import QualityGate
 from backend.views.memory_check import MemoryCheck, memory_checks_of
 from backend.views.schema import (
     Annotated,
@@ -35,8 +36,9 @@ from backend.views.schema import (
 from backend.views.sentences import interference_of
 
 
-def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
-    """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found."""
+def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGate | None = None) -> Document:
+    """The document of a run as it is now. `kv_predicted`: arm name -> what `predicted_series` found; `quality`: what is
+    known of the quality of B against A."""
     now = run.snapshot()
     return Document(
         kind="run",
@@ -45,6 +47,7 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries]) -> Document:
         unit=now.unit,
         comparison=now.comparison(),
         texts=now.texts(),
+        quality=quality or msgspec.UNSET,
         arms=[_arm(now, name, kv_predicted[name]) for name in now.arms],
     )
 

@@ -10,7 +10,8 @@ import msgspec
 from backend.evidence import Verdict
 from backend.messages import PhaseName
 from backend.runs.arm_series import ArmSeries, Phase
-from backend.runs.records import Status, Unit
+from backend.runs.gate import FindReading, gate_of
+from backend.runs.records import Created, Status, Unit
 from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
@@ -160,14 +161,22 @@ class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     every_ms: int = 0
 
 
-def delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "") -> Delta:
-    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order)."""
+def no_reading(run: Created, swapped: bool) -> None:
+    """Where no other runs are known."""
+
+
+def delta(
+    run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
+    find: FindReading = no_reading,
+) -> Delta:  # fmt: skip
+    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `find`: a
+    reading of texts by the same arms."""
     past = run.past(version, cursors)
-    head = head_of(past.snapshot, now_s) if past.snapshot is not None else None
+    head = head_of(past.snapshot, now_s, find) if past.snapshot is not None else None
     return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
-def head_of(run: Snapshot, now_s: float) -> Head:
+def head_of(run: Snapshot, now_s: float, find: FindReading = no_reading) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
     message = run.message
@@ -177,7 +186,8 @@ def head_of(run: Snapshot, now_s: float) -> Head:
     return Head(
         created.model_label, created.model_note, created.created, now_s, message, run.memory_label,
         created.device == "cpu", work.max_new_tokens, run.unit,
-        verdict_of(run) if run.ended else VerdictText(), texts_sentence(run.texts() if run.ended else None),
+        verdict_of(run, gate=gate_of(run, find)) if run.ended else VerdictText(),
+        texts_sentence(run.texts() if run.ended else None),
         differences(run), ledger_digest({arm.name: arm.ledger for arm in arms}), arms,
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from backend.messages import AnnotationKind, PhaseName, RankMemory
 from backend.runs.records import Status, Unit
 from backend.runs.summary import Comparison, Summary
 from backend.runs.texts import TextComparison
+from backend.views.gate import QualityGate
 from backend.views.ledger import LedgerRow
 
 
@@ -200,3 +201,4 @@ class Document(Part, frozen=True):
     comparison: Comparison | None
     texts: TextComparison | None
     arms: list[ArmDocument]
+    quality: QualityGate | msgspec.UnsetType = msgspec.UNSET  # only where two arms answered one prompt

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.runs.gate import Gate
 from backend.runs.records import Unit
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
 from backend.runs.texts import TextComparison
 from backend.units import bytes_text, three
+from backend.views.gate import GateText, gate_text
 
 SAME_SPEED = 0.001
 """A gain below 0.1% is no gain, however narrow its interval is. Our choice."""
@@ -32,11 +34,20 @@ TIMES_FROM = 1.5
 """From this ratio on "1.5x faster" is said, below it "49% faster"."""
 
 
+NO_GATE = GateText()
+
+
 class VerdictText(msgspec.Struct, frozen=True):
-    """The sentence, "" where there is nothing to say, and what it is based on."""
+    """The sentence, "" where there is nothing to say, and what it is based on.
+
+    gate      what is known of the quality of one arm against the other, "" where there is nothing to know
+    gate_run  id of the run that says so, "" without one
+    """
 
     sentence: str = ""
     basis: str = ""
+    gate: str = ""
+    gate_run: str = ""
 
 
 class Bytes(NamedTuple):
@@ -54,8 +65,11 @@ class Bytes(NamedTuple):
         return change if other == "B" else self.a / self.b - 1
 
 
-def verdict_of(run: Snapshot, measure: str = "Measure") -> VerdictText:
-    """The verdict on what a run has come to. `measure`: what the user calls for repeated runs."""
+def verdict_of(
+    run: Snapshot, measure: str = "Measure", gate: Gate | None = None, read: str = "press Quality"
+) -> VerdictText:
+    """The verdict on what a run has come to. `measure`: what the user calls for repeated runs; `read`: for a reading of
+    given texts."""
     if run.status in ("failed", "interrupted") or not all(arm.completed(0) for arm in run.arms.values()):
         return VerdictText()
     summaries = [run.summary(name) for name in run.arms]
@@ -66,7 +80,15 @@ def verdict_of(run: Snapshot, measure: str = "Measure") -> VerdictText:
     memory = bytes_of([s.peak_memory_bytes for s in summaries], memory_noise(run))
     as_long = len({s.tokens for s in summaries}) == 1  # else the cache of the longer text is larger, for that alone
     kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
-    return worded(run.comparison(), memory, kv, run.texts(), run.unit, measure)
+    found = run.comparison()
+    quality = gate_text(gate, subject_of(found), read)
+    said = worded(found, memory, kv, run.texts(), run.unit, measure, quality)
+    return msgspec.structs.replace(said, gate=quality.line, gate_run=gate.run if gate else "")
+
+
+def subject_of(found: Comparison | None) -> str:
+    """The arm that a verdict is about: the faster one, else B."""
+    return "A" if outcome_of(found) == "a_faster" else "B"
 
 
 def memory_noise(run: Snapshot) -> float:
@@ -82,35 +104,39 @@ def bytes_of(sizes: Sequence[int | None], noise: float) -> Bytes | None:
 
 def worded(
     found: Comparison | None, memory: Bytes | None, kv: Bytes | None, texts: TextComparison | None,
-    unit: Unit = "token", measure: str = "Measure",
+    unit: Unit = "token", measure: str = "Measure", quality: GateText = NO_GATE,
 ) -> VerdictText:  # fmt: skip
-    """The verdict in words."""
-    outcome = outcome_of(found)
-    subject = "A" if outcome == "a_faster" else "B"
+    """The verdict in words. Where the cost in quality is known, it stands with the gain, and in place of the token from
+    which the texts differ."""
+    outcome, subject = outcome_of(found), subject_of(found)
     others = [
         clause
         for clause in (_bytes(memory, subject, "takes", "memory"), _bytes(kv, subject, "keeps", "KV cache"))
         if clause
     ]
-    text = _text(texts)
+    text = _text(texts, differing=not quality.part)
     rest = [*others, text] if text else others
+    gain, rest = (f" {quality.clause}", rest) if quality.clause else ("", [*filter(None, [quality.part]), *rest])
     step = "token" if unit == "token" else "forward pass"
     if found is None:
-        return VerdictText(f"B {_listed(rest)}." if rest else "")
+        parts = [*rest, quality.part] if gain else rest
+        return VerdictText(f"B {_listed(parts)}." if parts else "")
     if found.low is None or found.high is None:
-        spent = _listed([_one_pair(found.ratio, step), *rest])
+        spent = _listed([_one_pair(found.ratio, step) + gain, *rest])
         return VerdictText(f"One pair of runs: B {spent}.", f"{measure} gives the interval.")
     basis = f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by time per {step}"
     if outcome != "no_difference":
         ends = (found.ratio, found.low, found.high)
         ratio, low, high = ends if subject == "B" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
         verb = "generates" if unit == "token" else "runs forward passes"
-        return VerdictText(f"{subject} {_listed([f'{verb} {_faster(ratio, low, high)}', *rest])}.", basis)
+        return VerdictText(f"{subject} {_listed([f'{verb} {_faster(ratio, low, high)}{gain}', *rest])}.", basis)
+    rest = [quality.part, *rest] if gain else rest
     speed = " to ".join(f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (found.low, found.high))
     if not others and texts is not None and texts.tokens_equal_until is None:
         equal = [
             f"runs at {speed} times A's speed",
             *(["takes as much memory"] if memory else []),
+            *filter(None, [quality.part]),
             "writes the same text",
         ]
         return VerdictText(f"No difference found: B {_listed(equal)}.", basis)
@@ -189,11 +215,14 @@ def _bytes(pair: Bytes | None, subject: str, verb: str, what: str) -> str:
     return f"{verb} {said} the {what}" if change >= 1 else f"{verb} {said} {what}"
 
 
-def _text(found: TextComparison | None) -> str:
+def _text(found: TextComparison | None, differing: bool) -> str:
+    """`differing`: say from where they differ."""
     if found is None:
         return ""
     if found.tokens_equal_until is None:
         return "writes the same text"
+    if not differing:
+        return ""
     return f"writes another text from token {found.tokens_equal_until:,} on"
 
 

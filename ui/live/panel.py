@@ -40,7 +40,8 @@ TEMPLATE = """
   <p class="td-head">
     <span class="td-status" role="status" aria-live="polite"></span><span class="td-message"></span>
     <span class="td-title"></span><span class="td-note"></span>
-    <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-interference"></span>
+    <span class="td-basis"></span><span class="td-gate"></span>
+    <span class="td-digest" hidden></span><span class="td-interference"></span>
     <span class="td-pace"></span>
     <span class="td-connection" role="status"></span>
     <span class="td-link" hidden>
@@ -115,7 +116,7 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
         return _refusal("There is no such run here.")
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
-    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place)
+    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs.reading)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 

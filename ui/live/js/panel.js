@@ -12,7 +12,7 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), te
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), props.fewest);
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
-const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'));
+const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-gate'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));

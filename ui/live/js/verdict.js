@@ -1,14 +1,26 @@
 // The verdict: one sentence on the whole run, and below it what the sentence is based on. While a run is under way the
 // sentence says what is being done.
-function makeVerdict(sentence, basis, digest) {
+function makeVerdict(sentence, basis, digest, gate) {
   function take(head, status) {
     setText(sentence, wording(head, status));
     sentence.classList.toggle('td-underway', !head.verdict.sentence);
     setText(basis, head.verdict.basis);
+    showGate(head.verdict);
     digest.hidden = !head.digest;
     if (!head.digest) return;
     digest.className = 'td-digest ' + head.digest.status;
     setText(digest, head.digest.line);
+  }
+
+  // What the gain costs in quality, with a link to the run that measured it.
+  function showGate({ gate: said, gate_run: from }) {
+    if (!gate || gate.textContent === (said || '')) return;
+    gate.replaceChildren();
+    gate.title = said || '';
+    if (!said) return;
+    const line = el(from ? 'a' : 'span', 'td-gate-line', said);
+    if (from) line.href = '?' + new URLSearchParams({ run: from });
+    gate.append(line);
   }
 
   function wording(head, status) {
@@ -24,6 +36,7 @@ function makeVerdict(sentence, basis, digest) {
   function clear() {
     setText(sentence, '');
     setText(basis, '');
+    showGate({});
     digest.hidden = true;
   }
   return { take, clear };

@@ -1,0 +1,73 @@
+"""What is known of the quality that arm B has against arm A: a gain in speed or memory counts only behind this gate.
+
+It is settled without a reading where both arms wrote the same text in the same number format. Else a reading of given
+texts tells, by the same two plans of the same visitor, on this machine and with these versions; else nobody knows.
+"""
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+
+from backend.runs.quality import ReadingDifference, whole_reading
+from backend.runs.records import Created, OfRun
+from backend.runs.run import Run
+from backend.runs.snapshot import Snapshot
+from backend.runs.texts import changes_format
+
+GateState = Literal["settled", "read", "random", "unread"]
+
+
+class Gate(msgspec.Struct, frozen=True):
+    """What is known.
+
+    state       settled: nothing is to be measured; read: by `difference`; random: the weights are, so that nothing
+                could be measured; unread: nobody has measured it
+    run         id of the run that read the texts, "" without one
+    positions   how many were read
+    swapped     the reading had B as its reference: `difference` is of A against B
+    """
+
+    state: GateState
+    run: str = ""
+    positions: int = 0
+    difference: ReadingDifference | None = None
+    swapped: bool = False
+    random: bool = False
+
+
+FindReading = Callable[[Created, bool], Run | None]
+"""The newest complete reading by the arms of a run, or by its arms swapped."""
+
+
+def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
+    """Of a run that compares two decoding arms with one prompt; None of any other."""
+    if not comparable(run):
+        return None
+    a, b = (run.planned(name).planned for name in run.arms)
+    texts = run.texts()
+    same_text = texts is not None and texts.tokens_equal_until is None
+    if a == b or (same_text and not changes_format(a, b)):
+        return Gate("settled")
+    random = run.request.model.startswith("random:")
+    for swapped in (False, True):
+        reading = find(run.created, swapped)
+        whole = whole_reading(reading.snapshot()) if reading is not None else None
+        if reading is not None and whole is not None and whole.difference is not None:
+            return Gate("read", reading.id, whole.positions, whole.difference, swapped, random)
+    return Gate("random" if random else "unread", random=random)
+
+
+def comparable(run: OfRun) -> bool:
+    """Whether a reading can say anything of a run: two arms that generate from one prompt."""
+    asked = run.request
+    return run.unit == "token" and len(asked.arms) == 2 and asked.traffic is None and asked.quality is None
+
+
+def same_pair(reading: Created, run: Created, swapped: bool = False) -> bool:
+    """Whether a run reads texts with the arms of another: by the same plans, here, with the same versions."""
+    if reading.request.quality is None or reading.owner != run.owner or len(reading.arms) != 2 or len(run.arms) != 2:
+        return False
+    keys = [arm.waits.plan for arm in reading.arms]
+    wanted = [arm.waits.plan for arm in run.arms]
+    return all(keys) and keys == (wanted[::-1] if swapped else wanted)

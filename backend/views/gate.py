@@ -1,0 +1,120 @@
+"""What a gain costs in quality, in words: a clause of the verdict, and a line with the figures and their tolerances."""
+
+import math
+from typing import NamedTuple
+
+import msgspec
+
+from backend.runs.gate import Gate
+from backend.runs.quality import ReadingDifference
+from backend.units import three
+from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY, Cost, cost_of
+
+UNREAD = "Quality not measured"
+RANDOM = "Random weights: quality means nothing here"
+
+
+class GateText(NamedTuple):
+    """`clause`: belongs to the gain; `part`: the same as one of several; both "" where there is no reading. `line`: the
+    figures, or that there are none."""
+
+    clause: str = ""
+    part: str = ""
+    line: str = ""
+
+
+def gate_text(gate: Gate | None, subject: str, measure: str) -> GateText:
+    """The gate in words. `subject`: the arm that the verdict is about; `measure`: what the user calls for a reading."""
+    if gate is None or gate.state == "settled":
+        return GateText()
+    if gate.state == "unread":
+        return GateText(line=f"{UNREAD}: {measure}")
+    if gate.state == "random":
+        return GateText(line=RANDOM)
+    found = gate.difference
+    assert found is not None
+    clause, part = _clause(gate, found, against=subject == ("A" if gate.swapped else "B"))
+    return GateText(clause, part, _line(gate, found))
+
+
+def _clause(gate: Gate, found: ReadingDifference, against: bool) -> tuple[str, str]:
+    """`against`: the subject is the arm that was compared with the other as its reference."""
+    kl = nats_text(found.kl_nats)
+    match cost_of(found if against else _inverse(found)):
+        case "none":
+            return "", "predicts the same, bit for bit"
+        case "rounding":
+            return "", f"is numerically the same ({kl})"
+        case cost if gate.random:
+            return "", f"predicts {kl} apart"
+        case cost if against:
+            return f"at a {cost} quality cost of {kl}", f"has a {cost} quality cost of {kl}"
+        case cost:
+            return f"at a {cost} quality cost (they predict {kl} apart)", f"has a {cost} quality cost ({kl} apart)"
+
+
+def _inverse(found: ReadingDifference) -> ReadingDifference:
+    """The reference against the arm that was compared with it; the divergence is taken as a distance."""
+    return msgspec.structs.replace(
+        found, perplexity_ratio=1 / found.perplexity_ratio, perplexity_low=1 / found.perplexity_high,
+        perplexity_high=1 / found.perplexity_low,
+    )  # fmt: skip
+
+
+def _line(gate: Gate, found: ReadingDifference) -> str:
+    figures = f"{nats_text(found.kl_nats)}, {100 * found.top1_agreement:.1f}% agreement"
+    if gate.random:
+        return f"{RANDOM}; over {gate.positions:,} positions {figures}"
+    a, b = "BA" if gate.swapped else "AB"
+    figures += f", perplexity {b} / {a} {three(found.perplexity_ratio)}"
+    return f"Quality over {gate.positions:,} positions: {figures} ({tolerance(cost_of(found))})"
+
+
+def nats_text(nats: float) -> str:
+    """Two significant digits."""
+    places = 1 - math.floor(math.log10(nats)) if nats > 0 else 0
+    return f"{nats:.{max(0, places)}f} nats"
+
+
+def tolerance(cost: Cost) -> str:
+    """Where this cost ends."""
+    rounding = f"{ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"
+    small = f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}x perplexity"
+    match cost:
+        case "none":
+            return "bit for bit"
+        case "rounding":
+            return f"rounding: up to {rounding}"
+        case "small":
+            return f"small: up to {small}"
+        case "large":
+            return f"large: over {small}"
+
+
+class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The gate of a run's document. Everything but `state` is null without a reading.
+
+    state      settled, read, random or unread
+    run        id of the run that read the texts
+    reference  the arm that the figures are against
+    """
+
+    state: str
+    run: str | None = None
+    reference: str | None = None
+    positions: int | None = None
+    cost: Cost | None = None
+    kl_nats: float | None = None
+    top1_agreement: float | None = None
+    perplexity_ratio: float | None = None
+
+
+def gate_document(gate: Gate | None) -> QualityGate | None:
+    """For the JSON document."""
+    if gate is None or gate.difference is None:
+        return QualityGate(gate.state) if gate else None
+    found = gate.difference
+    return QualityGate(
+        gate.state, gate.run, "B" if gate.swapped else "A", gate.positions, cost_of(found), found.kl_nats,
+        found.top1_agreement, found.perplexity_ratio,
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""Which readings tell the quality of a comparison, and when none is needed."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from backend.runs.gate import Gate, gate_of, same_pair
+from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent, Created, WaitKeys
+from backend.runs.run import Run
+from backend.runs.store import Store
+from tests.backend.runs.test_quality import A, B, run_of
+from tests.support.runs import arm_records, created, ended
+
+
+def planned(first: Created, plans: Mapping[str, Mapping[str, str]], keys: str, run_id: str = "") -> Created:
+    """The same with these choices, and a letter as the key of each plan."""
+    arms = [
+        msgspec.structs.replace(arm, planned={**arm.planned, **plans.get(arm.name, {})}, waits=WaitKeys(plan=key))
+        for arm, key in zip(first.arms, keys, strict=True)
+    ]
+    return msgspec.structs.replace(first, arms=arms, id=run_id or first.id)
+
+
+def compared(plans: Mapping[str, Mapping[str, str]], same_text: bool, keys: str = "ab", model: str = "pocket") -> Run:
+    first = planned(created(), plans, keys)
+    first = msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, model=model))
+    run = Run(first)
+    for record in [*arm_records("A", 64), *arm_records("B", 64 if same_text else 50), ended()]:
+        run.append(record)
+    return run
+
+
+def known(run: Run, *readings: tuple[str, str]) -> Gate | None:
+    """The gate of a run, in a log with readings: (keys of the plans, status)."""
+    log = RunLog(Store(None))
+    for number, (keys, status) in enumerate(readings):
+        first = planned(run_of(model=run.request.model, A=A, B=B).created, {}, keys, f"read{number}")
+        log.create(msgspec.structs.replace(first, created=float(number)))
+        for name, found in (("A", A), ("B", B)):
+            for event in found:
+                log.append(first.id, ArmEvent(name, 0, 1.0, event))
+        if status:
+            log.append(first.id, ended("done" if status == "done" else "cancelled"))
+    return gate_of(run.snapshot(), log.reading)
+
+
+FORMAT = {"A": {"dtype": "float32"}}
+
+
+def test_the_same_text_in_the_same_format_needs_no_reading() -> None:
+    assert known(compared({}, same_text=True)) == Gate("settled")
+    equal = {name: {"cache": "dynamic"} for name in "AB"}
+    assert known(compared(equal, same_text=False)) == Gate("settled"), "the same plan"
+    for run in (compared({}, same_text=False), compared(FORMAT, same_text=True)):
+        assert known(run) == Gate("unread")
+    quantized = {"B": {"cache": "quantized-hqq4"}}
+    assert known(compared(quantized, same_text=True)) == Gate("unread"), "a cache of another number format"
+
+
+def test_a_reading_counts_for_the_same_two_plans_only() -> None:
+    run = compared(FORMAT, same_text=False)
+    for others in (("ax", "done"), ("xb", "done"), ("ab", "stopped"), ("ab", "")):
+        assert known(run, others) == Gate("unread"), others
+    found = known(run, ("ab", "done"), ("ba", "done"), ("ab", "done"), ("ab", "stopped"))
+    assert found is not None and (found.state, found.run, found.swapped) == ("read", "read2", False), "the newest whole"
+    assert found.difference is not None and found.positions == 6
+    swapped = known(run, ("ba", "done"))
+    assert swapped is not None and swapped.swapped
+
+
+def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
+    reading = run_of(A=A, B=B).created
+    assert not same_pair(reading, created()), "without keys nothing is known to be equal"
+    mine = planned(created(owner="me"), {}, "ab")
+    assert not same_pair(planned(reading, {}, "ab"), mine)
+    assert same_pair(msgspec.structs.replace(planned(reading, {}, "ab"), owner="me"), mine)
+
+
+def test_random_weights_have_no_quality_but_can_be_read() -> None:
+    run = compared(FORMAT, same_text=False, model="random:gpt2")
+    assert known(run) == Gate("random", random=True)
+    found = known(run, ("ab", "done"))
+    assert found is not None and found.state == "read" and found.random
