@@ -8,6 +8,7 @@ import gradio as gr
 from backend.engine.bench import Bench
 from backend.fit.device import THIS
 from ui.address import PAGES, address_bar, enter, read_address, tell
+from ui.api import endpoints
 from ui.batching.page import batching_page, wanted_run
 from ui.compare.page import compare_page, device_line
 from ui.components.text_line import text_line
@@ -26,6 +27,7 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
     and a way out."""
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
+        endpoints(bench)  # first, since Gradio gives a name to whoever takes it first
         with gr.Row(elem_id="masthead"):
             brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
             gr.HTML(brand, elem_id="brand", js_on_load=FOCUS_SCRIPT.read_text(encoding="utf-8"))

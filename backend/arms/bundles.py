@@ -3,11 +3,12 @@
 Resolved here alone: the command line and the page ask for the choices, and the bench adds the notes to the verdicts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from backend import hardware
 from backend.arms.check import Checked, check
-from backend.arms.parse import make_config
+from backend.arms.parse import make_config, parse_arm
 from backend.arms.presets import ArmPreset, arm_presets
 from backend.config import ArmRequest, Workload
 from backend.evidence import Verdict
@@ -61,6 +62,14 @@ def _note(preset: ArmPreset, axis: str, wished: str, instead: str | None, why: V
 def granted_arm(name: str, preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Workload) -> ArmRequest:
     """A request for what is granted of a bundle."""
     return ArmRequest(name, dict(grant(preset, facts, machine, workload).choices), preset.name)
+
+
+def written_arm(name: str, text: str, model: str, workload: Workload, facts: Callable[[], ModelFacts]) -> ArmRequest:
+    """An arm as it is written on the command line; of a bundle what `facts`, the model, and this machine can run."""
+    wished = bundle(text.strip())
+    if wished is None:
+        return ArmRequest(name, dict(parse_arm(model, text).choices))
+    return granted_arm(name, wished, facts(), hardware.detect(), workload)
 
 
 def noted(checked: Checked, arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> Checked:

@@ -7,20 +7,19 @@ from collections.abc import Callable
 import msgspec
 
 from backend import hardware
-from backend.arms.bundles import bundle, granted_arm
+from backend.arms.bundles import written_arm
 from backend.arms.check import Checked
-from backend.arms.parse import parse_arm
 from backend.arms.presets import prompts
 from backend.cli.check_text import check_text
 from backend.cli.doctor import doctor_report
 from backend.cli.doctor_text import doctor_text
-from backend.cli.documents import CheckDocument, ModelEntry, ModelsDocument, PredictedBytes
+from backend.cli.documents import ModelEntry, ModelsDocument
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
 from backend.cli.fit_table import fit_text
 from backend.cli.models_text import models_text
 from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
-from backend.config import ArmRequest, Request, Workload
+from backend.config import Request, Workload
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.export.script import script
@@ -31,6 +30,7 @@ from backend.runs.gate import gate_of
 from backend.runs.log import RunLog
 from backend.runs.run import Run
 from backend.terminal import Screen, screen_of
+from backend.views.check_document import check_document
 from backend.views.document import document, predicted_series
 from backend.views.gate import gate_document
 
@@ -111,17 +111,11 @@ def perform(
 
 def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
     work = workload(options)
-    parsed = [_arm(options, name, text, work) for name, text in arms.items()]
-    return Request(options.model, parsed, work)
-
-
-def _arm(options: argparse.Namespace, name: str, text: str, workload: Workload) -> ArmRequest:
-    """An arm as written; of a bundle what this model and machine can run of it."""
-    wished = bundle(text.strip())
-    if wished is None:
-        return ArmRequest(name, dict(parse_arm(options.model, text).choices))
-    facts = resolve(options.model, options.models_dir)
-    return granted_arm(name, wished, facts, hardware.detect(), workload)
+    model = options.model
+    parsed = [
+        written_arm(name, text, model, work, lambda: resolve(model, options.models_dir)) for name, text in arms.items()
+    ]
+    return Request(model, parsed, work)
 
 
 def workload(options: argparse.Namespace) -> Workload:
@@ -152,12 +146,7 @@ def check(options: argparse.Namespace) -> int:
     bench = open_bench(None, options.models_dir)
     lacking = bench.obstacle(resolve(options.model, options.models_dir))
     checked = bench.check(request)["A"].refused(lacking)
-    found = CheckDocument(
-        model=options.model, runnable=not checked.blocked, requested=dict(checked.requested),
-        planned=dict(checked.planned), verdicts=list(checked.verdicts),
-        predicted_bytes=PredictedBytes(checked.memory.weights, checked.memory.kv, checked.memory.total),
-        free_bytes=bench.machine().free_device_bytes,
-    )  # fmt: skip
+    found = check_document(options.model, checked, bench.machine().free_device_bytes)
     if options.json != "-":
         print(check_text(checked, found.free_bytes, _screen(options), options.all))
     write_json(options.json, found)

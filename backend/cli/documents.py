@@ -1,32 +1,9 @@
-"""The JSON documents of `check`, `models` and `doctor`: their fields are the keys."""
+"""The JSON documents of `models` and `doctor`: their fields are the keys."""
 
 import msgspec
 
-from backend.evidence import Verdict
 from backend.hardware.bandwidth import Bandwidth
 from backend.hosting.limits import Limits
-
-
-class PredictedBytes(msgspec.Struct, frozen=True):
-    """Predicted memory of an arm; `total` is the peak of the whole run."""
-
-    weights: int
-    kv: int
-    total: int
-
-
-class CheckDocument(msgspec.Struct, frozen=True):
-    """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use."""
-
-    model: str
-    runnable: bool
-    requested: dict[str, str]
-    planned: dict[str, str]
-    verdicts: list[Verdict]
-    predicted_bytes: PredictedBytes
-    free_bytes: int
-    kind: str = "check"
-    schema: int = 2
 
 
 class ModelEntry(msgspec.Struct, frozen=True):

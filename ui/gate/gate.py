@@ -15,6 +15,8 @@ from ui.visitor import KEY
 log = logging.getLogger("tokendyno.gate")
 
 LOGIN, LOGOUT = "/login", "/logout"
+GREETED = ("/", "/config")
+"""Where a guest takes a cookie: browsers ask for the first before anything else, `gradio_client` for the second."""
 MAX_LOGIN_BYTES = 4_096
 HASHING = 2
 """Passwords that are hashed at a time, each with 16 MiB; further ones wait."""
@@ -70,7 +72,7 @@ class Gate:
                 await _go(send, _with(LOGIN, safe_query(scope["query_string"])))
                 return
             raise Refused(401, "Log in first, or send a token as Authorization: Bearer.")
-        if visitor is None and not self._visitors.must_log_in and path == "/":
+        if visitor is None and not self._visitors.must_log_in and path in GREETED:
             visitor, cookie = self._visitors.new_guest(scope)
             send = _adding(send, cookie)
         if visitor is None and method == "POST":

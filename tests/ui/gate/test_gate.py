@@ -232,6 +232,12 @@ def test_a_guest_gets_a_cookie_with_the_page_and_keeps_it(public: Site) -> None:
     assert first == again != second == third and first.startswith("guest:")
 
 
+def test_a_program_gets_its_cookie_with_the_description_of_the_page(public: Site) -> None:
+    """`gradio_client` asks for nothing before, and keeps what it is given there."""
+    assert "tokendyno_visitor=" in public.ask("GET", "/config").headers["set-cookie"]
+    assert "set-cookie" not in public.ask("GET", "/gradio_api/info").headers
+
+
 @pytest.mark.parametrize(
     "cookie", ["", "tokendyno_visitor=", "tokendyno_visitor=ada", "other=x", "a=b; tokendyno_visitor"]
 )

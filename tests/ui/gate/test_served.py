@@ -161,3 +161,17 @@ def test_nothing_of_a_login_is_in_the_log(team: Served) -> None:
     log_in(team, "bob", "battery staple")
     assert "battery" not in team.errors.read_text() and "battery" not in json.dumps(team.errors.read_text())
     assert b"battery" not in b"".join(p.read_bytes() for p in Path(team.history.parent).glob("history*"))
+
+
+def test_a_program_runs_two_arms_in_five_lines_as_the_user_of_its_token(team: Served, tmp_path: Path) -> None:
+    from gradio_client import Client  # type: ignore[import-untyped]
+
+    users = Users(team.history.parent / "users.json")
+    ada, bob = (Client(team.url, verbose=False, headers={"Authorization": f"Bearer {users.new_token(name)}"})
+                for name in ("ada", "bob"))  # fmt: skip
+    run = ada.predict(a="", b="cache=static", max_new_tokens=8, ignore_eos=True, api_name="/run")
+    with pytest.raises(Exception, match="another visitor started it"):
+        bob.predict(run=run, api_name="/stop")
+    found = ada.predict(run=run, wait_s=60, api_name="/result")
+    assert found["status"] == "done", found["message"]
+    assert [len(arm["latency_s"]) for arm in found["arms"]] == [8, 8]

@@ -1,0 +1,38 @@
+"""The JSON document of `check`: an arm that was checked without running it."""
+
+import msgspec
+
+from backend.arms.check import Checked
+from backend.evidence import Verdict
+
+
+class PredictedBytes(msgspec.Struct, frozen=True):
+    """Predicted memory of an arm; `total` is the peak of the whole run."""
+
+    weights: int
+    kv: int
+    total: int
+
+
+class CheckDocument(msgspec.Struct, frozen=True):
+    """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use."""
+
+    model: str
+    runnable: bool
+    requested: dict[str, str]
+    planned: dict[str, str]
+    verdicts: list[Verdict]
+    predicted_bytes: PredictedBytes
+    free_bytes: int
+    kind: str = "check"
+    schema: int = 2
+
+
+def check_document(model: str, checked: Checked, free_bytes: int) -> CheckDocument:
+    """The document. `free_bytes`: of the device that the arm would use."""
+    memory = checked.memory
+    return CheckDocument(
+        model=model, runnable=not checked.blocked, requested=dict(checked.requested), planned=dict(checked.planned),
+        verdicts=list(checked.verdicts), predicted_bytes=PredictedBytes(memory.weights, memory.kv, memory.total),
+        free_bytes=free_bytes,
+    )  # fmt: skip

@@ -1,0 +1,101 @@
+"""The endpoints for programs: typed, in the documents' words, under the limits and owners of the page."""
+
+import asyncio
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from backend.hosting.limits import LIMITS
+from backend.hosting.visitor import Visitor
+from ui.api import Api, endpoints
+from ui.visitor import KEY
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """Of a public page. It is not started: what is queued waits."""
+    made = open_bench(None, limits=LIMITS["public"])
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def api(bench: Bench) -> Api:
+    return Api(bench)
+
+
+def request_of(owner: str) -> gr.Request:
+    request = gr.Request()
+    request.request = SimpleNamespace(scope={KEY: Visitor(owner)})  # type: ignore[assignment]
+    return request
+
+
+def said(call: Any) -> str:
+    """The sentence with which a call is refused."""
+    with pytest.raises(gr.Error) as refused:
+        asyncio.run(call)
+    assert "Traceback" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_every_endpoint_is_public_under_its_own_name_and_typed(bench: Bench) -> None:
+    with gr.Blocks() as demo:
+        endpoints(bench)
+    found = {one["api_name"]: one["api_visibility"] for one in demo.config["dependencies"]}
+    assert found == dict.fromkeys(("check", "run", "status", "result", "stop", "fit"), "public")
+    described = demo.get_api_info()["named_endpoints"]
+    types = {one["parameter_name"]: one["type"] for one in described["/run"]["parameters"]}
+    assert types["max_new_tokens"] == {"type": "integer"} and types["ignore_eos"] == {"type": "boolean"}
+    assert "request" not in types
+
+
+def test_check_and_fit_answer_in_the_documents_of_the_command_line(api: Api) -> None:
+    checked = asyncio.run(api.check(arm="cache=static", prompt="x"))
+    assert checked["kind"] == "check" and checked["runnable"] and checked["planned"]["cache"] == "static"
+    assert not asyncio.run(api.check(arm="loop=own", prompt="x"))["runnable"]
+    fitting = asyncio.run(api.fit(model="pocket", gpu="RTX-4090", context=512))
+    assert fitting["kind"] == "fit" and fitting["context"] == 512 and fitting["best"]
+
+
+def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
+    run = asyncio.run(api.run(request_of("ada"), a="cache=static", max_new_tokens=4))
+    found = asyncio.run(api.status(run))
+    assert found["status"] == "queued" and found["queue"]["ahead"] == 0 and found["tokens"] == {"A": 0}
+    assert asyncio.run(api.result(run, 0.2))["arms"][0]["requested"]["cache"] == "static"
+    assert "another visitor started it" in said(api.stop(request_of("bob"), run))
+    assert asyncio.run(api.status(run))["status"] == "queued"
+    assert asyncio.run(api.stop(request_of("ada"), run))
+    assert asyncio.run(api.result(run, 60.0))["status"] == "cancelled"
+
+
+BAD = [
+    ({"a": "cach=static"}, "Did you mean 'cache'?"),
+    ({"a": 7}, "arm A is missing"),
+    ({"max_new_tokens": "many"}, "max_new_tokens is empty"),
+    ({"max_new_tokens": 1.5}, "whole number"),
+    ({"max_new_tokens": 5_000}, "1,024"),
+    ({"model": "/etc"}, "/etc"),
+    ({"model": None}, "model is missing"),
+    ({"prompt": "x" * 20_000}, "16"),
+    ({"a": "loop=own"}, "cache=static"),
+]
+
+
+@pytest.mark.parametrize(("values", "sentence"), BAD, ids=str)
+def test_bad_input_is_one_sentence_and_nothing_is_queued(
+    api: Api, bench: Bench, values: dict[str, Any], sentence: str
+) -> None:
+    newest = bench.runs.newest("ada")
+    assert sentence in said(api.run(request_of("ada"), **values))
+    assert bench.runs.newest("ada") == newest
+
+
+def test_an_unknown_run_and_an_event_that_came_past_the_gate(api: Api) -> None:
+    for call in (api.status("0" * 24), api.result("../x"), api.stop(request_of("ada"), "")):
+        assert "There is no run of that id" in said(call)
+    assert "Something went wrong" in said(api.run(gr.Request(), a=""))

@@ -1,0 +1,191 @@
+"""The interface for programs: typed endpoints that `gradio_client` calls by name, under the page's owners and limits.
+
+Arms are written as on the command line, documents are those of docs/json.md.
+"""
+
+import asyncio
+import functools
+import logging
+import time
+import traceback
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+import gradio as gr
+import msgspec
+from gradio.events import api as api_event
+
+from backend import hardware
+from backend.arms.bundles import written_arm
+from backend.arms.presets import prompts
+from backend.config import ArmRequest, Request, Workload
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.fit import table as fit_table
+from backend.fit.device import device_of
+from backend.models import DEFAULT_MODEL
+from backend.redact import redact
+from backend.runs.run import Run
+from backend.views.batch_document import batch_document
+from backend.views.check_document import check_document
+from backend.views.document import document, predicted_series
+from backend.views.quality_document import quality_document
+from ui.components.inputs import read_number, read_text, read_whole
+from ui.errors import UNEXPECTED
+from ui.visitor import REFUSED, visitor_of
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+log = logging.getLogger("tokendyno.api")
+
+MAX_WAIT_S = 60.0
+LOOK_EVERY_S = 0.1
+NO_RUN = "There is no run of that id. Use the id that the endpoint run returned."
+
+
+def sentences(endpoint: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Decorator: an InputError reaches the caller as its sentence, any other error as a general one."""
+
+    @functools.wraps(endpoint)
+    async def safe(*args: P.args, **more: P.kwargs) -> T:
+        try:
+            return await endpoint(*args, **more)
+        except InputError as error:
+            raise gr.Error(redact(str(error)), print_exception=False) from None
+        except Exception:
+            log.error("an endpoint failed\n%s", redact(traceback.format_exc()))
+            raise gr.Error(UNEXPECTED, print_exception=False) from None
+
+    return safe
+
+
+def endpoints(bench: Bench) -> None:
+    """Add the endpoints to the current Blocks."""
+    api = Api(bench)
+    for endpoint in (api.check, api.run, api.status, api.result, api.stop, api.fit):
+        api_event(endpoint, api_name=endpoint.__name__, concurrency_limit=None)
+
+
+class Api:
+    """The endpoints. What takes longer than a moment runs in a thread: the server's loop also serves the page."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    @sentences
+    async def check(
+        self, model: str = DEFAULT_MODEL, arm: str = "", prompt: str = "", prompt_tokens: int = 0,
+        max_new_tokens: int = 256, batch_size: int = 1,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Whether an arm would run here, what is planned for it, and its predicted memory."""
+        work = _workload(prompt, prompt_tokens, max_new_tokens, batch_size)
+
+        def checked() -> dict[str, Any]:
+            request = self._request(model, {"A": arm}, work)
+            lacking = self._bench.obstacle(self._bench.facts(request.model))
+            found = self._bench.check(request)["A"].refused(lacking)
+            return _plain(check_document(request.model, found, self._bench.machine().free_device_bytes))
+
+        return await asyncio.to_thread(checked)
+
+    @sentences
+    async def run(
+        self, request: gr.Request, model: str = DEFAULT_MODEL, a: str = "", b: str | None = None, prompt: str = "",
+        prompt_tokens: int = 0, max_new_tokens: int = 256, batch_size: int = 1, temperature: float = 0.0, seed: int = 0,
+        repeats: int = 1, ignore_eos: bool = False, chat: bool = False, system: str = "",
+    ) -> str:  # fmt: skip
+        """Queue a run of arm `a`, or of `a` and `b`, and return its id."""
+        work = _workload(prompt, prompt_tokens, max_new_tokens, batch_size, temperature, seed, repeats, ignore_eos,
+                         chat, system)  # fmt: skip
+        arms = {"A": a} if b is None else {"A": a, "B": b}
+        visitor = visitor_of(request)
+        return await asyncio.to_thread(lambda: self._bench.submit(self._request(model, arms, work), visitor))
+
+    @sentences
+    async def status(self, run: str) -> dict[str, Any]:
+        """How far a run has come: `status`, `message`, `queue` (null once it has begun) and `tokens` of each arm."""
+        found = self._find(run)
+        place = self._bench.place(found.id)
+        return {
+            "run": found.id, "status": found.status, "message": found.message, "ended": found.ended,
+            "queue": {"ahead": place.ahead, "wait_s": place.wait_s} if place else None,
+            "tokens": {name: len(arm.t_s) for name, arm in found.arms.items()},
+        }  # fmt: skip
+
+    @sentences
+    async def result(self, run: str, wait_s: float = 0.0) -> dict[str, Any]:
+        """The document of a run as it is after at most `wait_s` seconds (60 at most), or as soon as it has ended."""
+        found = self._find(run)
+        wait_s = read_number("wait_s", wait_s)
+        deadline_s = time.monotonic() + min(max(wait_s, 0.0), MAX_WAIT_S)
+        while not found.ended and time.monotonic() < deadline_s:
+            await asyncio.sleep(LOOK_EVERY_S)
+        return await asyncio.to_thread(self._document, found)
+
+    @sentences
+    async def stop(self, request: gr.Request, run: str) -> bool:
+        """Stop a run of one's own."""
+        if not self._bench.cancel(self._find(run).id, visitor_of(request)):
+            raise InputError(REFUSED)
+        return True
+
+    @sentences
+    async def fit(
+        self, model: str = DEFAULT_MODEL, gpu: str | None = None, vram: str | None = None, context: int | None = None,
+        batch: int = 1, gpus: int = 1,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Which quantizations and caches fit on a GPU: one of the catalogue, one of that size, or this machine."""
+        numbers = [None if context is None else read_whole("context", context), read_whole("batch", batch)]
+
+        def found() -> dict[str, Any]:
+            facts = self._bench.facts(read_text("model", model).strip())
+            device = device_of(hardware.detect(), gpu, vram)
+            table = fit_table.fit(
+                facts.model, device, numbers[0], numbers[1] or 1, self._bench.models_dir, gpus=read_whole("gpus", gpus)
+            )
+            return dict(msgspec.to_builtins(table.as_json()))
+
+        return await asyncio.to_thread(found)
+
+    def _request(self, model: object, arms: dict[str, str], work: Workload) -> Request:
+        name = read_text("model", model).strip()
+        asked: list[ArmRequest] = [
+            written_arm(arm, read_text(f"arm {arm}", text), name, work, lambda: self._bench.facts(name))
+            for arm, text in arms.items()
+        ]
+        return Request(name, asked, work)
+
+    def _find(self, run_id: object) -> Run:
+        found = self._bench.runs.get(read_text("run", run_id))
+        if found is None:
+            raise InputError(NO_RUN)
+        return found
+
+    def _document(self, run: Run) -> dict[str, Any]:
+        if run.request.quality is not None:
+            return _plain(quality_document(run))
+        if run.request.traffic is not None:
+            return _plain(batch_document(run))
+        checked = self._bench.check(run.request)
+        return _plain(document(run, predicted_series(run, self._bench.models_dir, checked)))
+
+
+def _workload(
+    prompt: object, prompt_tokens: object, max_new_tokens: object, batch_size: object, temperature: object = 0.0,
+    seed: object = 0, repeats: object = 1, ignore_eos: object = False, chat: object = False, system: object = "",
+) -> Workload:  # fmt: skip
+    """What is to be generated. Without a prompt and a length the first of presets/prompts.toml, as everywhere."""
+    text, length = read_text("prompt", prompt), read_whole("prompt_tokens", prompt_tokens)
+    if not text and not length:
+        text = prompts()[0].text
+    return Workload(
+        prompt=text, prompt_tokens=length, max_new_tokens=read_whole("max_new_tokens", max_new_tokens),
+        batch_size=read_whole("batch_size", batch_size), temperature=read_number("temperature", temperature),
+        seed=read_whole("seed", seed), repeats=read_whole("repeats", repeats), ignore_eos=ignore_eos is True,
+        chat=chat is True, system=read_text("system", system),
+    )  # fmt: skip
+
+
+def _plain(found: msgspec.Struct) -> dict[str, Any]:
+    return dict(msgspec.to_builtins(found))
