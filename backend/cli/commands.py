@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 
@@ -19,6 +20,7 @@ from backend.cli.fit_table import fit_text
 from backend.cli.models_text import models_text
 from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
+from backend.cli.stored import find_records
 from backend.config import Request, Workload
 from backend.errors import InputError
 from backend.executors import open_bench
@@ -26,6 +28,7 @@ from backend.export.script import script
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
+from backend.recordings.files import ENDING, write_recording
 from backend.runs.gate import gate_of
 from backend.runs.log import RunLog
 from backend.runs.run import Run
@@ -154,7 +157,9 @@ def check(options: argparse.Namespace) -> int:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write an arm as a standalone script."""
+    """Write an arm as a standalone script, or a run as one file."""
+    if options.run:
+        return _export_run(options)
     check_writable(options.output, "--output")
     check_folder(options.models_dir)
     request = _request(options, {"A": options.arm})
@@ -163,6 +168,14 @@ def export(options: argparse.Namespace) -> int:
     facts = resolve(options.model, options.models_dir)
     check_loadable(facts)
     write_text(options.output, script(checked, facts, request.workload), "--output")
+    return OK
+
+
+def _export_run(options: argparse.Namespace) -> int:
+    if options.output == "-":
+        raise InputError(f"A run is exported to a file: name it, such as -o {options.run[:12]}{ENDING}.")
+    size = write_recording(Path(options.output).expanduser(), find_records(options.run, options.history))
+    say(f"Wrote {options.output}: {size:,} bytes.")
     return OK
 
 

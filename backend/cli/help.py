@@ -32,7 +32,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno check --model gpt-oss-20b --arm attention=sdpa", "verdicts, without running"),
         ("tokendyno check --arm compiled --all", "what every axis is planned as"),
     ),
-    "export": (("tokendyno export --arm compiled -o compiled.py", "a script that needs torch and transformers only"),),
+    "export": (
+        ("tokendyno export --arm compiled -o compiled.py", "a script that needs torch and transformers only"),
+        ("tokendyno export --run 3f2a9c1b5d7e8a60b1c2d3e4 -o run.dyno", "a run as one file, to be replayed elsewhere"),
+    ),
+    "replay": (
+        ("tokendyno replay run.dyno", "a run from a file, as fast as it was"),
+        ("tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4", "a run of the history, four times as fast"),
+    ),
+    "import": (("tokendyno import run.dyno", "into the history, where the page shows it too"),),
     "batch": (
         ("tokendyno batch", "static against continuous batching"),
         ("tokendyno batch --traffic poisson --rate 4 --ttft-limit 0.5", "requests that arrive; goodput"),

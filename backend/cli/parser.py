@@ -12,6 +12,8 @@ from backend.cli.ablate import add_ablate
 from backend.cli.batch import add_batch
 from backend.cli.help import Help, epilog
 from backend.cli.quality import add_quality
+from backend.cli.replay import add_replay
+from backend.cli.stored import add_history
 from backend.cli.users import add_users
 from backend.config import EFFORTS, THINKING
 from backend.errors import InputError, near_names
@@ -81,6 +83,8 @@ def make_parser() -> Parser:
     for sub in (run, check, export):
         sub.add_argument("--arm", default="", metavar="ARM", help=f"{ARM_HELP} {NO_CHOICE}")
     export.add_argument("-o", "--output", default="-", metavar="FILE", help="the script; - is standard output")
+    export.add_argument("--run", default="", metavar="RUN", help="write this run as one file instead")
+    add_history(export)
     export.set_defaults(repeats=1)
     ablate = add_ablate(add, f"{ARM_HELP} {NO_CHOICE}")
     for sub in (compare, run, check, export, ablate):
@@ -93,6 +97,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, check, batch):
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
         sub.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
+    replays = add_replay(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
     _add_fit(fit)
     models = add("models", commands.models, "list the models of the catalogue")
@@ -105,8 +110,10 @@ def make_parser() -> Parser:
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    for sub in (compare, run, check, batch, quality, ablate, fit, models, doctor):
+    documents = [compare, run, check, batch, quality, ablate, fit, models, doctor]
+    for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
+    for sub in [*documents, *replays]:
         sub.add_argument(
             "--color", choices=get_args(Color), default="auto",
             metavar="WHEN", help="colours: auto (terminals, unless NO_COLOR is set), always or never",

@@ -14,6 +14,7 @@ from backend.terminal import Screen, fold
 from backend.views.arm_details import detail_rows
 from backend.views.differences import differences
 from backend.views.live import no_reading
+from backend.views.origin import origin_sentence
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.step_time import step_text, step_tiles
 from backend.views.tiles import Tile, tiles
@@ -52,7 +53,8 @@ def title(run: Snapshot, screen: Screen) -> list[str]:
     created = run.created
     gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
     named = f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"
-    lines = [*fold(named, screen.columns), *(fold(created.model_note, screen.columns) if created.model_note else [])]
+    notes = " ".join(filter(None, [created.model_note, origin_sentence(created)]))
+    lines = [*fold(named, screen.columns), *(fold(notes, screen.columns) if notes else [])]
     for arm in created.request.arms:
         asked = ", ".join(f"{axis}={choice}" for axis, choice in arm.choices.items()) or "defaults"
         lines += fold(f"{arm.name}: {asked}", screen.columns)

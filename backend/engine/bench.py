@@ -32,6 +32,7 @@ from backend.hardware.compatibility import startup_messages
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, download_bytes, obstacle, pinned, resolve
+from backend.recordings.shelf import shipped_records
 from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
@@ -66,7 +67,7 @@ class Bench:
         self.models_dir, self.limits = models_dir, limits
         deadline_override_s()  # report a bad value now, not in the middle of a run
         self.store = Store(history, Retention.from_environment())
-        self.runs = RunLog(self.store)
+        self.runs = RunLog(self.store, shipped_records)
         self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
         self.pool = WorkerPool(choose)
         self._turns, self._pace = Turns(), Pace()
@@ -198,7 +199,7 @@ class Bench:
             planned[1].verdicts.append(Verdict("note", "arms", f"{what}; any difference is noise."))
         return Created(
             secrets.token_hex(RUN_ID_BYTES), time.time(), request, planned, facts.label, facts.note, machine.describe(),
-            machine.device, owner, "forward" if facts.kind == "encoder" else "token",
+            machine.device, owner, "forward" if facts.kind == "encoder" else "token", hardware.versions(),
         )  # fmt: skip
 
     def cancel(self, run_id: str, visitor: Visitor = LOCAL_USER) -> bool:

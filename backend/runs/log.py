@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Protocol
 
 from backend.runs.earlier import expected_s
@@ -30,10 +31,10 @@ class Keeper(Protocol):
 
 
 class RunLog:
-    """All runs: live and recent ones in memory, every one in the store."""
+    """All runs: live and recent ones in memory, every one in the store. `shelf`: records of others."""
 
-    def __init__(self, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def __init__(self, keeper: Keeper, shelf: Callable[[str], list[Record]] = lambda run_id: []) -> None:
+        self._keeper, self._shelf = keeper, shelf
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -64,7 +65,7 @@ class RunLog:
             if run is not None:
                 self._runs.move_to_end(run_id)
                 return run
-        records = self._keeper.read(run_id)
+        records = self._keeper.read(run_id) or self._shelf(run_id)
         if not records or not isinstance(records[0], Created):
             return None
         run = Run(records[0])

@@ -17,6 +17,9 @@ Status = Literal["queued", "running", "done", "failed", "cancelled", "interrupte
 Unit = Literal["token", "forward"]
 """What is timed: each token of a decoder, or each forward pass of an encoder."""
 
+Origin = Literal["here", "imported", "shipped"]
+"""How a run came into this history: it ran on this machine; from a file; with tokendyno (`presets/recordings/`)."""
+
 
 class RooflinePoint(msgspec.Struct, frozen=True):
     """A corner of the roofline curve: the least seconds for the token that attends to `length` tokens."""
@@ -62,7 +65,8 @@ class ArmPlanned(msgspec.Struct, frozen=True):
 
 
 class Created(msgspec.Struct, frozen=True, tag="created", tag_field="record"):
-    """The first record of every run. `created`: seconds since the epoch, UTC."""
+    """The first record of every run. `created`: seconds since the epoch, UTC; `versions`: package -> version, empty in
+    records of older versions."""
 
     id: str
     created: float
@@ -74,6 +78,8 @@ class Created(msgspec.Struct, frozen=True, tag="created", tag_field="record"):
     device: str
     owner: str = ""
     unit: Unit = "token"
+    versions: dict[str, str] = {}
+    origin: Origin = "here"
 
 
 class ArmEvent(msgspec.Struct, frozen=True, tag="arm", tag_field="record"):

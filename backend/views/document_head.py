@@ -21,7 +21,7 @@ def head(run: Snapshot) -> dict[str, Any]:
         "model_label": created.model_label,
         "model_note": created.model_note,
         "machine": created.machine,
-        "versions": hardware.versions(),
+        "versions": created.versions or hardware.versions(),
     }
 
 

@@ -17,6 +17,7 @@ from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.differences import Difference, differences
 from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
+from backend.views.origin import origin_sentence
 from backend.views.sentences import (
     AnnotationText,
     annotations,
@@ -179,12 +180,12 @@ def delta(
 def head_of(run: Snapshot, now_s: float, find: FindReading = no_reading) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
-    message = run.message
+    message, note = run.message, " ".join(filter(None, [created.model_note, origin_sentence(created)]))
     if not run.ended and run.repeat:
         message = f"repeat {run.repeat + 1} of {work.repeats}"
     arms = [_arm_head(run, name) for name in run.arms]
     return Head(
-        created.model_label, created.model_note, created.created, now_s, message, run.memory_label,
+        created.model_label, note, created.created, now_s, message, run.memory_label,
         created.device == "cpu", work.max_new_tokens, run.unit,
         verdict_of(run, gate=gate_of(run, find)) if run.ended else VerdictText(),
         texts_sentence(run.texts() if run.ended else None),

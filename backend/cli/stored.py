@@ -1,0 +1,56 @@
+"""Runs that are over: found by id in the history or among those that come with tokendyno, or read from a file."""
+
+import argparse
+import os
+from pathlib import Path
+
+from backend.errors import InputError, shown
+from backend.paths import default_history
+from backend.recordings.files import ENDING, read_recording
+from backend.recordings.shelf import shipped_id, shipped_names, shipped_records
+from backend.runs.records import Created, Record
+from backend.runs.run import Run
+from backend.runs.store import Store
+
+WHAT = f"id of a run, name of a recording that comes with tokendyno, or a {ENDING} file"
+
+
+def add_history(sub: argparse.ArgumentParser) -> None:
+    """The option that names the history to look in."""
+    known = os.environ.get("TOKENDYNO_HISTORY") or default_history()
+    sub.add_argument("--history", type=Path, default=known, metavar="FILE",
+                     help="the history in which runs are looked up (TOKENDYNO_HISTORY)")  # fmt: skip
+
+
+def find_records(what: str, history: Path) -> list[Record]:
+    """The records of a run. InputError if there is none."""
+    if what.endswith(ENDING) or os.sep in what:
+        return read_recording(Path(what).expanduser())
+    records = shipped_records(shipped_id(what)) or shipped_records(what) or _stored(what, history)
+    if not records:
+        raise InputError(
+            f"There is no run {shown(what)!r} in {history}. Name the {WHAT}: {', '.join(shipped_names()) or 'none'}."
+        )
+    return records
+
+
+def find_run(what: str, history: Path) -> Run:
+    """The same, folded. InputError if it has not ended."""
+    first, *rest = find_records(what, history)
+    assert isinstance(first, Created)
+    run = Run(first)
+    for record in rest:
+        run.append(record)
+    if not run.ended:
+        raise InputError("This run has not ended. Wait for its end, or stop it.")
+    return run
+
+
+def _stored(run_id: str, history: Path) -> list[Record]:
+    if not history.is_file():
+        return []
+    store = Store(history)
+    try:
+        return store.read(run_id)
+    finally:
+        store.close()

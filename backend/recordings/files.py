@@ -1,0 +1,46 @@
+"""Reads and writes recordings: whole or not at all, whatever ends the process in between."""
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from backend.errors import InputError, shown
+from backend.recordings.format import MAX_FILE_BYTES, pack, unpack
+from backend.runs.records import Record
+
+ENDING = ".dyno"
+
+
+def read_recording(path: Path) -> list[Record]:
+    """The records of a file. InputError names the file, and says what is wrong with it."""
+    try:
+        if not path.is_file():
+            raise InputError("it is no file. Name a recording.")
+        with open(path, "rb") as file:
+            return unpack(file.read(MAX_FILE_BYTES + 1))
+    except OSError as error:
+        raise InputError(f"{shown(path)} cannot be read ({error.strerror}). Name another file.") from error
+    except InputError as error:
+        raise InputError(f"{shown(path)}: {error}") from error
+
+
+def write_recording(path: Path, records: Sequence[Record]) -> int:
+    """Write a run to a file, which is replaced in one step; returns its bytes. InputError if it cannot be written."""
+    data = pack(records)
+    target = Path(os.path.realpath(path))
+    draft = target.with_name(f"{target.name}.{os.getpid()}.part")
+    try:
+        if target.exists() and not target.is_file():
+            raise InputError(f"{shown(path)} is no ordinary file. Name another.")
+        with open(draft, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, target)
+    except OSError as error:
+        raise InputError(f"{shown(path)} cannot be written ({error.strerror}). Name another file.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+    return len(data)

@@ -1,0 +1,106 @@
+"""A run as one file: a line of text that says what it is, and the records as MessagePack, packed with xz.
+
+The records are the ones that the history holds, with nothing rounded. Columns are not delta-coded: 2 arms of 256 tokens
+take 12 KB as they are, since xz finds the repetitions. A file comes from anywhere, so it is read within bounds.
+"""
+
+import lzma
+from collections.abc import Sequence
+
+import msgspec
+
+from backend.errors import InputError
+from backend.runs.records import Created, Ended, Record
+from backend.runs.run import Run
+
+VERSION = 1
+"""Raised when older versions of tokendyno could no longer read what is written."""
+
+NAME = b"tokendyno recording "
+MAX_FILE_BYTES = 16 << 20
+MAX_UNPACKED_BYTES = 32 << 20
+"""About 300,000 tokens. A file within it takes at most about 400 MiB of memory while it is read."""
+
+MAX_DICTIONARY_BYTES = 24 << 20
+"""What unpacking itself may take: files are written with a dictionary of 8 MiB."""
+
+MAX_ARMS = 8
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(list[Record]).decode
+
+
+def pack(records: Sequence[Record]) -> bytes:
+    """The bytes of a recording. Its owner is left out, and who imports it becomes the owner.
+
+    InputError if the run has not ended, or is larger than what can be read again.
+    """
+    first, *rest = records
+    assert isinstance(first, Created)
+    if not rest or not isinstance(rest[-1], Ended):
+        raise InputError("This run has not ended. Wait for its end, or stop it.")
+    body = _encode([msgspec.structs.replace(first, owner="", origin="here"), *rest])
+    packed = NAME + b"%d\n" % VERSION + lzma.compress(body, preset=6)
+    if len(body) > MAX_UNPACKED_BYTES or len(packed) > MAX_FILE_BYTES:
+        raise InputError(
+            f"This run has {len(body):,} bytes of records, over the limit of {MAX_UNPACKED_BYTES:,} for a file. Record "
+            "fewer tokens or repeats."
+        )
+    return packed
+
+
+def unpack(data: bytes) -> list[Record]:
+    """The records of a recording, which fold into a run that has ended. InputError says in a sentence what is wrong."""
+    records = _records(_body(data))
+    if not records or not isinstance(records[0], Created) or not isinstance(records[-1], Ended):
+        raise _damaged("it does not hold a whole run")
+    if len(records[0].arms) > MAX_ARMS:
+        raise _damaged(f"it holds a run of more than {MAX_ARMS} arms")
+    _require_folds(records[0], records[1:])
+    return records
+
+
+def _body(data: bytes) -> bytes:
+    """The unpacked records."""
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"This file has over {MAX_FILE_BYTES:,} bytes, more than any recording. Choose another file.")
+    line, _, packed = data.partition(b"\n")
+    number = line.removeprefix(NAME)
+    if number == line or len(number) > 9 or not number.isdigit():
+        raise InputError("This file is not a recording of tokendyno. `tokendyno export --run ID -o FILE` writes one.")
+    if int(number) > VERSION:
+        raise InputError("This recording was written by a newer version of tokendyno. Update tokendyno to read it.")
+    try:
+        unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DICTIONARY_BYTES)
+        body = unpacker.decompress(packed, max_length=MAX_UNPACKED_BYTES + 1)
+    except (lzma.LZMAError, EOFError) as error:
+        raise _damaged("its packed part cannot be read") from error
+    if len(body) > MAX_UNPACKED_BYTES:
+        raise InputError(f"This recording unpacks to more than {MAX_UNPACKED_BYTES:,} bytes, which no recording does. "
+                         "Choose another file.")  # fmt: skip
+    if not unpacker.eof:
+        raise _damaged("its end is missing")
+    if unpacker.unused_data:
+        raise _damaged("something follows its end")
+    return body
+
+
+def _records(body: bytes) -> list[Record]:
+    try:
+        return _decode(body)
+    except (msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError) as error:
+        raise _damaged("it holds a record that this version does not know") from error
+
+
+def _require_folds(first: Created, rest: Sequence[Record]) -> None:
+    """InputError if these records do not make a run that can be shown."""
+    try:
+        run = Run(first)
+        for record in rest:
+            run.append(record)
+    except Exception as error:  # a file may hold anything
+        raise _damaged("its records do not follow one another") from error
+
+
+def _damaged(why: str) -> InputError:
+    return InputError(f"This recording is damaged: {why}. Export or fetch it again.")

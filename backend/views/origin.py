@@ -1,0 +1,24 @@
+"""Where and when a run was measured, for one that is shown on another machine or on a later day."""
+
+import time
+
+from backend.runs.records import Created
+
+SHOWN_VERSIONS = ("torch", "transformers")
+
+
+def origin_sentence(created: Created) -> str:
+    """Machine, date and versions of a run that came from a file; "" for one that ran here."""
+    if created.origin == "here":
+        return ""
+    date = time.strftime("%Y-%m-%d", time.gmtime(created.created))
+    versions = [f"{name} {created.versions[name]}" for name in SHOWN_VERSIONS if name in created.versions]
+    parts = [f"Recorded on {device_name(created.machine)}", date, *versions]
+    return f"{', '.join(parts)}."
+
+
+def device_name(machine: dict[str, str]) -> str:
+    """The GPU that was used, else the processor."""
+    gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
+    cores = f", {machine['cores']} cores" if "cores" in machine else ""
+    return gpu or f"{machine.get('cpu', 'an unknown machine')}{cores}"

@@ -1,0 +1,122 @@
+"""A recording holds a run as it is, and a file that is none, torn, newer or hostile gets one sentence."""
+
+import lzma
+import random
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from backend.errors import InputError
+from backend.recordings import shelf
+from backend.recordings.files import read_recording, write_recording
+from backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
+from backend.recordings.shelf import import_run, shipped_id, shipped_names, shipped_records
+from backend.runs.log import RunLog
+from backend.runs.records import Created, Record
+from backend.runs.store import Store
+from backend.views.origin import origin_sentence
+from tests.support.runs import arm_records, created, ended
+
+RUN: list[Record] = [created(owner="ada"), *arm_records("A", 60), *arm_records("B", 60), ended()]
+WHOLE = pack(RUN)
+GREEDY = [{"id": lzma.FILTER_LZMA2, "dict_size": 2 * MAX_DICTIONARY_BYTES}]
+
+
+def packed(body: bytes, line: bytes = NAME + b"1\n") -> bytes:
+    return line + lzma.compress(body)
+
+
+def test_a_run_comes_back_as_it_was_without_its_owner() -> None:
+    first, *rest = unpack(WHOLE)
+    assert isinstance(first, Created) and isinstance(RUN[0], Created)
+    assert first == msgspec.structs.replace(RUN[0], owner="")
+    assert rest == RUN[1:]
+
+
+def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
+    draw = random.Random(0)  # times as a clock gives them: no two alike
+    tokens = [msgspec.structs.replace(r) for r in (*arm_records("A", 64), *arm_records("B", 64))]
+    many: list[Record] = [created(), *tokens, ended()]
+    for i, record in enumerate(many):
+        event = getattr(record, "event", None)
+        if event is not None and type(event).__name__ == "Tokens":
+            n, noise = 512, [draw.random() for _ in range(512)]
+            long = msgspec.structs.replace(
+                event, t_s=noise, latency_s=noise[::-1], kv_sliding=[i * 1024 for i in range(n)],
+                kv_full=[i * 4096 for i in range(n)], memory_bytes=[draw.randrange(2**30) for _ in range(n)],
+                ids=[draw.randrange(200_000) for _ in range(n)], text="".join(draw.choices("abcdefgh ", k=4 * n)),
+            )  # fmt: skip
+            many[i] = msgspec.structs.replace(record, event=long)
+    assert len(pack(many)) < 60_000
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "not a recording"),
+        (b"SQLite format 3\0" + WHOLE, "not a recording"),
+        (NAME + b"2\n", "newer version"),
+        (NAME + b"9" * 5000 + b"\n", "not a recording"),
+        (WHOLE[:-20], "its end is missing"),
+        (WHOLE[: len(NAME) + 2], "its end is missing"),
+        (WHOLE + b"more", "something follows"),
+        (WHOLE[:60] + bytes(40) + WHOLE[100:], "cannot be read"),
+        (packed(bytes(MAX_UNPACKED_BYTES + 1)), "unpacks to more than"),
+        (NAME + b"1\n" + lzma.compress(b"x", filters=GREEDY), "cannot be read"),
+        (packed(b"\x91" * 5000), "does not know"),
+        (packed(b"\xdd\xff\xff\xff\xff"), "does not know"),
+        (packed(msgspec.msgpack.encode([{"record": "of the future"}])), "does not know"),
+        (packed(msgspec.msgpack.encode([])), "not hold a whole run"),
+        (packed(msgspec.msgpack.encode(RUN[1:])), "not hold a whole run"),
+        (packed(msgspec.msgpack.encode([RUN[0], RUN[4], RUN[4], ended()])), "do not follow"),
+        (packed(msgspec.msgpack.encode([created(arms="ABCDEFGHI"), ended()])), "more than 8 arms"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_recording_gets_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:
+    file = tmp_path / "x.dyno"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=said) as raised:
+        read_recording(file)
+    assert str(raised.value).startswith(str(file)[:20]) and len(str(raised.value)) < 400
+
+
+def test_a_run_that_goes_on_is_not_exported_and_a_file_is_replaced_whole(tmp_path: Path) -> None:
+    file = tmp_path / "run.dyno"
+    file.write_bytes(b"before")
+    with pytest.raises(InputError, match="has not ended"):
+        write_recording(file, RUN[:-1])
+    assert file.read_bytes() == b"before"
+    write_recording(file, RUN)
+    assert file.read_bytes() == WHOLE and list(tmp_path.iterdir()) == [file]
+    with pytest.raises(InputError, match="cannot be written"):
+        write_recording(tmp_path / "none" / "run.dyno", RUN)
+
+
+def test_an_imported_run_is_the_importers_marked_and_kept(tmp_path: Path) -> None:
+    file = tmp_path / "run.dyno"
+    write_recording(file, RUN)
+    store = Store(tmp_path / "history.sqlite")
+    run_id = import_run(file, store, "grace")
+    run = RunLog(store).get(run_id)
+    assert run is not None and run.id == run_id != "run1" and run.ended
+    assert (run.created.owner, run.created.origin) == ("grace", "imported")
+    assert origin_sentence(run.created).startswith("Recorded on ")
+    assert run.arms["A"].ids == list(range(60)) and store.newest("grace") == run_id
+    file.write_bytes(WHOLE[:-20])
+    with pytest.raises(InputError):
+        import_run(file, store, "grace")
+    assert store.newest("grace") == run_id
+    store.close()
+
+
+def test_shipped_runs_open_by_their_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shelf, "SHIPPED", tmp_path)
+    write_recording(tmp_path / "one.dyno", RUN)
+    (tmp_path / "torn.dyno").write_bytes(WHOLE[:-20])
+    log = RunLog(Store(None), shipped_records)
+    run = log.get(shipped_id("one"))
+    assert run is not None and run.created.origin == "shipped" and shipped_names() == ["one", "torn"]
+    assert [log.get(name) for name in (shipped_id("torn"), shipped_id("../one"), shipped_id("none"), "one")] == [
+        None
+    ] * 4

@@ -1,0 +1,143 @@
+"""Makes the recordings that come with tokendyno: `python -m tools.record [NAME...]`, all without a name.
+
+Each is one run of the command line, as anybody could type it, from `tools/recordings.toml`. It is checked before it is
+kept: the run is complete, no row of a ledger has failed or fallen back without being expected to, machine, versions and
+date are in it, and it is small.
+"""
+
+import argparse
+import os
+import shlex
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from backend import hardware
+from backend.errors import InputError, unknown
+from backend.paths import ROOT
+from backend.recordings.files import ENDING, read_recording, write_recording
+from backend.recordings.shelf import SHIPPED
+from backend.runs.records import Created, Record
+from backend.runs.run import Run
+from backend.runs.store import Store
+from backend.toml_files import read_toml
+
+FILE = ROOT / "tools" / "recordings.toml"
+MAX_BYTES = 300_000
+TRUSTED = ("verified", "off", "not_applicable")
+
+
+class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How one recording is made.
+
+    command  what is typed after `tokendyno`
+    device   "cuda" or "cpu"
+    amber    axes whose rows may be partial, without effect or a fallback, since that is what the recording shows
+    """
+
+    name: str
+    device: str
+    command: str
+    amber: list[str] = []
+
+
+class Recipes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The file."""
+
+    recording: list[Recipe]
+
+
+def recipes() -> dict[str, Recipe]:
+    """Every recording by name, in the order in which they are made."""
+    return {one.name: one for one in read_toml(FILE, Recipes).recording}
+
+
+def make(recipe: Recipe, folder: Path, limit_s: float) -> str:
+    """Make, check and keep one recording; returns a line that says what it holds. InputError if it must not be kept."""
+    with tempfile.TemporaryDirectory() as work:
+        history = Path(work) / "history.sqlite"
+        command = [sys.executable, "-m", "backend", *shlex.split(recipe.command), "--history", str(history)]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=limit_s)
+        if done.returncode:
+            raise InputError(f"exit code {done.returncode}: {(done.stderr or done.stdout)[-1500:]}")
+        records = _newest(history)
+        draft = Path(work) / f"draft{ENDING}"
+        size = write_recording(draft, records)
+        said = check(draft, recipe)
+        target = folder / f"{recipe.name}{ENDING}"
+        folder.mkdir(parents=True, exist_ok=True)
+        write_recording(target, records)
+    return f"{recipe.name}: {size:,} bytes, {said}"
+
+
+def check(path: Path, recipe: Recipe) -> str:
+    """What a file holds, in a line. InputError if it must not be shipped."""
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        raise InputError(f"{size:,} bytes, over the limit of {MAX_BYTES:,}")
+    first, *rest = read_recording(path)
+    assert isinstance(first, Created)
+    run = Run(first)
+    for record in rest:
+        run.append(record)
+    now = run.snapshot()
+    if now.status != "done":
+        raise InputError(f"the run is {now.status}: {now.message}")
+    if first.device != recipe.device:
+        raise InputError(f"it ran on {first.device}, not on {recipe.device}")
+    if not first.versions.get("torch") or not first.machine:
+        raise InputError("it does not name its versions and machine")
+    for name in now.arms:
+        for row in now.ledger(name):
+            if row.status not in TRUSTED and row.finding.axis not in recipe.amber:
+                raise InputError(f"arm {name}, {row.finding.axis}: {row.status}: {row.finding.proof} {row.fell_back}")
+    speeds = [f"{name} {arm.t_s[-1]:.3g} s for {len(arm.t_s):,} tokens" for name, arm in now.arms.items() if arm.t_s]
+    return ", ".join(
+        [*speeds, time.strftime("%Y-%m-%d", time.gmtime(first.created)), f"torch {first.versions['torch']}"]
+    )
+
+
+def _newest(history: Path) -> list[Record]:
+    with sqlite3.connect(history) as db:
+        (run_id,) = db.execute("SELECT id FROM runs ORDER BY created DESC LIMIT 1").fetchone()
+    store = Store(history)
+    try:
+        return store.read(run_id)
+    finally:
+        store.close()
+
+
+def main() -> int:
+    """Make what was named; returns 1 if one could not be made."""
+    parser = argparse.ArgumentParser(prog="python -m tools.record", description="Make the recordings.")
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--to", type=Path, default=SHIPPED, metavar="FOLDER")
+    parser.add_argument("--seconds", type=float, default=900.0, metavar="N", help="for each, at most")
+    parser.add_argument("--list", action="store_true")
+    given, known, failed = parser.parse_args(), recipes(), 0
+    if given.list:
+        print("\n".join(f"{one.name} ({one.device}): tokendyno {one.command}" for one in known.values()))
+        return 0
+    for name in given.names:
+        if name not in known:
+            raise SystemExit(str(unknown("recording", name, known)))
+    device = hardware.detect().device
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    for one in [known[name] for name in given.names] or [one for one in known.values() if one.device == device]:
+        begin_s = time.monotonic()
+        try:
+            said = make(one, given.to, given.seconds)
+        except (InputError, subprocess.TimeoutExpired) as error:
+            failed += 1
+            said = f"{one.name}: NOT KEPT, {error}"
+        print(f"{said} ({time.monotonic() - begin_s:.0f} s)", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
