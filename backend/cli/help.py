@@ -51,6 +51,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno ablate --add cache=static loop=own --steps stair --quality", "with what each costs in quality"),
         ("tokendyno ablate --add cache=static --journal ablation.jsonl", "goes on where it was ended"),
     ),
+    "claims": (
+        ("tokendyno claims", "each claim with its verdict, a line each"),
+        ("tokendyno claims compile-static-cache", "one in detail: source, figures, commands"),
+        ("tokendyno claims kv-cache --run", "measure again what this machine can; exit code 3 on drift"),
+    ),
     "quality": (
         ("tokendyno quality --b quantization=quanto-int4", "on a story, prose, code and arithmetic"),
         ("tokendyno quality --b cache=static --text notes.txt --only-given", "on a text of your own"),

@@ -10,6 +10,7 @@ from backend import hardware
 from backend.cli import commands
 from backend.cli.ablate import add_ablate
 from backend.cli.batch import add_batch
+from backend.cli.claims import add_claims
 from backend.cli.help import Help, epilog
 from backend.cli.quality import add_quality
 from backend.cli.replay import add_replay
@@ -98,6 +99,7 @@ def make_parser() -> Parser:
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
         sub.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
     replays = add_replay(add)
+    claims = add_claims(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
     _add_fit(fit)
     models = add("models", commands.models, "list the models of the catalogue")
@@ -110,7 +112,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    documents = [compare, run, check, batch, quality, ablate, fit, models, doctor]
+    documents = [compare, run, check, batch, quality, ablate, claims, fit, models, doctor]
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in [*documents, *replays]:

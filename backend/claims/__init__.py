@@ -1,0 +1,1 @@
+"""What documents claim about optimizations, and what was measured of it."""

@@ -1,0 +1,185 @@
+"""How figures follow from samples, and a verdict from figures. Nothing else decides a verdict."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from backend.claims.declared import Figure, Metric
+from backend.claims.samples import Samples
+from backend.runs.statistics import interval, mean, positive_interval
+
+RATES: tuple[Metric, ...] = ("useful_tokens_s", "top1_agreement")
+"""More of these is better; of every other metric less is."""
+
+State = Literal["within", "overlaps", "exceeds", "outside", "missing", "shown"]
+Word = Literal["confirmed", "holds partly", "not confirmed", "not tested here"]
+
+
+class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A measured figure with its 95% interval: over runs, or of bytes from the least to the most. None: one run."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def bounds(figure: Figure, tests: Mapping[str, Samples]) -> Bounds | None:
+    """The figure from what its tests measured; None where that is missing.
+
+    value       of one arm
+    times       A / B (of rates B / A): how many times as fast, or as small, B is
+    faster      times - 1: "30% faster"
+    less        1 - B / A: "30% less"
+    share       B / A
+    difference  A - B
+    payback     compile seconds of B / seconds that it saves a token: after how many tokens they have paid back
+    """
+    found = _of(figure, tests.get(figure.test))
+    if not figure.over or found is None:
+        return found
+    other = _of(figure, tests.get(figure.over))
+    return None if other is None else _divided(found, other)
+
+
+def _of(figure: Figure, arms: Samples | None) -> Bounds | None:
+    if arms is None:
+        return None
+    a, b = (arms.get(name, {}).get(figure.metric, []) for name in ("A", "B"))
+    if figure.form == "value":
+        return _mean(figure.metric, a if figure.arm == "A" else b)
+    if figure.form == "payback":
+        return _payback(arms)
+    if not a or not b:
+        return None
+    if figure.form == "difference":
+        return _mean(figure.metric, [one - other for one, other in _pairs(a, b)])
+    ratio = _ratio(figure.metric, a, b)  # of A to B
+    if ratio is None:
+        return None
+    if figure.form == "share" or figure.metric in RATES:
+        ratio = _map(ratio, lambda r: 1 / r)
+    match figure.form:
+        case "faster":
+            return _map(ratio, lambda r: r - 1)
+        case "less":
+            return _map(ratio, lambda r: 1 - 1 / r)
+        case _:
+            return ratio
+
+
+def _mean(metric: Metric, values: Sequence[float]) -> Bounds | None:
+    middle = mean(values)
+    if middle is None:
+        return None
+    if metric.endswith("_bytes"):  # counted, not timed: runs differ by what they did, not by chance
+        return Bounds(middle, min(values), max(values))
+    found = positive_interval(values) or interval(values)
+    return Bounds(middle, *(found or (None, None)))
+
+
+def _ratio(metric: Metric, a: Sequence[float], b: Sequence[float]) -> Bounds | None:
+    """Over pairs of runs that followed each other, as `runs.summary.compare`."""
+    pairs = _pairs(a, b)
+    if any(min(pair) <= 0 for pair in pairs):
+        return None
+    logs = [math.log(one / other) for one, other in pairs]
+    middle = math.exp(math.fsum(logs) / len(logs))
+    if metric.endswith("_bytes"):
+        return Bounds(middle, math.exp(min(logs)), math.exp(max(logs)))
+    found = interval(logs)
+    return Bounds(middle, *([math.exp(end) for end in found] if found else (None, None)))
+
+
+def _pairs(a: Sequence[float], b: Sequence[float]) -> list[tuple[float, float]]:
+    """What is the same in all runs stands for each of them."""
+    if len(a) == 1 or len(b) == 1:
+        most = max(len(a), len(b))
+        a, b = (values * most if len(values) == 1 else values for values in (list(a), list(b)))
+    return list(zip(a, b, strict=False))
+
+
+def _payback(arms: Samples) -> Bounds | None:
+    """None where B saves nothing, so that its compile time never pays back."""
+    cold = arms.get("B", {}).get("cold_s", [])
+    pairs = _pairs(*(arms.get(name, {}).get("token_s", []) for name in ("A", "B")))
+    saved = _mean("token_s", [one - other for one, other in pairs])
+    if not cold or saved is None or saved.value <= 0:
+        return None
+    if saved.low is None or saved.high is None or saved.low <= 0:
+        return Bounds(cold[0] / saved.value, None, None)
+    return Bounds(cold[0] / saved.value, cold[0] / saved.high, cold[0] / saved.low)
+
+
+def _map(found: Bounds, change: Callable[[float], float]) -> Bounds:
+    ends = [change(end) for end in (found.low, found.high) if end is not None]
+    return Bounds(change(found.value), *((min(ends), max(ends)) if len(ends) == 2 else (None, None)))
+
+
+def _divided(one: Bounds, other: Bounds) -> Bounds | None:
+    """Quotient of two independent positive figures; half widths of their logarithms add up as squares."""
+    if min(one.value, other.value) <= 0:
+        return None
+    value = one.value / other.value
+    halves = [_half(one), _half(other)]
+    if None in halves:
+        return Bounds(value, None, None)
+    half = math.hypot(*(h for h in halves if h is not None))
+    return Bounds(value, value * math.exp(-half), value * math.exp(half))
+
+
+def _half(found: Bounds) -> float | None:
+    if found.low is None or found.high is None or found.low <= 0:
+        return None
+    return max(math.log(found.high / found.value), math.log(found.value / found.low))
+
+
+# --- verdicts -------------------------------------------------------------------------------------
+
+
+def state(figure: Figure, found: Bounds | None) -> State:
+    """A figure against the range that was claimed: its whole interval lies within, beyond it on its better side
+    (exceeds) or outside otherwise; or overlaps it. A figure without an interval is never more than an overlap."""
+    if not figure.decides:
+        return "shown"
+    if found is None:
+        return "missing"
+    low = -math.inf if figure.low is None else figure.low
+    high = math.inf if figure.high is None else figure.high
+    if found.low is None or found.high is None:
+        return "overlaps" if low <= found.value <= high else _beyond(figure, found.value > high)
+    if low <= found.low and found.high <= high:
+        return "within"
+    if found.low <= high and low <= found.high:
+        return "overlaps"
+    return _beyond(figure, found.low > high)
+
+
+def _beyond(figure: Figure, above: bool) -> State:
+    return "exceeds" if figure.better == ("above" if above else "below") else "outside"
+
+
+def verdict(states: Sequence[State], partly: bool = False) -> Word:
+    """Of a claim, from the states of its figures. `partly`: some choice was in effect only in part.
+
+    confirmed: every range holds the whole interval. not confirmed: no range is even touched or exceeded. holds partly:
+    anything between.
+    """
+    decided = [one for one in states if one not in ("shown", "missing")]
+    if not decided:
+        return "not tested here"
+    if all(one == "outside" for one in decided):
+        return "not confirmed"
+    whole = len(decided) == sum(one != "shown" for one in states)
+    if whole and not partly and all(one == "within" for one in decided):
+        return "confirmed"
+    return "holds partly"
+
+
+def drifted(stored: Bounds, now: Bounds, drift: float) -> bool:
+    """Whether a figure has left its stored interval, widened at both ends by that share of its value."""
+    room = abs(stored.value) * drift
+    low = stored.value if stored.low is None else stored.low
+    high = stored.value if stored.high is None else stored.high
+    return not low - room <= now.value <= high + room

@@ -1,0 +1,114 @@
+"""What was measured of a test, as a file in `presets/claims/results/`: one for each test and machine."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from backend.claims.declared import FOLDER
+from backend.claims.samples import Doubt, Samples
+from backend.claims.trials import ClaimTest
+from backend.errors import InputError
+
+RESULTS = FOLDER / "results"
+
+_BAD_END = "Measure it again (tokendyno claims NAME --run --keep), or remove the file."
+
+
+class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One test on one machine.
+
+    command  as it was typed; a test that has changed since has no result
+    date     day of the measurement, in UTC
+    seconds  that the whole test took
+    doubts   choices of its arms that were not verified
+    digest   over everything else, so that a number that was edited is noticed
+    """
+
+    kind: Literal["claim-test"]
+    schema: Literal[2]
+    test: str
+    command: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    date: str
+    seconds: float
+    samples: Samples
+    doubts: list[Doubt] = []
+    digest: str = ""
+
+    @property
+    def on(self) -> str:
+        """The machine in a word or two."""
+        return machine_name(self.machine)
+
+    @property
+    def void(self) -> str:
+        """Why it says nothing; "" if it does."""
+        found = next((doubt for doubt in self.doubts if doubt.void), None)
+        return f"{found.axis} was not in effect in arm {found.arm}: {found.reason}" if found else ""
+
+    def signed(self) -> "Result":
+        """The same with its digest."""
+        return msgspec.structs.replace(self, digest=_digest(self))
+
+
+def machine_name(machine: Mapping[str, str]) -> str:
+    """A machine's GPU, or its CPU with the number of cores."""
+    gpu = machine.get("gpu0", "").partition(",")[0] if machine.get("device") == "cuda" else ""
+    return gpu or f"{machine.get('cpu', 'CPU')}, {machine.get('cores', '?')} cores"
+
+
+def file_of(test: str, machine: Mapping[str, str], folder: Path = RESULTS) -> Path:
+    """Where a result is kept."""
+    short = (
+        re.sub(r"[^a-z0-9]+", "-", machine_name(machine).lower()).strip("-") if machine["device"] == "cuda" else "cpu"
+    )
+    return folder / f"{test}.{short}.json"
+
+
+def keep(result: Result, folder: Path = RESULTS) -> Path:
+    """Write it, in the place of an older one of that machine."""
+    path = file_of(result.test, result.machine, folder)
+    text = msgspec.json.format(msgspec.json.encode(result.signed()), indent=1)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(".part")
+        draft.write_bytes(text + b"\n")
+        draft.replace(path)
+    except OSError as error:
+        raise InputError(
+            f"The result {path} cannot be written ({error.strerror}). Name another folder with --results."
+        ) from error
+    return path
+
+
+def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict[str, list[Result]]:
+    """Results by test, of those whose command is still the test's. InputError where a file is damaged or was edited."""
+    found: dict[str, list[Result]] = {}
+    for path in sorted(folder.glob("*.json")):
+        result = _read(path)
+        test = tests.get(result.test)
+        if test is not None and test.line == result.command and test.device == result.machine.get("device"):
+            found.setdefault(result.test, []).append(result)
+    return found
+
+
+def _read(path: Path) -> Result:
+    try:
+        result = msgspec.json.decode(path.read_bytes(), type=Result)
+    except OSError as error:
+        raise InputError(f"The result {path} cannot be read ({error.strerror}). {_BAD_END}") from error
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path} is no result of this version: {error}. {_BAD_END}") from error
+    if result.digest != _digest(result):
+        raise InputError(f"{path} was changed after it was measured: its digest does not fit. {_BAD_END}")
+    return result
+
+
+def _digest(result: Result) -> str:
+    bare = msgspec.structs.replace(result, digest="")
+    return hashlib.sha256(msgspec.json.encode(bare, order="deterministic")).hexdigest()[:16]

@@ -1,0 +1,93 @@
+"""What a test measured, run by run: the numbers from which every figure of a claim follows."""
+
+import msgspec
+
+from backend.claims.declared import Metric
+from backend.runs.arm_series import ArmSeries
+from backend.runs.quality import readings
+from backend.runs.snapshot import Snapshot
+from backend.runs.statistics import mean
+
+Samples = dict[str, dict[Metric, list[float]]]
+"""Arm -> metric -> a number for each run, or one number where it is the same in all. An arm lacks what it has not."""
+
+BAD = ("failed", "fallback", "no_effect")
+"""Statuses of a choice that was not in effect."""
+
+
+class Doubt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A choice that an arm asked for, and its ledger does not show as verified."""
+
+    arm: str
+    axis: str
+    status: str
+    reason: str
+
+    @property
+    def void(self) -> bool:
+        """Whether the test says nothing, because the choice was not in effect."""
+        return self.status in BAD
+
+
+def samples(run: Snapshot) -> Samples:
+    """Of every arm. Times in seconds, sizes in bytes:
+
+    token_s           mean time of a token after the first, of each run
+    ttft_s            time to first token, of each run
+    cold_s            compile phase
+    load_s            loading the model
+    weight_bytes      weights as loaded
+    kv_bytes          KV cache after the last token
+    peak_bytes        most that the allocator handed out (on a CPU: of the process), of each run
+    temporary_bytes   that, without weights and KV cache
+    process_bytes     most memory of the process, the driver's included, of each run
+    useful_tokens_s   of many requests: tokens asked for, a second, of each run
+    top1_agreement, kl_nats, perplexity_ratio  against arm A, of each given text
+    """
+    return {name: {**_of_arm(arm), **_of_texts(run, name)} for name, arm in run.arms.items()}
+
+
+def doubts(run: Snapshot) -> list[Doubt]:
+    """Choices that were asked for and are not verified."""
+    found = []
+    for arm in run.request.arms:
+        for row in run.ledger(arm.name):
+            if row.finding.axis in arm.choices and row.status in (*BAD, "partial"):
+                found.append(Doubt(arm.name, row.finding.axis, row.status, row.reason or row.finding.proof))
+    return found
+
+
+def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
+    ends = [arm.finishes[n] for n in sorted(arm.finishes) if arm.completed(n)]
+    runs = [one.latencies_s for n, one in arm.measured().items() if arm.completed(n) and one.latencies_s]
+    kv = [float(full + sliding) for full, sliding in zip(arm.kv_full[-1:], arm.kv_sliding[-1:], strict=True)]
+    weights = [float(arm.loaded.weight_bytes)] if arm.loaded else []
+    peaks = [float(one.extra.allocator_peak_bytes or one.peak_memory_bytes) for one in ends]
+    compiled = arm.finished.compiled if arm.finished else None
+    loading = arm.phases.get("load")
+    useful = [one.extra.useful_tokens / one.wall_s for one in ends if one.extra.useful_tokens and one.wall_s]
+    found: dict[Metric, list[float]] = {
+        "token_s": [step for run in runs if (step := mean(run[1:])) is not None],
+        "ttft_s": [run[0] for run in runs],
+        "cold_s": [compiled.cold_s] if compiled else [],
+        "load_s": [loading.seconds] if loading and arm.loaded and not arm.loaded.reused else [],
+        "weight_bytes": weights,
+        "kv_bytes": kv,
+        "peak_bytes": peaks,
+        "temporary_bytes": [peak - weights[0] - (kv[0] if kv else 0.0) for peak in peaks] if weights else [],
+        "process_bytes": [float(one.peak_memory_bytes) for one in ends],
+        "useful_tokens_s": useful,
+    }
+    return {metric: values for metric, values in found.items() if values}
+
+
+def _of_texts(run: Snapshot, name: str) -> dict[Metric, list[float]]:
+    """Of arm B, a number for each text."""
+    found = [text.difference for text in readings(run) if text.difference is not None]
+    if not found or name != list(run.arms)[-1]:
+        return {}
+    return {
+        "top1_agreement": [one.top1_agreement for one in found],
+        "kl_nats": [one.kl_nats for one in found],
+        "perplexity_ratio": [one.perplexity_ratio for one in found],
+    }

@@ -1,0 +1,91 @@
+"""A test of a claim: one command of this project, on one kind of device."""
+
+import functools
+import re
+import shlex
+from typing import Literal
+
+import msgspec
+
+from backend.arms.parse import parse_arm
+from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
+from backend.quality import Quality
+from backend.quality.presets import shipped_texts
+from backend.traffic.presets import drawn, traffic_preset
+
+Device = Literal["cuda", "cpu"]
+Command = Literal["run", "compare", "batch", "quality"]
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,60}")
+
+
+class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is run, as options of `tokendyno run`, `compare`, `batch` or `quality`.
+
+    device     the kind of machine that it is for; another runs other tests
+    positions  of `quality`: tokens to predict in each text
+    traffic    of `batch`: a file of presets/traffic, of which `requests` are drawn
+    limit_s    after so many seconds it is stopped, and says nothing
+    """
+
+    name: str
+    device: Device
+    command: Command
+    model: str
+    a: str = ""
+    b: str = ""
+    prompt_tokens: int = 128
+    max_new_tokens: int = 48
+    batch_size: int = 1
+    repeats: int = 3
+    positions: int = 96
+    traffic: str = "small"
+    requests: int = 24
+    limit_s: float = 300.0
+
+    @property
+    def arms(self) -> dict[str, str]:
+        """Each arm as it is written."""
+        return {"A": self.a} if self.command == "run" else {"A": self.a, "B": self.b}
+
+    @property
+    def line(self) -> str:
+        """The command as it is typed."""
+        said = ["tokendyno", self.command, "--model", self.model]
+        if self.command == "run":
+            said += ["--arm", self.a] if self.a else []
+        else:
+            said += ["--a", self.a, "--b", self.b]
+        match self.command:
+            case "batch":
+                said += ["--traffic", self.traffic, "--requests", str(self.requests)]
+            case "quality":
+                return shlex.join([*said, "--positions", str(self.positions)])
+            case _:
+                said += ["--prompt-tokens", str(self.prompt_tokens), "--max-new-tokens", str(self.max_new_tokens)]
+                said += ["--batch-size", str(self.batch_size), "--ignore-eos"]
+        return shlex.join([*said, "--repeats", str(self.repeats)])
+
+    def request(self) -> Request:
+        """What that command asks of the bench. InputError where an arm or the traffic is unknown."""
+        arms = [ArmRequest(name, dict(parse_arm(self.model, text).choices)) for name, text in self.arms.items()]
+        match self.command:
+            case "batch":
+                preset = traffic_preset(self.traffic)
+                shape = msgspec.structs.replace(preset.draw, requests=self.requests)
+                traffic = drawn(shape, 0, preset.concurrent, 0, preset.limits)
+                return Request(self.model, arms, workload_of(traffic, 0, self.repeats, True), traffic)
+            case "quality":
+                asked = _texts(self.positions)
+                return Request(self.model, arms, reading_of(asked), None, asked)
+            case _:
+                work = Workload(
+                    prompt_tokens=self.prompt_tokens, max_new_tokens=self.max_new_tokens, batch_size=self.batch_size,
+                    repeats=self.repeats, ignore_eos=True,
+                )  # fmt: skip
+                return Request(self.model, arms, work)
+
+
+@functools.cache
+def _texts(positions: int) -> Quality:
+    return Quality(shipped_texts(), positions=positions)

@@ -1,0 +1,208 @@
+"""What users and programs see of claims: the claimed range against the measured interval, and the verdict in words."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit
+from backend.claims.formula import Bounds, State, Word, bounds, state, verdict
+from backend.claims.results import Result
+from backend.claims.samples import Doubt
+from backend.units import three
+
+STATE_WORDS: dict[State, str] = {
+    "within": "within the claimed range",
+    "overlaps": "only partly within the claimed range",
+    "exceeds": "beyond the claimed range, on its better side",
+    "outside": "outside the claimed range",
+    "missing": "not measured",
+    "shown": "",
+}
+
+
+class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One figure on one machine. Ends in the unit of the text: 30 for 30%, GB, seconds; null is open or unknown."""
+
+    title: str
+    unit: Unit
+    claimed: str
+    claimed_low: float | None
+    claimed_high: float | None
+    measured: str
+    value: float | None
+    low: float | None
+    high: float | None
+    state: State
+    command: str
+
+
+class OnMachine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one machine says of a claim. `doubts`: choices that were in effect only in part, or not at all."""
+
+    machine: str
+    device: Literal["cuda", "cpu"]
+    date: str
+    versions: str
+    word: Word
+    sentence: str
+    figures: list[FigureView]
+    doubts: list[str]
+
+
+class ClaimView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One claim. `word` and `sentence` are those of the machine that counts: of claims about GPUs never a CPU."""
+
+    name: str
+    title: str
+    family: str
+    family_title: str
+    document: str
+    place: str
+    said: str
+    about: Literal["gpu", "any"]
+    differs: str
+    claimed: str
+    word: Word
+    sentence: str
+    machines: list[OnMachine]
+    commands: dict[str, list[str]]
+
+
+class ClaimsDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All claims that were asked for."""
+
+    kind: Literal["claims"]
+    schema: Literal[2]
+    counts: dict[Word, int]
+    claims: list[ClaimView]
+
+
+def claims_document(
+    claims: Claims, results: Mapping[str, Sequence[Result]], wanted: Sequence[Claim] | None = None
+) -> ClaimsDocument:
+    """Every claim, or those wanted, with what was measured."""
+    found = [claim_view(claims, claim, results) for claim in (claims.claims if wanted is None else wanted)]
+    words: tuple[Word, ...] = ("confirmed", "holds partly", "not confirmed", "not tested here")
+    return ClaimsDocument("claims", 2, {word: sum(one.word == word for one in found) for word in words}, found)
+
+
+def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Result]]) -> ClaimView:
+    """One claim with what was measured of it on every machine."""
+    family = claims.family_of(claim)
+    commands = {
+        device: [test.line for test in claims.tests_of([claim], device)] for device in ("cuda", "cpu")
+    }  # fmt: skip
+    machines = _machines(claims, claim, results)
+    word, sentence = _headline(claim, machines, commands)
+    first = next((figure for figure in claim.figures if figure.decides), None)
+    return ClaimView(
+        claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
+        claim.about, claim.differs, claimed_text(first) if first else "", word, sentence, machines,
+        {device: lines for device, lines in commands.items() if lines},
+    )  # fmt: skip
+
+
+def _headline(claim: Claim, machines: Sequence[OnMachine], commands: Mapping[str, Sequence[str]]) -> tuple[Word, str]:
+    """Of the newest measurement on the kind of machine that counts."""
+    if claim.untested:
+        return "not tested here", claim.untested
+    counting = [one for one in machines if claim.about == "any" or one.device == "cuda"]
+    if counting:
+        best = max(counting, key=lambda one: (one.word != "not tested here", one.device == "cuda", one.date))
+        return best.word, f"{best.sentence} ({best.machine})"
+    if machines:
+        return "not tested here", "Only a CPU has measured it, and the claim is about GPUs."
+    where = " and ".join({"cuda": "a GPU", "cpu": "a CPU"}[device] for device, lines in commands.items() if lines)
+    return "not tested here", f"It can be measured on {where} with --run; no result is kept."
+
+
+def _machines(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Result]]) -> list[OnMachine]:
+    names = [name for figure in claim.figures for name in (figure.test, figure.over) if name]
+    by_machine: dict[tuple[str, str], dict[str, Result]] = {}
+    for name in dict.fromkeys(names):
+        for result in results.get(name, ()):
+            by_machine.setdefault((result.machine["device"], result.on), {})[name] = result
+    order = sorted(by_machine, key=lambda key: (key[0] != "cuda", key[1]))
+    return [_on_machine(claims, claim, machine, by_machine[device, machine]) for device, machine in order]
+
+
+def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, Result]) -> OnMachine:
+    device = claims.tests[next(iter(found))].device
+    samples = {name: result.samples for name, result in found.items() if not result.void}
+    figures = [figure for figure in claim.figures if claims.tests[figure.test].device == device]
+    measured = [bounds(figure, samples) for figure in figures]
+    states = [state(figure, one) for figure, one in zip(figures, measured, strict=True)]
+    doubts = [doubt for result in found.values() for doubt in result.doubts]
+    word = verdict(states, partly=bool(doubts))
+    views = [
+        _figure(figure, one, how, claims.tests[figure.test].line)
+        for figure, one, how in zip(figures, measured, states, strict=True)
+    ]
+    result = max(found.values(), key=lambda one: one.date)
+    versions = ", ".join(
+        f"{name} {result.versions[name]}" for name in ("torch", "transformers") if name in result.versions
+    )
+    sentence = _sentence(views) or next((one.void for one in found.values() if one.void), "Nothing was measured.")
+    return OnMachine(machine, device, result.date, versions, word, sentence, views, [_doubt(one) for one in doubts])
+
+
+def _doubt(doubt: Doubt) -> str:
+    return f"arm {doubt.arm}: {doubt.axis} {doubt.status.replace('_', ' ')}: {doubt.reason}"
+
+
+def _sentence(figures: Sequence[FigureView]) -> str:
+    """What was measured against what was claimed, figure by figure."""
+    parts = []
+    for one in figures:
+        if one.state in ("missing", "shown"):
+            continue
+        title = one.title[0].upper() + one.title[1:]
+        parts.append(f"{title}: {one.measured}, claimed {one.claimed}; {STATE_WORDS[one.state]}.")
+    return " ".join(parts)
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def _figure(figure: Figure, found: Bounds | None, how: State, command: str) -> FigureView:
+    scale = {"%": 100.0, "GB": 1e-9}.get(figure.unit, 1.0)
+
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else value * scale
+
+    return FigureView(
+        figure.title, figure.unit, claimed_text(figure), scaled(figure.low), scaled(figure.high),
+        measured_text(figure.unit, found), scaled(found.value if found else None), scaled(found.low if found else None),
+        scaled(found.high if found else None), how, command,
+    )  # fmt: skip
+
+
+def claimed_text(figure: Figure) -> str:
+    """The claimed range, such as "30 to 50%", or "" where none was claimed."""
+    low, high = (None if end is None else _number(figure.unit, end) for end in (figure.low, figure.high))
+    if low is None and high is None:
+        return ""
+    text = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+    return f"{text}{_sign(figure.unit)}"
+
+
+def measured_text(unit: Unit, found: Bounds | None) -> str:
+    """A figure with its interval, such as "42.1% (40.0 to 44.2)"."""
+    if found is None:
+        return "not measured"
+    text = f"{_number(unit, found.value)}{_sign(unit)}"
+    if found.low is None or found.high is None:
+        return f"{text} (one run, no interval)"
+    ends = [_number(unit, end) for end in (found.low, found.high)]
+    return text if ends[0] == ends[1] else f"{text} ({ends[0]} to {ends[1]})"
+
+
+def _number(unit: Unit, value: float) -> str:
+    scaled = value * {"%": 100.0, "GB": 1e-9}.get(unit, 1.0)
+    return f"{round(scaled):,}" if unit == "tokens" and math.isfinite(scaled) else three(scaled)
+
+
+def _sign(unit: Unit) -> str:
+    return {"%": "%", "x": "x"}.get(unit, f" {unit}")

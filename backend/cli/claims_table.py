@@ -1,0 +1,56 @@
+"""Claims as text for a terminal: a line each, or one in detail."""
+
+from backend.claims.view import ClaimsDocument, ClaimView, OnMachine
+from backend.cli.run_table import joined
+from backend.terminal import Column, Screen, fold, table
+
+_COLUMNS = (Column("Claim", prose=True), Column("Claimed", right=True), Column("Verdict"), Column(below=True))
+_FIGURES = (
+    Column("Figure", prose=True),
+    Column("Claimed", right=True),
+    Column("Measured", right=True),
+    Column("", prose=True, optional=True),
+)
+
+
+def claims_text(document: ClaimsDocument, screen: Screen, detailed: bool) -> str:
+    """A line for each claim with its verdict, or everything about one."""
+    if detailed:
+        return joined(_detail(document.claims[0], screen))
+    counts = ", ".join(f"{count} {word}" for word, count in document.counts.items() if count)
+    blocks = [fold(f"{len(document.claims)} claims: {counts}", screen.columns)]
+    families = dict.fromkeys(claim.family_title for claim in document.claims)
+    for title in families:
+        rows = [
+            [claim.name, claim.claimed, claim.word, _short(claim)]
+            for claim in document.claims
+            if claim.family_title == title
+        ]
+        blocks.append([screen.paint(title, "bold"), *table(_COLUMNS, rows, screen)])
+    return joined(blocks)
+
+
+def _short(claim: ClaimView) -> str:
+    return f"{claim.title}. {claim.sentence}"
+
+
+def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:
+    head = [screen.paint(claim.title, "bold")]
+    head += fold(f"Source: {claim.document}, {claim.place}.", screen.columns)
+    head += fold(f"It says: {claim.said}", screen.columns)
+    if claim.differs:
+        head += fold(f"Our test differs: {claim.differs}", screen.columns)
+    blocks = [head, [screen.paint(claim.word, "bold"), *fold(claim.sentence, screen.columns)]]
+    blocks += [_machine(one, screen) for one in claim.machines]
+    for device, lines in claim.commands.items():
+        blocks.append(
+            [f"Measured {'on a GPU' if device == 'cuda' else 'on a CPU'} with:", *(f"  {line}" for line in lines)]
+        )
+    return blocks
+
+
+def _machine(found: OnMachine, screen: Screen) -> list[str]:
+    title = fold(f"{found.machine}, {found.date} ({found.versions}): {found.word}", screen.columns)
+    rows = [[one.title, one.claimed or "-", one.measured, one.state.replace("shown", "")] for one in found.figures]
+    doubts = [line for doubt in found.doubts for line in fold(doubt, screen.columns)]
+    return [screen.paint(title[0], "bold"), *title[1:], *table(_FIGURES, rows, screen), *doubts]

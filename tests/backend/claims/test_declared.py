@@ -1,0 +1,92 @@
+"""The claims that come with the project: well-formed, tested by commands of this project, with results that follow."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from backend.claims.declared import FOLDER, read_claims, shipped_claims
+from backend.claims.results import RESULTS, file_of, read_results
+from backend.claims.trials import ClaimTest
+from backend.cli import batch, commands, quality
+from backend.cli.parser import make_parser
+from backend.config import Request
+from backend.errors import InputError
+
+CLAIMS = shipped_claims()
+
+
+def typed(line: str) -> Request:
+    """What the command line makes of a test's command."""
+    options = make_parser().parse_args(shlex.split(line)[1:])
+    match options.command:
+        case "run":
+            return commands._request(options, {"A": options.arm})
+        case "compare":
+            return commands._request(options, {"A": options.a, "B": options.b})
+        case "batch":
+            return batch._request(options)
+        case _:
+            return quality._request(options)
+
+
+@pytest.mark.parametrize("test", CLAIMS.tests.values(), ids=lambda test: str(test.name))
+def test_the_command_of_a_test_asks_for_what_the_test_runs(test: ClaimTest) -> None:
+    assert typed(test.line) == test.request()
+
+
+def test_there_are_enough_claims_and_every_test_is_of_use() -> None:
+    assert len(CLAIMS.claims) >= 16
+    used = {name for claim in CLAIMS.claims for figure in claim.figures for name in (figure.test, figure.over)}
+    assert set(CLAIMS.tests) == used - {""}
+
+
+def test_nothing_is_said_word_for_word() -> None:
+    """`said` is in our own words: no long run of quotation."""
+    assert all(not re.search(r"[\"“”]", claim.said) and claim.place for claim in CLAIMS.claims)
+
+
+def test_every_kept_result_is_of_a_test_and_in_its_own_file() -> None:
+    """Reading refuses what was edited, and leaves out what another command measured."""
+    found = [result for results in read_results(CLAIMS.tests).values() for result in results]
+    assert {file_of(result.test, result.machine) for result in found} == set(RESULTS.glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ('document = "guide"', 'document = "gide"', "Did you mean"),
+        ('test = "graphs-8b"', 'test = "graphs-8"', "Did you mean"),
+        ("low = 0.1,", "low = 0.3,", "claims a range from"),
+        ('form = "less"', 'form = "lesser"', "Invalid enum value"),
+        ('place = "summary', 'untested = "later"\nplace = "summary', "not both"),
+        ("low = 0.1, high = 0.2, ", "", "nothing can follow"),
+        ("drift = 0.35", "drift = 0.0", "drift is 0.0"),
+        ('name = "graphs-8b"', 'name = "Graphs"', "no name|Did you mean"),
+        ("order = 40", "order = 40\nordr = 1", "ordr"),
+    ],
+)
+def test_a_file_with_a_mistake_is_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
+    text = (FOLDER / "graphs.toml").read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "graphs.toml").write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError, match=why):
+        read_claims(tmp_path)
+
+
+def test_names_of_claims_and_families_select_in_their_order() -> None:
+    (one,) = CLAIMS.named(["kv-half"])
+    assert one.name == "kv-half" and {claim.name for claim in CLAIMS.named(["kv-cache"])} >= {"kv-half", "kv-speed"}
+    assert [claim.name for claim in CLAIMS.named(["kv-speed", "cuda-graphs"])] == ["kv-speed", "cuda-graphs"]
+    with pytest.raises(InputError, match="Did you mean"):
+        CLAIMS.named(["kv-hall"])
+    assert [test.device for test in CLAIMS.tests_of([one], "cpu")] == ["cpu"]
+
+
+def test_a_claim_has_one_name(tmp_path: Path) -> None:
+    text = (FOLDER / "graphs.toml").read_text(encoding="utf-8")
+    (tmp_path / "a.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "b.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match="occurs twice"):
+        read_claims(tmp_path)

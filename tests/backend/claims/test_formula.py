@@ -1,0 +1,127 @@
+"""Figures and verdicts at their edges."""
+
+import math
+from typing import Any
+
+import pytest
+
+from backend.claims.declared import Figure
+from backend.claims.formula import Bounds, State, Word, bounds, drifted, state, verdict
+from backend.claims.samples import Samples
+from backend.runs.summary import Measured, compare
+
+TESTS: dict[str, Samples] = {
+    "t": {
+        "A": {"token_s": [0.4, 0.44, 0.36], "weight_bytes": [400.0], "peak_bytes": [900.0, 1000.0, 950.0]},
+        "B": {"token_s": [0.2, 0.2, 0.2], "weight_bytes": [100.0], "peak_bytes": [450.0] * 3, "cold_s": [20.0],
+              "useful_tokens_s": [30.0]},
+    },
+    "half": {"A": {"token_s": [0.4, 0.4]}, "B": {"token_s": [0.4, 0.4]}},
+    "rates": {"A": {"useful_tokens_s": [10.0, 10.0]}, "B": {"useful_tokens_s": [30.0, 30.0]}},
+}  # fmt: skip
+
+
+def figure(form: str = "times", metric: str = "token_s", test: str = "t", **more: Any) -> Figure:
+    return Figure(test, "a figure", metric, form, "x", **more)  # type: ignore[arg-type]
+
+
+def test_a_ratio_and_its_interval_are_those_of_a_comparison() -> None:
+    a, b = (TESTS["t"][arm]["token_s"] for arm in "AB")
+    found = compare([Measured([0.0, s]) for s in a], [Measured([0.0, s]) for s in b])
+    assert found is not None
+    one = bounds(figure(), TESTS)
+    assert one is not None and one.low is not None and one.high is not None
+    assert (one.value, one.low, one.high) == pytest.approx((found.ratio, found.low, found.high))
+    faster, less, share = (bounds(figure(form), TESTS) for form in ("faster", "less", "share"))
+    assert faster is not None and less is not None and share is not None
+    assert faster.value == pytest.approx(one.value - 1) and faster.low == pytest.approx(one.low - 1)
+    assert less.value == pytest.approx(1 - 1 / one.value) and less.low == pytest.approx(1 - 1 / one.low)
+    assert share.value == pytest.approx(1 / one.value) and share.high == pytest.approx(1 / one.low)
+
+
+@pytest.mark.parametrize(
+    ("asked", "value", "low", "high"),
+    [
+        (figure(metric="weight_bytes"), 4.0, 4.0, 4.0),
+        (figure("value", "peak_bytes"), 950.0, 900.0, 1000.0),
+        (figure("value", "cold_s", arm="B"), 20.0, None, None),
+        (figure("difference", "peak_bytes"), 500.0, 450.0, 550.0),
+        (figure("less", "peak_bytes"), 1 - 450 / (900 * 1000 * 950) ** (1 / 3), 0.5, 0.55),
+        (figure(metric="useful_tokens_s", test="rates"), 3.0, 3.0, 3.0),
+    ],
+)
+def test_forms(asked: Figure, value: float, low: float | None, high: float | None) -> None:
+    found = bounds(asked, TESTS)
+    assert found is not None
+    assert found.value == pytest.approx(value)
+    assert (found.low, found.high) == (pytest.approx(low) if low else low, pytest.approx(high) if high else high)
+
+
+def test_compile_time_pays_back_after_as_many_tokens_as_save_it_and_never_where_nothing_is_saved() -> None:
+    found = bounds(figure("payback"), TESTS)
+    assert found is not None and found.value == pytest.approx(20.0 / 0.2)
+    slower = {"t": {"A": {"token_s": [0.1, 0.1]}, "B": {"token_s": [0.2, 0.2], "cold_s": [20.0]}}}
+    assert bounds(figure("payback"), slower) is None  # type: ignore[arg-type]
+
+
+def test_one_test_over_another_adds_what_is_unknown_of_both() -> None:
+    one, other, both = (bounds(figure(**more), TESTS) for more in ({}, {"test": "half"}, {"over": "half"}))
+    assert one is not None and other is not None and both is not None and both.low is not None and one.low is not None
+    assert both.value == pytest.approx(one.value / other.value)
+    assert both.low == pytest.approx(one.low)  # the other is exact
+    assert bounds(figure(over="none"), TESTS) is None
+
+
+def test_what_was_not_measured_has_no_figure() -> None:
+    assert bounds(figure(metric="ttft_s"), TESTS) is None and bounds(figure(test="none"), TESTS) is None
+    assert bounds(figure(metric="useful_tokens_s"), TESTS) is None  # of one arm only
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "better", "found", "expected"),
+    [
+        (1.3, 1.5, "above", Bounds(1.4, 1.3, 1.5), "within"),
+        (1.3, 1.5, "above", Bounds(1.4, 1.2999, 1.5), "overlaps"),
+        (1.3, 1.5, "above", Bounds(1.6, 1.5, 1.7), "overlaps"),
+        (1.3, 1.5, "above", Bounds(1.6, 1.5001, 1.7), "exceeds"),
+        (1.3, 1.5, "below", Bounds(1.6, 1.5001, 1.7), "outside"),
+        (1.3, 1.5, "", Bounds(1.1, 1.0, 1.2999), "outside"),
+        (1.3, 1.5, "above", Bounds(1.4, None, None), "overlaps"),  # one run confirms nothing
+        (1.3, 1.5, "above", Bounds(1.7, None, None), "exceeds"),
+        (1.3, None, "", Bounds(9.0, 8.0, math.inf), "within"),
+        (None, 1.0, "", Bounds(0.5, -1.0, 1.0), "within"),
+        (None, 1.0, "", Bounds(1.5, 1.01, 2.0), "outside"),
+        (None, None, "", Bounds(1.5, 1.0, 2.0), "shown"),
+        (1.0, None, "", None, "missing"),
+    ],
+)
+def test_a_figure_against_its_range(
+    low: float | None, high: float | None, better: str, found: Bounds | None, expected: State
+) -> None:
+    assert state(figure(low=low, high=high, better=better), found) == expected
+
+
+@pytest.mark.parametrize(
+    ("states", "partly", "word"),
+    [
+        (["within", "shown"], False, "confirmed"),
+        (["within", "within"], True, "holds partly"),
+        (["within", "outside"], False, "holds partly"),
+        (["within", "missing"], False, "holds partly"),
+        (["exceeds"], False, "holds partly"),
+        (["overlaps"], False, "holds partly"),
+        (["outside", "outside"], False, "not confirmed"),
+        (["outside", "missing"], False, "not confirmed"),
+        (["missing", "shown"], False, "not tested here"),
+        ([], False, "not tested here"),
+    ],
+)
+def test_a_verdict_follows_from_its_figures(states: list[State], partly: bool, word: Word) -> None:
+    assert verdict(states, partly) == word
+
+
+@pytest.mark.parametrize(
+    ("now", "drift"), [(1.0, False), (1.1, False), (1.3, False), (1.301, True), (0.7, False), (0.699, True)]
+)
+def test_drift_is_what_leaves_the_stored_interval_with_its_room(now: float, drift: bool) -> None:
+    assert drifted(Bounds(1.0, 0.9, 1.1), Bounds(now, None, None), 0.2) is drift
