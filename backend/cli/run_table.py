@@ -7,13 +7,12 @@ from backend.cli.ledger_table import ledger_table
 from backend.config import MEASURE_REPEATS
 from backend.redact import plain
 from backend.runs.gate import FindReading, gate_of
-from backend.runs.records import Unit
+from backend.runs.records import Created, Unit
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.terminal import Screen, fold
 from backend.views.arm_details import detail_rows
 from backend.views.differences import differences
-from backend.views.live import no_reading
 from backend.views.origin import origin_sentence
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.step_time import step_text, step_tiles
@@ -22,6 +21,10 @@ from backend.views.verdict import verdict_of
 
 _MAX_ANNOTATIONS = 5
 READING = "run `tokendyno quality` with the same arms"
+
+
+def no_reading(run: Created, swapped: bool) -> None:
+    """Where no other runs are known."""
 
 
 def table(run: Run, screen: Screen, everything: bool = False, find: FindReading = no_reading) -> str:

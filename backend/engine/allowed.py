@@ -104,8 +104,11 @@ def hub_kernels(checked: Checked, facts: ModelFacts, machine: Machine) -> set[st
 
 
 def _check_lengths(request: Request, limits: Limits) -> None:
-    work, traffic = request.workload, request.traffic
-    if traffic is None:
+    work, traffic, quality = request.workload, request.traffic, request.quality
+    if quality is not None:  # each text is read once by each arm, which then generates once
+        sizes = [len(one.text.encode()) for one in quality.texts]
+        prompts, outputs = [quality.context] * (len(sizes) + 1), [quality.positions] * (len(sizes) + 1)
+    elif traffic is None:
         sizes = [len(work.prompt.encode())]
         prompts, outputs = [estimated(work)] * work.batch_size, [work.max_new_tokens] * work.batch_size
     else:

@@ -93,8 +93,10 @@ class Pace:
 
 
 def work_of(request: Request) -> int:
-    """Tokens that all arms generate in all repeats, one sequence after the other where requests are many."""
-    if request.traffic is None:
+    """Tokens that all arms generate in all repeats, one sequence after the other where requests or texts are many."""
+    if request.quality is not None:
+        each = (len(request.quality.texts) + 1) * request.quality.positions
+    elif request.traffic is None:
         each = request.workload.max_new_tokens
     else:
         each = sum(one.max_new_tokens for one in request.traffic.requests)

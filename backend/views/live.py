@@ -4,13 +4,14 @@ Names on the wire are the keys that the panel's JavaScript reads; `rename` keeps
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import msgspec
 
 from backend.evidence import Verdict
 from backend.messages import PhaseName
 from backend.runs.arm_series import ArmSeries, Phase
-from backend.runs.gate import FindReading, gate_of
+from backend.runs.gate import gate_of
 from backend.runs.records import Created, Status, Unit
 from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
@@ -18,6 +19,7 @@ from backend.views.arm_details import detail_rows
 from backend.views.differences import Difference, differences
 from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from backend.views.origin import origin_sentence
+from backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
 from backend.views.sentences import (
     AnnotationText,
     annotations,
@@ -124,6 +126,7 @@ class Head(msgspec.Struct, frozen=True):
     texts       whether the greedy texts are the same, likewise
     differences B's figures against A's, by tile, likewise
     digest      the ledgers of all arms in one line; None while there are none
+    quality     what was read of given texts; None where the arms answered a prompt
     """
 
     title: str
@@ -140,6 +143,7 @@ class Head(msgspec.Struct, frozen=True):
     differences: Mapping[str, Difference]
     digest: LedgerDigest | None
     arms: list[ArmHead]
+    quality: QualityView | None = None
 
 
 class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
@@ -162,22 +166,39 @@ class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     every_ms: int = 0
 
 
-def no_reading(run: Created, swapped: bool) -> None:
+class OtherRuns(Protocol):
+    """What the view of a run needs of all others (`backend.runs.log.RunLog`)."""
+
+    def reading(self, of: Created, swapped: bool = False) -> Run | None: ...
+    def compared(self, of: Created) -> str: ...
+
+
+class NoOthers:
     """Where no other runs are known."""
+
+    def reading(self, of: Created, swapped: bool = False) -> Run | None:
+        """None."""
+        return None
+
+    def compared(self, of: Created) -> str:
+        """None."""
+        return ""
+
+
+NO_OTHERS = NoOthers()
 
 
 def delta(
     run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
-    find: FindReading = no_reading,
+    others: OtherRuns = NO_OTHERS,
 ) -> Delta:  # fmt: skip
-    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `find`: a
-    reading of texts by the same arms."""
+    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order)."""
     past = run.past(version, cursors)
-    head = head_of(past.snapshot, now_s, find) if past.snapshot is not None else None
+    head = head_of(past.snapshot, now_s, others) if past.snapshot is not None else None
     return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
-def head_of(run: Snapshot, now_s: float, find: FindReading = no_reading) -> Head:
+def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
     message, note = run.message, " ".join(filter(None, [created.model_note, origin_sentence(created)]))
@@ -187,10 +208,18 @@ def head_of(run: Snapshot, now_s: float, find: FindReading = no_reading) -> Head
     return Head(
         created.model_label, note, created.created, now_s, message, run.memory_label,
         created.device == "cpu", work.max_new_tokens, run.unit,
-        verdict_of(run, gate=gate_of(run, find)) if run.ended else VerdictText(),
+        _verdict(run, others) if run.ended else VerdictText(),
         texts_sentence(run.texts() if run.ended else None),
         differences(run), ledger_digest({arm.name: arm.ledger for arm in arms}), arms,
+        quality_view(run, others.compared(created) if run.ended else ""),
     )  # fmt: skip
+
+
+def _verdict(run: Snapshot, others: OtherRuns) -> VerdictText:
+    """Of a reading, what B costs in quality; else which arm is faster."""
+    if run.request.quality is None:
+        return verdict_of(run, gate=gate_of(run, others.reading))
+    return VerdictText(quality_sentence(run), tolerances())
 
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:

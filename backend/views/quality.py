@@ -2,9 +2,15 @@
 
 from typing import Literal
 
-from backend.runs.quality import ReadingDifference, TextReading, whole_reading
+import msgspec
+
+from backend.quality.presets import text_presets
+from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
 from backend.runs.snapshot import Snapshot
 from backend.units import three
+
+PROMPT = "your prompt"
+"""Name of the text that is the visitor's own prompt."""
 
 Cost = Literal["none", "rounding", "small", "large"]
 
@@ -26,6 +32,14 @@ def cost_of(found: ReadingDifference) -> Cost:
     if found.kl_nats <= SMALL_NATS and found.perplexity_low <= SMALL_PERPLEXITY:
         return "small"
     return "large"
+
+
+def tolerances() -> str:
+    """Where each cost ends."""
+    return (
+        f"rounding: up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement; small: up to "
+        f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}x perplexity"
+    )
 
 
 def quality_sentence(run: Snapshot) -> str:
@@ -68,3 +82,70 @@ def _verdict(found: ReadingDifference, whole: TextReading) -> str:
 
 def _random(run: Snapshot) -> bool:
     return run.request.model.startswith("random:")
+
+
+# --- for the page ---------------------------------------------------------------------------------
+
+
+class QualityRow(msgspec.Struct, frozen=True):
+    """One text, or all of them: figures as text. `divergence`: the first position at which the arms differ."""
+
+    title: str
+    positions: str
+    a: str
+    b: str
+    ratio: str
+    kl: str
+    largest: str
+    agreement: str
+    divergence: str
+
+
+class QualityView(msgspec.Struct, frozen=True):
+    """A reading on the page.
+
+    progress  how many texts each arm has read; "" at the end
+    note      why the prompt is not among the texts, "" where it is
+    compared  id of a run that compared these arms with a prompt, "" without one
+    """
+
+    rows: list[QualityRow]
+    progress: str
+    note: str
+    compared: str
+
+
+def quality_view(run: Snapshot, compared: str) -> QualityView | None:
+    """The table of a reading; None of any other run."""
+    asked = run.request.quality
+    if asked is None:
+        return None
+    titles = {preset.name: preset.title for preset in text_presets()} | {PROMPT: "Your prompt"}
+    found, whole = readings(run), whole_reading(run)
+    rows = [
+        _row(titles.get(text.name, text.name), found[index] if index < len(found) else None)
+        for index, text in enumerate(asked.texts)
+    ]
+    rows.append(_row("All texts", whole))
+    read = ", ".join(f"{name} {len(arm.scores)} of {len(asked.texts)} texts" for name, arm in run.arms.items())
+    own = any(text.name == PROMPT for text in asked.texts)
+    return QualityView(rows, "" if run.ended else f"Read so far: {read}", "" if own else TOO_SHORT, compared)
+
+
+UNKNOWN = "\u2013"
+TOO_SHORT = (
+    "Your prompt is not among the texts: it is too short to be read. Press Run first, and it is read with what arm A "
+    "wrote."
+)
+
+
+def _row(title: str, one: TextReading | None) -> QualityRow:
+    if one is None or one.difference is None:
+        return QualityRow(title, *[UNKNOWN] * 8)
+    found, (a, b) = one.difference, one.arms.values()
+    apart = "none" if found.first_divergence is None else f"{found.first_divergence:,}"
+    return QualityRow(
+        title, f"{one.positions:,}", three(a.perplexity), three(b.perplexity),
+        three(found.perplexity_ratio), three(found.kl_nats), three(found.kl_max_nats),
+        f"{100 * found.top1_agreement:.1f}%", apart,
+    )  # fmt: skip

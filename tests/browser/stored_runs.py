@@ -2,11 +2,13 @@
 
 import msgspec
 
-from backend.config import ArmRequest, Request
+from backend.config import ArmRequest, Request, reading_of
 from backend.counts import RunCounts, StepTime
 from backend.evidence import Finding, Verdict
-from backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Started
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Predicted, Record, StepReads
+from backend.messages import Annotation, Event, Failed, Finished, Loaded, Progress, Scored, Started
+from backend.quality import Quality, QualityText
+from backend.runs.records import ArmEvent, ArmPlanned, Created, Predicted, Record, StepReads, WaitKeys
+from backend.views.quality import PROMPT
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.runs import arm_records, created, encoder, ended, passes
 
@@ -81,7 +83,35 @@ def traced() -> list[Record]:
     return [*found, ended()]
 
 
+def reading() -> list[Record]:
+    """The arms of `gated` on two texts, one of them the prompt."""
+    quality = Quality([QualityText("story", "Once upon a time."), QualityText(PROMPT, "Once upon a time")])
+    first = keyed("reading")
+    request = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
+    scores = {
+        "A": [Scored([1, 2, 3, 4], [1.0, 2.0, 3.0, 2.0], [1, 2, 9, 9]), Scored([5, 6], [0.5, 0.7], [5, 6])],
+        "B": [
+            Scored([1, 2, 3, 4], [1.1, 2.0, 3.1, 2.1], [1, 2, 9, 8], [0.01, 0.02, 0.05, 0.04]),
+            Scored([5, 6], [0.5, 0.7], [5, 6], [0.03, 0.03]),
+        ],
+    }
+    found: list[Record] = [msgspec.structs.replace(first, request=request)]
+    for name in "AB":
+        found += [ArmEvent(name, 0, 0.1, one) for one in scores[name]]
+        found += arm_records(name, 40)
+    return [*found, ended()]
+
+
+def keyed(run_id: str) -> Created:
+    """Arms of which it is known by which plans they ran."""
+    first = created(run_id)
+    arms = [msgspec.structs.replace(arm, waits=WaitKeys(plan=arm.name)) for arm in first.arms]
+    return msgspec.structs.replace(first, arms=arms)
+
+
 RUNS: dict[str, list[Record]] = {
+    "reading": reading(),
+    "gated": [keyed("gated"), *arm_records("A", 64), *arm_records("B", 50), ended()],
     "batch": [
         batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended(),
     ],

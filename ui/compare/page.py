@@ -19,6 +19,7 @@ from ui.compare.code import code_panel, code_text, no_code
 from ui.compare.fold import folded
 from ui.compare.palette import Taken, palette_dialog
 from ui.compare.palette import entries as offers
+from ui.compare.quality import quality_request
 from ui.compare.request import (
     ARMS,
     CUSTOM,
@@ -92,7 +93,7 @@ class _Page:
         older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code],
     ) -> None:  # fmt: skip
         self.bench, self.arms, self.live, self.codes = bench, arms, live, codes
-        self.work, self.run_button, self.measure_button, self.stop_button, self.facts = row
+        self.work, self.run_button, self.measure_button, self.quality_button, self.stop_button, self.facts = row
         self.same, self.message, self.stale = same, message, older
         self.palette = offered
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
@@ -104,7 +105,7 @@ class _Page:
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
         checked = [self.facts, self.same, self.message, self.stale, *of_arms, *self.codes]
-        buttons = [self.run_button, self.measure_button, self.stop_button]
+        buttons = [self.run_button, self.measure_button, self.quality_button, self.stop_button]
         everything = [*self.inputs, *checked, self.live, *buttons]
 
         texts = (self.work.prompt, self.work.system)
@@ -131,6 +132,8 @@ class _Page:
         gr.on([self.run_button.click, self.work.prompt.submit], safe(self.run), self.asked,
               [self.live, self.message, *buttons], concurrency_limit=None, **quiet)  # fmt: skip
         self.measure_button.click(safe(self.measure), self.asked, [self.live, self.message, *buttons],
+                                  concurrency_limit=None, **quiet)  # fmt: skip
+        self.quality_button.click(safe(self.read), [self.live, *self.asked], [self.live, self.message, *buttons],
                                   concurrency_limit=None, **quiet)  # fmt: skip
         self.stop_button.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
         self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
@@ -248,6 +251,10 @@ class _Page:
         """Measure was pressed: the arms repeated often enough for an interval, or as Repeats says."""
         return self.start(measured(read_request(values)), request)
 
+    def read(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Quality was pressed: both arms read the same texts. `shown`: id of a run."""
+        return self.start(quality_request(read_request(values, need_prompt=False), self.known(shown)), request)
+
     def start(self, asked: Request, request: gr.Request) -> Updates:
         """Queue a run and show it."""
         run_id = self.bench.submit(asked, visitor_of(request))
@@ -290,7 +297,9 @@ class _Page:
 
     def settings(self, run: Run) -> Updates:
         """Updates that show the settings of a run; choices that no longer exist are left alone."""
-        updates = self.work.values(run.request.model, run.request.workload)
+        reads = run.request.quality is not None
+        updates = self.work.values(run.request.model, run.request.workload) if not reads else {}
+        updates[self.work.model] = run.request.model
         for arm, asked in zip(self.arms, run.request.arms, strict=False):
             if asked.choices.keys() <= set(axis_names()):
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
@@ -298,10 +307,11 @@ class _Page:
         return updates
 
     def buttons(self, state: Buttons) -> Updates:
-        """Run, Measure and Stop."""
+        """Run, Measure, Quality and Stop."""
         return {
             self.run_button: gr.update(interactive=state[0]),
             self.measure_button: gr.update(interactive=state[0]),
+            self.quality_button: gr.update(interactive=state[0]),
             self.stop_button: gr.update(interactive=state[1]),
         }
 

@@ -62,13 +62,19 @@ def stale(run: Run | None, values: Sequence[object]) -> str:
 def changed(ran: Request, wanted: Request) -> list[str]:
     """What was edited since that run. Repeats do not count: Measure asks for more of them."""
     found = [] if ran.model == wanted.model else ["the model"]
+    if ran.quality is not None:  # its texts are no workload that the page shows
+        return found + _changed_arms(ran, wanted)
     was, now = ran.workload, replace(wanted.workload, repeats=ran.workload.repeats)
     if was.prompt != now.prompt:
         found.append("the prompt")
     if replace(was, prompt="?") != replace(now, prompt="?"):
         found.append("the workload")
+    return found + _changed_arms(ran, wanted)
+
+
+def _changed_arms(ran: Request, wanted: Request) -> list[str]:
     arms = {arm.name: _chosen(arm) for arm in ran.arms}
-    return found + [f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, _chosen(arm)) != _chosen(arm)]
+    return [f"arm {arm.name}" for arm in wanted.arms if arms.get(arm.name, _chosen(arm)) != _chosen(arm)]
 
 
 def _chosen(arm: ArmRequest) -> tuple[tuple[str, str], ...]:

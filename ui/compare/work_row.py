@@ -43,6 +43,7 @@ class WorkRow(NamedTuple):
     work: WorkControls
     run: gr.Button
     measure: gr.Button
+    quality: gr.Button
     stop: gr.Button
     facts: gr.HTML
 
@@ -57,6 +58,7 @@ def work_row() -> WorkRow:
         tokens = number_input("New tokens", first.max_new_tokens, "max-new-tokens")
         run = gr.Button("Run", variant="primary", elem_id="run", min_width=84, scale=1)
         measure = gr.Button("Measure", elem_id="measure", min_width=84, scale=1)
+        quality = gr.Button("Quality", elem_id="quality", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="more-button", min_width=64, scale=1)
     facts = text_line("facts", classes="td-facts")
@@ -80,7 +82,7 @@ def work_row() -> WorkRow:
     )  # fmt: skip
     _connect(preset, work)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
-    return WorkRow(work, run, measure, stop, facts)
+    return WorkRow(work, run, measure, quality, stop, facts)
 
 
 _TOGGLE = """() => {

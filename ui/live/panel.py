@@ -22,8 +22,8 @@ from ui.live.pace import PACE
 
 SCRIPTS = (
     "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "pointer",
-    "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "tiles", "details", "ledger", "remarks",
-    "step_time", "panel",
+    "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles", "details", "ledger",
+    "remarks", "step_time", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -54,6 +54,7 @@ TEMPLATE = """
 <h2 class="td-hidden td-figures-title">Figures</h2>
 <div class="td-tiles" role="group" aria-label="Figures of the arms, and what B's are against A's"></div>
 <div class="td-progress"></div>
+<section class="td-quality" aria-label="Quality on given texts" hidden></section>
 <div class="td-texts"></div>
 <p class="td-tools">
     <button type="button" class="td-race" disabled>▶ Race</button>
@@ -116,7 +117,7 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
         return _refusal("There is no such run here.")
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
-    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs.reading)
+    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 

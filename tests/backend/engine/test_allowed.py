@@ -7,12 +7,13 @@ import pytest
 
 from backend.arms.check import check
 from backend.arms.parse import make_config
-from backend.config import ArmRequest, Request, Workload, workload_of
+from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
 from backend.engine.allowed import check_allowed, check_model, hub_kernels
 from backend.errors import InputError
 from backend.hardware import Machine
 from backend.hosting.limits import LIMITS, Limits
 from backend.models import resolve
+from backend.quality import Quality, QualityText
 from backend.traffic.requests import Traffic, TrafficRequest
 from tests.support.machines import CPU, H200
 
@@ -72,6 +73,19 @@ def test_many_requests_are_held_against_the_same_limits() -> None:
         held(batch(3, 21), only)
     with pytest.raises(InputError, match="150 tokens of a run"):
         held(batch(5, 20), only)
+
+
+def test_every_text_of_a_reading_counts() -> None:
+    """Two texts of 4 + 20 tokens, read by two arms that then generate once: 144."""
+    quality = Quality([QualityText("one", "x" * 50), QualityText("two", "y" * 50)], context=4, positions=20)
+    request = Request("pocket", [ArmRequest("A"), ArmRequest("B")], reading_of(quality), None, quality)
+    held(request, Limits("public", run_tokens=144, prompt_bytes=100, new_tokens=20))
+    for limit, says in (
+        ({"run_tokens": 143}, "144 tokens of a run"), ({"prompt_bytes": 99}, "100 bytes of prompts"),
+        ({"new_tokens": 19}, "20 new tokens of a sequence"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=says):
+            held(request, replace(Limits("public"), **limit))  # type: ignore[arg-type]
 
 
 def test_the_weights_of_a_model_at_the_limit() -> None:

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
-from backend.config import ArmRequest
+from backend.config import ArmRequest, reading_of
+from backend.quality import Quality, QualityText
 from backend.runs.run import Run
 from tests.support.runs import created
 from ui.compare.request import Fields, choice_values
@@ -34,6 +36,15 @@ def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]
 def test_what_was_edited_since_the_run_is_named(values: list[object], says: str) -> None:
     found = json.loads(stale(Run(created("run1")), values))
     assert found["run"] == "run1" and found["text"].startswith(says) and bool(found["text"]) == bool(says)
+
+
+def test_a_reading_is_of_a_model_and_two_arms_whatever_the_prompt() -> None:
+    first = created("run1")
+    quality = Quality([QualityText("one", "A text.")])
+    request = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
+    run = Run(msgspec.structs.replace(first, request=request))
+    assert json.loads(stale(run, controls(prompt="Another", max_new_tokens=65)))["text"] == ""
+    assert "arm B" in json.loads(stale(run, controls(arm_b={})))["text"]
 
 
 def test_without_a_run_nothing_is_stale() -> None:

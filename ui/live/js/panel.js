@@ -13,6 +13,7 @@ const distribution = makeDistribution(find('.td-distribution'), find('.td-spread
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-gate'));
+const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
@@ -72,6 +73,8 @@ function takeHead(reply) {
   setText(find('.td-note'), head.note);
   phases.take(head);
   verdict.take(head, reply.status);
+  quality.take(head.quality);
+  element.classList.toggle('td-reads', Boolean(head.quality));
   tiles.take(head.arms, head.differences);
   details.take(head.arms);
   const disturbed = head.arms.filter(arm => arm.spoilers.length).map(arm => arm.name);
@@ -129,7 +132,7 @@ function open(id) {
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);
   delete find('.td-remarks').dataset.shown;
-  race.clear(); phases.clear(); verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear();
+  race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear();
   charts.reset(run);
   setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);

@@ -16,7 +16,7 @@ function makePhases(box) {
   function phaseText(phase, nowS, tokens) {
     const live = phase.state === 'begin' || phase.state === 'step';
     let text = phase.title + ' ' + seconds(live ? Math.max(phase.seconds, nowS - phase.begin_s) : phase.seconds);
-    if (phase.name === 'run') text += ', ' + count(tokens) + ' of ' + count(head.max_new_tokens) + (head.unit === 'forward' ? ' passes' : ' tokens');
+    if (phase.name === 'run' && !(head.quality && !tokens)) text += ', ' + count(tokens) + ' of ' + count(head.max_new_tokens) + (head.unit === 'forward' ? ' passes' : ' tokens');
     else if (live && phase.fraction !== null) text += ', ' + Math.round(100 * phase.fraction) + '%';
     if (phase.wait) text += ', ' + phase.wait;
     if (live && phase.note) text += ' (' + phase.note + ')';
