@@ -14,6 +14,7 @@ from backend.arms.parse import parse_arm
 from backend.cli.ablate_table import ablation_table
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json
+from backend.cli.history_option import history_of
 from backend.cli.progress import close, follow, say, say_notes
 from backend.config import Workload
 from backend.engine.bench import Bench
@@ -40,7 +41,7 @@ def ablate(options: argparse.Namespace) -> int:
     base = dict(parse_arm(options.model, options.base).choices)
     changes = [_change(text) for text in options.add]
     steps = plan_steps(options.model, base, changes, options.steps or KINDS)
-    bench = open_bench(options.history, options.models_dir)
+    bench = open_bench(history_of(options), options.models_dir)
     say_notes(bench)
     admitted = admit(bench, options.model, steps, work)
     for arm, verdicts in admitted.verdicts.items():

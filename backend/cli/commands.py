@@ -17,6 +17,7 @@ from backend.cli.doctor_text import doctor_text
 from backend.cli.documents import ModelEntry, ModelsDocument
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
 from backend.cli.fit_table import fit_text
+from backend.cli.history_option import history_of
 from backend.cli.models_text import models_text
 from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
@@ -90,7 +91,7 @@ def perform(
     """
     check_writable(options.json)
     check_folder(options.models_dir)
-    bench = open_bench(options.history, options.models_dir)
+    bench = open_bench(history_of(options), options.models_dir)
     say_notes(bench)
     checked = bench.check(request)
     bench.start()

@@ -64,6 +64,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno fit --model Llama-3-8B --gpu RTX-4090", "a GPU of the catalogue"),
         ("tokendyno fit --model gpt-oss-20b --vram 24GiB --context 32768", "any other GPU, a longer context"),
     ),
+    "history": (
+        ("tokendyno history --words compile --since 7d", "runs of the last week that have to do with compiling"),
+        ("tokendyno history show 5f2a91c0", "one of them, by the beginning of its id"),
+        ("tokendyno history pins 5f2a91c0.B 77e0d3b1.A", "two arms of any runs side by side"),
+    ),
     "models": (("tokendyno models", "the names that --model takes"),),
     "users": (
         ("tokendyno users add ada", "let somebody log in; asks for a password"),

@@ -12,6 +12,8 @@ from backend.cli.ablate import add_ablate
 from backend.cli.batch import add_batch
 from backend.cli.claims import add_claims
 from backend.cli.help import Help, epilog
+from backend.cli.history import add_history_command
+from backend.cli.history_option import add_history_option
 from backend.cli.quality import add_quality
 from backend.cli.replay import add_replay
 from backend.cli.stored import add_history
@@ -91,15 +93,16 @@ def make_parser() -> Parser:
     for sub in (compare, run, check, export, ablate):
         _add_workload(sub)
     ablate.set_defaults(repeats=1, max_new_tokens=64)
-    ablate.add_argument("--history", type=Path, metavar="FILE", help="also keep the runs in this history file")
+    add_history_option(ablate)
     batch = add_batch(add, ARM_HELP, _add_model)
     quality = add_quality(add, ARM_HELP, _add_model)
-    quality.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
+    add_history_option(quality)
     for sub in (compare, run, check, batch):
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
-        sub.add_argument("--history", type=Path, metavar="FILE", help="also keep the run in this history file")
+        add_history_option(sub)
     replays = add_replay(add)
     claims = add_claims(add)
+    history = add_history_command(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
     _add_fit(fit)
     models = add("models", commands.models, "list the models of the catalogue")
@@ -112,7 +115,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    documents = [compare, run, check, batch, quality, ablate, claims, fit, models, doctor]
+    documents = [compare, run, check, batch, quality, ablate, claims, history, fit, models, doctor]
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in [*documents, *replays]:

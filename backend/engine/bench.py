@@ -29,10 +29,13 @@ from backend.errors import InputError
 from backend.evidence import Verdict
 from backend.hardware import Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
+from backend.history.history import History
+from backend.history.line import line_of
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, download_bytes, obstacle, pinned, resolve
 from backend.recordings.shelf import shipped_records
+from backend.redact import redact
 from backend.runs.earlier import Place, wait_keys
 from backend.runs.log import RunLog
 from backend.runs.records import ArmPlanned, Created, Ended, Status
@@ -68,6 +71,7 @@ class Bench:
         deadline_override_s()  # report a bad value now, not in the middle of a run
         self.store = Store(history, Retention.from_environment())
         self.runs = RunLog(self.store, shipped_records)
+        self.history = History(self.store, self.runs, limits)
         self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]
         self.pool = WorkerPool(choose)
         self._turns, self._pace = Turns(), Pace()
@@ -287,7 +291,8 @@ class Bench:
         self._end(job.run, status, message, bad_input)
 
     def _end(self, run: Run, status: Status, message: str, bad_input: bool = False) -> None:
-        self.runs.append(run.id, Ended(run.elapsed_s, status, message, bad_input))
+        line = line_of(run.snapshot(), self.runs.reading, status) or redact(message)
+        self.runs.append(run.id, Ended(run.elapsed_s, status, message, bad_input, line))
 
 
 def require_kind(request: Request) -> None:

@@ -6,6 +6,9 @@ from contextlib import closing, suppress
 
 import msgspec
 
+from backend.runs.records import Created, decode_record
+from backend.runs.row import RunRow, row_of
+
 
 def _first(db: sqlite3.Connection) -> None:
     db.execute(
@@ -40,7 +43,24 @@ def _pins(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0")
 
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins]
+def _search(db: sqlite3.Connection) -> None:
+    """What runs are found by, from their first records; names and notes; when a run was deleted.
+
+    The verdict is NULL until it is known: runs that ended before get it when they are listed.
+    """
+    for column in ("kind", "label", "machine", "choices", "arms", "origin", "words", "said", "name", "note"):
+        db.execute(f"ALTER TABLE runs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+    db.execute("ALTER TABLE runs ADD COLUMN verdict TEXT")
+    db.execute("ALTER TABLE runs ADD COLUMN deleted_at REAL")
+    for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0"):
+        with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError):  # damaged: found by its date alone
+            first = decode_record(body)
+            if isinstance(first, Created):
+                values = {**row_of(first)._asdict(), "id": run_id}
+                db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in RunRow._fields)} WHERE id = :id", values)
+
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search]
 """Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
 
 

@@ -24,7 +24,8 @@ from backend.runs.history_file import (
     set_aside,
 )
 from backend.runs.records import Created, Ended, decode_record
-from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune
+from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune, remove_marked
+from backend.runs.row import RunRow, row_of, searched
 from backend.runs.trouble import code_of, lost_sentence, passes, sentence
 from backend.runs.waiting import Item, Waiting
 
@@ -132,12 +133,15 @@ class HistoryWriter:
         try:
             if isinstance(record, Created):
                 db.execute(
-                    "INSERT INTO runs (id, created, model, status, pid, pid_started, owner) "
-                    "VALUES (?, ?, ?, 'running', ?, ?, ?)",
-                    (run_id, record.created, record.request.model, *self._process, record.owner),
+                    "INSERT INTO runs (id, created, model, status, pid, pid_started, owner, "
+                    f"{', '.join(RunRow._fields)}) VALUES (?, ?, ?, 'running', ?, ?, ?{', ?' * len(RunRow._fields)})",
+                    (run_id, record.created, record.request.model, *self._process, record.owner, *row_of(record)),
                 )
             elif isinstance(record, Ended):
-                db.execute("UPDATE runs SET status = ? WHERE id = ?", (record.status, run_id))
+                db.execute(
+                    "UPDATE runs SET status = ?, verdict = ?, said = said || ' ' || ? WHERE id = ?",
+                    (record.status, record.verdict, searched(record.verdict or ""), run_id),
+                )
             db.execute("INSERT INTO records (run_id, seq, body) VALUES (?, ?, ?)", (run_id, seq, body))
         except (sqlite3.IntegrityError, sqlite3.DataError, UnicodeError) as error:
             self._unencodable(error)  # this record never fits; the others do
@@ -210,13 +214,14 @@ class HistoryWriter:
         return max(0.05, min(PRUNE_EVERY_S, self._prune_at_s - time.monotonic()))
 
     def prune(self) -> None:
-        """Delete a few runs that are past a limit, if that is due and nothing waits."""
+        """Remove what was deleted a while ago and some runs that are past a limit, if that is due and nothing waits."""
         now_s = time.monotonic()
         if self._db is None or now_s < self._prune_at_s or self._waiting.state[0]:
             return
         up_s = now_s - self._steady_s
         steady = abs(time.time() - self._clock_s - up_s) < STEADY_S
         try:
+            remove_marked(self._db, time.time())
             gone = prune(self._db, self._retention, time.time(), steady and up_s >= AGES_AFTER_S)
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)

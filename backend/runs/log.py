@@ -65,6 +65,25 @@ class RunLog:
             if run is not None:
                 self._runs.move_to_end(run_id)
                 return run
+        run = self._read(run_id)
+        if run is not None and run.ended:  # a live run of another process keeps growing: read it again each time
+            self._remember(run)
+        return run
+
+    def peek(self, run_id: str) -> Run | None:
+        """The same for a look at many runs, which displace none that is in memory."""
+        with self._lock:
+            run = self._runs.get(run_id)
+        return run or self._read(run_id)
+
+    def forget(self, run_id: str) -> None:
+        """A run was deleted, or is had back: what is in memory of it no longer counts."""
+        with self._lock:
+            run = self._runs.get(run_id)
+            if run is not None and run.ended:
+                del self._runs[run_id]
+
+    def _read(self, run_id: str) -> Run | None:
         records = self._keeper.read(run_id) or self._shelf(run_id)
         if not records or not isinstance(records[0], Created):
             return None
@@ -76,8 +95,6 @@ class RunLog:
                 log.warning("run %s cannot be followed to its end: %s: %s", run_id, type(error).__name__, error)
                 run.append(Ended(getattr(record, "at_s", 0.0), "interrupted", UNREADABLE))
                 break
-        if run.ended:  # a live run of another process keeps growing: read it again each time
-            self._remember(run)
         return run
 
     def expect(self, created: Created) -> None:

@@ -129,12 +129,14 @@ class Ended(msgspec.Struct, frozen=True, tag="ended", tag_field="record"):
 
     message    a sentence for the user, empty on success
     bad_input  the request was invalid; nothing broke
+    verdict    what the run came to, in a line; None where that was not asked (`backend/history/line.py` does)
     """
 
     at_s: float
     status: Status
     message: str = ""
     bad_input: bool = False
+    verdict: str | None = None
 
 
 UNREADABLE = "The rest of this run could not be read from the history."

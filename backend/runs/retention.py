@@ -20,6 +20,9 @@ AGES_AFTER_S = 600.0
 STEADY_S = 60.0
 """A wall clock that moved further than this against a steady one has jumped: ages are not trusted."""
 
+UNDO_S = 3_600.0
+"""A deleted run can be had back for this long; then it is removed."""
+
 AT_ONCE = 16
 """Runs a transaction deletes, so that writing never waits for long."""
 
@@ -54,12 +57,25 @@ def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool
     """Delete up to `AT_ONCE` runs that are past a limit; Deleted(0, 0) when none is left. `now_s`: seconds since the
     epoch; `ages`: whether that clock can be trusted."""
     if ages and retention.max_age_s is not None:
-        old = _delete(db, "AND created < ?", (now_s - retention.max_age_s,))
+        old = _delete(db, "NOT pinned AND created < ?", (now_s - retention.max_age_s,))
         if old:
             return Deleted(old=old)
     if retention.max_bytes is not None and used_bytes(db) > retention.max_bytes:
-        return Deleted(large=_delete(db, "", ()))
+        return Deleted(large=_delete(db, "NOT pinned", ()))
     return Deleted()
+
+
+def remove_marked(db: sqlite3.Connection, now_s: float) -> int:
+    """Remove the runs that were deleted longer than `UNDO_S` ago, by a clock that may have jumped either way; returns
+    how many. Their bytes are overwritten in the file."""
+    removed = 0
+    db.execute("PRAGMA secure_delete = ON")
+    try:
+        while gone := _delete(db, "abs(? - deleted_at) > ?", (now_s, UNDO_S)):
+            removed += gone
+    finally:
+        db.execute("PRAGMA secure_delete = OFF")
+    return removed
 
 
 def used_bytes(db: sqlite3.Connection) -> int:
@@ -74,7 +90,7 @@ def _delete(db: sqlite3.Connection, where: str, values: tuple[float, ...]) -> in
     db.execute("BEGIN IMMEDIATE")
     try:
         found = db.execute(
-            f"SELECT id FROM runs WHERE status != 'running' AND NOT pinned {where} ORDER BY rowid LIMIT {AT_ONCE}",
+            f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY rowid LIMIT {AT_ONCE}",
             values,
         ).fetchall()
         for table, column in (("records", "run_id"), ("runs", "id")):

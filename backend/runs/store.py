@@ -8,7 +8,8 @@ import logging
 import sqlite3
 import threading
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,9 @@ RETRY_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Pauses between attempts while the file cannot be written; the last is repeated."""
 
 CLOCK_SLACK_S = 60.0
+
+CHANGE_WAIT_S = 2.0
+"""How long a change that a user asked for waits for a lock."""
 
 MAX_RUN_BYTES = 128 << 20
 """A stored run with more is not read: it would take several times as much memory."""
@@ -94,12 +98,32 @@ class Store:
             self._urgent.set()
             self._thread.join(timeout=30)
 
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Connection]:
+        """A transaction on the rows of runs: all of it is kept, or, on an exception, nothing. sqlite3.Error if the file
+        cannot be written now. Only of a history with a `path`."""
+        if self._waiting.state[0]:
+            self.flush()
+        assert self.path is not None
+        with closing(connect(self.path, CHANGE_WAIT_S)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+    def settle(self) -> None:
+        """Write what waits, so that a query sees it."""
+        if self.path is not None and self._waiting.state[0]:
+            self.flush()
+
     def pin(self, run_id: str, pinned: bool) -> None:
         """Keep a run whatever its age and the size of the file, or no longer. KeyError if the file has no such run;
         sqlite3.Error if it cannot be written."""
-        self.flush()
-        assert self.path is not None
-        with closing(connect(self.path, READ_WAIT_S)) as db:
+        with self.change() as db:
             if not db.execute("UPDATE runs SET pinned = ? WHERE id = ?", (pinned, run_id)).rowcount:
                 raise KeyError(run_id)
 
@@ -115,8 +139,10 @@ class Store:
 
     def _read_file(self, run_id: str) -> list[Record]:
         records: list[Record] = []
-        row = self._query("SELECT status FROM runs WHERE id = ?", (run_id,))
-        for seq, body in self._query(
+        row = self.query("SELECT status, deleted_at IS NOT NULL FROM runs WHERE id = ?", (run_id,))
+        if row and row[0][1]:
+            return []
+        for seq, body in self.query(
             "SELECT seq, body FROM records WHERE run_id = ? AND "
             f"(SELECT sum(length(body)) FROM records WHERE run_id = ?) <= {MAX_RUN_BYTES} ORDER BY seq",
             (run_id, run_id),
@@ -128,7 +154,7 @@ class Store:
             except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
                 row = []
                 break
-        if records and row != [("running",)] and not isinstance(records[-1], Ended):
+        if records and row != [("running", 0)] and not isinstance(records[-1], Ended):
             records.append(Ended(getattr(records[-1], "at_s", 0.0), "interrupted", UNREADABLE))
         return records
 
@@ -138,9 +164,9 @@ class Store:
         if self.path is not None:
             firsts_of = (
                 "SELECT body FROM runs JOIN records ON run_id = id AND seq = 0 WHERE model = ? "
-                "ORDER BY created DESC LIMIT ?"
+                "AND deleted_at IS NULL ORDER BY created DESC LIMIT ?"
             )
-            for (body,) in self._query(firsts_of, (model, limit)):
+            for (body,) in self.query(firsts_of, (model, limit)):
                 with suppress(msgspec.MsgspecError, TypeError):  # damaged
                     if isinstance(first := decode_record(body), Created):
                         found.setdefault(first.id, first)
@@ -153,8 +179,11 @@ class Store:
         begun = [one for one in self._begun() if one.owner == owner]
         found: list[tuple[float, str | None]] = [(one.created, one.id) for one in begun]
         if self.path is not None:
-            newest_of = "SELECT created, id FROM runs WHERE owner = ? ORDER BY created > ?, created DESC LIMIT 1"
-            found += [(_number(at), str(run_id)) for at, run_id in self._query(newest_of, (owner, latest))]
+            newest_of = (
+                "SELECT created, id FROM runs WHERE owner = ? AND deleted_at IS NULL "
+                "ORDER BY created > ?, created DESC LIMIT 1"
+            )
+            found += [(_number(at), str(run_id)) for at, run_id in self.query(newest_of, (owner, latest))]
         found.reverse()  # of runs of one moment the last counts
         return max(found, key=lambda one: (one[0] <= latest, one[0]), default=(0.0, None))[1]
 
@@ -164,8 +193,8 @@ class Store:
         firsts += [item.record for item in self._waiting.all()]
         return [first for first in firsts if isinstance(first, Created)]
 
-    def _query(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
-        """Rows of the file; none if it cannot be read now."""
+    def query(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
+        """Rows of the file; none if it cannot be read now. Only of a history with a `path`."""
         assert self.path is not None
         try:
             with closing(connect(self.path, READ_WAIT_S)) as db:

@@ -12,7 +12,7 @@ from backend.messages import Compiled
 from backend.models import resolve
 from backend.predict.kv import kv_series
 from backend.predict.parallel import shard
-from backend.runs.arm_series import ArmSeries
+from backend.runs.arm_series import ArmSeries, kv_at
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.document_head import arm_head, head
@@ -135,6 +135,19 @@ def _compile_report(found: Compiled) -> CompileReport:
         cold_before_s=found.cold_before_s or None,
         saved_s=found.cold_before_s - found.cold_s if found.cold_before_s else None,
     )
+
+
+def recorded_series(run: Run) -> dict[str, KvSeries]:
+    """The same from what the run itself recorded as predicted, for runs of other machines and models: straight between
+    the corners of the prediction."""
+    series: dict[str, KvSeries] = {}
+    for name, arm in run.snapshot().arms.items():
+        series[name] = KvSeries([], [])
+        if arm.started is not None and arm.predicted_kv:
+            after = [bisect.bisect_right(arm.t_s, t_s) - 1 for t_s in arm.t_s]
+            sizes = [kv_at(arm.predicted_kv, arm.started.prompt_tokens + at) for at in after]
+            series[name] = KvSeries([round(sliding) for sliding, _ in sizes], [round(full) for _, full in sizes])
+    return series
 
 
 def predicted_series(run: Run, models_dir: Path | None, checked: Mapping[str, Checked]) -> dict[str, KvSeries]:

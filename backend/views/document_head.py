@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from backend import hardware
 from backend.runs.snapshot import Snapshot
 from backend.views.ledger import ledger_rows
 from backend.views.schema import VerdictRow
@@ -21,7 +20,7 @@ def head(run: Snapshot) -> dict[str, Any]:
         "model_label": created.model_label,
         "model_note": created.model_note,
         "machine": created.machine,
-        "versions": created.versions or hardware.versions(),
+        "versions": created.versions,
     }
 
 

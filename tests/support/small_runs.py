@@ -5,6 +5,7 @@ from typing import Any
 from backend.config import ArmRequest, Request, Workload
 from backend.counts import RunCounts
 from backend.evidence import Finding, Verdict
+from backend.hardware import versions
 from backend.messages import (
     Annotation,
     Compiled,
@@ -31,7 +32,8 @@ def begun(arms: str = "AB", machine: Any = CPU, model: str = "pocket") -> Run:
     """A run of which only the first record is there."""
     request = Request(model, [ArmRequest(name) for name in arms], Workload(prompt="x", max_new_tokens=3))
     planned = [ArmPlanned(name, CHOICES, PLANNED, [SINKS], {"total": 5}) for name in arms]
-    return Run(Created("c0ffee", 1000.0, request, planned, "Pocket, 5M", "a note", machine.describe(), machine.device))
+    return Run(Created("c0ffee", 1000.0, request, planned, "Pocket, 5M", "a note", machine.describe(), machine.device,
+                       versions=versions()))  # fmt: skip
 
 
 def fill(run: Run, arm: str, text: str = "a cat") -> None:

@@ -1,0 +1,219 @@
+"""`tokendyno history`: the runs that are kept, those of the page too."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from backend.cli.batch_table import batch_table
+from backend.cli.files import check_writable, write_json
+from backend.cli.history_option import default_file
+from backend.cli.history_table import head_text, history_table, pins_table
+from backend.cli.progress import say
+from backend.cli.quality_table import quality_table
+from backend.cli.run_table import table
+from backend.errors import InputError, shown
+from backend.history.history import History
+from backend.history.pins import Pin, read_pins
+from backend.history.rows import Row
+from backend.history.search import MAX_PAGE, read_search
+from backend.hosting.limits import LIMITS
+from backend.hosting.visitor import LOCAL_USER
+from backend.runs.log import RunLog
+from backend.runs.run import Run
+from backend.runs.store import Store
+from backend.terminal import Screen, screen_of
+from backend.views.batch_document import batch_document
+from backend.views.document import document, recorded_series
+from backend.views.quality_document import quality_document
+
+ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
+MIN_ID = 4
+"""Characters of a run's id that are enough to name it, where no other begins so."""
+
+MAX_ROWS = 10_000
+
+
+class HistoryDocument(msgspec.Struct, frozen=True):
+    """Runs, the newest first. `total`: all that match, of `kept` altogether."""
+
+    runs: list[Row]
+    total: int
+    kept: int
+    kind: str = "history"
+    schema: int = 2
+
+
+def history(options: argparse.Namespace) -> int:
+    """List runs; show one; pin arms; name, note, delete, and have back."""
+    check_writable(options.json)
+    action, given = options.action, options.what
+    screen = screen_of(sys.stdout, options.color)
+    with _opened(options.history or default_file()) as (kept, runs):
+        match action:
+            case "list":
+                if given:
+                    raise InputError(f"`history list` takes no name: look for {shown(given[0])} with --words.")
+                _list(options, kept, screen)
+            case "show":
+                _show(options, kept, runs, _one(kept, action, given), screen)
+            case "pins":
+                found = kept.beside([_pin(kept, text) for text in given])
+                if options.json != "-":
+                    print(pins_table(found, screen))
+                write_json(options.json, found)
+            case "name" | "note":
+                run_id, text = _one(kept, action, given[:1]), " ".join(given[1:])
+                change = kept.changes.rename if action == "name" else kept.changes.note
+                said = change(run_id, text, LOCAL_USER)
+                say(f"Run {run_id[:8]} has {f'the {action} {said!r}' if said else f'no {action}'} now.")
+            case _:
+                _delete(kept, action, given)
+    return 0
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
+    store = Store(Path(path).expanduser())
+    try:
+        for message in [*store.messages, *filter(None, [store.trouble])]:
+            say(f"note: {message}")
+        runs = RunLog(store)
+        yield History(store, runs, LIMITS["local"]), runs
+    finally:
+        store.close()
+
+
+def _list(options: argparse.Namespace, kept: History, screen: Screen) -> None:
+    most = MAX_ROWS if options.all else options.limit
+    if not 1 <= most <= MAX_ROWS:
+        raise InputError(f"--limit is {shown(most)}; it must be from 1 to {MAX_ROWS:,}.")
+    if not 1 <= options.page <= MAX_PAGE:
+        raise InputError(f"--page is {shown(options.page)}; the first one is 1.")
+    asked = {
+        "q": options.words, "model": options.model, "axis": options.axis, "machine": options.machine,
+        "since": options.since, "until": options.until,
+    }  # fmt: skip
+    search = read_search(asked, options.page - 1, most)
+    found = kept.listing.find(search, LOCAL_USER)
+    while any(row.line is None and row.status != "running" for row in found.rows):  # the page would ask again later
+        before = sum(row.line is None for row in found.rows)
+        found = kept.listing.find(search, LOCAL_USER)
+        if sum(row.line is None for row in found.rows) >= before:
+            break
+    if options.json != "-":
+        print(history_table(found, screen))
+    write_json(options.json, HistoryDocument(found.rows, found.total, found.kept))
+
+
+def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str, screen: Screen) -> None:
+    row, run = kept.listing.one(run_id, LOCAL_USER), runs.get(run_id)
+    if row is None or run is None:
+        raise InputError(f"Run {run_id[:8]} cannot be read from the history.")
+    if options.json != "-":
+        print("\n".join([*head_text(row, screen), "", _table(run, screen, options.all)]))
+    write_json(options.json, _document(run))
+
+
+def _table(run: Run, screen: Screen, everything: bool) -> str:
+    now = run.snapshot()
+    if now.request.quality is not None:
+        return quality_table(now, screen, everything)
+    return batch_table(now, screen, everything) if now.request.traffic is not None else table(run, screen, everything)
+
+
+def _document(run: Run) -> msgspec.Struct:
+    if run.request.quality is not None:
+        return quality_document(run)
+    return batch_document(run) if run.request.traffic is not None else document(run, recorded_series(run))
+
+
+def _delete(kept: History, action: str, given: list[str]) -> None:
+    if not given:
+        raise InputError(f"Which runs? Name them by the beginning of their ids: tokendyno history {action} ID ...")
+    deleted = action == "undelete"
+    ids = [_resolved(kept, text, deleted) for text in given]
+    if deleted:
+        kept.changes.undelete(ids, LOCAL_USER)
+        say(f"{_runs(ids)} back in the history.")
+        return
+    kept.changes.delete(ids, LOCAL_USER)
+    short = " ".join(run_id[:8] for run_id in ids)
+    say(f"{_runs(ids)} deleted. For an hour `tokendyno history undelete {short}` has {_them(ids)} back.")
+
+
+def _runs(ids: list[str]) -> str:
+    return f"Run {ids[0][:8]} is" if len(ids) == 1 else f"{len(ids)} runs are"
+
+
+def _them(ids: list[str]) -> str:
+    return "it" if len(ids) == 1 else "them"
+
+
+# --- which run ------------------------------------------------------------------------------------
+
+
+def _one(kept: History, action: str, given: list[str]) -> str:
+    if len(given) != 1:
+        raise InputError(f"Which run? Name one by the beginning of its id: tokendyno history {action} ID.")
+    return _resolved(kept, given[0])
+
+
+def _pin(kept: History, text: str) -> Pin:
+    """A pin whose run may be named by the beginning of its id. Runs of others are named by their whole ids."""
+    pins = read_pins(text)
+    if len(pins) != 1:
+        raise InputError(f"{shown(text)!r} is no pin. Write RUN.ARM, such as 5f2a91c0.A, with spaces between two.")
+    (pin,) = pins
+    found = kept.listing.named(pin.run, LOCAL_USER) if len(pin.run) >= MIN_ID else []
+    return pin._replace(run=found[0]) if len(found) == 1 else pin
+
+
+def _resolved(kept: History, text: str, deleted: bool = False) -> str:
+    """The id of one's own run that begins so."""
+    if len(text) < MIN_ID:
+        raise InputError(f"{shown(text)!r} is too short for a run's id. Give at least {MIN_ID} characters of it.")
+    found = kept.listing.named(text, LOCAL_USER, deleted)
+    if not found:
+        where = "deleted run that can be had back" if deleted else "run"
+        raise InputError(f"There is no {where} {shown(text)!r} in the history. See `tokendyno history`.")
+    if len(found) > 1 and text not in found:
+        some = ", ".join(run_id[:12] for run_id in found)
+        raise InputError(f"Several runs begin with {shown(text)!r}: {some}. Give more of the id.")
+    return text if text in found else found[0]
+
+
+def add_history_command(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The command and its options."""
+    sub = add("history", history, "the runs that are kept: find, show, name, compare and delete them")
+    sub.add_argument(
+        "action", nargs="?", default="list", choices=ACTIONS, metavar="ACTION",
+        help="list (default), show ID, pins RUN.ARM RUN.ARM ..., name ID TEXT, note ID TEXT, delete ID ..., undelete "
+        "ID ...",
+    )  # fmt: skip
+    sub.add_argument("what", nargs="*", metavar="ID", help="the beginning of a run's id, and what the action takes")
+    sub.add_argument(
+        "--words",
+        default="",
+        metavar="TEXT",
+        help="words of its model, choices, prompt, verdict, name or note",
+    )
+    sub.add_argument("--model", default="", metavar="NAME", help="part of the model's name")
+    sub.add_argument(
+        "--axis",
+        default="",
+        metavar="AXIS",
+        help="an axis that an arm set; axis=choice: set or by default",
+    )
+    sub.add_argument("--machine", default="", metavar="NAME", help="part of the machine's name, such as H200")
+    sub.add_argument("--since", default="", metavar="DATE", help="no older than 2026-11-30, or 24h, 7d, 4w, 6m")
+    sub.add_argument("--until", default="", metavar="DATE", help="no younger, likewise")
+    sub.add_argument("--limit", type=int, default=20, metavar="N", help="rows of a page")
+    sub.add_argument("--page", type=int, default=1, metavar="N", help="which page")
+    sub.add_argument("--all", action="store_true", help="list: all rows; show: every figure")
+    sub.add_argument("--history", type=Path, metavar="FILE",
+                     help="the history file (TOKENDYNO_HISTORY; default: that of the page)")  # fmt: skip
+    return sub

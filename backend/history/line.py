@@ -1,0 +1,38 @@
+"""What a run came to in one line, for its row in the history."""
+
+import logging
+from dataclasses import replace
+
+from backend.redact import redact
+from backend.runs.gate import FindReading, gate_of
+from backend.runs.records import Status
+from backend.runs.snapshot import Snapshot
+from backend.views.batch_verdict import batch_verdict
+from backend.views.quality import quality_sentence
+from backend.views.verdict import verdict_of
+
+log = logging.getLogger("tokendyno")
+
+MAX_LINE = 400
+"""Characters."""
+
+
+def line_of(run: Snapshot, find: FindReading, status: Status | None = None) -> str:
+    """The verdict, else the sentence with which the run ended, "" where there is none. It never raises: a stored run
+    may hold anything. `find`: a reading of given texts by the same arms; `status`: how a run that is about to end will
+    have ended."""
+    now = run if status is None else replace(run, status=status)
+    try:
+        sentence = _verdict(now, find)
+    except Exception:
+        log.exception("run %s has no line in the history", run.created.id)
+        sentence = ""
+    return redact(sentence or run.message)[:MAX_LINE]
+
+
+def _verdict(run: Snapshot, find: FindReading) -> str:
+    if run.request.quality is not None:
+        return quality_sentence(run)
+    if run.request.traffic is not None:
+        return batch_verdict(run).sentence
+    return verdict_of(run, gate=gate_of(run, find)).sentence

@@ -1,0 +1,220 @@
+"""Two to five arms of any runs side by side: what they ran under, what they chose, what was measured, and what sets
+them apart besides their choices.
+
+A pin is `RUN.ARM`. Whoever has a run's id may see it, as by its permanent link.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from backend.errors import InputError, shown
+from backend.history.conditions import ALIKE, beginning, conditions
+from backend.history.figures import Cell, Figure, figures
+from backend.redact import plain
+from backend.runs.log import RunLog
+from backend.runs.row import choices_text
+from backend.runs.snapshot import Snapshot
+from backend.views.ledger import ledger_summary, prompt_rows
+
+FEWEST, MOST = 2, 5
+
+MAX_VALUE = 48
+"""Characters of a condition in a sentence."""
+
+MAX_PINS_TEXT = MOST * 160
+
+_ONLY_IF_DIFFERENT = ("Driver", "Timed", "tokendyno")
+_RUN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+Group = Literal["conditions", "choices", "figures", "ledger", "text"]
+
+
+class Pin(NamedTuple):
+    """An arm of a run."""
+
+    run: str
+    arm: str
+
+
+class SideRow(msgspec.Struct, frozen=True):
+    """One line of the table; `differs`: not all arms have the same."""
+
+    group: Group
+    label: str
+    cells: list[Cell]
+    differs: bool = False
+
+
+class PinnedArm(msgspec.Struct, frozen=True):
+    """The head of a column. `label`: 1 to 5; `title`: the run's name or its model; `unlike`: the conditions in which it
+    differs from the first arm; `alike`: whether its figures are set against those of the first."""
+
+    label: str
+    pin: str
+    run: str
+    arm: str
+    title: str
+    choices: str
+    created: float
+    status: str
+    unlike: list[str]
+    alike: bool
+
+
+class SideBySide(msgspec.Struct, frozen=True):
+    """The table. `remarks`: sentences on what else differs; `missing`: pins of which there is no run or arm here."""
+
+    arms: list[PinnedArm]
+    rows: list[SideRow]
+    remarks: list[str]
+    missing: list[str]
+    kind: str = "pins"
+    schema: int = 2
+
+
+class _Arm(NamedTuple):
+    """A pinned arm with everything that its column needs."""
+
+    pin: Pin
+    run: Snapshot
+    conditions: Mapping[str, str]
+    figures: Mapping[str, Figure]
+
+
+def read_pins(text: str) -> list[Pin]:
+    """Pins as an address or a command names them: RUN.ARM,RUN.ARM. InputError for what is none, and for too many."""
+    if len(text) > MAX_PINS_TEXT:
+        raise InputError(f"These are too many pins: {FEWEST} to {MOST} arms can stand side by side. Remove some.")
+    pins = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        run, sign, arm = part.partition(".")
+        if not (sign and arm and _RUN.fullmatch(run)):
+            raise InputError(f"{shown(part)!r} is no pin. Write RUN.ARM, such as 5f2a91c04b7d3e8812aa90cc.A.")
+        if Pin(run, arm) not in pins:
+            pins.append(Pin(run, arm))
+    if len(pins) > MOST:
+        raise InputError(f"{len(pins)} arms are pinned; {FEWEST} to {MOST} can stand side by side. Remove some.")
+    return pins
+
+
+def beside(pins: Sequence[Pin], runs: RunLog) -> SideBySide:
+    """The pinned arms side by side, as far as they are known here. InputError if there are fewer than two pins."""
+    if len(pins) < FEWEST:
+        raise InputError(f"Pin {FEWEST} to {MOST} arms to see them side by side.")
+    arms, missing = list[_Arm](), list[str]()
+    for pin in pins:
+        run = runs.get(pin.run)
+        if run is None or pin.arm not in run.arms:
+            missing.append(f"{pin.run}.{pin.arm}")
+        else:
+            now = run.snapshot()
+            arms.append(_Arm(pin, now, conditions(now, pin.arm), figures(now, pin.arm)))
+    if not arms:
+        raise InputError("None of these runs is kept here any more. Pin others.")
+    heads = [_head(n, arm, arms[0]) for n, arm in enumerate(arms)]
+    rows = [*_condition_rows(arms), *_choice_rows(arms), *_figure_rows(arms, heads)]
+    rows += [_row("ledger", "Ledger", [Cell(_ledger(arm)) for arm in arms])]
+    rows += [_row("text", "Text begins", [Cell(beginning(arm.run.arms[arm.pin.arm].text)) for arm in arms])]
+    return SideBySide(heads, rows, _remarks(arms, heads, rows), missing)
+
+
+def _head(n: int, arm: _Arm, first: _Arm) -> PinnedArm:
+    created = arm.run.created
+    unlike = [label for label, text in arm.conditions.items() if text != first.conditions.get(label)]
+    asked = next(one for one in created.request.arms if one.name == arm.pin.arm).choices
+    return PinnedArm(
+        str(n + 1), f"{arm.pin.run}.{arm.pin.arm}", arm.pin.run, arm.pin.arm, plain(created.model_label),
+        plain(choices_text(asked)), created.created, arm.run.status, unlike,
+        alike=not any(label in ALIKE for label in unlike),
+    )  # fmt: skip
+
+
+# --- rows -----------------------------------------------------------------------------------------
+
+
+def _condition_rows(arms: Sequence[_Arm]) -> list[SideRow]:
+    """Conditions of all arms; packages beyond torch and transformers where they differ."""
+    labels = dict.fromkeys(label for arm in arms for label in arm.conditions)
+    rows = [_row("conditions", label, [Cell(arm.conditions.get(label, "n/a")) for arm in arms]) for label in labels]
+    known = [arm.run.created.versions for arm in arms]
+    if all(known):
+        for package in sorted({name for versions in known for name in versions} - labels.keys()):
+            cells = [Cell(plain(versions.get(package, "none"))) for versions in known]
+            if len({cell.text for cell in cells}) > 1:
+                rows.append(_row("conditions", package, cells))
+    whole = {(arm.run.request.workload.prompt, arm.run.request.workload.system) for arm in arms}
+    rows = [
+        msgspec.structs.replace(row, differs=row.differs or (row.label == "Prompt" and len(whole) > 1)) for row in rows
+    ]
+    return [row for row in rows if row.differs or row.label not in _ONLY_IF_DIFFERENT]
+
+
+def _choice_rows(arms: Sequence[_Arm]) -> list[SideRow]:
+    """Axes on which the arms were planned differently."""
+    planned = [arm.run.planned(arm.pin.arm).planned for arm in arms]
+    axes = dict.fromkeys(axis for choices in planned for axis in choices)
+    rows = [_row("choices", axis, [Cell(plain(choices.get(axis, "n/a"))) for choices in planned]) for axis in axes]
+    return [row for row in rows if row.differs]
+
+
+def _figure_rows(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> list[SideRow]:
+    rows = []
+    for key in dict.fromkeys(key for arm in arms for key in arm.figures):
+        found = [arm.figures.get(key) for arm in arms]
+        cells = [figure.cell if figure else Cell("n/a") for figure in found]
+        for n, figure in enumerate(found[1:], 1):
+            if figure and found[0] and heads[n].alike:
+                cells[n] = msgspec.structs.replace(cells[n], against=figure.against(found[0]))
+        rows.append(_row("figures", next(figure.label for figure in found if figure), cells))
+    return rows
+
+
+def _ledger(arm: _Arm) -> str:
+    rows = prompt_rows(arm.run.ledger(arm.pin.arm))
+    return ledger_summary(rows) if rows else "none: the arm did not end"
+
+
+def _row(group: Group, label: str, cells: list[Cell]) -> SideRow:
+    return SideRow(group, label, cells, len({cell.text for cell in cells}) > 1)
+
+
+# --- what else differs ----------------------------------------------------------------------------
+
+
+def _remarks(arms: Sequence[_Arm], heads: Sequence[PinnedArm], rows: Sequence[SideRow]) -> list[str]:
+    said = []
+    apart = [row for row in rows if row.group == "conditions" and row.differs]
+    if apart:
+        named = [f"{_lower(row.label)} ({_values(row.cells)})" for row in apart]
+        said.append(f"Besides their choices these arms differ in {_listed(named)}.")
+    else:
+        said.append("Same model, prompt and lengths, same machine, same versions: only the choices differ.")
+    if not any(row.group == "choices" for row in rows):
+        said.append("Their choices are the same.")
+    other = [head.label for head in heads if not head.alike]
+    if other:
+        said.append(f"Figures of {_listed(other)} are not set against those of 1: model, lengths or batch size differ.")
+    if any(not arm.run.created.versions for arm in arms):
+        old = [head.label for head, arm in zip(heads, arms, strict=True) if not arm.run.created.versions]
+        said.append(f"Versions of {_listed(old)} were not recorded, so they may differ as well.")
+    single = [head.label for head, arm in zip(heads, arms, strict=True) if len(arm.run.arms[arm.pin.arm].finishes) < 2]
+    if single and any(not arm.run.request.traffic for arm in arms):
+        said.append(f"Of {_listed(single)} there is one run, so no interval: small differences may be noise.")
+    return said
+
+
+def _values(cells: Sequence[Cell]) -> str:
+    """What the arms have, each once; of long texts the beginning."""
+    texts = (cell.text if len(cell.text) <= MAX_VALUE else f"{cell.text[:MAX_VALUE]}..." for cell in cells)
+    return "; ".join(dict.fromkeys(texts))
+
+
+def _lower(label: str) -> str:
+    return label if label.islower() else label[0].lower() + label[1:]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,0 +1,169 @@
+"""Rows of the history: the runs that a visitor may see and was looking for, the newest first.
+
+The verdict of a run is stored when it ends. Runs that ended before verdicts were stored, or whose process died, get
+theirs when they are listed: a few at a time, the rest when the list is read again.
+"""
+
+import logging
+import sqlite3
+import time
+from typing import Any
+
+import msgspec
+
+from backend.history.line import line_of
+from backend.history.search import Search
+from backend.hosting.limits import Limits
+from backend.hosting.visitor import GUEST, Visitor
+from backend.redact import plain
+from backend.runs.log import RunLog
+from backend.runs.row import ArmText, searched
+from backend.runs.store import Store
+
+log = logging.getLogger("tokendyno")
+
+FILL_S = 0.1
+"""How long one listing may compute verdicts of older runs; at least one is computed."""
+
+_COLUMNS = (
+    "id", "created", "kind", "model", "label", "machine", "arms", "origin", "status", "verdict", "name", "note",
+    "owner", "shared",
+)  # fmt: skip
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A run in the history.
+
+    created   seconds since the epoch
+    line      its verdict, or how it ended; None: not computed yet
+    mine      whether the visitor may name, share and delete it
+    origin    "" for a run of this machine, else imported
+    owner     who shared it, where that is somebody else
+    """
+
+    id: str
+    created: float
+    kind: str
+    model: str
+    label: str
+    machine: str
+    arms: list[ArmText]
+    origin: str
+    status: str
+    line: str | None
+    name: str
+    note: str
+    mine: bool
+    shared: bool
+    owner: str = ""
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A page of rows. `total`: rows of all pages; `kept`: runs that the visitor could find at all."""
+
+    rows: list[Row]
+    total: int
+    kept: int
+    page: int
+    per_page: int
+
+
+class Listing:
+    """Reads the history file. Any thread may call it."""
+
+    def __init__(self, store: Store, runs: RunLog, limits: Limits) -> None:
+        self._store, self._runs, self._team = store, runs, limits.mode == "team"
+
+    def find(self, search: Search, visitor: Visitor) -> Found:
+        """One page of the runs that a visitor looks for. A page past the end is empty."""
+        if self._store.path is None:
+            return Found([], 0, 0, 0, search.per_page)
+        self._store.settle()
+        where, values = search.where()
+        scope, mine = self._scope(visitor)
+        condition = f"{scope} AND {where}" if where else scope
+        values |= mine
+        ((kept,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {scope}", mine) or [(0,)]
+        total = kept
+        if where:
+            ((total,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {condition}", values) or [(0,)]
+        values |= {"limit": search.per_page, "offset": search.page * search.per_page}
+        found = self._store.query(
+            f"SELECT {', '.join(_COLUMNS)} FROM runs WHERE {condition} ORDER BY created DESC, id LIMIT :limit "
+            "OFFSET :offset",
+            values,
+        )
+        rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
+        return Found(self._filled(rows), total, kept, search.page, search.per_page)
+
+    def one(self, run_id: str, visitor: Visitor) -> Row | None:
+        """The row of a run that the visitor may find; None if there is none."""
+        if self._store.path is None:
+            return None
+        self._store.settle()
+        scope, values = self._scope(visitor)
+        found = self._store.query(
+            f"SELECT {', '.join(_COLUMNS)} FROM runs WHERE id = :id AND {scope}", {**values, "id": run_id}
+        )
+        return self._filled([_row(dict(zip(_COLUMNS, found[0], strict=True)), visitor)])[0] if found else None
+
+    def named(self, beginning: str, visitor: Visitor, deleted: bool = False) -> list[str]:
+        """Ids of the visitor's own runs that begin so, at most nine. `deleted`: of those that can be had back."""
+        if self._store.path is None:
+            return []
+        self._store.settle()
+        found = self._store.query(
+            "SELECT id FROM runs WHERE owner = ? AND substr(id, 1, ?) = ? AND (deleted_at IS NOT NULL) = ? "
+            "ORDER BY created DESC LIMIT 9",
+            (visitor.owner, len(beginning), beginning, deleted),
+        )
+        return [str(run_id) for (run_id,) in found]
+
+    def _scope(self, visitor: Visitor) -> tuple[str, dict[str, object]]:
+        """Whose runs are the visitor's to find: his own, and in a team what others share."""
+        whose = "(owner = :owner OR shared)" if self._team else "owner = :owner"
+        return f"{whose} AND deleted_at IS NULL", {"owner": visitor.owner}
+
+    # --- verdicts of older runs -------------------------------------------------------------------
+
+    def _filled(self, rows: list[Row]) -> list[Row]:
+        """The same rows with lines for some that had none, which are then stored."""
+        until_s, lines = time.monotonic() + FILL_S, dict[str, str]()
+        for row in rows:
+            if row.line is None and row.status != "running":
+                run = self._runs.peek(row.id)
+                lines[row.id] = line_of(run.snapshot(), self._runs.reading) if run is not None else ""
+                if time.monotonic() > until_s:
+                    break
+        if lines:
+            self._keep(lines)
+        return [msgspec.structs.replace(row, line=lines.get(row.id, row.line)) for row in rows]
+
+    def _keep(self, lines: dict[str, str]) -> None:
+        try:
+            with self._store.change() as db:
+                db.executemany(
+                    "UPDATE runs SET verdict = ?, said = said || ' ' || ? WHERE id = ? AND verdict IS NULL",
+                    [(line, searched(line), run_id) for run_id, line in lines.items()],
+                )
+        except (sqlite3.Error, OSError) as error:  # they are computed again the next time
+            log.warning("verdicts could not be kept: %s", error)
+
+
+def _row(found: dict[str, Any], visitor: Visitor) -> Row:
+    """A row as it was read; damage may have left anything in it."""
+    texts = {name: plain(str(found[name])) for name in _COLUMNS if name not in ("created", "verdict", "shared", "arms")}
+    try:
+        arms = msgspec.json.decode(str(found["arms"]), type=list[ArmText])
+    except msgspec.MsgspecError:
+        arms = []
+    owner, mine = texts.pop("owner"), found["owner"] == visitor.owner
+    return Row(
+        **texts,
+        created=found["created"] if isinstance(found["created"], float) else 0.0,
+        arms=arms,
+        line=None if found["verdict"] is None else str(found["verdict"]),
+        mine=mine,
+        shared=bool(found["shared"]),
+        owner="" if mine or owner.startswith(GUEST) else owner,
+    )

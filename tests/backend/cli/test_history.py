@@ -1,0 +1,115 @@
+"""`tokendyno history` over a file of runs, and where commands keep what they run."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.cli.history_option import history_of
+from backend.cli.main import main
+from backend.cli.parser import make_parser
+from tests.support.batches import batch_arm, batch_created, paged_events, static_events
+from tests.support.command_line import sentence
+from tests.support.kept_runs import H200, made, run_on
+from tests.support.kept_runs import history_of as kept_in
+from tests.support.runs import ended
+
+RUNS = [
+    made(run_on("aaaa1111", at_s=86_400.0)),
+    made(run_on("aaaa2222", H200, at_s=172_800.0), line="B generates 2.6x faster."),
+    [batch_created("bbbb3333", at_s=1e6), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended()],
+    made(run_on("cccc4444", owner="ada")),
+]
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "h.sqlite"
+    with kept_in(path, RUNS):
+        pass
+    monkeypatch.setenv("TOKENDYNO_HISTORY", str(path))
+    monkeypatch.setenv("COLUMNS", "80")
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
+    """What a command that succeeds prints."""
+    assert main(["history", *words]) == 0
+    printed = capsys.readouterr()
+    return printed.out, printed.err
+
+
+def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = said(capsys)
+    assert [line.split()[0] for line in out.splitlines() if line[:4] in ("aaaa", "bbbb", "cccc")] == [
+        "bbbb3333", "aaaa2222", "aaaa1111",
+    ]  # fmt: skip
+    assert "    B generates 2.6x faster." in out and "Runs 1 to 3 of 3." in out
+    assert "useful tokens/s" in out  # the verdict of a run that ended before verdicts were kept
+    assert all(len(line) <= 80 for line in out.splitlines())
+    out, _ = said(capsys, "--machine", "h200", "--axis", "cache=unwindowed", "--until", "1970-01-05")
+    assert "aaaa2222" in out and "aaaa1111" not in out
+    out, _ = said(capsys, "--limit", "2")
+    assert "Runs 1 to 2 of 3; --page 2 shows the next." in out
+    assert said(capsys, "--words", "nowhere")[0] == "None of 3 runs matches. Leave a filter out.\n"
+    document = json.loads(said(capsys, "--model", "pocket", "--json", "-")[0])
+    assert (document["kind"], document["schema"], document["total"], document["kept"]) == ("history", 2, 3, 3)
+
+
+def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "'a first try'" in said(capsys, "name", "aaaa2", "a first try")[1]
+    out, _ = said(capsys, "show", "aaaa2")
+    assert "Name: a first try" in out and "Token latency, median" in out and "NVIDIA H200" in out
+    document = json.loads(said(capsys, "show", "aaaa2", "--json", "-")[0])
+    assert document["kind"] == "run" and document["versions"]["torch"] == "2.11.0"
+    predicted = document["arms"][1]["kv_bytes_predicted"]
+    assert predicted["sliding"] == document["arms"][1]["kv_bytes"]["sliding"]
+    assert json.loads(said(capsys, "show", "bbbb", "--json", "-")[0])["kind"] == "batch"
+    assert "history undelete aaaa2222`" in said(capsys, "delete", "aaaa2")[1]
+    assert "Runs 1 to 2 of 2." in said(capsys)[0]
+    said(capsys, "undelete", "aaaa2")
+    assert "a first try: B generates" in said(capsys)[0]
+    out, _ = said(capsys, "pins", "aaaa1.A", "aaaa2.B")
+    assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in " ".join(out.split()) and "Token latency, median" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["show", "aaaa"], "Several runs begin with 'aaaa': aaaa2222, aaaa1111"),
+        (["show", "cccc4444"], "There is no run 'cccc4444'"),  # somebody else's
+        (["show"], "Which run?"), (["delete"], "Which runs?"), (["name", "a", "b"], "too short"),
+        (["delete", "aaaa1", "zzzz"], "There is no run 'zzzz'"), (["undelete", "aaaa1"], "no deleted run"),
+        (["pins", "aaaa1.A"], "Pin 2 to 5"), (["pins", "aaaa1", "aaaa2"], "no pin"),
+        (["list", "x"], "takes no name"), (["--limit", "0"], "--limit is 0"), (["--page", "0"], "--page is 0"),
+        (["--since", "monday"], "Write a date"), (["--axis", "cashe"], "Did you mean 'cache'?"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_one_sentence(
+    words: list[str], part: str, kept: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["history", *words])
+    printed = capsys.readouterr()
+    assert part in sentence(code, printed.out, printed.err)
+    assert "Runs 1 to 3 of 3." in said(capsys)[0]
+
+
+def test_an_empty_history_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOKENDYNO_HISTORY", str(tmp_path / "new" / "h.sqlite"))
+    assert "`tokendyno compare` makes one" in said(capsys)[0]
+
+
+def test_commands_keep_their_runs_where_the_page_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def chosen(*words: str) -> Path | None:
+        return history_of(make_parser().parse_args(["run", *words]))
+
+    monkeypatch.delenv("TOKENDYNO_HISTORY", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    assert chosen() == tmp_path / "tokendyno" / "history.sqlite"
+    assert chosen("--no-history") is None and chosen("--history", "x") == Path("x")
+    monkeypatch.setenv("TOKENDYNO_HISTORY", "/proc/none/h.sqlite")
+    assert chosen() is None and "note: this run is not kept" in capsys.readouterr().err

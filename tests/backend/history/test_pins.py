@@ -1,0 +1,95 @@
+"""Arms side by side: what was measured, and what else sets them apart."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from backend.errors import InputError
+from backend.history.pins import Pin, SideBySide, read_pins
+from backend.runs.records import Record
+from tests.support.batches import batch_arm, batch_created, paged_events, static_events
+from tests.support.kept_runs import H200, history_of, made, run_on
+from tests.support.runs import encoder, ended, passes
+
+Beside = Callable[[str], SideBySide]
+RUNS: list[list[Record]] = [
+    made(run_on("here")),
+    made(run_on("there", H200, versions={"torch": "2.13.0", "transformers": "5.22.2", "numpy": "2.4"})),
+    made(run_on("longer"), (40, 40)),
+    made(run_on("old", versions={}, prompt="Another")),
+    [encoder(), *passes("A", 20), ended()],
+    [batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended()],
+]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Beside]:
+    with history_of(tmp_path_factory.mktemp("pins") / "h.sqlite", RUNS) as history:
+        yield lambda text: history.beside(read_pins(text))
+
+
+def cells(found: SideBySide, label: str) -> list[str]:
+    (row,) = (row for row in found.rows if row.label == label)
+    return [cell.text for cell in row.cells]
+
+
+def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
+    found = kept("here.A,here.B")
+    assert [(head.label, head.arm, head.choices) for head in found.arms] == [
+        ("1", "A", "defaults"), ("2", "B", "cache=unwindowed"),
+    ]  # fmt: skip
+    assert found.remarks[0].endswith("only the choices differ.")
+    assert cells(found, "cache") == ["dynamic", "unwindowed"]
+    assert [row.label for row in found.rows if row.group == "choices"] == ["cache"]  # dtype is the same
+    assert cells(found, "Token latency, median") == ["10.0 ms", "10.0 ms"]
+    kv = next(row for row in kept("longer.A,longer.B").rows if row.label == "KV cache").cells
+    assert [(cell.text, cell.against) for cell in kv] == [("40.0 KiB", ""), ("49.0 KiB", "23% more")]
+    assert cells(found, "Text begins")[0].startswith("word word")
+    assert cells(found, "Ledger") == ["1 of 1 verified", "1 of 1 verified"]
+
+
+def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Beside) -> None:
+    found = kept("here.A,there.A,longer.A,old.B")
+    (first, *_) = found.remarks
+    assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in first and "torch (2.11.0; 2.13.0; not recorded)" in first
+    assert "new tokens (20; 40)" in first and "prompt (Once upon; Another)" in first
+    assert "transformers" not in first.replace("transformers (5.22.2; not recorded)", "")
+    assert "Figures of 3 are not set against those of 1: model, lengths or batch size differ." in found.remarks
+    assert "Versions of 4 were not recorded, so they may differ as well." in found.remarks
+    latency = next(row for row in found.rows if row.label == "Token latency, median")
+    assert [cell.against for cell in latency.cells] == ["", "the same", "", "the same"]
+    assert found.arms[1].unlike[:1] == ["Machine"] and not found.arms[2].alike
+
+
+def test_runs_of_every_kind_can_be_pinned(kept: Beside) -> None:
+    found = kept("here.A,passes.A,batch.A,batch.B")
+    assert cells(found, "Useful tokens")[:2] == ["n/a", "n/a"] and "tok/s" in cells(found, "Useful tokens")[2]
+    assert cells(found, "Timed") == ["tokens", "forward passes", "n/a", "n/a"]
+    assert [head.alike for head in found.arms] == [True, False, False, False]
+
+
+def test_a_run_that_is_gone_leaves_the_others(kept: Beside) -> None:
+    found = kept("here.A,nothing.A,here.C,there.B")
+    assert found.missing == ["nothing.A", "here.C"] and [head.pin for head in found.arms] == ["here.A", "there.B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("here", "no pin"), ("<script>.A", "no pin"), ("here.", "no pin"),
+        ("a.A,b.A,c.A,d.A,e.A,f.A", "6 arms are pinned"), ("x" * 900, "too many"),
+    ],
+)  # fmt: skip
+def test_what_is_no_pin_is_said(text: str, part: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read_pins(text)
+    assert part in str(raised.value)
+
+
+def test_one_pin_is_not_enough_and_a_pin_counts_once(kept: Beside) -> None:
+    assert read_pins("a.A, a.A,,b.B") == [Pin("a", "A"), Pin("b", "B")]
+    for text in ("", "here.A", "here.A,here.A"):
+        with pytest.raises(InputError, match="Pin 2 to 5 arms"):
+            kept(text)
+    with pytest.raises(InputError, match="None of these runs"):
+        kept("no.A,nor.B")

@@ -1,0 +1,107 @@
+"""Who finds which runs, by what, and with which line."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.history.history import History
+from backend.history.search import Search, read_search
+from backend.hosting.limits import Mode
+from backend.hosting.visitor import LOCAL_USER, Visitor
+from backend.runs import history_schema
+from backend.runs.records import Created, Record, encode_record
+from tests.support.kept_runs import H200, history_of, made, run_on
+from tests.support.runs import ended
+
+RUNS = [
+    made(run_on("old", at_s=1_000.0, prompt="A fox named Pip")),
+    made(run_on("gpu", H200, at_s=200_000.0), line="B generates 2.6x faster."),
+    made(run_on("new", at_s=300_000.0, prompt="ÄRGER 100%_off")),
+]
+ADA, EVE = Visitor("ada"), Visitor("guest:eve")
+
+
+def ids(kept: History, visitor: Visitor = LOCAL_USER, **asked: str) -> list[str]:
+    return [row.id for row in kept.listing.find(read_search(asked, zone_s=0.0), visitor).rows]
+
+
+def test_runs_are_found_by_everything_that_is_searched(tmp_path: Path) -> None:
+    with history_of(tmp_path / "h.sqlite", RUNS) as kept:
+        kept.changes.rename("old", "First Try", LOCAL_USER)
+        kept.changes.note("old", "before the update", LOCAL_USER)
+        assert ids(kept) == ["new", "gpu", "old"]
+        assert ids(kept, q="fox PIP") == ["old"]
+        assert ids(kept, q="first update") == ["old"]  # a word of the name, another of the note
+        assert ids(kept, q="2.6x") == ["gpu"]
+        assert ids(kept, q="ärger") == ["new"] and ids(kept, q="100%_off") == ["new"] and ids(kept, q="1%o") == []
+        assert ids(kept, machine="h200") == ["gpu"]
+        assert ids(kept, model="POCKET") == ["new", "gpu", "old"] and ids(kept, model="llama") == []
+        assert ids(kept, axis="cache") == ["new", "gpu", "old"] and ids(kept, axis="dtype") == []
+        assert ids(kept, axis="cache=dynamic") == ["new", "gpu", "old"] and ids(kept, axis="cache=static") == []
+        assert ids(kept, since="1970-01-03", until="1970-01-03") == ["gpu"]
+        found = kept.listing.find(Search(page=1, per_page=2), LOCAL_USER)
+        assert ([row.id for row in found.rows], found.total, found.kept) == (["old"], 3, 3)
+        assert kept.listing.find(Search(("fox",), page=9), LOCAL_USER).rows == []
+        (row,) = kept.listing.find(Search(("fox",)), LOCAL_USER).rows
+        assert (row.line, row.machine, row.name) == ("B is faster.", "Ryzen 7, 8 cores", "First Try")
+        assert [(arm.name, arm.text) for arm in row.arms] == [("A", "defaults"), ("B", "cache=unwindowed")]
+
+
+@pytest.mark.parametrize(("mode", "shown"), [("team", ["theirs"]), ("public", []), ("local", [])])
+def test_a_run_is_its_owners_unless_it_is_shared_in_a_team(mode: Mode, shown: list[str], tmp_path: Path) -> None:
+    runs = [made(run_on("theirs", owner="ada")), made(run_on("hers", owner="ada")), made(run_on("mine", owner="bob"))]
+    bob = Visitor("bob")
+    with history_of(tmp_path / "h.sqlite", runs, "team") as kept:
+        assert ids(kept, bob) == ["mine"] and ids(kept, EVE) == []
+        kept.changes.share("theirs", True, ADA)
+        row = kept.listing.one("theirs", bob)
+        assert row is not None and (row.mine, row.shared, row.owner) == (False, True, "ada")
+    with history_of(tmp_path / "h.sqlite", mode=mode) as kept:
+        assert set(ids(kept, bob)) == {"mine", *shown}
+        assert kept.listing.one("hers", bob) is None and kept.listing.named("hers", bob) == []
+
+
+def old_file(path: Path, runs: list[list[Record]]) -> None:
+    """A history as the version before searches wrote it."""
+    with closing(sqlite3.connect(path)) as db, db:
+        for step in history_schema.MIGRATIONS[:3]:
+            step(db)
+        db.execute("PRAGMA user_version = 3")
+        for n, records in enumerate(runs):
+            assert isinstance(records[0], Created)
+            row = (records[0].id, float(n))
+            db.execute(
+                "INSERT INTO runs (id, created, model, status, pid, pid_started) VALUES (?, ?, '', 'done', 0, 0)", row
+            )
+            for seq, record in enumerate(records):
+                db.execute("INSERT INTO records VALUES (?, ?, ?)", (row[0], seq, encode_record(record)))
+
+
+def test_an_older_history_is_found_by_the_same_and_gets_its_lines_once(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    broken = [*made(run_on("broken"))[:-1], ended("failed", "The worker died.")]
+    old_file(path, [made(run_on("plain", H200)), broken])
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE records SET body = x'ff' WHERE run_id = 'broken' AND seq = 3")
+    with history_of(path) as kept:
+        assert ids(kept, machine="h200") == ["plain"]
+        for _ in range(2):  # a listing may leave lines for the next one
+            rows = {row.id: row.line for row in kept.listing.find(Search(), LOCAL_USER).rows}
+        assert rows["plain"] is not None and rows["plain"].startswith(
+            "One pair of runs: B took the same time per token"
+        )
+        assert rows["broken"] == "The rest of this run could not be read from the history."
+        assert ids(kept, q="pair took") == ["plain"]
+    assert (tmp_path / "h.sqlite.backup-v3").is_file()
+    with closing(sqlite3.connect(path)) as db:
+        assert dict(db.execute("SELECT id, verdict FROM runs")) == rows
+
+
+def test_a_damaged_row_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    with history_of(tmp_path / "h.sqlite", RUNS) as kept:
+        with closing(sqlite3.connect(tmp_path / "h.sqlite")) as db, db:
+            db.execute("UPDATE runs SET arms = 'torn', created = 'never', label = x'ff00' WHERE id = 'gpu'")
+        (row,) = (one for one in kept.listing.find(Search(), LOCAL_USER).rows if one.id == "gpu")
+        assert (row.arms, row.created, row.line) == ([], 0.0, "B generates 2.6x faster.")
