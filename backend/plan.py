@@ -92,19 +92,31 @@ RANDOM_SEED = 0
 """Seed of random weights."""
 
 
+class Exchanges(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often the ranks exchange something in one pass, by kind."""
+
+    all_reduce: int = 0
+    all_gather: int = 0
+    all_to_all: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.all_reduce + self.all_gather + self.all_to_all
+
+
 class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """How several devices share the model.
 
-    kind         tensor: each matrix is split; expert: the same, but experts are shared out whole
-    ranks        processes, each with one device
-    sharded      how many matrices that splits or shares out, by the model's facts; the proof counts against it
-    collectives  how many exchanges between the ranks a pass needs at least
+    kind       tensor: each matrix is split; expert: the same, but experts are shared out whole
+    ranks      processes, each with one device
+    sharded    how many matrices that splits or shares out, by the model's facts; the proof counts against it
+    exchanges  what the ranks exchange in a pass, by the model's facts; the proof counts against it
     """
 
     kind: ParallelKind = "off"
     ranks: int = 1
     sharded: int = 0
-    collectives: int = 0
+    exchanges: Exchanges = Exchanges()
 
     @property
     def tensor(self) -> int:

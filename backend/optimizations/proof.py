@@ -34,7 +34,7 @@ class Trace:
     eager    those of `decode` that the host called outside graphs of Inductor
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     seconds  how long the passes took under the profiler
-    collectives, collective_s  exchanges between ranks, and the seconds that they took
+    collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
     step     where the time of a step went; None with the reason in `no_step`
     """
 
@@ -46,7 +46,7 @@ class Trace:
     eager: Counter[str] = field(default_factory=Counter)
     shapes: Counter["ShapedCall"] = field(default_factory=Counter)
     seconds: float = 0.0
-    collectives: int = 0
+    collectives: Counter[str] = field(default_factory=Counter)
     collective_s: float = 0.0
     step: StepTime | None = None
     no_step: str = ""

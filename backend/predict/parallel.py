@@ -13,6 +13,7 @@ from dataclasses import replace
 from backend.errors import InputError
 from backend.models import Matrix, ModelFacts
 from backend.models.families import FAMILIES, Parallel
+from backend.plan import Exchanges
 from backend.predict.quantized import library_of
 from backend.predict.weights import effective_quantization
 
@@ -115,10 +116,27 @@ def sharded(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
     return sum(whole.count for whole, part in zip(facts.matrices, mine, strict=True) if whole != part)
 
 
-def collectives(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
-    """Exchanges between the ranks that a pass needs at least: one after attention and one after the feed-forward of
-    each layer, one for the embedding and one for the logits."""
-    return 0 if tensor == 1 else 2 * facts.layers + 2
+def exchanges(facts: ModelFacts, tensor: int, expert: int = 1) -> Exchanges:
+    """Exchanges between the ranks in a pass: the embedding and the parts of each layer's attention and feed-forward are
+    added up, the logits are put together.
+
+    Where heads do not stay split, each projection of attention is put together (three, or one where they are joined,
+    and then so are gate and up). Experts that are shared out whole are sent their tokens instead (transformers'
+    `ep_dispatch_experts`), but for gpt-oss, whose plan is ours. Counted in processes by tests/backend/predict.
+    """
+    if tensor == 1:
+        return Exchanges()
+    gathered = 0
+    if plan_of(facts) == "gathered":
+        gathered = facts.layers * (2 if FAMILIES[facts.architecture].joined else 3)
+    sent = mixtures(facts) if expert > 1 and facts.architecture not in OWN_PLANS else 0
+    return Exchanges(2 * facts.layers - sent + 1, gathered + sent + 1, 3 * sent)
+
+
+def mixtures(facts: ModelFacts) -> int:
+    """Layers with a mixture of experts: the others have one feed-forward."""
+    down = sum(one.count for one in facts.matrices if one.kind == "expert" and one.side == "columns")
+    return down // facts.experts if facts.experts else 0
 
 
 def _shard(plan: Parallel, matrix: Matrix, tensor: int, expert: int) -> Matrix:

@@ -14,6 +14,7 @@ _SHAPE: dict[str, Any] = {
 }  # fmt: skip
 _MORE: dict[str, dict[str, Any]] = {
     "llama": {"architectures": ["LlamaForCausalLM"]},
+    "olmo2": {"architectures": ["Olmo2ForCausalLM"]},
     "mixtral": {"architectures": ["MixtralForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2},
 }
 LAYERS = 4
@@ -30,6 +31,12 @@ def _base() -> Path:
 def llama() -> str:
     """Grouped heads, separate projections, no experts, no windows."""
     return _written("llama")
+
+
+@functools.cache
+def olmo() -> str:
+    """Norms across all heads, so that a split model puts the projections of attention together."""
+    return _written("olmo2")
 
 
 @functools.cache

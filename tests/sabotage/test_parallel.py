@@ -9,8 +9,10 @@ from pathlib import Path
 from unittest import mock
 
 from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.small_models import llama, mixtral, olmo
 from tests.support.processes import sitecustomize, with_path
 
+Patch = Callable[[], AbstractContextManager[None]]
 IN_RANKS = """
 import sys
 if "backend.worker.ranks" in sys.orig_argv:
@@ -26,14 +28,40 @@ if "backend.worker.ranks" in sys.orig_argv:
         dist.all_reduce = lambda *args, **kwargs: None
 """
 
+UNSUMMED = """
+import sys
+if "backend.worker.ranks" in sys.orig_argv:
+    from transformers.distributed import tensor_parallel
+    plain, seen = tensor_parallel.{style}.transform_output_post_forward, []
+    def without(self, module, output, *args, **kwargs):
+        if not any(module is one for one in seen):
+            seen.append(module)
+        place = next(i for i, one in enumerate(seen) if module is one)
+        if place % {of_layer} == {of_layer} - 1 and place // {of_layer} < {layers}:
+            return output
+        return plain(self, module, output, *args, **kwargs)
+    tensor_parallel.{style}.transform_output_post_forward = without
+"""
 
-def broken(layers: int, silent: bool = False) -> Callable[[], AbstractContextManager[None]]:
+
+def unsummed(layers: int, style: str = "MoeExpertsParallel", of_layer: int = 1) -> Patch:
+    """The ranks do not add up the parts of the last module in this style of each of the first so many layers, which
+    have `of_layer` of them."""
+    return in_ranks(UNSUMMED.format(layers=layers, style=style, of_layer=of_layer))
+
+
+def broken(layers: int, silent: bool = False) -> Patch:
     """The first so many layers stay whole (more than there are: all else too); `silent`: nothing is added up."""
+    return in_ranks(IN_RANKS.format(layers=layers, silent=silent))
+
+
+def in_ranks(code: str) -> Patch:
+    """What each rank runs before anything else."""
 
     @contextmanager
     def patch() -> Iterator[None]:
         with tempfile.TemporaryDirectory() as folder:
-            sitecustomize(Path(folder), IN_RANKS.format(layers=layers, silent=silent))
+            sitecustomize(Path(folder), code)
             with mock.patch.dict(os.environ, {"PYTHONPATH": with_path(Path(folder))}):
                 yield
 
@@ -49,8 +77,19 @@ SABOTEURS = [
         ("half of the layers left whole", broken(4)),
         ("a plan that does nothing", broken(100)),
         ("nothing is added up", broken(0, silent=True)),
+        ("one layer's experts are not added up", unsummed(1)),
+        ("half of the layers' experts are not added up", unsummed(4)),
     )
-]
+] + [
+    Sabotage("parallel", choice, f"{manner} is not added up, {model.__name__}", patch, FLOAT, model, tier="full",
+             turns_to=("partial",))
+    for choice, model, manner, patch in (
+        ("tensor-2", llama, "one layer's feed-forward", unsummed(1, "RowwiseParallel", 2)),
+        ("tensor-2", llama, "half of the layers' feed-forward", unsummed(2, "RowwiseParallel", 2)),
+        ("tensor-2", olmo, "one layer's feed-forward", unsummed(1, "RowwiseParallel", 2)),
+        ("expert-2", mixtral, "one layer's attention", unsummed(1, "RowwiseParallel")),
+    )
+]  # fmt: skip
 REASONS = {
     ("parallel", f"{kind}-{ranks}"): f"The code of {kind}-2 with another number, which is broken here."
     for kind in ("tensor", "expert")

@@ -17,7 +17,7 @@ PROMPT = 7
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A checkpoint, and how it is split and packed; `tp_plan` None: the model's own."""
+    """A checkpoint, and how it is split and packed."""
 
     folder: str
     tensor: int
@@ -25,34 +25,36 @@ class Case(msgspec.Struct, frozen=True):
     quantization: str = "none"
     dtype: str = "float32"
     cache: str = "dynamic"
-    tp_plan: dict[str, str] | None = None
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What one rank held once the tokens were made; `error` where they could not be."""
+    """What one rank held once the tokens were made, and its exchanges in a pass by kind; `error` where they could not
+    be."""
 
     weights: int = 0
     kv: int = 0
     ids: tuple[int, ...] = ()
+    exchanges: dict[str, int] = {}
     error: str = ""
 
 
 def count(case: Case) -> Seen:
     """Load, generate, count: parameters and buffers as this rank has them, and its cache."""
     import torch
-    from transformers import AutoModelForCausalLM
-    from transformers.distributed import DistributedConfig
+    from transformers import AutoConfig, AutoModelForCausalLM
 
     from backend.models.source import ModelSource
     from backend.plan import LoadPlan
+    from backend.worker.load.parallel import distributed_config
     from backend.worker.load.quantization import keywords
+    from backend.worker.prove.profile import trace
 
     dtype = getattr(torch, case.dtype)
     plan = LoadPlan(ModelSource("folder", case.folder), dtype=case.dtype, quantization=case.quantization)
     more = {name: value for name, value in keywords(plan, dtype).items() if name != "device_map"}
     if case.tensor > 1:
-        sizes: dict[str, Any] = {"tp_size": case.tensor, "ep_size": case.expert, "tp_plan": case.tp_plan}
-        more["distributed_config"] = DistributedConfig(**sizes)
+        kind = AutoConfig.from_pretrained(case.folder).model_type
+        more["distributed_config"] = distributed_config(kind, case.tensor, case.expert)
     with torch.inference_mode(case.quantization.startswith("quanto")):
         model = AutoModelForCausalLM.from_pretrained(case.folder, dtype=dtype, **more).eval()
     weights = held(model)  # before a forward pass: bitsandbytes then lays weights out anew for some CPUs
@@ -63,8 +65,9 @@ def count(case: Case) -> Seen:
             ids, max_new_tokens=TOKENS, min_new_tokens=TOKENS, do_sample=False, return_dict_in_generate=True,
             disable_compile=True, **static,
         )  # fmt: skip
+        seen = trace(lambda: model(ids[:, :1]).logits.shape[1], False)
     kv = sum(tensor.nbytes for layer in made.past_key_values.layers for tensor in (layer.keys, layer.values))
-    return Seen(weights, kv, tuple(made.sequences[0, PROMPT:].tolist()))
+    return Seen(weights, kv, tuple(made.sequences[0, PROMPT:].tolist()), dict(seen.collectives))
 
 
 def held(model: Any) -> int:

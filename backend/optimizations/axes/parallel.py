@@ -15,7 +15,7 @@ from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
 from backend.optimizations.tensor_bytes import local_part
 from backend.plan import ParallelKind, ParallelPlan, Plan
-from backend.predict.parallel import check_sizes, collectives, refusal, sharded
+from backend.predict.parallel import check_sizes, exchanges, refusal, sharded
 from backend.script.parts import Script
 
 SIZES = (2, 4, 8)
@@ -23,6 +23,7 @@ _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py;
 PLAIN = ("llama", "mistral", "qwen3")
 """Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
 _OFF = {"parallel": "off"}
+_WORDS = {"all_reduce": "all-reduces", "all_gather": "all-gathers", "all_to_all": "all-to-alls"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class Parallel(Optimization):
         if kind == "off":
             return plan
         expert = ranks if kind == "expert" else 1
-        counted = sharded(subject.facts, ranks, expert), collectives(subject.facts, ranks, expert)
+        counted = sharded(subject.facts, ranks, expert), exchanges(subject.facts, ranks, expert)
         found = ParallelPlan(kind, ranks, *counted)
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
 
@@ -179,7 +180,8 @@ class Parallel(Optimization):
             script.patch.append("add_biases_once(model, rank)")
 
     def find(self, observation: Observation) -> Finding:
-        """Counts, on every rank, the matrices of which it holds a part, and the exchanges of a few extra passes."""
+        """Counts, on every rank, the matrices of which it holds a part, and each kind of exchange in a few more passes:
+        more of one kind than planned makes up for none of another."""
         planned = observation.plan.load.parallel
         held = _held(observation.model)
         every = [msgspec.json.decode(one, type=_Held) for one in observation.gather(msgspec.json.encode(held))]
@@ -188,18 +190,21 @@ class Parallel(Optimization):
             proof = f"{len(every)} process{'es' * (len(every) > 1)}; no matrix is split"
             return Finding(self.name, "off", proof)
         trace = observation.trace()
-        needed = planned.collectives * max(1, trace.steps)
-        exchanged = min(trace.collectives, needed)
+        passes = max(1, trace.steps)
+        planned_of = {kind: n * passes for kind, n in msgspec.structs.asdict(planned.exchanges).items() if n}
+        exchanged = sum(min(trace.collectives[kind], n) for kind, n in planned_of.items())
+        seen = ", ".join(f"{trace.collectives[kind]} of {n} {_WORDS[kind]}" for kind, n in planned_of.items())
         share = trace.collective_s / trace.seconds if trace.seconds else 0.0
         parts = ", ".join(f"{one.part_bytes:,}" for one in every)
         proof = (
             f"{matrices // len(every)} of {planned.sharded} matrices are split over {len(every)} ranks, which hold "
-            f"{parts} of their {every[0].whole_bytes:,} bytes; {trace.collectives} exchanges in {trace.steps} passes "
-            f"of a profile, {share:.0%} of its time"
+            f"{parts} of their {every[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile, "
+            f"{share:.0%} of its time"
         )
         kind = planned.kind if len(every) == planned.ranks else "tensor"
         reached = matrices + exchanged
-        return Finding(self.name, f"{kind}-{len(every)}", proof, reached, planned.sharded * planned.ranks + needed)
+        expected = planned.sharded * planned.ranks + sum(planned_of.values())
+        return Finding(self.name, f"{kind}-{len(every)}", proof, reached, expected)
 
 
 class _Held(msgspec.Struct):

@@ -21,6 +21,16 @@ _COLLECTIVES = {False: "gloo:", True: "nccl"}
 """How the events of collectives begin, on the host and on a GPU."""
 
 
+_KINDS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "sendrecv": "all_to_all"}
+"""By a part of the event's name, which is "gloo:all_reduce" or "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". NCCL sends
+and receives where something goes from all to all."""
+
+
+def _kind(name: str) -> str:
+    plain = name.lower().replace("_", "")
+    return next((kind for word, kind in _KINDS.items() if word in plain), name)
+
+
 def mark_step() -> None:
     """A step ends here: what follows the first of these is no prefill. Costs nothing unless a profiler listens."""
     if torch.autograd.profiler._is_profiler_enabled:
@@ -47,7 +57,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
-    collectives_ns: list[int] = []
+    collectives: Counter[str] = Counter()
+    collectives_ns = 0
     spans: list[Span] = []
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
@@ -55,7 +66,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
         (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
-            collectives_ns.append(event.duration_ns())
+            collectives[_kind(name)] += 1
+            collectives_ns += event.duration_ns()
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
             spans.append(_span(event, name, on_gpu))
         if on_gpu:
@@ -76,7 +88,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     return Trace(
         ops, kernels, runtime, steps, Counter(name for _, name in decode),
         Counter(name for begin, name in decode if not inside(begin)), shapes,
-        seconds, len(collectives_ns), sum(collectives_ns) / 1e9, step, no_step,
+        seconds, collectives, collectives_ns / 1e9, step, no_step,
     )  # fmt: skip
 
 

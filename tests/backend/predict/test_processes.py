@@ -16,7 +16,7 @@ import pytest
 from backend.models import resolve
 from backend.plan import CACHES
 from backend.predict.kv import kv_bytes
-from backend.predict.parallel import refusal, shard
+from backend.predict.parallel import exchanges, refusal, shard
 from backend.predict.weights import weight_bytes
 from tests.support.rank_processes import PROMPT, TOKENS, Case, Seen
 from tests.support.tiny_models import _SHAPE, CONFIGS
@@ -29,7 +29,6 @@ WIDE: dict[str, Any] = {
     "eos_token_id": 2,
 }  # fmt: skip
 EXPERTS = {"num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
-OSS = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4}}
 MODELS: dict[str, dict[str, Any]] = {
     **{name: {"model_type": name, **shape} for name, shape in CONFIGS.items()},
     "biased": _SHAPE | {"model_type": "llama", "tie_word_embeddings": True, "attention_bias": True, "mlp_bias": True},
@@ -40,7 +39,6 @@ MODELS: dict[str, dict[str, Any]] = {
     "qwen3_moe": _SHAPE | {"model_type": "qwen3_moe", **EXPERTS, "mlp_only_layers": [1], "attention_bias": True},
     "tied_oss": CONFIGS["gpt_oss"] | {"model_type": "gpt_oss", "tie_word_embeddings": True, "vocab_size": 98},
     "wide": WIDE | {"model_type": "llama"},
-    "wide_oss": WIDE | OSS | {"model_type": "gpt_oss", "num_local_experts": 4, "num_experts_per_tok": 2},
 }  # fmt: skip
 PLAIN = ["llama", "qwen3", "mistral", "olmo3", "gemma3_text", "biased", "uneven", "phi3", "mixtral", "qwen3_moe"]
 SPLIT = ["torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4"]
@@ -55,10 +53,9 @@ def works(folder: Path) -> list[Case]:
     return [
         *(case(name, 2) for name in PLAIN),
         case("gpt_oss", 2), case("gpt_oss", 2, 2), case("mixtral", 2, 2), case("qwen3_moe", 2, 2),
-        case("tied_oss", 2, 2, tp_plan={}),
+        case("tied_oss", 2, 2),
         *(case(name, size, expert, cache="static") for name, size, expert in (("llama", 2, 1), ("gpt_oss", 2, 2))),
         *(case("wide", 2, quantization=choice, dtype="bfloat16") for choice in SPLIT),
-        *(case("wide_oss", 2, 2, quantization=choice, dtype="bfloat16") for choice in ("bnb-int8", "bnb-nf4")),
     ]  # fmt: skip
 
 
@@ -70,10 +67,6 @@ def fails(folder: Path) -> list[tuple[Case, str]]:
         (Case(wide, 2, 1, "bnb-nf4", "bfloat16"), "NoneType"),
         (Case(str(folder / "odd_experts"), 2, 2), "Cannot evenly shard 3 experts"),
         (Case(str(folder / "llama"), 2, 2), "does not define an expert-parallel plan"),
-        (
-            Case(str(folder / "tied_oss"), 2, 2),
-            "narrow unexpectedly changed",
-        ),  # its head is tied to an unsplit embedding
     ]
 
 
@@ -122,6 +115,12 @@ def predicted(case: Case) -> tuple[int, int]:
     return weight_bytes(mine, case.dtype, case.quantization), kv.total
 
 
+def foreseen(case: Case) -> dict[str, int]:
+    """Exchanges of a pass by kind."""
+    found = msgspec.structs.asdict(exchanges(resolve(case.folder), case.tensor, case.expert))
+    return {kind: many for kind, many in found.items() if many}
+
+
 @pytest.mark.slow
 def test_a_pair_of_processes_holds_what_was_predicted_and_writes_the_text_of_one(folder: Path) -> None:
     case = Case(str(folder / "llama"), 2)
@@ -129,6 +128,7 @@ def test_a_pair_of_processes_holds_what_was_predicted_and_writes_the_text_of_one
     ((alone,),) = run(1, [Case(case.folder, 1)], folder)
     assert not first.error and (first.weights, first.kv) == predicted(case)
     assert first.ids == second.ids == alone.ids and first.weights < alone.weights
+    assert first.exchanges == second.exchanges == foreseen(case) and not alone.exchanges
 
 
 @pytest.mark.full
@@ -138,6 +138,12 @@ def test_weights_and_cache_of_a_rank_are_predicted_to_the_byte(two: list[list[Se
         assert not first.error, (case, first.error)
         assert (first.weights, first.kv) == predicted(case), case
         assert second.weights <= first.weights and second.kv == first.kv
+
+
+@pytest.mark.full
+def test_the_exchanges_of_a_pass_are_predicted_by_kind(two: list[list[Seen]], folder: Path) -> None:
+    for index, case in enumerate(works(folder)):
+        assert [rank[index].exchanges for rank in two] == 2 * [foreseen(case)], case
 
 
 @pytest.mark.full

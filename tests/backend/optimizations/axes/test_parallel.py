@@ -1,7 +1,9 @@
 """parallel: what can be split over how many ranks, said before anything runs."""
 
+from collections import Counter
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from backend.arms.check import check
@@ -10,7 +12,10 @@ from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import resolve
 from backend.paths import PRESETS
-from backend.plan import ParallelPlan
+from backend.optimizations import Observation
+from backend.optimizations.axes import parallel
+from backend.optimizations.proof import Trace
+from backend.plan import Exchanges, ParallelPlan
 from backend.predict.parallel import shard
 from backend.predict.weights import weight_bytes
 from tests.support.batches import TRAFFIC
@@ -87,8 +92,30 @@ def test_many_requests_are_refused() -> None:
 def test_the_plan_counts_what_the_prediction_splits_and_the_exchanges() -> None:
     """8 layers of q, k, v and o, 8 experts with two matrices each, and the embedding, tied to the head."""
     checked = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), CPU, Workload(prompt="Once"))
-    assert checked.plan.load.parallel == ParallelPlan("tensor", 2, 8 * (4 + 8 * 2) + 1, 2 * 8 + 2)
+    assert checked.plan.load.parallel == ParallelPlan("tensor", 2, 8 * (4 + 8 * 2) + 1, Exchanges(2 * 8 + 1, 1))
     assert not checked.blocked and "gloo" in next(v.reason for v in checked.verdicts if v.axis == "parallel")
+
+
+@pytest.mark.parametrize(
+    ("seen", "missing"),
+    [
+        ({"all_reduce": 36, "all_gather": 2}, 0),
+        ({"all_reduce": 34, "all_gather": 2}, 2),  # one layer's feed-forward is not added up, in both passes
+        ({"all_reduce": 34, "all_gather": 20}, 2),  # more of one kind makes up for none of another
+        ({"all_reduce": 36, "all_gather": 2, "all_to_all": 9}, 0),
+        ({}, 38),
+    ],
+)
+def test_each_kind_of_exchange_is_counted(seen: dict[str, int], missing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), CPU, Workload(prompt="Once")).plan
+    plan = msgspec.structs.replace(
+        plan, load=msgspec.structs.replace(plan.load, parallel=ParallelPlan("tensor", 2, 10, Exchanges(18, 1)))
+    )
+    monkeypatch.setattr(parallel, "_held", lambda model: parallel._Held(10, 1, 2))
+    trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
+    found = parallel.AXIS.find(Observation(None, None, plan, lambda: trace, gather=lambda mine: [mine, mine]))
+    assert (found.effective, found.expected) == ("tensor-2", 2 * 10 + 2 * 19)
+    assert found.expected is not None and found.reached == found.expected - missing
 
 
 def test_each_rank_is_predicted_alone_and_a_cpu_has_to_hold_all_of_them() -> None:
