@@ -35,7 +35,7 @@ class Columns(
 ):  # fmt: skip
     """One arm past a cursor: tokens `first`..`end`, samples `first_sample`..`end_sample`, and so for characters.
 
-    Sent ten times a second, so names on the wire are short.
+    Sent many times a second, so names on the wire are short.
     """
 
     first: int

@@ -14,8 +14,9 @@ from ui.live.panel import FOLDER
 
 PURE = (
     "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "distribution", "race",
+    "fresh",
 )  # fmt: skip
-"""Files whose functions need no document (of dom.js only the units are used)."""
+"""Files whose functions need no component of the page."""
 
 TRACES = """({charts, replies, head, ended, hidden, axis, zoom}) => {
   const series = head ? head.arms.map(emptySeries) : [];

@@ -13,6 +13,8 @@ from tests.browser.driver import LIVE, Driver
 from tests.browser.stored_runs import RUNS
 
 Open = Callable[..., Driver]
+DRAWN_BETWEEN_PAINTS = """[...document.querySelectorAll('.td-fresh canvas')].some(canvas =>
+  canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean))"""
 
 
 def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
@@ -103,6 +105,7 @@ def test_a_reload_in_mid_run_shows_the_same_run(open_page: Open) -> None:
     user.type("max-new-tokens", "600")
     run_id = user.run()
     user.wait_tokens(0, 30)
+    user.wait(DRAWN_BETWEEN_PAINTS)
     before = user.page.evaluate(f"{LIVE}.live.series[0].lat.slice(0, 30)")
     user.page.reload()
     user.wait_tokens(0, 60)

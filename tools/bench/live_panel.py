@@ -22,8 +22,8 @@ PROBE = """
 window.tokendynoProbe = {
   shown: [0, 0], ms: [], paints: [], arrivals: 0,
   arrived() { this.arrivals++; },
-  painted(upto, tookMs) {
-    this.paints.push(tookMs);
+  painted(tookMs) { this.paints.push(tookMs); },
+  shows(upto) {
     const now = performance.timeOrigin + performance.now(), panel = document.querySelector('.td-live').live;
     if (!window.begins) return;
     upto.forEach((n, arm) => {

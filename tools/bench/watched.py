@@ -4,8 +4,8 @@ Tokens per second of arm A through the whole app (app.py, a run submitted throug
 charts streaming), against a bare script that only calls `generate` with the same weights, dtype, cache, prompt, token
 count, threads and environment. Both stay loaded and run in turn: bare, app, bare, app, ... Both times are those of the
 whole `generate` call. Printed: the ratio of each pair, their median and spread, and the time from token to pixel in
-the same runs: from when the worker had a token to the frame whose charts show it. `--pace` as in the page's address;
-without it the page paces itself, as users get it.
+the same runs: from when the worker had a token to its arrival in the page, and to the frame whose charts show it.
+`--pace` as in the page's address; without it the page paces itself, as users get it.
 """
 
 import argparse
@@ -118,22 +118,28 @@ def bare_process(model: str, tokens: int) -> Iterator[Any]:
 
 PROBE = """
 window.tokendynoProbe = {
-  run: '', shown: [0, 0], ms: [], arrived() {},
-  painted(upto) {
+  run: '', shown: [0, 0], pulled: [0, 0], ms: [], pulledMs: [], paints: [],
+  arrived(counts) { this.note(counts, 'pulled', 'pulledMs'); },
+  shows(counts) { this.note(counts, 'shown', 'ms'); },
+  painted(ms) { this.paints.push(ms); },
+  note(counts, upto, delays) {
     const panel = document.querySelector('.td-live'), { head, series } = panel.live;
     const now = performance.timeOrigin + performance.now();
-    if (this.run !== panel.dataset.run) Object.assign(this, { run: panel.dataset.run, shown: [0, 0], ms: [] });
-    if (head) upto.forEach((n, arm) => {
+    if (this.run !== panel.dataset.run) {
+      Object.assign(this, { run: panel.dataset.run, shown: [0, 0], pulled: [0, 0], ms: [], pulledMs: [], paints: [] });
+    }
+    if (head) counts.forEach((n, arm) => {
       const run = head.arms[arm].phases.find(phase => phase.name === 'run');
       if (!run) return;
       const begin = 1000 * (head.created + run.begin_s);
-      for (let i = this.shown[arm]; i < n; i++) this.ms.push(now - begin - 1000 * series[arm].t[i]);
-      this.shown[arm] = n;
+      for (let i = this[upto][arm]; i < n; i++) this[delays].push(now - begin - 1000 * series[arm].t[i]);
+      this[upto][arm] = n;
     });
   },
 };
 """
-"""Of each token of both arms: milliseconds from its creation to the frame that shows it."""
+"""Of each token of both arms: milliseconds from its creation to its arrival in the page, and to the frame that shows
+it."""
 
 
 # --- the app ----------------------------------------------------------------------------------------
@@ -192,13 +198,16 @@ class Page:
             self.page.wait_for_timeout(200)
             self.page.goto("about:blank")
 
-    def pixel_ms(self) -> list[float]:
-        """Token to pixel of every token that this page showed."""
+    def delays_ms(self) -> dict[str, list[float]]:
+        """Of every token that this page showed: until it was there, and until it was seen. Of each paint: how long."""
         if not self.watch:
-            return []
+            return {}
         self.page.wait_for_function("() => document.querySelector('.td-live').dataset.over", timeout=60_000)
         self.page.wait_for_timeout(1000)
-        found: list[float] = self.page.evaluate("() => tokendynoProbe.ms")
+        found: dict[str, list[float]] = self.page.evaluate(
+            "() => ({ 'token to page': tokendynoProbe.pulledMs, 'token to pixel': tokendynoProbe.ms, "
+            "'paint': tokendynoProbe.paints })"
+        )
         return found
 
     def close(self) -> None:
@@ -229,8 +238,8 @@ class Viewer:
         with urllib.request.urlopen(self.address + path, json.dumps(body).encode(), timeout=60) as answer:
             return json.load(answer)
 
-    def pixel_ms(self) -> list[float]:
-        return []
+    def delays_ms(self) -> dict[str, list[float]]:
+        return {}
 
     def close(self) -> None:
         pass
@@ -350,7 +359,7 @@ def main() -> None:
             took_s = time.monotonic() - begin_s
             web, browser = (cpu_s([app]) - web_s) / took_s, (cpu_s(watching) - browser_s) / took_s
             work_s = (cpu_s(workers) - work_s) / 2  # of two arms; the first pair includes load and warm-up
-            pixel_ms = sorted(page.pixel_ms())
+            delays_ms = page.delays_ms()
             page.close()
             last, finished = run.id, run.arms["A"].finished
             made = len(run.arms["A"].ids)
@@ -366,12 +375,10 @@ def main() -> None:
             )
             if number:
                 ratios.append(ratio)
-            if pixel_ms:
-                print(
-                    f"  token to pixel: p50 {pixel_ms[len(pixel_ms) // 2]:.0f} ms, p95 "
-                    f"{pixel_ms[int(0.95 * len(pixel_ms))]:.0f} ms of {len(pixel_ms)} tokens",
-                    flush=True,
-                )
+            for name, each_ms in delays_ms.items():
+                each_ms.sort()
+                quantiles = ", ".join(f"p{q} {each_ms[len(each_ms) * q // 100]:.0f} ms" for q in (50, 95, 99))
+                print(f"  {name}: {quantiles} of {len(each_ms)}", flush=True)
     viewer = "HTTP" if options.engine and options.viewer == "page" else options.viewer
     print(
         f"ratio app / bare: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}, "

@@ -8,7 +8,7 @@ from ui.gate.asgi import App, Message, Receive, Refused, Scope, Send, answer, re
 from ui.gate.body import bounded
 from ui.gate.hosts import Hosts
 from ui.gate.login import login_page, logout_page, read_form, safe_query
-from ui.gate.routes import exists, open_to_all
+from ui.gate.routes import exists, open_to_all, without_gradios_own
 from ui.gate.visitors import Visitors
 from ui.visitor import KEY
 
@@ -56,6 +56,11 @@ class Gate:
             if begun:
                 raise
             await refuse(send, Refused(503, "Logins do not work now. The server's log says why."))
+        except Exception:  # Gradio looks up what a request names without a check; handlers' own errors do not come here
+            if begun or scope["method"] != "POST":
+                raise
+            log.exception("a request could not be carried out")
+            await refuse(send, Refused(400, "This page and its server do not match. Reload the page."))
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._hosts.check(scope)
@@ -79,6 +84,8 @@ class Gate:
             raise Refused(401, NO_COOKIE)
         if visitor is not None:
             scope[KEY] = visitor
+        if path == "/":
+            scope["query_string"] = without_gradios_own(scope["query_string"])
         await self._app(scope, receive, send)
 
     # --- logins -----------------------------------------------------------------------------------

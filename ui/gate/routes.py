@@ -4,6 +4,7 @@ write to disk, monitoring, streams that never end. Whatever is not listed here i
 
 import re
 from pathlib import PurePosixPath
+from urllib.parse import unquote_to_bytes
 
 from ui.live.panel import PLOTLY_JS
 
@@ -34,3 +35,14 @@ def exists(method: str, path: str) -> bool:
 def open_to_all(path: str) -> bool:
     """Whether a path shows nothing of anybody, so that it may be fetched without a login or a cookie."""
     return path.startswith(_GET_BELOW) or path in ("/favicon.ico", "/robots.txt", "/theme.css", f"{API}/startup-events")
+
+
+_GRADIOS_OWN = {b"page", b"deep_link"}
+
+
+def without_gradios_own(query: bytes) -> bytes:
+    """The query of the page without what Gradio reads for itself: a page that it does not have would be answered with
+    an internal error, and states that were saved do not exist here."""
+    return b"&".join(
+        part for part in query.split(b"&") if unquote_to_bytes(part.partition(b"=")[0]) not in _GRADIOS_OWN
+    )

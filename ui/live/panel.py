@@ -22,8 +22,8 @@ from ui.live.pace import PACE
 
 SCRIPTS = (
     "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "pointer",
-    "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles", "details", "ledger",
-    "remarks", "step_time", "panel",
+    "fresh", "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles", "details",
+    "ledger", "remarks", "step_time", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 
@@ -42,7 +42,6 @@ TEMPLATE = """
     <span class="td-title"></span><span class="td-note"></span>
     <span class="td-basis"></span><span class="td-gate"></span>
     <span class="td-digest" hidden></span><span class="td-interference"></span>
-    <span class="td-pace"></span>
     <span class="td-connection" role="status"></span>
     <span class="td-link" hidden>
       <a class="td-permalink" title="Permanent link to this run"></a>
@@ -73,6 +72,7 @@ TEMPLATE = """
 <div class="td-stage">
   <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
  the figures above give the same data as numbers"></div>
+  <div class="td-fresh" aria-hidden="true"></div>
   <div class="td-moments" aria-hidden="true"></div>
   <p class="td-noted" aria-hidden="true" hidden></p>
 </div>

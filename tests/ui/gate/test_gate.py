@@ -110,6 +110,40 @@ def test_what_the_page_needs_is_there(local: Site, method: str, path: str) -> No
     assert local.ask(method, path).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("", ""), ("page=x", ""), ("page", ""), ("page=x&page=y&view=fit", "view=fit"),
+        ("p%61ge=x&run=a%20b", "run=a%20b"),
+        ("run=%FF&&deep_link=../x&=1", "run=%FF&&=1"), ("Page=x&_page=y&pages=z", "Page=x&_page=y&pages=z"),
+    ],
+)  # fmt: skip
+def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str, left: str) -> None:
+    """An unknown page was answered with an internal error."""
+    asked = []
+
+    async def listen(scope: Scope, receive: Receive, send: Send) -> None:
+        asked.append(scope["query_string"].decode())
+        await inner(scope, receive, send)
+
+    site = Site(Visitors(LIMITS["local"]))
+    site.gate = PolicyMiddleware(Gate(listen, Hosts(machine=False), site.visitors), False)
+    assert site.ask("GET", f"/?{query}").status_code == 200
+    site.ask("GET", "/gradio_api/queue/data?page=x")
+    assert asked == [left, "page=x"], "of the page alone"
+
+
+def test_a_request_that_gradio_cannot_carry_out_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail(scope: Scope, receive: Receive, send: Send) -> None:
+        raise KeyError(99_999)
+
+    site = Site(Visitors(LIMITS["local"]))
+    site.gate = PolicyMiddleware(Gate(fail, Hosts(machine=False), site.visitors), False)
+    answer = site.ask("POST", JOIN, json={"fn_index": 99_999})
+    assert answer.status_code == 400 and "Reload the page" in answer.json()["detail"]
+    assert "KeyError: 99999" in caplog.text
+
+
 # --- host and origin ------------------------------------------------------------------------------
 
 

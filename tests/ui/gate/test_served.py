@@ -175,3 +175,17 @@ def test_a_program_runs_two_arms_in_five_lines_as_the_user_of_its_token(team: Se
     found = ada.predict(run=run, wait_s=60, api_name="/result")
     assert found["status"] == "done", found["message"]
     assert [len(arm["latency_s"]) for arm in found["arms"]] == [8, 8]
+
+
+def test_nothing_is_answered_with_500(team: Served) -> None:
+    """Gradio looks up pages, handlers and components that a request names without a check."""
+    cookie = {"Cookie": log_in(team, "ada", "correct horse")}
+    for query in ("page=x", "page=fit&page=y", "p%61ge=x", "deep_link=x", "run=%FF", "view=" + "x" * 10_000):
+        assert team.ask(f"/?{query}", None, cookie).status == 200, query
+    sent: dict[str, object] = {"data": [], "session_hash": "s", "trigger_id": None}
+    for path, more in (
+        ("queue/join", {"fn_index": 99_999}), ("run/predict", {"fn_index": -1}),
+        ("component_server", {"component_id": 99_999, "fn_name": "pull"}),
+    ):  # fmt: skip
+        answer = team.post(f"/gradio_api/{path}", sent | more, cookie)
+        assert 400 <= answer.status < 500, (path, answer)

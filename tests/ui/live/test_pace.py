@@ -8,7 +8,7 @@ from ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, Pace, adapted
 @pytest.mark.parametrize(
     ("every_ms", "share", "next_ms"),
     [
-        (80, 0.0, 80),
+        (FASTEST_MS, 0.0, FASTEST_MS),
         (80, SHARE, 80),
         (80, 1.5 * SHARE, 120),
         (80, 9.0, 160),

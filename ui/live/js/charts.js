@@ -9,17 +9,19 @@ const FIGURE_OPTIONS = {
   responsive: true, displaylogo: false, showTips: false, showSendToCloud: false, displayModeBar: false,
 };
 
-// tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer: as from makePointer.
-function makeCharts(plot, charts, tools, pointer) {
+// tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
+// and makeFresh.
+function makeCharts(plot, charts, tools, pointer, fresh) {
   let run = '', head = null, series = [], units = [], tops = [], hidden = new Set(), ended = false, revision = 0;
   let axis = 'token', zoom = null, resets = 0, inFull = false;
-  let dirty = true, painting = false, notBefore = 0, rest = 0.6, minRestMs = 0, maxRestMs = 400;
+  let dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
   const paintMs = [];
 
   function reset(newRun) {
     run = newRun; head = null; series = []; units = []; hidden = new Set(); ended = false; dirty = true;
     zoom = null; inFull = false;
     pointer.clear();
+    fresh.clear();
   }
 
   // A user zoomed one chart, or went back: all charts follow.
@@ -105,23 +107,41 @@ function makeCharts(plot, charts, tools, pointer) {
   }
 
   async function paint(force) {
-    if (!dirty || painting || document.hidden || !element.offsetParent) return;
-    if (!force && performance.now() < notBefore) return;
+    if (!dirty || painting || document.hidden || (!force && performance.now() < notBefore)) return;
+    if (!element.offsetParent) return;
     painting = true; dirty = false;
-    const begin = performance.now(), shown = series.map(columns => columns.t.length);
+    const begin = performance.now(), painted = series.map(lengthsOf);
     try {
       const drawn = traces();
       await Plotly.react(plot, drawn, layout(), FIGURE_OPTIONS);
     } finally {
       painting = false;
     }
-    pointer.take({ head, series, hidden, axis, units, tops });
+    const view = { head, series, hidden, axis, units, tops };
+    pointer.take(view);
+    fresh.take(view, painted);
     requestAnimationFrame(() => setTimeout(() => {
       paintMs.push(performance.now() - begin);
       if (paintMs.length > 5) paintMs.shift();
-      notBefore = performance.now() + Math.max(minRestMs, Math.min(maxRestMs, Math.min(...paintMs) * rest));
-      if (window.tokendynoProbe) window.tokendynoProbe.painted(shown, paintMs[paintMs.length - 1]);
+      soonest = performance.now() + leastMs;
+      notBefore = performance.now() + Math.max(leastMs, Math.min(mostMs, Math.min(...paintMs) * rest));
+      if (window.tokendynoProbe) window.tokendynoProbe.painted(paintMs[paintMs.length - 1]);
     }, 0));
+    told();
+  }
+
+  // Values came: they are drawn at once, and painted when the time has come.
+  function grow() {
+    dirty = true;
+    if (fresh.draw()) notBefore = Math.min(notBefore, soonest);
+    told();
+  }
+
+  // For benches: the next frame shows all that is known now.
+  function told() {
+    if (!window.tokendynoProbe || painting || !head) return;
+    const shown = series.map(columns => columns.t.length);
+    requestAnimationFrame(() => setTimeout(() => window.tokendynoProbe.shows(shown), 0));
   }
 
   function toggle(event) {
@@ -153,9 +173,10 @@ function makeCharts(plot, charts, tools, pointer) {
     end() { ended = true; dirty = true; paint(true); },
     picture(name) { return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
     get zoom() { return zoom && (axis === 'token' ? zoom : translated(zoom, 'token', series)); },
+    grow,
     touch() { dirty = true; paint(false); },
-    // After a paint of t ms the charts rest for t * newRest ms, within limits. The fastest of the latest paints
-    // counts: the others waited for a core.
-    pace(newRest, minMs, maxMs) { rest = newRest; minRestMs = minMs; maxRestMs = maxMs; },
+    // After a paint of t ms the charts rest for t * newRest ms, within limits; what comes beyond an axis ends a rest of
+    // `least` ms. The fastest of the latest paints counts: the others waited for a core.
+    pace(newRest, least, most) { rest = newRest; leastMs = least; mostMs = most; },
   };
 }

@@ -1,12 +1,12 @@
 // The live panel: opens a run by id, passes what is pulled to charts, texts and figures, and shows the run's status.
 
-const SLOW_NOTE = "charts update slowly while this machine's own cores are measured";
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
 const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), props.charts);
 const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
-const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer);
+const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), props.charts);
+const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh);
 const texts = makeTexts(find('.td-texts'));
 const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), texts, at => pointer.pointAt(at));
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), props.fewest);
@@ -48,7 +48,7 @@ function take(reply) {
     grew = grew || got.tokens > 0 || got.samples > 0;
     more = more || part.n - part.first >= props.most;
   });
-  if (grew) { charts.touch(); distribution.follow(latencies); }
+  if (grew) { charts.grow(); distribution.follow(latencies); }
   if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
   if (!reply.ended) return more ? 'more' : 'wait';
   if (!closing) { closing = true; return 'more'; }
@@ -89,11 +89,10 @@ function takeHead(reply) {
   setPace(reply.ended);
 }
 
-// On the machine that is being measured every paint and every pull takes CPU time from the model.
+// On the machine that is being measured every paint takes CPU time from the model.
 function setPace(ended) {
   quiet = !ended && (FORCED_PACE ? FORCED_PACE === 'quiet' : head.quiet && LOCAL);
-  if (quiet) { charts.pace(30, 1500, 3000); puller.every(250); } else { charts.pace(0.6, 0, 400); puller.every(80); }
-  setText(find('.td-pace'), quiet ? SLOW_NOTE : '');
+  charts.pace(...(quiet ? [30, 1000, 4000] : [10, 300, 1000]));
 }
 
 function finish(reply) {
@@ -127,7 +126,7 @@ function open(id) {
   delete element.dataset.over;
   element.dataset.run = run;
   window.dispatchEvent(new Event('tokendyno-run'));
-  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'pace', 'interference']) setText(find('.td-' + name), '');
+  for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
   showAnnotations(find('.td-annotations'), []);

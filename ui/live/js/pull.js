@@ -1,4 +1,4 @@
-// Polls the server for what lies past the cursor, about twelve times a second, less often where the server is busy (it
+// Polls the server for what lies past the cursor, about sixteen times a second, less often where the server is busy (it
 // says how often, and never less than once a second). Several pulls may be in flight, since a
 // slow line would otherwise limit their rate. A pull without an answer times out; failures are shown and retried with
 // exponential backoff. Nothing is pulled while the tab is hidden.
@@ -8,7 +8,7 @@ const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 // ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
 // report(text): shows a connection problem, '' when there is none.
 function makePuller(ask, take, report) {
-  let periodMs = 80, leastMs = 0, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
+  let periodMs = 60, leastMs = 0, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
 
   function withTimeout(promise) {
     return new Promise((resolve, reject) => {

@@ -13,6 +13,11 @@ function cursorOf(series) {
   return [series.t.length, series.st.length, series.chars];
 }
 
+// The length of every column.
+function lengthsOf(series) {
+  return Object.fromEntries([...TOKEN_COLUMNS, 'st', 'sm'].map(key => [key, series[key].length]));
+}
+
 // Append what is new in an arm's reply. Returns how much it was; `added` is the new text.
 function appendReply(series, reply) {
   const grew = { tokens: 0, samples: 0, added: '' };
