@@ -217,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ui.gate.connections import bound_connections
     from ui.gate.gate import Gate
     from ui.gate.hosts import Hosts
+    from ui.gate.sessions import GradioAnswers, Sessions
     from ui.gate.visitors import Visitors
     from ui.page import build
     from ui.theme import style, theme
@@ -240,6 +241,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:  # a bad file in presets/
         bench.close()
         refuse(str(error))
+    sessions = Sessions(limits)
+    sessions.answers = GradioAnswers(demo)
     try:
         demo.launch(
             server_name=options.host, server_port=options.port, share=options.share,
@@ -248,7 +251,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
             footer_links=[], app_kwargs={"middleware": [
                 Middleware(PolicyMiddleware, framed=options.space),
-                Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors),
+                Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors,
+                           sessions=sessions),
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)

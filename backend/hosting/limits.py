@@ -41,6 +41,8 @@ class Limits:
     body_bytes     of an HTTP request
     sessions       browser tabs whose state is kept
     connections    open at once; `address_connections` of one address
+    address_events    what the page asked for from one address and has not got yet
+    address_requests  of one address, answered at a time; further ones wait
     logins         failed logins of an address, and of a user name, in `logins_per_s`
     """
 
@@ -67,6 +69,8 @@ class Limits:
     sessions: int = 64
     connections: int = 512
     address_connections: int | None = None
+    address_events: int | None = None
+    address_requests: int | None = None
     logins: int = 5
     logins_per_s: float = 60.0
 
@@ -75,13 +79,13 @@ LIMITS: dict[Mode, Limits] = {
     "local": Limits("local"),
     "team": Limits(
         "team", login=True, run_s=3_600, open_runs=4, queued_runs=32, sessions=256,
-        address_connections=256,
+        address_connections=256, address_events=64, address_requests=16,
     ),
     "public": Limits(
         "public", local_paths=False, owner_token=False, kernel_folder=False, hub_kernels=False, model_bytes=4 * GIB,
         prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5, run_tokens=65_536,
         run_s=300, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB, sessions=256,
-        address_connections=256,
+        address_connections=256, address_events=64, address_requests=16,
     ),
 }  # fmt: skip
 

@@ -218,6 +218,8 @@ def _judge(
         wrong.append(f"the p95 of a pull is {p95 * 1000:.0f} ms, more than {MAX_P95_S * 1000:.0f}")
     if grown > MAX_GROWTH_BYTES:
         wrong.append(f"the web process grew by {grown / 1e6:.1f} MB")
+    if not sum(runs):
+        wrong.append("no visitor's run was done")
     if files[-1] > files[0] + MAX_MORE_FILES:
         wrong.append(f"open files rose from {files[0]} to {files[-1]}")
     return wrong

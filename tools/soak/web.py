@@ -87,7 +87,7 @@ def kills(times: int, until_s: float, rng: random.Random) -> list[str]:
                 time.sleep(rng.random() * WITHIN_S.get(moment[1], 0.02))
                 reply = visitor.pull(run_id)
                 cut.append(run_id)
-                state = "ended" if reply["ended"] else _phase(reply)
+                state = "ended" if reply["ended"] else " ".join(moment)
                 states[state] = states.get(state, 0) + 1
                 workers = psutil.Process(process.pid).children(recursive=True)
                 os.kill(process.pid, signal.SIGKILL)
@@ -123,11 +123,6 @@ def _wait(visitor: Visitor, run_id: str, claim: Any, limit_s: float) -> Any:
             raise RuntimeError(f"run {run_id} stayed {reply['status']} for {limit_s:g} s")
         time.sleep(0.05)
     return reply
-
-
-def _phase(reply: Any) -> str:
-    reached = [f"{arm['name']} {arm['phases'][-1]['name']}" for arm in reply["head"]["arms"] if arm["phases"]]
-    return reached[-1] if reached else "queued"
 
 
 def _reached(reply: Any, moment: tuple[str, str]) -> bool:

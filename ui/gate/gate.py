@@ -1,4 +1,5 @@
-"""The gate: host and origin, route, body, visitor, in this order. What passes carries its visitor in its scope."""
+"""The gate: host and origin, route, body, visitor, session, in this order. What passes carries its visitor in its
+scope, and names a session that is that visitor's alone."""
 
 import asyncio
 import logging
@@ -7,8 +8,10 @@ from backend.errors import InputError
 from ui.gate.asgi import App, Message, Receive, Refused, Scope, Send, answer, refuse
 from ui.gate.body import bounded
 from ui.gate.hosts import Hosts
+from ui.gate.lines import Lines
 from ui.gate.login import login_page, logout_page, read_form, safe_query
 from ui.gate.routes import exists, open_to_all, without_gradios_own
+from ui.gate.sessions import Sessions
 from ui.gate.visitors import Visitors
 from ui.visitor import KEY
 
@@ -27,10 +30,13 @@ NO_COOKIE = (
 
 
 class Gate:
-    """ASGI middleware. `hosts`: the names of this server; `visitors`: who is who."""
+    """ASGI middleware. `hosts`: the names of this server; `visitors`: who is who; `sessions`: whose browser tabs are
+    whose."""
 
-    def __init__(self, app: App, hosts: Hosts, visitors: Visitors) -> None:
+    def __init__(self, app: App, hosts: Hosts, visitors: Visitors, sessions: Sessions | None = None) -> None:
         self._app, self._hosts, self._visitors = app, hosts, visitors
+        self._sessions = sessions or Sessions(visitors.limits)
+        self._lines = Lines(visitors.limits.address_requests)
         self._hashing = asyncio.Semaphore(HASHING)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,13 +86,16 @@ class Gate:
         if visitor is None and not self._visitors.must_log_in and path in GREETED:
             visitor, cookie = self._visitors.new_guest(scope)
             send = _adding(send, cookie)
-        if visitor is None and method == "POST":
+        named = self._sessions.concerns(method, path)
+        if visitor is None and named:
             raise Refused(401, NO_COOKIE)
         if visitor is not None:
             scope[KEY] = visitor
+            receive = await self._sessions.rewrite(scope, receive, visitor) if named else receive
         if path == "/":
             scope["query_string"] = without_gradios_own(scope["query_string"])
-        await self._app(scope, receive, send)
+        async with self._lines.turn(visitor.address if visitor and method == "POST" else ""):
+            await self._app(scope, receive, send)
 
     # --- logins -----------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +23,20 @@ from ui.visitor import KEY
 
 PAGE = b"<html><script>window.x = 1</script><script type=module src=./a.js></script></html>"
 JOIN = "/gradio_api/queue/join"
+IS_JSON = {"Content-Type": "application/json"}
 
 
 async def inner(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answers as Gradio does: a page at /, else who asked and how many bytes came."""
-    size, more = 0, True
+    """Answers as Gradio does: a page at /, else who asked, for which address, and what came."""
+    body, more = b"", True
     while more:
         message = await receive()
-        size += len(message.get("body", b""))
+        body += message.get("body", b"")
         more = message.get("more_body", False)
     visitor = scope.get(KEY)
-    html = scope["path"] == "/"
-    said = PAGE if html else json.dumps({"owner": visitor and visitor.owner, "bytes": size}).encode()
+    html, query = scope["path"] == "/", scope["query_string"].decode()
+    told = {"owner": visitor and visitor.owner, "body": body.decode(), "path": scope["path"], "query": query}
+    said = PAGE if html else json.dumps(told).encode()
     kind = b"text/html; charset=utf-8" if html else b"application/json"
     headers = [(b"content-type", kind), (b"content-length", str(len(said)).encode())]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -95,7 +97,8 @@ CLOSED = [
 OPEN = [
     ("GET", "/"), ("HEAD", "/"), ("GET", "/config"), ("GET", "/gradio_api/info"), ("GET", "/gradio_api/info/"),
     ("POST", JOIN), ("POST", "/gradio_api/run/predict"), ("POST", "/gradio_api/component_server"),
-    ("GET", "/gradio_api/queue/data"), ("GET", "/gradio_api/heartbeat/abc123"), ("GET", "/assets/index-1.js"),
+    ("GET", "/gradio_api/queue/data?session_hash=a"), ("GET", "/gradio_api/heartbeat/abc123"),
+    ("GET", "/assets/index-1.js"),
     ("GET", "/static/fonts/x.woff2"), ("GET", "/theme.css"), ("GET", f"/gradio_api/file={PLOTLY_JS}"),
 ]  # fmt: skip
 
@@ -107,7 +110,8 @@ def test_an_address_that_the_page_does_not_need_is_not_there(local: Site, method
 
 @pytest.mark.parametrize(("method", "path"), OPEN)
 def test_what_the_page_needs_is_there(local: Site, method: str, path: str) -> None:
-    assert local.ask(method, path).status_code == 200
+    more: dict[str, Any] = {"json": {}} if method == "POST" else {}
+    assert local.ask(method, path, **more).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,7 @@ def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str
     site = Site(Visitors(LIMITS["local"]))
     site.gate = PolicyMiddleware(Gate(listen, Hosts(machine=False), site.visitors), False)
     assert site.ask("GET", f"/?{query}").status_code == 200
-    site.ask("GET", "/gradio_api/queue/data?page=x")
+    site.ask("GET", "/gradio_api/info?page=x")
     assert asked == [left, "page=x"], "of the page alone"
 
 
@@ -195,24 +199,25 @@ def test_pages_of_other_sites_send_nothing(local: Site, headers: Mapping[str, st
 # --- bodies ---------------------------------------------------------------------------------------
 
 
-def sent_in_parts(size: int) -> Callable[[], AsyncIterator[bytes]]:
-    async def parts() -> AsyncIterator[bytes]:
-        for _ in range(0, size, 1_000):
-            yield b"x" * min(1_000, size)
-
-    return parts
+def body_of(size: int) -> bytes:
+    return b'{"data":"' + b"x" * (size - 11) + b'"}'
 
 
 @pytest.mark.parametrize("in_parts", [False, True], ids=["with its length", "in parts"])
-@pytest.mark.parametrize("over", [0, 1_000])
+@pytest.mark.parametrize("over", [0, 1])
 def test_a_body_at_the_limit(in_parts: bool, over: int) -> None:
     site = Site(Visitors(Limits("local", body_bytes=8_000)))
-    size = 8_000 + over
-    answer = site.ask("POST", JOIN, content=sent_in_parts(size)() if in_parts else b"x" * size)
+    body = body_of(8_000 + over)
+
+    async def parts() -> AsyncIterator[bytes]:
+        for begin in range(0, len(body), 1_000):
+            yield body[begin : begin + 1_000]
+
+    answer = site.ask("POST", JOIN, content=parts() if in_parts else body, headers=IS_JSON)
     if over:
         assert answer.status_code == 413 and "8,000 bytes" in answer.json()["detail"]
     else:
-        assert answer.status_code == 200 and answer.json()["bytes"] == size
+        assert answer.status_code == 200 and answer.json()["body"] == body.decode()
 
 
 def test_a_body_that_trickles_is_given_up(local: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +240,7 @@ async def trickled(site: Site) -> int:
 
     scope = {
         "type": "http", "method": "POST", "path": JOIN, "query_string": b"", "client": ("127.0.0.1", 1),
-        "headers": [(b"host", b"127.0.0.1")],
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
     }  # fmt: skip
     await asyncio.wait_for(site.gate(scope, receive, send), 5)
     return int(statuses[0])

@@ -61,6 +61,17 @@ def test_one_users_history_is_not_anothers(team: Served) -> None:
     assert "Ada's secret prompt" not in attached(team, bob)
 
 
+def test_anothers_session_cannot_be_read(team: Served) -> None:
+    """Its stream of answers, by the word that the other one's browser chose."""
+    ada, bob = log_in(team, "ada", "correct horse"), log_in(team, "bob", "battery staple")
+    load = next(d for d in team.config_of(ada)["dependencies"] if len(d["outputs"]) > 20 and not d["inputs"])
+    sent = {"data": [], "fn_index": load["id"], "session_hash": "word", "trigger_id": None}
+    assert team.post("/gradio_api/queue/join", sent, {"Cookie": ada}).status == 200
+    stream = "/gradio_api/queue/data?session_hash=word"
+    assert team.ask(stream, headers={"Cookie": bob}).status == 404
+    assert b"process_completed" in team.ask(stream, headers={"Cookie": ada}).body
+
+
 def test_a_wrong_password_a_foreign_host_and_a_foreign_page(team: Served) -> None:
     body = urllib.parse.urlencode({"name": "ada", "password": "wrong"}).encode()
     assert team.ask("/login", body, FORM).status == 401

@@ -1,0 +1,158 @@
+"""Whose a browser tab is: another visitor's word for it leads nowhere, and what nobody fetches is forgotten."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from backend.hosting.limits import LIMITS, Limits
+from backend.hosting.visitor import Visitor
+from tests.ui.gate.test_gate import IS_JSON, JOIN, Site
+from ui.gate.asgi import Refused
+from ui.gate.sessions import LEFT_S, Sessions
+from ui.gate.visitors import Visitors
+
+PREDICT, SERVER = "/gradio_api/run/predict", "/gradio_api/component_server"
+
+
+class Unread:
+    """Answers that nobody has fetched yet."""
+
+    def __init__(self) -> None:
+        self.many: dict[str, int] = {}
+
+    def known(self, name: str) -> bool:
+        return name in self.many
+
+    def waiting(self, name: str) -> int:
+        return self.many.get(name, 0)
+
+    def forget(self, name: str) -> None:
+        self.many.pop(name, None)
+
+
+def seen(site: Site, word: str) -> list[list[str]]:
+    """By which names Gradio knows the session of this word, on each way to it, for two visitors."""
+
+    async def visit() -> list[list[str]]:
+        found = []
+        for _ in range(2):
+            async with site.client() as client:
+                await client.get("/")
+                asked = [
+                    (await client.post(path, json={"session_hash": word, "event_id": "e", "oauth_token": "t"})).json()
+                    for path in (JOIN, PREDICT, SERVER)
+                ]
+                stream = (await client.get("/gradio_api/queue/data", params={"session_hash": word})).json()
+                beat = (await client.get(f"/gradio_api/heartbeat/{word}")).json()
+                assert not any("event_id" in each["body"] or "oauth" in each["body"] for each in asked)
+                found += [
+                    [each["body"].partition('":"')[2].partition('"')[0] for each in asked]
+                    + [stream["query"].partition("=")[2], beat["path"].rpartition("/")[2]]
+                ]
+        return found
+
+    return asyncio.run(visit())
+
+
+def test_with_anothers_word_one_gets_a_session_of_ones_own() -> None:
+    """Gradio asks nobody whose a session is: with its word a stranger read the answers, and ended the events."""
+    mine, theirs = seen(Site(Visitors(LIMITS["public"])), "abc123")
+    assert len(set(mine)) == len(set(theirs)) == 1
+    assert mine[0] != theirs[0] and "abc123" not in (mine[0], theirs[0]) and len(mine[0]) == 32
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b'{"session_hash": "a", "data": [1]}', {"Content-Type": "application/json; charset=utf-8"}, 200),
+        (b'{"data": []}', IS_JSON, 200),
+        (b'{"session_hash": null}', IS_JSON, 200),
+        (b'{"session_hash": "a"}', {"Content-Type": "text/plain"}, 415),
+        (b'{"session_hash": "a"}', {"Content-Type": "multipart/form-data; boundary=x"}, 415),
+        (b'{"session_hash": "a"}', {}, 415),
+        (b'{"session_hash": 1}', IS_JSON, 400),
+        (b'{"session_hash": ["a"]}', IS_JSON, 400),
+        (b'[{"session_hash": "a"}]', IS_JSON, 400),
+        (b'{"session_hash": "a"', IS_JSON, 400),
+        (b"", IS_JSON, 400),
+        (b'{"session_hash": "\xff"}', IS_JSON, 400),
+        (b'{"session_hash": "' + b"a" * 65 + b'"}', IS_JSON, 400),
+        (b'{"data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", IS_JSON, 400),
+    ],
+)
+def test_a_body_is_read_before_anybody_else_reads_it(body: bytes, headers: Mapping[str, str], status: int) -> None:
+    site = Site(Visitors(LIMITS["local"]))
+    answer = site.ask("POST", PREDICT, content=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    if status != 200:
+        assert answer.json()["detail"].endswith(".")
+
+
+def test_of_two_sessions_in_a_body_there_is_one_behind_the_gate() -> None:
+    site = Site(Visitors(LIMITS["local"]))
+    told = site.ask("POST", JOIN, content=b'{"session_hash":"a","session_hash":"b"}', headers=IS_JSON).json()["body"]
+    assert (
+        told.count("session_hash") == 1
+        and site.ask("GET", "/gradio_api/queue/data?session_hash=b").json()["query"].removeprefix("session_hash=")
+        in told
+    )
+
+
+@pytest.mark.parametrize("query", ["", "?session_hash=a&session_hash=b", "?other=a", "?session_hash="])
+def test_a_stream_names_one_session(query: str) -> None:
+    assert Site(Visitors(LIMITS["local"])).ask("GET", f"/gradio_api/queue/data{query}").status_code == 400
+
+
+def test_without_a_cookie_there_is_no_session() -> None:
+    site = Site(Visitors(LIMITS["public"]))
+    for path in ("/gradio_api/queue/data?session_hash=a", "/gradio_api/heartbeat/a"):
+        assert site.ask("GET", path).status_code == 401
+
+
+def test_what_nobody_fetches_is_forgotten_that_of_the_busiest_address_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions, unread = Sessions(Limits("public", sessions=10, address_events=6)), Unread()
+    sessions.answers = unread
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+
+    def join(address: str, word: str) -> str:
+        name = sessions.name(Visitor("guest:x", address), word)
+        sessions.keep(address, name)
+        unread.many[name] = unread.many.get(name, 0) + 1
+        return name
+
+    first = [join("flood", str(number)) for number in range(6)]
+    with pytest.raises(Refused, match="Too many requests from this address"):
+        join("flood", "more")
+    other = join("other", "tab")
+    assert set(unread.many) == {*first, other}, "others are still served"
+    for name in first:
+        unread.many[name] = 0
+    for number in range(6):
+        join("flood", f"again {number}")
+    assert other in unread.many and len(unread.many) == 10, "the oldest of the flood went"
+    now[0] += LEFT_S + 1
+    join("flood", "later")
+    assert sum(unread.many.values()) == 2, "nobody waits for the others any more"
+
+
+def test_requests_of_one_address_wait_for_each_other_and_not_those_of_others() -> None:
+    from ui.gate.lines import Lines
+
+    lines, at_work, most = Lines(2), {"a": 0, "b": 0, "": 0}, {"a": 0, "b": 0, "": 0}
+
+    async def one(address: str) -> None:
+        async with lines.turn(address):
+            at_work[address] += 1
+            most[address] = max(most[address], at_work[address])
+            await asyncio.sleep(0.001)
+            at_work[address] -= 1
+
+    async def many() -> Any:
+        return await asyncio.gather(*[one(address) for address in ["a"] * 9 + ["b"] * 3 + [""] * 5])
+
+    asyncio.run(many())
+    assert most == {"a": 2, "b": 2, "": 5} and not lines._lines
