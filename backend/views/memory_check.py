@@ -13,13 +13,21 @@ OF_PROCESS = "of the worker"
 """Part of the label of a memory series that counts only the worker's process: no other can be compared."""
 
 
+KEPT_SHARE = 0.02
+"""Of a peak: from here on, what a GPU's allocator kept reserved beside tensors is told."""
+
+
 class MemoryCheck(NamedTuple):
-    """One part of the memory; None is what was not predicted or not measured."""
+    """One part of the memory; None is what was not predicted or not measured.
+
+    remark  what an error may come of, beside the prediction
+    """
 
     part: str
     label: str
     predicted: int | None
     measured: int | None
+    remark: str = ""
 
     @property
     def error_percent(self) -> float | None:
@@ -35,6 +43,7 @@ class MemoryCheck(NamedTuple):
         if self.predicted is not None:
             note = f"predicted {' '.join(bytes_text(self.predicted))}"
             note += f", {error:+.2f}%" if error is not None else ""
+            note += f"; {self.remark}" if self.remark and error is not None else ""
         return Tile(f"check_{self.part}", self.label, value, unit, note)
 
 
@@ -51,14 +60,27 @@ def memory_checks(
     predicted: Mapping[str, int], weights: int | None, kv: tuple[int | None, int | None], peak: int, label: str,
     counts: RunCounts,
 ) -> list[MemoryCheck]:  # fmt: skip
-    """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts."""
+    """Every part. `kv`: (predicted, measured) at the end of the run; `label`: what `peak` counts.
+
+    On a GPU the process also holds what torch's allocator has reserved and no tensor used: it is not predicted, but
+    told.
+    """
     found = [
         MemoryCheck("weights", "Weights", predicted.get("weights"), weights),
         MemoryCheck("kv", "KV cache at the end", *kv),
         MemoryCheck("peak", "Peak process memory", predicted.get("total"),
-                    peak if peak and OF_PROCESS in label else None),
+                    peak if peak and OF_PROCESS in label else None, _remark(peak, counts)),
     ]  # fmt: skip
     if counts.allocator_peak_bytes is not None:
         allocator = int(counts.allocator_peak_bytes)
         found.append(MemoryCheck("allocator", "Peak tensor memory", predicted.get("tensors"), allocator))
     return found
+
+
+def _remark(peak: int, counts: RunCounts) -> str:
+    if counts.allocator_peak_bytes is None or counts.allocator_reserved_bytes is None:
+        return ""
+    kept = int(counts.allocator_reserved_bytes - counts.allocator_peak_bytes)
+    if kept <= KEPT_SHARE * peak:
+        return ""
+    return f"torch's allocator kept {' '.join(bytes_text(kept))} that no tensor used"

@@ -11,7 +11,7 @@ from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 
-MODEL = "random:Qwen3-0.6B"
+MODEL, KEPT = "random:Qwen3-0.6B", "random:Llama-3-8B"
 WORK = Workload(prompt_tokens=64, max_new_tokens=64)
 LONG = Workload(prompt_tokens=3_000, max_new_tokens=32)
 ARMS: tuple[dict[str, str], ...] = (
@@ -33,13 +33,14 @@ def bench() -> Iterator[Bench]:
     made.close()
 
 
-def peak(bench: Bench, choices: dict[str, str], work: Workload = WORK) -> float:
-    run, document = perform(bench, MODEL, choices, work)
+def peak(bench: Bench, choices: dict[str, str], work: Workload = WORK, model: str = MODEL) -> float:
+    run, document = perform(bench, model, choices, work)
     assert run.status == "done", run.message
     (arm,) = document["arms"]
     found, extra = float(arm["summary"]["peak_memory_bytes"]), arm["extra"]
     told = {name: round(extra[name] / (1 << 20)) for name in extra if name.endswith("_bytes") and extra[name]}
-    print(choices, work.prompt_tokens, work.max_new_tokens, round(found / (1 << 20)), told, flush=True)
+    note = run.arms["A"].phases["start"].note
+    print(choices, work.prompt_tokens, work.max_new_tokens, round(found / (1 << 20)), told, note, flush=True)
     return found
 
 
@@ -48,6 +49,12 @@ def test_an_arm_has_the_same_peak_first_and_after_a_longer_prompt(bench: Bench, 
     first = peak(bench, choices)
     assert peak(bench, choices, LONG) > 1.1 * first, "the longer run leaves nothing that could be seen"
     assert peak(bench, choices) == pytest.approx(first, rel=TOLERANCE)
+
+
+def test_a_worker_of_a_large_model_is_kept_and_its_third_peak_is_its_first(bench: Bench) -> None:
+    first = peak(bench, {"attention": "eager"}, model=KEPT)
+    peak(bench, {"attention": "eager"}, LONG, KEPT)
+    assert peak(bench, {"attention": "eager"}, model=KEPT) == pytest.approx(first, rel=TOLERANCE)
 
 
 def test_arms_have_the_same_peaks_after_twenty_others(bench: Bench) -> None:

@@ -23,6 +23,8 @@ class CudaMeter(Meter):
         super().__init__(cache, sliding, batch_size, sampler, stop, prompt_tokens)
         self._go, self._end = self._go.cuda(), self._end.cuda()
         self._aside = torch.cuda.Stream()
+        with torch.cuda.stream(self._aside):
+            self._go.cpu()  # its first use takes memory, and time that is no token's
         self._newest: tuple[int, Any] | None = None
         self._read: tuple[int, Any] = (0, None)
 

@@ -247,6 +247,7 @@ class MeasuredRunner(ABC):
         self._memory.empty()
         if self._clean is None:
             cache = self._new_cache(task)
+            self._new_meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
             self._clean = self._memory.settled() - self._cache_bytes(cache)
             del cache
         self._repeat(task, min(REFILL_STEPS, task.job.max_new_tokens))

@@ -31,6 +31,17 @@ def test_on_a_cpu_there_is_no_allocator_to_compare() -> None:
     assert "allocator" not in by_part(memory_checks(PREDICTED, 1000, (100, 100), 1600, OWN, RunCounts()))
 
 
+def test_what_the_allocator_of_a_gpu_kept_beside_tensors_is_told() -> None:
+    def note(kept: float) -> str:
+        counts = RunCounts(allocator_peak_bytes=9e9, allocator_reserved_bytes=9e9 + kept)
+        return (
+            by_part(memory_checks({"total": 10**10}, None, (None, None), 11 * 10**9, OWN, counts))["peak"].tile().note
+        )
+
+    assert note(2.0**30).endswith("+10.00%; torch's allocator kept 1.00 GiB that no tensor used")
+    assert note(1e8).endswith("+10.00%")
+
+
 def test_what_is_missing_is_no_zero() -> None:
     found = memory_checks({}, None, (None, None), 0, OWN, RunCounts())
     for check in found:

@@ -11,10 +11,10 @@ from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import resolve
-from backend.paths import PRESETS
 from backend.optimizations import Observation
 from backend.optimizations.axes import parallel
 from backend.optimizations.proof import Trace
+from backend.paths import PRESETS
 from backend.plan import Exchanges, ParallelPlan
 from backend.predict.parallel import shard
 from backend.predict.weights import weight_bytes
