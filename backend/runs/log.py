@@ -15,6 +15,9 @@ log = logging.getLogger("tokendyno")
 
 KEPT_IN_MEMORY = 16
 
+END_WAIT_S = 0.5
+"""How long the end of a run may wait for the disk before it is shown; it takes some milliseconds as a rule."""
+
 MAX_SEARCHED = 200
 """Runs of a model among which a reading of two arms is looked for, the newest first."""
 
@@ -25,6 +28,7 @@ class Keeper(Protocol):
     @property
     def trouble(self) -> str: ...
     def add(self, run_id: str, record: Record) -> None: ...
+    def flush(self, limit_s: float) -> None: ...
     def read(self, run_id: str) -> list[Record]: ...
     def recent(self, model: str, limit: int) -> list[Created]: ...
     def newest(self, owner: str) -> str | None: ...
@@ -51,8 +55,11 @@ class RunLog:
         return run
 
     def append(self, run_id: str, record: Record) -> None:
-        """Add a record to a live run. KeyError if there is no such run."""
+        """Add a record to a live run. KeyError if there is no such run. An end is on disk before anybody sees it, or
+        trouble is said: a run that was seen to end must not come back as interrupted."""
         self._keeper.add(run_id, record)
+        if isinstance(record, Ended) and not self._keeper.trouble:
+            self._keeper.flush(END_WAIT_S)
         run = self.get(run_id)
         if run is None:
             raise KeyError(run_id)

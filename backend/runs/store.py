@@ -79,8 +79,8 @@ class Store:
             self._waiting.add(run_id, record)
             self._some.set()
 
-    def flush(self) -> None:
-        """Return when everything added so far is on disk, or could not be written."""
+    def flush(self, limit_s: float = 30.0) -> None:
+        """Return when everything added so far is on disk, or could not be written, or after `limit_s`."""
         if self.path is None or not self._thread.is_alive():
             return
         with self._attempts:
@@ -88,7 +88,7 @@ class Store:
             mine = self._asked
             self._some.set()
             self._urgent.set()
-            self._attempts.wait_for(lambda: self._answered >= mine or not self._thread.is_alive(), timeout=30)
+            self._attempts.wait_for(lambda: self._answered >= mine or not self._thread.is_alive(), timeout=limit_s)
 
     def close(self) -> None:
         """Write what is left and end the writer thread."""

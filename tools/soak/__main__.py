@@ -3,7 +3,7 @@
 workers   each fault of a worker in each phase of a run
 kills     --times kills of a worker, phases in turn, for at most --minutes
 web       --times kills of the web process in the middle of a run
-history   a full disk, a lock, damage, a removed file, a clock that jumps, during a run
+history   a full disk, a lock, damage, a removed file, a clock that jumps, in each phase of a run
 load      --viewers of a run and --visitors who submit, for --minutes
 hub       a download that is cut off, against a Hub on the loopback interface
 
@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 PLAIN = ("start", "load", "quantize", "warmup", "run", "prove")
 
@@ -28,8 +29,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=14)
     parser.add_argument("--times", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--phases", default="", help=f"comma-separated; default: {','.join(PLAIN)}; further: "
-                                                     "download, compile")  # fmt: skip
+    parser.add_argument("--phases", default="", help=f"comma-separated; default: {','.join(PLAIN)}, of "
+                                                     "history run alone; further: download, compile")  # fmt: skip
+    parser.add_argument("--faults", default="", help="comma-separated (workers); default: all")
     parser.add_argument("--viewers", type=int, default=200)
     parser.add_argument("--visitors", type=int, default=50)
     parser.add_argument("--processes", type=int, default=1, help="of clients (load)")
@@ -55,7 +57,8 @@ def run_workers(options: argparse.Namespace, phases: tuple[str, ...], rng: rando
     until_s = time.monotonic() + 60 * options.minutes
     with workers.armed() as site:
         if options.bench == "workers":
-            cases = workers.matrix(site, phases, INJECTIONS, until_s, rng)
+            wanted = [fault for fault in INJECTIONS if fault.name in options.faults.split(",")]
+            cases = workers.matrix(site, phases, tuple(wanted) or INJECTIONS, until_s, rng)
         else:
             cases = workers.kills(site, phases, options.times, until_s, rng)
         return workers.summary(cases, site) + workers.check_history(site)
@@ -63,20 +66,21 @@ def run_workers(options: argparse.Namespace, phases: tuple[str, ...], rng: rando
 
 def run(options: argparse.Namespace, rng: random.Random) -> list[str]:
     """One bench; returns what was wrong."""
-    if options.bench in ("workers", "kills"):
+    if options.bench in ("workers", "kills", "history"):
         from tools.soak import hub
 
-        names = options.phases.split(",") if options.phases else PLAIN
+        default = ("run",) if options.bench == "history" else PLAIN
+        names: Any = tuple(options.phases.split(",")) if options.phases else default
         with hub.loopback() if "download" in names else nullcontext():
-            return run_workers(options, tuple(names), rng)
+            if options.bench != "history":
+                return run_workers(options, names, rng)
+            from tools.soak import history
+
+            return history.all_faults(names, time.monotonic() + 60 * options.minutes)
     if options.bench == "web":
         from tools.soak import web
 
         return web.kills(options.times, time.monotonic() + 60 * options.minutes, rng)
-    if options.bench == "history":
-        from tools.soak import history
-
-        return history.all_faults()
     if options.bench == "hub":
         from tools.soak import hub
 

@@ -11,13 +11,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from backend.messages import Progress
+from backend.messages import PhaseName, Progress
 from backend.runs.records import ArmEvent, Record
 from backend.runs.run import Run
 from backend.runs.store import Store
-from tests.support.worker import light
 from tools.soak.site import Site
-from tools.soak.workers import armed
+from tools.soak.workers import armed, request_for
 
 REAL_TIME = time.time
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
@@ -85,19 +84,22 @@ FAULTS = (
 )
 
 
-def all_faults(faults: tuple[Fault, ...] = FAULTS) -> list[str]:
-    """Each fault in a run of its own; returns what was wrong."""
+def all_faults(phases: tuple[PhaseName, ...] = ("run",), until_s: float = float("inf")) -> list[str]:
+    """Each fault in each phase of a run of its own; returns what was wrong. Stops at `until_s`."""
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         path = Path(name) / "data" / "history.sqlite"
         path.parent.mkdir()
         with armed(path.parent.parent, history=path, spares=0) as site:
-            warm = site.bench.wait(site.bench.submit(light(max_new_tokens=8)), 120)
+            warm = site.bench.wait(site.bench.submit(request_for("")), 120)
             wrong += [] if warm.status == "done" else [f"the first run: {warm.message}"]
-            for fault in faults:
-                found = one(site, fault, path)
-                print(f"{fault.name:<16} {found or 'kept whole'}", flush=True)
-                wrong += [f"{fault.name}: {found}"] if found else []
+            for phase, fault in [(phase, fault) for phase in phases for fault in FAULTS]:
+                if time.monotonic() > until_s:
+                    print(f"time is up before {fault.name} in {phase}", flush=True)
+                    break
+                found = one(site, fault, phase, path)
+                print(f"{fault.name:<16} {phase:<9} {found or 'kept whole'}", flush=True)
+                wrong += [f"{fault.name} in {phase}: {found}"] if found else []
             slowest = max(site.answers.seconds)
             print(f"{len(site.answers.seconds)} visits of the page meanwhile, {len(site.answers.failures)} failed, "
                   f"the slowest took {slowest:.2f} s")  # fmt: skip
@@ -105,19 +107,22 @@ def all_faults(faults: tuple[Fault, ...] = FAULTS) -> list[str]:
     return wrong
 
 
-def one(site: Site, fault: Fault, path: Path) -> str:
-    """A run during which the history fails; returns what was wrong with it."""
+def one(site: Site, fault: Fault, phase: PhaseName, path: Path) -> str:
+    """A run in a phase of which the history fails; returns what was wrong with it."""
     ends: list[Callable[[], object]] = []
     said: list[str] = []
 
     def watch(run_id: str, record: Record) -> None:
-        if isinstance(record, ArmEvent) and isinstance(record.event, Progress) and not ends:
+        begun = isinstance(record, ArmEvent) and isinstance(record.event, Progress) and record.event.phase == phase
+        if begun and not ends:
             site.bench.store.flush()
             ends.append(fault.begin(path))
 
     before = list(site.bench.store.messages)
+    for slot in list(site.bench.pool.slots):  # a worker that is kept would skip phases
+        site.bench.pool.drop(slot)
     site.watch = watch
-    site.run_id = site.bench.submit(light(max_new_tokens=200))
+    site.run_id = site.bench.submit(request_for(phase))
     run = site.bench.runs.get(site.run_id)
     assert run is not None
     try:
@@ -131,6 +136,8 @@ def one(site: Site, fault: Fault, path: Path) -> str:
         site.watch = lambda run_id, record: None
         for end in ends:
             end()
+    if not ends:
+        return "the phase was never reached"
     return _verdict(site, fault, path, run, bool(said), [m for m in site.bench.store.messages if m not in before])
 
 

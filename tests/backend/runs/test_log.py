@@ -1,5 +1,10 @@
 """All runs: what stays in memory, what is read back, and which is the newest."""
 
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 
 from backend.hosting.visitor import LOCAL
@@ -42,6 +47,23 @@ def test_the_run_viewed_last_is_the_last_to_be_evicted(monkeypatch: pytest.Monke
     for n in range(3, 10):
         fill(log, f"r{n}", float(n))
         assert log.get("r0") is watched
+
+
+def test_an_end_is_on_disk_before_anybody_sees_it_unless_the_disk_is_in_trouble(tmp_path: Path) -> None:
+    """A run that the page had shown as done came back as interrupted after a kill 20 ms later."""
+    store = Store(tmp_path / "h.sqlite")
+    log = RunLog(store)
+    for n in range(3):
+        fill(log, f"r{n}", float(n))
+        with closing(sqlite3.connect(tmp_path / "h.sqlite")) as db:
+            assert db.execute("SELECT status FROM runs WHERE id = ?", (f"r{n}",)).fetchall() == [("done",)]
+    with closing(sqlite3.connect(tmp_path / "h.sqlite", isolation_level=None)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        begin_s = time.monotonic()
+        for n in range(3, 8):
+            fill(log, f"r{n}", float(n))
+        assert time.monotonic() - begin_s < 5 * run_log.END_WAIT_S + 1
+    store.close()
 
 
 def test_a_live_run_of_another_process_is_read_again_each_time() -> None:
