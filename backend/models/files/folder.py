@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from backend.errors import InputError
-from backend.models.files.config_fields import read_json, show
+from backend.models.files.config_fields import read_json
 from backend.models.files.safetensors import Header, read_header
+from backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -76,13 +77,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
         return (folder / SINGLE,)
     if not (folder / INDEX).is_file():
         return ()
-    index = read_json(folder / INDEX).get("weight_map")
-    if not isinstance(index, dict) or not index:
-        raise InputError(f"{folder / INDEX} names no weight files. Download or copy it again.")
-    for name in index.values():
-        if not isinstance(name, str) or not name.endswith(".safetensors") or Path(name).name != name:
-            raise InputError(f"{folder / INDEX} names {show(name)}, which is not in that folder. Download it again.")
-    names = sorted(set(index.values()))
+    names = named_files(folder / INDEX)
     missing = [name for name in names if not (folder / name).is_file()]
     if missing:
         raise FilesMissing(folder, missing, len(names))

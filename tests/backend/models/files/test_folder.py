@@ -11,6 +11,7 @@ import pytest
 
 from backend.errors import InputError
 from backend.models import check_loadable, resolve
+from backend.models.files.folder import INDEX
 
 CONFIG: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 2,
@@ -129,6 +130,10 @@ BROKEN: list[tuple[str, Break, str]] = [
         lambda p: (p / "model.safetensors.index.json").write_text("{}"),
         "names no weight files",
     ),
+    ("an index of numbers", lambda p: (p / INDEX).write_text('{"weight_map": {"a": 1e5}}'), "not in that folder"),
+    ("a nested index", lambda p: (p / INDEX).write_text('{"weight_map": {"a": {"b": "c"}}}'), "not in that folder"),
+    ("an index that is a list", lambda p: (p / INDEX).write_text('{"weight_map": ["a"]}'), "names no weight files"),
+    ("an empty map", lambda p: (p / INDEX).write_text('{"weight_map": {}}'), "names no weight files"),
     ("a broken index", lambda p: (p / "model.safetensors.index.json").write_text("{"), "not valid JSON"),
 ]
 
