@@ -35,7 +35,7 @@ def named_files(path: Path) -> list[str]:
     if len(data) > MAX_INDEX_BYTES:
         raise _odd(path, f"has more than {MAX_INDEX_BYTES:,} bytes, more than any model's")
     try:
-        weights = memoryview(msgspec.json.decode(data, type=_Index).weight_map)
+        weights = bytes(msgspec.json.decode(data, type=_Index).weight_map)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise InputError(f"{path} is not valid JSON. Copy it again from the original checkpoint.") from None
     names = [_parsed(text) for text in _values(path, weights)]
@@ -45,11 +45,11 @@ def named_files(path: Path) -> list[str]:
     return sorted({str(name) for name in names})
 
 
-def _values(path: Path, weights: memoryview) -> set[bytes]:
+def _values(path: Path, weights: bytes) -> set[bytes]:
     """The different values of a JSON object, as they stand in it."""
     at, found, count = 1, set[bytes](), 0
     while weights[:1] == b"{" and (pair := _WEIGHT.match(weights, at)):
-        found.add(bytes(pair[1]))
+        found.add(pair[1])
         count += 1
         if count > MAX_WEIGHTS or len(found) > MAX_FILES:
             raise _odd(path, f"names more than {MAX_WEIGHTS:,} weights or {MAX_FILES:,} files, more than any model has")
