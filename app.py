@@ -256,9 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)
-        bench.start(
-            prewarm=2, prewarm_after_s=4, measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off"
-        )
+        bench.start(measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
         shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
         print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)
         if demo.share_url:

@@ -13,7 +13,10 @@ import msgspec
 from backend.config import MAX_BATCH_SIZE
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
-PAGES = ("compare", "batching", "fit")
+PAGES = ("compare", "batching", "fit", "stories")
+MODEL_PAGES = PAGES[:3]
+"""Pages with a model of their own; the others leave it as it is."""
+
 MAX_TEXT = 300
 MAX_NUMBER = 1 << 40
 
@@ -27,6 +30,7 @@ class Address(msgspec.Struct, frozen=True):
     gpus: int | None = None
     context: int | None = None
     batch: int | None = None
+    story: str = ""
 
 
 def read_address(request: gr.Request) -> Address:
@@ -40,6 +44,7 @@ def read_address(request: gr.Request) -> Address:
         _whole(asked.get("gpus"), MAX_NUMBER),
         _whole(asked.get("context"), MAX_NUMBER),
         _whole(asked.get("batch"), MAX_BATCH_SIZE),
+        (asked.get("story") or "")[:MAX_TEXT],
     )
 
 

@@ -7,7 +7,7 @@ import gradio as gr
 
 from backend.engine.bench import Bench
 from backend.fit.device import THIS
-from ui.address import PAGES, address_bar, enter, read_address, tell
+from ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
 from ui.api import endpoints
 from ui.batching.page import batching_page, wanted_run
 from ui.compare.page import compare_page, device_line
@@ -16,6 +16,8 @@ from ui.errors import Updates
 from ui.fit.page import FitControls, fit_page
 from ui.fit.request import write_amounts
 from ui.fit.run_this import run_this
+from ui.stories.page import stories_page
+from ui.stories.run_here import run_here
 from ui.visitor import visitor_of
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -36,7 +38,9 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
                 _account(demo)
         startup = text_line("startup", " ".join(bench.messages), role="status", classes="td-startup")
         address = address_bar()
-        with gr.Tabs(elem_id="pages") as pages:
+        with gr.Tabs(elem_id="pages", selected="compare") as pages:
+            with gr.Tab("Stories", id="stories") as stories_tab:
+                told = stories_page(bench)
             with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
                 compare = compare_page(bench)
             with gr.Tab("Batching", id="batching", render_children=True) as batching_tab:
@@ -45,7 +49,8 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
                 fit = fit_page(bench, fit_tab)
 
         models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
-        for page, tab, model in zip(PAGES, tabs, models, strict=True):
+        stories_tab.select(None, models, None, js=enter("stories"), **QUIET)
+        for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
             tab.select(None, models, [model], js=enter(page), **QUIET)
             model.change(None, [model], None, js=tell(page, "model"), **QUIET)
         asked = [fit.gpu, fit.gpus, fit.amounts]
@@ -54,22 +59,41 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
             js=tell("fit", "gpu", "gpus", "amounts"), **QUIET,
         )  # fmt: skip
         run_this(fit, compare, pages)
+        run_here(bench, told, compare, pages)
+
+        def expect(first: object) -> None:
+            if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first
+                bench.expect_run()
+
+        gr.on([compare_tab.select, batching_tab.select], expect, address, None, **QUIET)
 
         def opened(request: gr.Request) -> Updates:
             asked = read_address(request)
             linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
-            page = asked.page or ("batching" if linked else "compare")
+            page = asked.page or ("batching" if linked else first_page(bench, request))
+            if page != "stories":
+                bench.expect_run()
             updates: Updates = {pages: gr.Tabs(selected=page), address: page}
-            return updates | _fit_values(fit, request)
+            return updates | told.open(asked.story) | _fit_values(fit, request)
 
         demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
 
         def first_fit(page: object, *values: Any) -> Updates:
             return fit.show(*values) if page == "fit" else {fit.message: gr.skip()}
 
-        loaded = demo.load(opened, None, [pages, address, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
+        loaded = demo.load(
+            opened, None, [pages, address, told.view, told.panel, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET
+        )
         loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
+
+
+def first_page(bench: Bench, request: gr.Request) -> str:
+    """Where a visit begins whose address names no page: with a story where there is neither a GPU nor a run of this
+    visitor."""
+    named = any(request.query_params.get(key) for key in ("run", "model"))
+    known = bench.machine().device == "cuda" or bench.runs.newest(visitor_of(request).owner) is not None
+    return "compare" if named or known else "stories"
 
 
 def _fit_values(fit: FitControls, request: gr.Request) -> Updates:

@@ -40,6 +40,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno replay run.dyno", "a run from a file, as fast as it was"),
         ("tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4", "a run of the history, four times as fast"),
     ),
+    "story": (
+        ("tokendyno story", "the list"),
+        ("tokendyno story sliding-window", "what a sliding window saves, as it was recorded"),
+    ),
     "import": (("tokendyno import run.dyno", "into the history, where the page shows it too"),),
     "batch": (
         ("tokendyno batch", "static against continuous batching"),

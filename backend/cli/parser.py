@@ -17,6 +17,7 @@ from backend.cli.history_option import add_history_option
 from backend.cli.quality import add_quality
 from backend.cli.replay import add_replay
 from backend.cli.stored import add_history
+from backend.cli.story import add_story
 from backend.cli.users import add_users
 from backend.config import EFFORTS, THINKING
 from backend.errors import InputError, near_names
@@ -100,7 +101,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, check, batch):
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
         add_history_option(sub)
-    replays = add_replay(add)
+    replays = [*add_replay(add), add_story(add)]
     claims = add_claims(add)
     history = add_history_command(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")

@@ -4,8 +4,8 @@ import argparse
 import os
 from pathlib import Path
 
+from backend.cli.history_option import default_file
 from backend.errors import InputError, shown
-from backend.paths import default_history
 from backend.recordings.files import ENDING, read_recording
 from backend.recordings.shelf import shipped_id, shipped_names, shipped_records
 from backend.runs.records import Created, Record
@@ -17,8 +17,7 @@ WHAT = f"id of a run, name of a recording that comes with tokendyno, or a {ENDIN
 
 def add_history(sub: argparse.ArgumentParser) -> None:
     """The option that names the history to look in."""
-    known = os.environ.get("TOKENDYNO_HISTORY") or default_history()
-    sub.add_argument("--history", type=Path, default=known, metavar="FILE",
+    sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE",
                      help="the history in which runs are looked up (TOKENDYNO_HISTORY)")  # fmt: skip
 
 

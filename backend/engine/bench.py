@@ -48,6 +48,9 @@ log = logging.getLogger("tokendyno")
 RUN_ID_BYTES = 12
 """Of a run's id, which is also its permalink: whoever knows it may watch, so it cannot be guessed (96 bits)."""
 
+EXPECTED_SPARES, PREWARM_AFTER_S = 2, 4.0
+"""Workers that are started ahead when somebody is about to run, and how long after that."""
+
 QUIET_S = 20.0
 """Seconds without a run before the memory bandwidth is measured, which takes all cores for a few seconds."""
 
@@ -92,6 +95,13 @@ class Bench:
         self._prewarm_at_s = self._quiet_from_s = time.monotonic() + prewarm_after_s
         self._measuring_due = measure_when_idle
         self._thread.start()
+
+    def expect_run(self) -> None:
+        """Somebody is about to run: start workers ahead, once the page that is opening has had the cores."""
+        if self.pool.wanted_spares == 0:
+            self.pool.wanted_spares = EXPECTED_SPARES
+            self._prewarm_at_s = time.monotonic() + PREWARM_AFTER_S
+            self.wake()
 
     def close(self) -> None:
         """Cancel all runs, end all workers, and finish writing the history."""

@@ -34,7 +34,7 @@ from ui.compare.request import (
 from ui.compare.stale import stale, stale_line
 from ui.compare.unsupported import titles
 from ui.compare.verdicts import describe, unchecked
-from ui.compare.work_row import WorkRow, work_row
+from ui.compare.work_row import WorkControls, WorkRow, work_row
 from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.queue_line import queue_line
 from ui.components.summary import NOT_HERE, machine_line, model_line
@@ -61,11 +61,21 @@ SAME = "A and B are identical: any difference between them is noise."
 
 
 class CompareControls(NamedTuple):
-    """What another page may set: `arm_b` holds one control for each axis."""
+    """What another page may set: `arm_a` and `arm_b` hold one control for each axis."""
 
-    model: gr.Dropdown
-    batch_size: gr.Number
+    work: WorkControls
+    arm_a: list[gr.Dropdown]
     arm_b: list[gr.Dropdown]
+
+    @property
+    def model(self) -> gr.Dropdown:
+        """Of both arms."""
+        return self.work.model
+
+    @property
+    def batch_size(self) -> gr.Number:
+        """Of both arms."""
+        return self.work.batch_size
 
 
 def compare_page(bench: Bench) -> CompareControls:
@@ -82,7 +92,7 @@ def compare_page(bench: Bench) -> CompareControls:
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
     _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS)).wire()
-    return CompareControls(row.work.model, row.work.batch_size, arms[1].axes)
+    return CompareControls(row.work, arms[0].axes, arms[1].axes)
 
 
 class _Page:

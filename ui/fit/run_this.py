@@ -12,7 +12,7 @@ from ui.errors import Updates, shows_errors
 from ui.fit.page import FitControls
 from ui.fit.request import read_amounts, read_taken
 
-_FOCUS_RUN = """() => {
+FOCUS_RUN = """() => {
   let tries = 40;
   const go = () => {
     const run = document.querySelector('#run');
@@ -41,4 +41,4 @@ def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None
     quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     outputs = [pages, compare.model, compare.batch_size, *compare.arm_b, fit.message]
     taken = fit.result.take(shows_errors(fit.message)(take), [fit.model, fit.amounts], outputs, **quiet)
-    taken.success(None, None, None, js=_FOCUS_RUN, **quiet)
+    taken.success(None, None, None, js=FOCUS_RUN, **quiet)

@@ -1,9 +1,10 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
-const PAGES = ['compare', 'batching', 'fit'];
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch'];
+const PAGES = ['compare', 'batching', 'fit', 'stories'];
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story'];
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
 let current = 'compare', first = current;
+let model = '';  // of the page that was shown last and has one
 let returning = '';  // the page that Back or Forward leads to
 
 const addressOf = (page) => {
@@ -43,9 +44,9 @@ const worded = (names, values) => {
 
 window.tokendynoAddress = {
   enter(page, models) {
-    const model = models[PAGES.indexOf(current)];
+    model = models[PAGES.indexOf(current)] ?? (model || models[0]);
     if (page !== current) {
-      facts[page].model = model;
+      if (page !== 'stories') facts[page].model = model;
       if (returning === page) amend(page); else turnTo(page);
       current = page;
     }

@@ -56,7 +56,10 @@ TEMPLATE = """
 <section class="td-quality" aria-label="Quality on given texts" hidden></section>
 <div class="td-texts"></div>
 <p class="td-tools">
-    <button type="button" class="td-race" disabled>▶ Race</button>
+    <button type="button" class="td-race" title="Play both arms again, as fast as they were" disabled>▶ Race</button>
+    <select class="td-speed" aria-label="Speed of the race" disabled><option value="0.25">¼ ×</option>
+    <option value="1" selected>1 ×</option><option value="2">2 ×</option><option value="4">4 ×</option>
+    <option value="16">16 ×</option></select>
     <input type="range" class="td-scrub" min="0" max="1" step="any" value="0" disabled aria-label="Moment of the run">
     <span class="td-clock"></span>
     <span class="td-axis" role="group" aria-label="Horizontal axis of the charts">
@@ -131,9 +134,11 @@ def script() -> str:
     return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
 
 
-def live_panel(runs: RunLog, first: str = "", queue: QueueLine = no_queue) -> gr.HTML:
+def live_panel(
+    runs: RunLog, first: str = "", queue: QueueLine = no_queue, elem_id: str = "live", replays: bool = False
+) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended. `first`: what a visitor without a run is told of
-    the arms.
+    the arms; `replays`: it plays each run again as soon as it has it, and leaves the address alone.
 
     plotly.js comes from the plotly package (4.1; Gradio ships an older one) as a static file, by a relative address,
     so that it is also found behind a proxy's sub-path.
@@ -147,10 +152,11 @@ def live_panel(runs: RunLog, first: str = "", queue: QueueLine = no_queue) -> gr
         value="",
         html_template=TEMPLATE,
         js_on_load=script(),
-        head=f'<script src="gradio_api/file={PLOTLY_JS}"></script>',
+        head=None if replays else f'<script src="gradio_api/file={PLOTLY_JS}"></script>',
         server_functions=[pull],
         apply_default_css=False,
-        elem_id="live",
+        elem_id=elem_id,
+        replays=replays,
         elem_classes=["td-panel"],
         charts=[chart.as_json() for chart in CHARTS],
         most=MAX_TOKENS_PER_PULL,

@@ -2,6 +2,7 @@
 //
 // view = {
 //   head, series   the run's head (null before the first pull), and its columns, one set per arm
+//   part           the columns that a replay has reached; null: all of `series`
 //   ended          no more values will come
 //   hidden         Set of legend names that the user switched off
 //   axis           what the horizontal axis counts: 'token' or 'second'
@@ -19,9 +20,10 @@ function chartTraces(charts, view) {
   return charts.flatMap((chart, i) => {
     const axes = { xaxis: 'x' + axisSuffix(i), yaxis: 'y' + axisSuffix(i), type: 'scatter', mode: 'lines' };
     if (!view.head) return [{ ...axes, x: [0, 1], y: [0, 1], line: { width: 0 }, hoverinfo: 'skip', showlegend: false }];
-    const kinds = layerKinds(chart, view), out = lineTraces(chart, i, axes, kinds, view);
-    if (chart.annotations) out.push(...annotationTraces(chart, axes, view));
-    if (view.tops && view.tops[i] !== null) out.push(...outlierTraces(chart, i, axes, view));
+    const drawn = view.part ? { ...view, series: view.part } : view;
+    const kinds = layerKinds(chart, view), out = lineTraces(chart, i, axes, kinds, drawn);
+    if (chart.annotations) out.push(...annotationTraces(chart, axes, drawn));
+    if (view.tops && view.tops[i] !== null) out.push(...outlierTraces(chart, i, axes, drawn));
     out.push(extentTrace(chart, i, axes, view));
     return out.concat(legendTraces(chart, i, axes, kinds, view));
   });

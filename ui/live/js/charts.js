@@ -12,13 +12,13 @@ const FIGURE_OPTIONS = {
 // tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
 // and makeFresh.
 function makeCharts(plot, charts, tools, pointer, fresh) {
-  let run = '', head = null, series = [], units = [], tops = [], hidden = new Set(), ended = false, revision = 0;
+  let run = '', head = null, series = [], part = null, units = [], tops = [], hidden = new Set(), ended = false, revision = 0;
   let axis = 'token', zoom = null, resets = 0, inFull = false;
   let dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
   const paintMs = [];
 
   function reset(newRun) {
-    run = newRun; head = null; series = []; units = []; hidden = new Set(); ended = false; dirty = true;
+    run = newRun; head = null; series = []; part = null; units = []; hidden = new Set(); ended = false; dirty = true;
     zoom = null; inFull = false;
     pointer.clear();
     fresh.clear();
@@ -56,7 +56,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
 
   function traces() {
     const view = {
-      head, series, ended, hidden, axis, zoom,
+      head, series, part, ended, hidden, axis, zoom,
       ink: css('--body-text-color'), neutral: css('--body-text-color-subdued'),
     };
     units = charts.map((chart, i) => head ? chartUnit(chart, view, zoom && units[i]) : null);
@@ -110,7 +110,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     if (!dirty || painting || document.hidden || (!force && performance.now() < notBefore)) return;
     if (!element.offsetParent) return;
     painting = true; dirty = false;
-    const begin = performance.now(), painted = series.map(lengthsOf);
+    const begin = performance.now(), painted = (part || series).map(lengthsOf);
     try {
       const drawn = traces();
       await Plotly.react(plot, drawn, layout(), FIGURE_OPTIONS);
@@ -119,7 +119,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     }
     const view = { head, series, hidden, axis, units, tops };
     pointer.take(view);
-    fresh.take(view, painted);
+    fresh.take(part ? { ...view, series: part } : view, painted);
     requestAnimationFrame(() => setTimeout(() => {
       paintMs.push(performance.now() - begin);
       if (paintMs.length > 5) paintMs.shift();
@@ -174,6 +174,15 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     picture(name) { return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
     get zoom() { return zoom && (axis === 'token' ? zoom : translated(zoom, 'token', series)); },
     grow,
+    // Draw only these columns, on the axes of the whole run; null: all.
+    only(columns) {
+      if (part === columns) return;
+      const further = part && columns && columns.every((one, a) => one.t.length >= part[a].t.length);
+      part = columns;
+      dirty = true;
+      if (further && fresh.follow(columns)) notBefore = Math.min(notBefore, soonest);
+      paint(!further);
+    },
     touch() { dirty = true; paint(false); },
     // After a paint of t ms the charts rest for t * newRest ms, within limits; what comes beyond an axis ends a rest of
     // `least` ms. The fastest of the latest paints counts: the others waited for a core.

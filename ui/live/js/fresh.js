@@ -20,6 +20,12 @@ function makeFresh(plot, box, charts) {
     draw();
   }
 
+  // A replay has come further: these columns go on where those before ended.
+  function follow(series) {
+    if (view) view = { ...view, series };
+    return draw();
+  }
+
   function layer(chart, i, painted) {
     const x = plot._fullLayout['xaxis' + axisSuffix(i)], y = plot._fullLayout['yaxis' + axisSuffix(i)], ratio = window.devicePixelRatio;
     const canvas = el('canvas', ''), pen = canvas.getContext('2d'), kinds = layerKinds(chart, view);
@@ -68,5 +74,5 @@ function makeFresh(plot, box, charts) {
     return beyond;
   }
 
-  return { take, draw, clear };
+  return { take, follow, draw, clear };
 }

@@ -8,7 +8,10 @@ const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: f
 const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), props.charts);
 const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh);
 const texts = makeTexts(find('.td-texts'));
-const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), texts, at => pointer.pointAt(at));
+const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), find('.td-speed'), texts, (at, columns) => {
+  charts.only(columns);
+  pointer.pointAt(at);
+});
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), props.fewest);
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
@@ -105,6 +108,7 @@ function finish(reply) {
   element.dataset.status = reply.status;
   element.dataset.over = reply.run;
   trigger('finished', { run: reply.run, status: reply.status });
+  if (props.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
 }
 
 // A bare panel shows no instruments: there is no run, or it failed before its first token.
@@ -125,7 +129,7 @@ function open(id) {
   delete element.dataset.status;
   delete element.dataset.over;
   element.dataset.run = run;
-  window.dispatchEvent(new Event('tokendyno-run'));
+  if (!props.replays) window.dispatchEvent(new Event('tokendyno-run'));
   for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
@@ -135,7 +139,7 @@ function open(id) {
   charts.reset(run);
   setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);
-  showLink(run);
+  if (!props.replays) showLink(run);
   if (!run) { puller.stop(); return; }
   puller.begin();
 }
@@ -154,4 +158,9 @@ new ResizeObserver(() => charts.touch()).observe(element);
 element.classList.add('td-live');
 element.live = { get series() { return series; }, get head() { return head; } };
 watch('value', () => { if ((props.value || '') !== run) open(props.value); });
-charts.start().then(() => { open(props.value); clock(); });
+
+// plotly.js comes with another panel, perhaps later than this one.
+async function plotly() {
+  while (!window.Plotly) await new Promise(resolve => setTimeout(resolve, 20));
+}
+plotly().then(charts.start).then(() => { open(props.value); clock(); });

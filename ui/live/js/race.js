@@ -1,5 +1,6 @@
-// The race: both arms at once at their true speed, from the start of the prefill of their first run, without load and
-// compilation. A slider moves through the run; texts and charts follow.
+// The race is a replay of both arms at once, from the start of the prefill of their first run, without load and
+// compilation: the columns that were pulled are read again by a clock, at their true speed or a multiple of it. Texts and
+// charts show what there was at a moment, to which a slider leads too.
 
 const RACE_TAIL = 4000;
 
@@ -13,15 +14,34 @@ function charactersAt(pace, firstAt, seconds) {
   return Math.floor(from[1] + (pace.n[next] - from[1]) * (seconds - from[0]) / (pace.t[next] - from[0]));
 }
 
-// texts: shows a part of each text. marks(seconds): points at that moment on the charts, null for none.
-function makeRace(button, slider, clock, texts, marks) {
+// The columns of an arm as they were after some seconds.
+function columnsAt(columns, seconds) {
+  const tokens = upperBound(columns.t, seconds), samples = upperBound(columns.st, seconds), cut = { ...columns };
+  for (const key of TOKEN_COLUMNS) cut[key] = columns[key].slice(0, tokens);
+  for (const key of ['st', 'sm']) cut[key] = columns[key].slice(0, samples);
+  return cut;
+}
+
+// How many of these values, which rise, are not above a limit.
+function upperBound(values, limit) {
+  let low = 0, high = values.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (values[middle] <= limit) low = middle + 1; else high = middle;
+  }
+  return low;
+}
+
+// texts: shows a part of each text. marks(seconds, columns): points at that moment on the charts, which show these
+// columns; null, null for the whole run. speed: a list of multiples.
+function makeRace(button, slider, clock, speed, texts, marks) {
   let head = null, series = [], length = 0, at = 0, playing = false, before = 0;
 
   function ready(newHead, newSeries) {
     head = newHead; series = newSeries;
     length = Math.max(0, ...series.map(columns => columns.t.length ? columns.t[columns.t.length - 1] : 0));
     const able = length > 0 && head.unit !== 'forward' && head.arms.some(arm => arm.pace.t.length);
-    button.disabled = slider.disabled = !able;
+    button.disabled = slider.disabled = speed.disabled = !able;
     slider.max = length;
     if (able) { at = length; slider.value = length; tell(); }
   }
@@ -35,16 +55,16 @@ function makeRace(button, slider, clock, texts, marks) {
   }
 
   function show() {
-    if (at >= length) { texts.whole(); marks(null); } else {
+    if (at >= length) { texts.whole(); marks(null, null); } else {
       head.arms.forEach((arm, i) => texts.upTo(i, series[i].t.length ? charactersAt(arm.pace, series[i].t[0], at) : 0));
-      marks(at);
+      marks(at, series.map(columns => columnsAt(columns, at)));
     }
     tell();
   }
 
   function step(now) {
     if (!playing || !element.isConnected) return;
-    at = Math.min(length, at + (now - before) / 1000);
+    at = Math.min(length, at + (now - before) / 1000 * Number(speed.value));
     before = now;
     if (at >= length) playing = false;
     slider.value = at;
@@ -54,13 +74,14 @@ function makeRace(button, slider, clock, texts, marks) {
 
   function clear() {
     playing = false; length = 0; at = 0; head = null; series = [];
-    button.disabled = slider.disabled = true;
+    button.disabled = slider.disabled = speed.disabled = true;
     slider.value = 0;
-    marks(null);
+    marks(null, null);
     tell();
   }
 
-  button.addEventListener('click', () => {
+  function toggle() {
+    if (button.disabled) return;
     playing = !playing;
     if (playing) {
       if (at >= length) at = 0;
@@ -68,7 +89,9 @@ function makeRace(button, slider, clock, texts, marks) {
       requestAnimationFrame(step);
     }
     show();
-  });
+  }
+
+  button.addEventListener('click', toggle);
   slider.addEventListener('input', () => { playing = false; at = Number(slider.value); show(); });
-  return { ready, clear };
+  return { ready, clear, toggle };
 }

@@ -1,0 +1,58 @@
+"""`tokendyno story`: the guided pages in the terminal."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+
+from backend.cli.history_option import default_file
+from backend.cli.stored import find_run
+from backend.stories import Story, stories, story
+from backend.terminal import Screen, fold, screen_of
+from backend.views.origin import origin_sentence
+from backend.views.verdict import verdict_of
+
+
+def tell(options: argparse.Namespace) -> int:
+    """Without a name the list, a line each; else one story, with what its recording shows."""
+    screen = screen_of(sys.stdout, options.color)
+    if not options.name:
+        width = max((len(one.name) for one in stories()), default=0)
+        for one in stories():
+            print(f"{screen.paint(one.name.ljust(width), 'bold')}  {one.title}")
+        return 0
+    print("\n".join(story_lines(story(options.name), screen)))
+    return 0
+
+
+def story_lines(told: Story, screen: Screen) -> list[str]:
+    """A story in lines that fit the terminal."""
+    run = find_run(told.recording, default_file())
+    here = told.here
+    command = ["tokendyno", "compare", "--model", here.model, *(["--a", here.a] if here.a else []), "--b", here.b,
+               "--prompt", here.prompt, "--max-new-tokens", str(here.max_new_tokens)]  # fmt: skip
+    blocks = [
+        [screen.paint(told.title, "bold")],
+        *(fold(paragraph.replace("`", ""), screen.columns) for paragraph in told.text),
+        [
+            *fold(f'Claim: "{told.claim}" ({told.source})', screen.columns),
+            *fold(f"It {told.verdict}. {told.found}", screen.columns),
+        ],
+        [
+            *fold(f"Recorded: {verdict_of(run.snapshot()).sentence}", screen.columns),
+            *fold(" ".join(filter(None, [run.created.model_note, origin_sentence(run.created)])), screen.columns),
+            f"  tokendyno replay {told.recording}",
+        ],
+        [
+            *fold(f"Run it here: {here.note}", screen.columns),
+            f"  {shlex.join([*command, *(['--ignore-eos'] if here.ignore_eos else [])])}",
+        ],
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks).split("\n")
+
+
+def add_story(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
+    """The command and its options."""
+    sub = add("story", tell, "guided pages, one idea each, with a recording; without a name the list")
+    sub.add_argument("name", nargs="?", default="", metavar="NAME", help="one of the list")
+    return sub

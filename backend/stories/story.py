@@ -1,0 +1,95 @@
+"""Reads the stories: Markdown files whose front matter is TOML between two lines of `+++`. The page and the command
+line show the same text."""
+
+import functools
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from backend.arms.parse import parse_arm
+from backend.config import Workload
+from backend.errors import InputError, unknown
+from backend.paths import PRESETS
+from backend.toml_files import invalid
+
+FOLDER = PRESETS / "stories"
+FENCE = "+++"
+Verdict = Literal["holds", "holds in part", "does not hold"]
+
+
+class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What "Run it here" fills in where there is no GPU: two arms of the embedded model.
+
+    a, b  choices of the arms, as on the command line
+    note  what to expect of it on a CPU
+    """
+
+    a: str
+    b: str
+    prompt: str
+    max_new_tokens: int
+    note: str
+    ignore_eos: bool = False
+    model: str = "pocket"
+
+
+class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One story.
+
+    order      where it stands in the list
+    recording  the file of presets/recordings/ that is played
+    claim      what is often said; `source` says where
+    verdict    whether the recording bears it out, and `found` how, in a sentence
+    text       paragraphs of plain text; a single word or name may stand between backquotes
+    """
+
+    title: str
+    order: int
+    recording: str
+    claim: str
+    source: str
+    verdict: Verdict
+    found: str
+    here: Here
+    name: str = ""
+    text: tuple[str, ...] = ()
+
+
+@functools.cache
+def stories(folder: Path = FOLDER) -> tuple[Story, ...]:
+    """Every story, in order. InputError names the file that cannot be used, and what is wrong in it."""
+    return tuple(sorted((_read(path) for path in folder.glob("*.md")), key=lambda one: (one.order, one.name)))
+
+
+def story(name: str) -> Story:
+    """A story by name. InputError lists the names if there is none."""
+    for one in stories():
+        if one.name == name:
+            return one
+    raise unknown("story", name, [one.name for one in stories()])
+
+
+def _read(path: Path) -> Story:
+    try:
+        before, front, body = path.read_text(encoding="utf-8").split(f"{FENCE}\n", 2)
+        if before:
+            raise ValueError
+        found = msgspec.convert({**tomllib.loads(front), "name": path.stem, "text": _paragraphs(body)}, Story)
+        for arm in (found.here.a, found.here.b):
+            parse_arm(found.here.model, arm)
+        Workload(found.here.prompt, max_new_tokens=found.here.max_new_tokens)
+    except (OSError, UnicodeDecodeError) as error:
+        raise invalid(path, f"it cannot be read ({error}).") from None
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, InputError) as error:
+        raise invalid(path, f"{error}.") from None
+    except ValueError:
+        raise invalid(path, f"it must begin with TOML between two lines of {FENCE}.") from None
+    if not found.text:
+        raise invalid(path, "it has no text below its front matter.")
+    return found
+
+
+def _paragraphs(body: str) -> list[str]:
+    return [" ".join(part.split()) for part in body.split("\n\n") if part.strip()]

@@ -1,0 +1,63 @@
+"""Every story is whole: its recording was checked on the way in, its arms run on a CPU; a bad file is one sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.arms.check import check
+from backend.arms.parse import parse_arm
+from backend.cli.main import main
+from backend.config import Workload
+from backend.errors import InputError
+from backend.models import resolve
+from backend.recordings.shelf import SHIPPED, shipped_names
+from backend.stories import stories, story
+from tests.support.machines import CPU
+from tools import record
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_what_is_shipped_was_made_by_its_recipe_and_passes_its_checks(name: str) -> None:
+    recipe = record.recipes()[name]
+    assert "20" in record.check(SHIPPED / f"{name}.dyno", recipe)
+
+
+def test_each_recording_has_a_story_and_each_story_its_recording() -> None:
+    assert {one.recording for one in stories()} == set(shipped_names())
+
+
+@pytest.mark.parametrize("name", [one.name for one in stories()])
+def test_both_arms_of_a_story_run_on_a_cpu_and_differ(name: str) -> None:
+    here = story(name).here
+    facts, work = resolve(here.model), Workload(here.prompt, max_new_tokens=here.max_new_tokens)
+    arms = [check(parse_arm(here.model, text), facts, CPU, work) for text in (here.a, here.b)]
+    assert not any(arm.blocked for arm in arms), [arm.verdicts for arm in arms]
+    assert arms[0].planned != arms[1].planned
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no front matter", "must begin with TOML"),
+        ("+++\ntitle = 1\n+++\nx", "title"),
+        ("+++\ntitel = 'x'\n+++\nx", "titel"),
+        ("+++\nx = [\n+++\nx", "cannot be used"),
+    ],
+)
+def test_a_file_that_is_no_story_is_named_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "broken.md"
+    file.write_text(text)
+    with pytest.raises(InputError, match=said) as raised:
+        stories(tmp_path)
+    assert "broken.md" in str(raised.value)
+
+
+def test_the_terminal_tells_the_list_and_one_story(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["story"]) == 0
+    listed = capsys.readouterr().out
+    assert len(listed.splitlines()) == len(stories())
+    assert main(["story", "launch-bound"]) == 0
+    told = capsys.readouterr().out
+    assert "Recorded on NVIDIA H200" in told and "less time per token" in told and "tokendyno compare" in told
+    assert main(["story", "lunch-bound"]) == 2
+    assert "Did you mean 'launch-bound'?" in capsys.readouterr().err

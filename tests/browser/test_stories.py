@@ -1,0 +1,46 @@
+"""A story plays at once, another can be chosen, and "Run it here" fills Compare."""
+
+from collections.abc import Callable
+
+import pytest
+
+from backend.stories import stories
+from tests.browser.driver import Driver
+
+Open = Callable[..., Driver]
+PANEL = "document.querySelector('#story-live .td-live')"
+
+
+@pytest.mark.slow
+def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
+    first, last = stories()[0], stories()[-1]
+    user = open_page(f"?view=stories&story={first.name}", 1440, 900)
+    page = user.page
+    user.wait(f"{PANEL} && {PANEL}.dataset.over === 'recorded-{first.recording}'")
+    assert user.text(".td-story-words h2") == first.title
+    assert page.locator("#story [aria-current]").inner_text() == first.title
+    user.wait("document.querySelector('#story-live .td-race').textContent.includes('Pause')")
+
+    # the charts show what there was at the moment of the clock, on the axes of the whole run
+    panel = page.locator("#story-live")
+    panel.locator(".td-race").click()
+    panel.locator(".td-scrub").evaluate("s => { s.value = s.max / 2; s.dispatchEvent(new Event('input')); }")
+    clock = "document.querySelector('#story-live .td-scrub').value"
+    half = page.evaluate(f"{PANEL}.live.series.map(({{t}}) => t.filter(at => at <= {clock}))")
+    drawn = (
+        "document.querySelector('#story-live .td-plot').data.filter(t => t.meta && t.meta.chart === 'kv' && "
+        "t.meta.kind && !t.meta.curve).map(t => Math.max(0, ...t.x))"
+    )
+    user.wait(f"{drawn}.every(x => x < {max(map(len, half))}) && {drawn}.length")
+    assert max(page.evaluate(drawn)) == max(map(len, half)) - 1
+    user.shot("story-1440", full=True)
+
+    page.locator("#story").get_by_role("button", name=last.title).click()
+    user.wait(f"{PANEL}.dataset.over === 'recorded-{last.recording}'")
+    assert "story=" + last.name in page.url and "run=" not in page.url
+    page.locator("#story .td-take").click()
+    page.locator("#run").wait_for(state="visible")
+    user.wait(f"document.querySelector('#prompt textarea').value === {last.here.prompt!r}")
+    assert page.locator("#max-new-tokens input").input_value() == str(last.here.max_new_tokens)
+    user.wait("document.querySelector('#verdicts-a').textContent.includes('bfloat16')")
+    assert user.chips("b") == ["Dtype float32"]

@@ -1,0 +1,54 @@
+// The list of stories, and the text of one. Text reaches the document through textContent only.
+const list = element.querySelector('.td-story-list'), text = element.querySelector('.td-story-text');
+const SIGNS = { 'holds': ['✓', 'verified'], 'holds in part': ['▲', 'fallback'], 'does not hold': ['✕', 'failed'] };
+
+// A paragraph; what stands between backquotes is code.
+function paragraph(parent, className, words) {
+  const node = add(parent, 'p', className);
+  words.split('`').forEach((part, i) => {
+    if (i % 2) add(node, 'code', '', part); else node.append(document.createTextNode(part));
+  });
+  return node;
+}
+
+function draw() {
+  const { at, stories } = JSON.parse(props.value), one = stories.find(({ name }) => name === at) || stories[0];
+  list.replaceChildren();
+  text.replaceChildren();
+  if (!one) return;
+  for (const { name, title } of stories) {
+    const button = add(list, 'button', '', title);
+    button.type = 'button';
+    if (name === one.name) button.setAttribute('aria-current', 'true');
+    button.addEventListener('click', () => {
+      if (window.tokendynoAddress) window.tokendynoAddress.tell('stories', ['story'], [name]);
+      trigger('choose', { name });
+    });
+  }
+  const said = add(text, 'div', 'td-story-words'), side = add(text, 'div', 'td-story-side');
+  add(said, 'h2', '', one.title);
+  one.text.forEach((words) => paragraph(said, '', words));
+  const [sign, kind] = SIGNS[one.verdict];
+  const claim = add(side, 'div', 'td-claim');
+  const quote = add(claim, 'p', 'td-claim-said');
+  add(quote, 'q', '', one.claim);
+  add(quote, 'cite', '', one.source);
+  const found = paragraph(claim, 'td-claim-found', ' ' + one.found);
+  const badge = document.createElement('b');
+  badge.className = kind;
+  badge.textContent = sign + ' ' + one.verdict[0].toUpperCase() + one.verdict.slice(1) + ' here.';
+  found.prepend(badge);
+  const foot = add(side, 'div', 'td-story-foot');
+  const run = add(foot, 'button', 'td-take', 'Run it here');
+  run.type = 'button';
+  run.addEventListener('click', () => trigger('take', { name: one.name }));
+  paragraph(foot, 'td-story-here', one.here);
+  const recorded = paragraph(text, 'td-story-recorded', 'Playing: ' + one.recorded);
+  if (one.batching) {
+    recorded.firstChild.textContent = one.recorded + ' ';
+    const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
+    link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + one.recording });
+  }
+}
+draw();
+watch('value', draw);

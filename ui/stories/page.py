@@ -1,0 +1,69 @@
+"""The Stories page: guided pages whose recording plays at once. Wiring only: `backend.stories` reads the texts."""
+
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.recordings.shelf import shipped_id
+from backend.stories import Story, stories, story
+from backend.views.origin import origin_sentence
+from ui.components.text_line import text_line
+from ui.errors import Updates, shows_errors
+from ui.live.panel import live_panel
+from ui.stories.view import ShownStory, encode, story_view
+
+
+class StoryControls(NamedTuple):
+    """What opens a story, the message line, and what an opened story sets."""
+
+    view: gr.HTML
+    panel: gr.HTML
+    message: gr.HTML
+    shown: list[ShownStory]
+
+    def open(self, name: str) -> Updates:
+        """Updates that show a story, the first if there is none of this name, and play its recording."""
+        if not self.shown:
+            return {}
+        found = next((one for one in self.shown if one.name == name), self.shown[0])
+        play = "" if found.batching else shipped_id(found.recording)
+        return {self.view: encode(self.shown, found.name), self.panel: play}
+
+
+def stories_page(bench: Bench) -> StoryControls:
+    """Build the page inside the current tab."""
+    shown = [_shown(bench, one) for one in stories()]
+    view = story_view(encode(shown, ""))
+    message = text_line("story-message", role="alert", classes="td-failure")
+    panel = live_panel(bench.runs, elem_id="story-live", replays=True)
+    controls = StoryControls(view, panel, message, shown)
+
+    def choose(event: gr.EventData) -> Updates:
+        return controls.open(name_of(event)) | {message: ""}
+
+    quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    view.choose(shows_errors(message)(choose), None, [view, panel, message], **quiet)
+    return controls
+
+
+def name_of(event: gr.EventData) -> str:
+    """The story that an event of the list names. InputError for anything else."""
+    asked = event._data.get("name") if isinstance(event._data, dict) else None
+    if not isinstance(asked, str):
+        raise InputError("This story cannot be read. Reload the page.")
+    return story(asked).name
+
+
+def _shown(bench: Bench, told: Story) -> ShownStory:
+    run = bench.runs.get(shipped_id(told.recording))
+    if run is None:
+        raise InputError(
+            f"The recording {told.recording!r} of the story {told.name!r} is missing. Reinstall tokendyno."
+        )
+    note = " ".join(filter(None, [run.created.model_note, origin_sentence(run.created)]))
+    return ShownStory(
+        told.name, told.title, list(told.text), told.claim, told.source, told.verdict, told.found,
+        f"{run.created.model_label}. {note}", told.recording, run.request.traffic is not None, told.here.note,
+    )  # fmt: skip
