@@ -135,6 +135,7 @@ class Request(msgspec.Struct, frozen=True):
     traffic  many requests instead of one prompt: `workload` then holds the longest lengths, the batch size that both
              arms may reach, and how tokens are chosen
     quality  given texts instead of a prompt: `workload` then holds their context and positions
+    trial    id of the ablation that this run is a trial of, "" for others
     """
 
     model: str
@@ -142,6 +143,7 @@ class Request(msgspec.Struct, frozen=True):
     workload: Workload
     traffic: Traffic | None = None
     quality: Quality | None = None
+    trial: str = ""
 
 
 def workload_of(traffic: Traffic, seed: int = 0, repeats: int = 1, ignore_eos: bool = False) -> Workload:

@@ -13,7 +13,12 @@ from backend.errors import InputError
 
 
 class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ablation", tag_field="line"):
-    """What is ablated; the first line. Trials count only for the same heading: on the same machine and versions."""
+    """What is ablated; the first line. Trials count only for the same heading: on the same machine and versions.
+
+    rounds, positions  how often each arm runs, and tokens to predict in each text; 0 where the command decides that
+                       each time it is called
+    owner              whose ablation it is, where visitors are told apart
+    """
 
     model: str
     base: dict[str, str]
@@ -22,6 +27,9 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     workload: Workload
     device: str
     versions: dict[str, str]
+    rounds: int = 0
+    positions: int = 0
+    owner: str = ""
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial", tag_field="line"):
@@ -39,17 +47,33 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
 
 
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality", tag_field="line"):
-    """What an arm costs in quality against the base (see `runs.quality.ReadingDifference`)."""
+    """What an arm costs in quality against the base (see `runs.quality.ReadingDifference`). `kl_interval`: bootstrap
+    interval of its mean over positions."""
 
     arm: str
     kl_nats: float
     top1_agreement: float
     perplexity_ratio: float
     cost: str
+    kl_interval: tuple[float, float] | None = None
 
+
+MAX_HEADING_BYTES = 4 << 20
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Heading | Trial | Cost).decode
+
+
+def heading_of(path: Path) -> Heading:
+    """What a journal is of. InputError if it is none, or cannot be read."""
+    try:
+        with path.open("rb") as file:
+            first = _decode(file.readline(MAX_HEADING_BYTES))
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputError(f"The journal {path.name} cannot be read.") from error
+    if not isinstance(first, Heading):
+        raise InputError(f"{path.name} is no journal: it must begin with what is ablated.")
+    return first
 
 
 class Journal:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from backend.ablation.bootstrap import latency_interval, memory_interval
 from backend.ablation.journal import Cost, Journal, Trial
 from backend.ablation.steps import Kind, Step
 from backend.ablation.trials import Admitted
@@ -19,7 +20,8 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     against       index of the step that it is compared with, null for the base
     comparison    of the times per token: a ratio above 1 says that this step is faster than that one
     ttft_s, latency_median_s, peak_memory_bytes, kv_bytes  medians over the trials; memory is the largest
-    memory_more_bytes  peak memory more than that of the step it is compared with
+    latency_more_s     median time per token more than that of the step it is compared with, and its bootstrap interval
+    memory_more_bytes  peak memory more than that of the step it is compared with, and its bootstrap interval
     same_text     whether it generated the base's tokens; null where text is sampled
     also_changed  axes whose plan differs from that step's although nobody asked for it: axis -> [there, here]
     doubtful      axes that the ledger of some trial does not show as planned, with their status
@@ -43,6 +45,9 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     doubtful: dict[str, str]
     refused: str
     quality: Cost | None
+    latency_more_s: float | None = None
+    latency_interval_s: tuple[float, float] | None = None
+    memory_interval_bytes: tuple[float, float] | None = None
 
 
 class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,13 +86,15 @@ def _result(
     peak, other_peak = _peak(own), _peak(theirs)
     firsts = {trial.round: trial.ids for trial in base}
     pairs = [trial.ids == firsts[trial.round] for trial in own if trial.round in firsts]
+    both = [] if first else _pairs(theirs, own)
+    here, there = _median_s(own), _median_s(theirs)
     return StepResult(
         kind=step.kind,
         change=step.change,
         choices=step.choices,
         against=None if first else step.against,
         trials=len(own),
-        latency_median_s=median([s for trial in own for s in trial.latency_s[1:]]),
+        latency_median_s=here,
         ttft_s=median([trial.ttft_s for trial in own]),
         peak_memory_bytes=peak,
         kv_bytes=own[0].kv_bytes if own else None,
@@ -98,17 +105,28 @@ def _result(
         doubtful={axis: status for trial in own for axis, status in trial.doubtful.items()},
         refused=admitted.refused.get(step.arm, ""),
         quality=quality,
+        latency_more_s=None if first or here is None or there is None else here - there,
+        latency_interval_s=latency_interval([(a.latency_s[1:], b.latency_s[1:]) for a, b in both]),
+        memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in both]),
     )
+
+
+def _median_s(trials: Sequence[Trial]) -> float | None:
+    return median([s for trial in trials for s in trial.latency_s[1:]])
 
 
 def _peak(trials: Sequence[Trial]) -> int | None:
     return max((trial.peak_memory_bytes for trial in trials), default=None)
 
 
-def _compared(theirs: Sequence[Trial], own: Sequence[Trial]) -> Comparison | None:
-    """Trials of the same round are a pair."""
+def _pairs(theirs: Sequence[Trial], own: Sequence[Trial]) -> list[tuple[Trial, Trial]]:
+    """Trials of the same round."""
     by_round = {trial.round: trial for trial in theirs}
-    both = [(by_round[trial.round], trial) for trial in own if trial.round in by_round]
+    return [(by_round[trial.round], trial) for trial in own if trial.round in by_round]
+
+
+def _compared(theirs: Sequence[Trial], own: Sequence[Trial]) -> Comparison | None:
+    both = _pairs(theirs, own)
     return compare([Measured(a.latency_s) for a, _ in both], [Measured(b.latency_s) for _, b in both])
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from backend.ablation.bootstrap import mean_interval
 from backend.ablation.journal import Cost, Journal, Trial
 from backend.ablation.steps import Step
 from backend.config import ArmRequest, Request, Workload, reading_of
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.evidence import Verdict
+from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.quality import Quality
 from backend.runs.quality import whole_reading
 from backend.runs.run import Run
@@ -60,16 +62,16 @@ def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Ad
 
 def perform(
     bench: Bench, model: str, arms: Sequence[str], choices: dict[str, dict[str, str]], work: Workload, rounds: int,
-    journal: Journal, follow: Follow,
+    journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER, ablation: str = "",
 ) -> None:  # fmt: skip
-    """Run what the journal lacks. `arms`: what can run, the base first. Raises Stopped where a run was cancelled, and
-    InputError where one failed."""
+    """Run what the journal lacks. `arms`: what can run, the base first; `ablation`: its id, which each run names.
+    Raises Stopped where a run was cancelled, and InputError where one failed."""
     for number in range(rounds):
         for arm in order(arms, number):
             if (arm, number) in journal.trials:
                 continue
-            request = Request(model, [ArmRequest("A", choices[arm])], work)
-            run = _run(bench, request, follow, f"round {number + 1} of {rounds}: {arm or 'defaults'}")
+            request = Request(model, [ArmRequest("A", choices[arm])], work, trial=ablation)
+            run = _run(bench, request, visitor, follow, f"round {number + 1} of {rounds}: {arm or 'defaults'}")
             journal.add(_trial(run, arm, number))
 
 
@@ -82,7 +84,7 @@ def order(arms: Sequence[str], number: int) -> list[str]:
 
 def read_texts(
     bench: Bench, model: str, arms: Sequence[str], choices: dict[str, dict[str, str]], quality: Quality,
-    journal: Journal, follow: Follow,
+    journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER, ablation: str = "",
 ) -> None:  # fmt: skip
     """Compare every arm with the base on given texts, but for those that the journal has."""
     base = arms[0]
@@ -90,15 +92,17 @@ def read_texts(
         if arm in journal.costs:
             continue
         both = [ArmRequest("A", choices[base]), ArmRequest("B", choices[arm])]
-        request = Request(model, both, reading_of(quality), None, quality)
-        found = whole_reading(_run(bench, request, follow, f"quality: {arm}").snapshot())
+        request = Request(model, both, reading_of(quality), None, quality, ablation)
+        run = _run(bench, request, visitor, follow, f"quality: {arm}").snapshot()
+        found = whole_reading(run)
         assert found is not None and found.difference is not None
-        one = found.difference
-        journal.add(Cost(arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, cost_of(one)))
+        one, apart = found.difference, [nats for score in run.arms["B"].scores for nats in score.kl_nats]
+        cost = Cost(arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, cost_of(one), mean_interval(apart))
+        journal.add(cost)
 
 
-def _run(bench: Bench, request: Request, follow: Follow, what: str) -> Run:
-    run = bench.runs.get(bench.submit(request))
+def _run(bench: Bench, request: Request, visitor: Visitor, follow: Follow, what: str) -> Run:
+    run = bench.runs.get(bench.submit(request, visitor))
     assert run is not None
     follow(run, what)
     if run.status == "cancelled":

@@ -35,6 +35,7 @@ class Limits:
     new_tokens     of a sequence
     run_tokens     prompt and new tokens of a run: of all arms, repeats and sequences together
     run_s          from the beginning of a run to its end; what was measured until then is kept
+    trials         runs of an ablation: arms by rounds, and readings of texts
     open_runs      of a visitor, queued or running
     address_runs   likewise of a network address, which a new cookie does not reset
     queued_runs    waiting runs of everybody
@@ -62,6 +63,7 @@ class Limits:
     repeats: int | None = None
     run_tokens: int | None = None
     run_s: float | None = None
+    trials: int | None = None
     open_runs: int | None = None
     address_runs: int | None = None
     queued_runs: int = 16
@@ -84,7 +86,7 @@ LIMITS: dict[Mode, Limits] = {
     "public": Limits(
         "public", local_paths=False, owner_token=False, kernel_folder=False, hub_kernels=False, model_bytes=4 * GIB,
         prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5, run_tokens=65_536,
-        run_s=300, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB, sessions=256,
+        run_s=300, trials=60, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB, sessions=256,
         address_connections=256, address_events=64, address_requests=16,
     ),
 }  # fmt: skip

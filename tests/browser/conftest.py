@@ -16,6 +16,7 @@ from tests.browser import stored_runs
 from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
+from tests.support.ablations import stored
 from tests.support.ports import free_port
 
 NAMED = "<img src=x onerror=alert(1)>"
@@ -82,6 +83,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for record in records:
             store.add(run_id, record)
     store.close()
+    stored(folder)
     port = free_port()
     command = [sys.executable, "app.py", "--port", str(port), "--history", str(history), "--models-dir", str(models)]
     with (folder / "log").open("w") as log:

@@ -158,7 +158,7 @@ def test_the_browser_gets_every_column_and_every_key() -> None:
     assert sent.keys() == {"run", "status", "ended", "version", "head", "lanes", "queue", "trouble", "every_ms"}
     assert sent["head"].keys() == {
         "title", "note", "created", "now_s", "message", "memory_label", "quiet", "max_new_tokens", "unit", "verdict",
-        "texts", "differences", "digest", "arms",
+        "texts", "differences", "digest", "arms", "quality",
     }  # fmt: skip
     assert sent["head"]["arms"][0].keys() == {
         "name", "label", "state", "phases", "verdicts", "predicted", "tiles", "ledger", "verified", "prompt_tokens",

@@ -37,6 +37,7 @@ function showLink(run) {
   setText(find('.td-permalink'), link.search);
   const here = new URL(location.href);
   here.searchParams.set('run', run);
+  here.searchParams.delete('worth');
   if (here.href !== location.href) history.replaceState(history.state, '', here.href);
 }
 

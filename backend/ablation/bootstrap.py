@@ -1,0 +1,60 @@
+"""Bootstrap intervals of what a step changes: rounds are drawn again, and within each round its decode steps.
+
+Both levels scatter: rounds by what else the machine did, steps by the length of the cache and by chance. Arms of one
+round stay a pair. (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile intervals.)
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from backend.runs.statistics import CONFIDENCE, median
+
+RESAMPLES = 400
+SEED = 0
+BLOCK = 8
+"""Positions of a text that are drawn together, since neighbours depend on each other."""
+
+Interval = tuple[float, float]
+Rounds = Sequence[tuple[Sequence[float], Sequence[float]]]
+"""For each round the seconds of each step: of the arm that is compared with, and of the step's own."""
+
+
+def latency_interval(rounds: Rounds) -> Interval | None:
+    """Of the difference between the medians over all steps, in seconds; None below two rounds."""
+
+    def draw(rng: random.Random) -> float:
+        chosen = [rng.choice(rounds) for _ in rounds]
+        there, here = (median([s for one in chosen for s in rng.choices(one[i], k=len(one[i]))]) for i in (0, 1))
+        assert there is not None and here is not None
+        return here - there
+
+    return _interval(draw) if len(rounds) > 1 and all(a and b for a, b in rounds) else None
+
+
+def memory_interval(pairs: Sequence[tuple[int, int]]) -> Interval | None:
+    """Of the difference between the largest peaks, in bytes; None below two rounds."""
+
+    def draw(rng: random.Random) -> float:
+        chosen = [rng.choice(pairs) for _ in pairs]
+        return max(here for _, here in chosen) - max(there for there, _ in chosen)
+
+    return _interval(draw) if len(pairs) > 1 else None
+
+
+def mean_interval(values: Sequence[float]) -> Interval | None:
+    """Of the mean over positions of texts, drawn in blocks; None below two blocks."""
+    blocks = [values[at : at + BLOCK] for at in range(0, len(values), BLOCK)]
+
+    def draw(rng: random.Random) -> float:
+        chosen = [value for _ in blocks for value in rng.choice(blocks)]
+        return sum(chosen) / len(chosen)
+
+    return _interval(draw) if len(blocks) > 1 else None
+
+
+def _interval(draw: Callable[[random.Random], float]) -> Interval:
+    """The middle 95% of what is drawn: the same for the same data."""
+    rng = random.Random(SEED)
+    found = sorted(draw(rng) for _ in range(RESAMPLES))
+    tail = round((1 - CONFIDENCE) / 2 * RESAMPLES)
+    return found[tail], found[-1 - tail]

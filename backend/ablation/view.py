@@ -1,0 +1,206 @@
+"""An ablation on the page: bars of a waterfall for latency, memory and quality, and what is to be said of each step."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from backend.ablation.course import Course, CourseState
+from backend.ablation.result import StepResult
+from backend.optimizations import all_axes
+from backend.units import bytes_text, seconds_text, three
+
+TITLES = {
+    "stair": ("One after the other", "from arm A to arm B, in the order of the axes; each against the one before"),
+    "alone": ("Each alone", "arm A and one choice, against arm A"),
+    "without": ("All but one", "arm B without one choice, against arm B: what is lost without it"),
+}
+
+
+class Bar(msgspec.Struct, frozen=True):
+    """A value and where it came from: `begin` and `end` as shares of the axis, from 0 to 1.
+
+    low, high  bootstrap interval of the end, likewise; None without one
+    text       the change with its unit
+    better     less of it; "": no change beyond its interval
+    """
+
+    begin: float
+    end: float
+    low: float | None
+    high: float | None
+    text: str
+    interval: str
+    better: str
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One step: its title, a bar for each figure (None: not known yet), and remarks."""
+
+    title: str
+    bars: list[Bar | None]
+    remarks: list[str]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """The steps of one kind, the first row being where they start from."""
+
+    title: str
+    what: str
+    rows: list[Row]
+
+
+class WorthView(msgspec.Struct, frozen=True):
+    """What the page gets. `left`: time left in words."""
+
+    id: str
+    state: CourseState
+    sentence: str
+    message: str
+    share: float
+    doing: str
+    left: str
+    figures: list[str]
+    groups: list[Group]
+
+
+class _Figure(NamedTuple):
+    """A figure of all steps: its values, how far each end reaches, and its unit."""
+
+    title: str
+    values: Sequence[float | None]
+    mores: Sequence[float | None]
+    intervals: Sequence[tuple[float, float] | None]
+
+
+def worth_view(course: Course) -> WorthView:
+    """A course as it is now."""
+    steps = course.results()
+    figures = [_latency(steps), _memory(steps)] + ([_quality(steps)] if course.heading.positions else [])
+    groups = []
+    for kind, (title, what) in TITLES.items():
+        rows = [_start(kind, steps, figures)]
+        rows += [_row(index, steps, figures, kind) for index, step in enumerate(steps) if step.kind == kind]
+        rows += [_start("without", steps, figures)] if kind == "stair" else []
+        groups.append(Group(title, what, rows))
+    left_s = course.left_s()
+    return WorthView(
+        course.id, course.state, _sentence(course), course.message, course.finished / max(1, course.trials),
+        course.doing, f"about {_duration(left_s)} left" if left_s is not None else "",
+        [figure.title for figure in figures], groups,
+    )  # fmt: skip
+
+
+def _sentence(course: Course) -> str:
+    count = f"{course.finished} of {course.trials} runs"
+    match course.state:
+        case "running":
+            return f"Measuring: {count}."
+        case "done":
+            return f"{course.trials} runs of {course.heading.rounds} rounds; intervals are bootstrapped (95%)."
+        case "stopped":
+            return f"Stopped after {count}, which are kept. Go on measures the rest."
+        case "failed":
+            return f"Ended after {count}, which are kept."
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _latency(steps: Sequence[StepResult]) -> _Figure:
+    return _Figure("Time per token", [one.latency_median_s for one in steps], [one.latency_more_s for one in steps],
+                   [one.latency_interval_s for one in steps])  # fmt: skip
+
+
+def _memory(steps: Sequence[StepResult]) -> _Figure:
+    return _Figure("Peak memory", [one.peak_memory_bytes for one in steps], [one.memory_more_bytes for one in steps],
+                   [one.memory_interval_bytes for one in steps])  # fmt: skip
+
+
+def _quality(steps: Sequence[StepResult]) -> _Figure:
+    """KL divergence from the base; its interval is of the value itself, so it is moved to the change."""
+    values = [0.0 if one.kind == "base" else one.quality.kl_nats if one.quality else None for one in steps]
+    mores, intervals = list[float | None](), list[tuple[float, float] | None]()
+    for one, value in zip(steps, values, strict=True):
+        there = values[one.against] if one.against is not None else None
+        known = value is not None and there is not None
+        mores.append(value - there if value is not None and there is not None else None)
+        found = one.quality.kl_interval if one.quality else None
+        intervals.append((found[0] - there, found[1] - there) if known and found and there is not None else None)
+    return _Figure("KL divergence from A", values, mores, intervals)
+
+
+def _text(title: str, value: float, sign: bool) -> str:
+    head = ("+" if value > 0 else "\u2212" if value < 0 else "\u00b1") if sign else ""
+    match title:
+        case "Time per token":
+            shown, unit = seconds_text(abs(value))
+        case "Peak memory":
+            shown, unit = bytes_text(abs(value))
+        case _:
+            shown, unit = three(abs(value)), "nats"
+    return f"{head}{shown} {unit}"
+
+
+def _start(kind: str, steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Row:
+    """Arm A, or arm B for what is left out of it."""
+    index = next((i for i, one in enumerate(steps) if one.kind == ("all" if kind == "without" else "base")), 0)
+    bars = [_bar(figure, index, False) for figure in figures]
+    return Row("Arm B" if kind == "without" else "Arm A", bars, _remarks(steps[index]))
+
+
+def _row(index: int, steps: Sequence[StepResult], figures: Sequence[_Figure], kind: str) -> Row:
+    step = steps[index]
+    name = change_title(step.change)
+    bars = [_bar(figure, index, True) for figure in figures]
+    return Row(f"without {name}" if kind == "without" else name, bars, _remarks(step))
+
+
+def _bar(figure: _Figure, index: int, change: bool) -> Bar | None:
+    """Drawn on one axis, from 0 to the largest value or interval of the figure."""
+    value, more = figure.values[index], figure.mores[index]
+    if value is None or (change and more is None):
+        return None
+    most = max([v for v in figure.values if v is not None], default=0.0) * 1.15 or 1.0
+    if not change or more is None:
+        return Bar(0.0, value / most, None, None, _text(figure.title, value, False), "", "")
+    begin, found = value - more, figure.intervals[index]
+    low, high = (begin + found[0], begin + found[1]) if found else (None, None)
+    better = "yes" if found and found[1] < 0 else "no" if found and found[0] > 0 else ""
+    return Bar(
+        _share(begin, most), _share(value, most), None if low is None else _share(low, most),
+        None if high is None else _share(high, most), _text(figure.title, more, True),
+        f"{_text(figure.title, found[0], True)} to {_text(figure.title, found[1], True)}" if found else "", better,
+    )  # fmt: skip
+
+
+def _share(value: float, most: float) -> float:
+    return min(1.0, max(0.0, value / most))
+
+
+# --- words ----------------------------------------------------------------------------------------
+
+
+def change_title(change: str) -> str:
+    """An axis=choice by the titles of both."""
+    axis_name, _, choice = change.partition("=")
+    axis = next((one for one in all_axes() if one.name == axis_name), None)
+    return f"{axis.title}: {axis.choice(choice).title}" if axis is not None else change
+
+
+def _remarks(step: StepResult) -> list[str]:
+    """Why it cannot run; what else changed; what the ledger does not show as planned; another text; a cost."""
+    if step.refused:
+        return [f"cannot run: {step.refused}"]
+    titles = {axis.name: axis.title for axis in all_axes()}
+    said = [f"{titles.get(a, a)} went from {there} to {here} with it" for a, (there, here) in step.also_changed.items()]
+    said += [f"{titles.get(a, a)} is not as planned ({s.replace('_', ' ')})" for a, s in step.doubtful.items()]
+    if step.same_text is False:
+        said.append("writes another text than arm A")
+    if step.quality is not None and step.quality.cost in ("small", "large"):
+        said.append(f"a {step.quality.cost} cost in quality against arm A")
+    return said
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"

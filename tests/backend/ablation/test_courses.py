@@ -1,0 +1,112 @@
+"""Ablations of visitors: which may begin, whose they are, and that one goes on where it was stopped."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.ablation.courses import Courses, changes_of
+from backend.ablation.view import worth_view
+from backend.config import ArmRequest, Request
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.executors import open_bench
+from backend.hosting.limits import LIMITS
+from backend.hosting.visitor import LOCAL_USER, Visitor
+from tests.support.ablations import WORK, stored
+
+B = {"cache": "static", "dtype": "float32"}
+OTHER = Visitor("somebody")
+
+
+def asked(b: dict[str, str] = B) -> Request:
+    return Request("pocket", [ArmRequest("A", {"dtype": "bfloat16"}), ArmRequest("B", b)], WORK)
+
+
+def bench_in(folder: Path, mode: Any = "local") -> Bench:
+    return open_bench(folder / "history.sqlite", limits=LIMITS[mode])
+
+
+def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
+    stored(tmp_path)
+    bench = bench_in(tmp_path)
+    course = Courses(bench).get("stored-worth")
+    assert course is not None and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
+    view = worth_view(course)
+    bench.close()
+    stairs, alone, without = view.groups
+    assert [row.title for row in stairs.rows] == ["Arm A", "Dtype: float32", "KV cache: static", "Arm B"]
+    ends = [bar.end for row in stairs.rows if (bar := row.bars[0]) is not None]
+    begins = [bar.begin for row in stairs.rows[1:3] if (bar := row.bars[0]) is not None]
+    assert begins == pytest.approx(ends[:2]) and ends[3] == pytest.approx(ends[2]) and ends[2] < ends[1] < ends[0] < 1
+    first, second = stairs.rows[1].bars[0], stairs.rows[2].bars[0]
+    assert first is not None and second is not None
+    assert (first.text, second.text) == ("\u221220.0 ms", "\u221230.0 ms") and first.better == "yes"
+    memory = alone.rows[2].bars[1]
+    assert memory is not None and memory.text == "\u221210.0 MiB" and memory.better == "yes"
+    quality = alone.rows[1].bars[2]
+    assert quality is not None and (quality.text, quality.better) == ("+0.0200 nats", "no")
+    assert alone.rows[2].bars[2] is None, "not read yet"
+    assert "a small cost in quality against arm A" in alone.rows[1].remarks
+    assert [row.title for row in without.rows] == ["Arm B", "without Dtype: float32", "without KV cache: static"]
+    lost = without.rows[2].bars[0]
+    assert lost is not None and lost.text == "+30.0 ms"
+
+
+def test_others_may_look_and_not_touch(tmp_path: Path) -> None:
+    stored(tmp_path)
+    stored(tmp_path, "older-one", versions={"torch": "1.0"})
+    bench = bench_in(tmp_path)
+    courses = Courses(bench)
+    assert courses.get("stored-worth") is not None and courses.get("../history") is None
+    assert not courses.stop("stored-worth", OTHER)
+    with pytest.raises(InputError, match="no ablation of yours"):
+        courses.again("stored-worth", OTHER)
+    assert courses.newest("") == "stored-worth" and courses.newest(OTHER.owner) == ""
+    older = courses.get("older-one")
+    assert older is not None and older.state == "failed" and "other versions" in older.message
+    bench.close()
+
+
+def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="differ in one choice"):
+        changes_of({}, {"cache": "static"})
+    assert changes_of({"dtype": "bfloat16"}, B) == [("dtype", "float32"), ("cache", "static")]
+    bench = bench_in(tmp_path, "public")
+    bench.limits = replace(bench.limits, trials=14)
+    with pytest.raises(InputError, match="take 15 runs, over the limit of 14 here"):
+        Courses(bench).begin(asked(), LOCAL_USER)
+    bench.close()
+
+
+@pytest.mark.slow
+def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("backend.ablation.courses.ROUNDS", 1)
+    monkeypatch.setattr("backend.ablation.courses.POSITIONS", 0)
+    bench = bench_in(tmp_path)
+    bench.start()
+    courses = Courses(bench)
+    course = courses.begin(asked(), LOCAL_USER)
+    with pytest.raises(InputError, match="under way"):
+        courses.begin(asked(), LOCAL_USER)
+    ended(course, lambda: course.finished >= 1)
+    assert courses.stop(course.id, LOCAL_USER)
+    ended(course, lambda: not course.live)
+    assert course.state == "stopped" and 1 <= course.finished < course.trials == 4
+    lines = (tmp_path / "ablations" / f"{course.id}.jsonl").read_bytes()
+    again = Courses(bench)  # as after a restart
+    found = again.again(course.id, LOCAL_USER)
+    ended(found, lambda: not found.live)
+    assert (found.state, found.finished, found.message) == ("done", 4, "")
+    whole = (tmp_path / "ablations" / f"{course.id}.jsonl").read_bytes()
+    assert whole.startswith(lines) and whole.count(b'"trial"') == 4
+    bench.close()
+
+
+def ended(course: Any, until: Any) -> None:
+    deadline_s = time.monotonic() + 120
+    while not until():
+        assert time.monotonic() < deadline_s, (course.state, course.doing, course.message)
+        time.sleep(0.05)

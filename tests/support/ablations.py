@@ -1,0 +1,29 @@
+"""Ablations whose figures are known, without a worker."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from backend import hardware
+from backend.ablation.journal import Cost, Heading, Journal, Trial
+from backend.config import Workload
+
+WORK = Workload("Once upon a time, there was", max_new_tokens=3)
+
+
+def stored(folder: Path, name: str = "stored-worth", **heading: Any) -> None:
+    """A journal whose figures are known: 100 ms and 100 MiB, 80 and 60 ms with a choice each, 50 ms with both."""
+    changes = [("dtype", "float32"), ("cache", "static")]
+    first = Heading("pocket", {"dtype": "bfloat16"}, changes, ["alone", "without", "stair"], WORK, "cpu",
+                    hardware.versions(), rounds=3, positions=96)  # fmt: skip
+    (folder / "ablations").mkdir(exist_ok=True)
+    journal = Journal(folder / "ablations" / f"{name}.jsonl", msgspec.structs.replace(first, **heading))
+    arms = {"dtype=bfloat16": 0.1, "dtype=float32": 0.08, "cache=static,dtype=bfloat16": 0.06,
+            "cache=static,dtype=float32": 0.05}  # fmt: skip
+    for number in range(3):
+        for arm, step_s in arms.items():
+            size = (100 if arm == "dtype=bfloat16" else 90) << 20
+            journal.add(Trial(arm, number, [0.5, *[step_s + 0.001 * number] * 20], 0.5, size, 7, [1, 2], {}))
+    journal.add(Cost("dtype=float32", 0.02, 0.96, 1.01, "small", (0.01, 0.03)))
+    journal.close()

@@ -1,0 +1,34 @@
+"""What a browser gets of an ablation."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from backend.ablation.courses import Courses
+from backend.executors import open_bench
+from tests.support.ablations import stored
+from ui.worth.panel import answer
+
+
+def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path: Path) -> None:
+    stored(tmp_path)
+    bench = open_bench(tmp_path / "history.sqlite")
+    courses = Courses(bench)
+    found = json.loads(answer(courses, {"id": "stored-worth"}))
+    assert found["figures"] == ["Time per token", "Peak memory", "KL divergence from A"]
+    assert [group["title"] for group in found["groups"]] == ["One after the other", "Each alone", "All but one"]
+    questions: list[object] = [{"id": "unknown-one"}, {"id": "../stored-worth"}, {"id": 7}, {}, [], {"id": "x" * 65}]
+    for question in questions:
+        assert json.loads(answer(courses, question)).keys() == {"error"}, question
+    bench.close()
+
+
+@pytest.mark.parametrize("line", ["", "no journal\n", '{"line":"trial"}\n'])
+def test_a_damaged_journal_is_a_sentence(line: str, tmp_path: Path) -> None:
+    stored(tmp_path)
+    (tmp_path / "ablations" / "damaged-one.jsonl").write_text(line)
+    bench = open_bench(tmp_path / "history.sqlite")
+    said = json.loads(answer(Courses(bench), {"id": "damaged-one"}))["error"]
+    assert "damaged-one.jsonl cannot be read" in said
+    bench.close()
