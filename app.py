@@ -248,6 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             server_name=options.host, server_port=options.port, share=options.share,
             state_session_capacity=limits.sessions,
             theme=theme(), css=style(), prevent_thread_lock=True, quiet=True, ssr_mode=False, run_history=False,
+            _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
             show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
             footer_links=[], app_kwargs={"middleware": [
                 Middleware(PolicyMiddleware, framed=options.space),

@@ -46,7 +46,7 @@ class Served:
         self, path: str, body: bytes | None = None, headers: Mapping[str, str] = {}, method: str = ""
     ) -> Answer:  # fmt: skip
         """One request on a connection of its own."""
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         with contextlib.closing(link):
             link.request(method or ("GET" if body is None else "POST"), path, body, dict(headers))
             found = link.getresponse()

@@ -11,6 +11,10 @@ WHOLE_BODY_S = 20.0
 def bounded(scope: Scope, receive: Receive, most: int) -> Receive:
     """`receive` that raises Refused once the body is larger than `most` bytes, or late. At once where it says so."""
     stated = header(scope, b"content-length")
+    if stated and header(scope, b"transfer-encoding"):  # a proxy in between may read its end elsewhere
+        raise Refused(
+            400, "A request has either a length or comes in parts. Send it again.", [(b"connection", b"close")]
+        )
     if stated and (not stated.isdecimal() or len(stated) > 18 or int(stated) > most):
         raise _too_large(most)
     seen, complete, deadline_s = 0, False, asyncio.get_running_loop().time() + WHOLE_BODY_S

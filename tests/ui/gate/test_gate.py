@@ -220,6 +220,14 @@ def test_a_body_at_the_limit(in_parts: bool, over: int) -> None:
         assert answer.status_code == 200 and answer.json()["body"] == body.decode()
 
 
+def test_a_body_with_two_ends_is_no_body(local: Site) -> None:
+    """What follows the first of them could be taken for another visitor's request."""
+    answer = local.ask(
+        "POST", JOIN, content=b"{}", headers={**IS_JSON, "Transfer-Encoding": "chunked", "Content-Length": "2"}
+    )
+    assert answer.status_code == 400 and answer.headers["connection"] == "close"
+
+
 def test_a_body_that_trickles_is_given_up(local: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body_module, "WHOLE_BODY_S", 0.2)
 
