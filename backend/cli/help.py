@@ -40,6 +40,10 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno replay run.dyno", "a run from a file, as fast as it was"),
         ("tokendyno replay 3f2a9c1b5d7e8a60b1c2d3e4 --speed 4", "a run of the history, four times as fast"),
     ),
+    "report": (
+        ("tokendyno report run.dyno --html report.html", "one file with charts, figures, ledger and scripts"),
+        ("tokendyno report launch-bound --csv series.csv --json run.json", "a recording that comes with tokendyno"),
+    ),
     "story": (
         ("tokendyno story", "the list"),
         ("tokendyno story sliding-window", "what a sliding window saves, as it was recorded"),

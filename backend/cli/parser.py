@@ -16,6 +16,7 @@ from backend.cli.history import add_history_command
 from backend.cli.history_option import add_history_option
 from backend.cli.quality import add_quality
 from backend.cli.replay import add_replay
+from backend.cli.report import add_report
 from backend.cli.stored import add_history
 from backend.cli.story import add_story
 from backend.cli.users import add_users
@@ -102,6 +103,8 @@ def make_parser() -> Parser:
         sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
         add_history_option(sub)
     replays = [*add_replay(add), add_story(add)]
+    report = add_report(add)
+    _add_models_dir(report)
     claims = add_claims(add)
     history = add_history_command(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
@@ -116,7 +119,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    documents = [compare, run, check, batch, quality, ablate, claims, history, fit, models, doctor]
+    documents = [compare, run, check, batch, quality, ablate, claims, history, report, fit, models, doctor]
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in [*documents, *replays]:
@@ -133,6 +136,10 @@ def _add_model(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
         "--model", default=DEFAULT_MODEL, help="catalogue name, Hub id[@revision], folder, .gguf file or random:NAME"
     )
+    _add_models_dir(sub)
+
+
+def _add_models_dir(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--models-dir", type=Path, default=os.environ.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
                      help="another folder in which models are looked up by name (TOKENDYNO_MODELS_DIR)")  # fmt: skip
 

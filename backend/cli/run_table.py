@@ -13,7 +13,7 @@ from backend.runs.snapshot import Snapshot
 from backend.terminal import Screen, fold
 from backend.views.arm_details import detail_rows
 from backend.views.differences import differences
-from backend.views.origin import origin_sentence
+from backend.views.origin import whole_note
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.step_time import step_text, step_tiles
 from backend.views.tiles import Tile, tiles
@@ -56,7 +56,7 @@ def title(run: Snapshot, screen: Screen) -> list[str]:
     created = run.created
     gpu = next((value for name, value in created.machine.items() if name[:3] == "gpu" and name[3:].isdecimal()), None)
     named = f"{created.model_label} on {gpu or created.machine.get('cpu', 'this machine')}"
-    notes = " ".join(filter(None, [created.model_note, origin_sentence(created)]))
+    notes = whole_note(created)
     lines = [*fold(named, screen.columns), *(fold(notes, screen.columns) if notes else [])]
     for arm in created.request.arms:
         asked = ", ".join(f"{axis}={choice}" for axis, choice in arm.choices.items()) or "defaults"

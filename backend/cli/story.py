@@ -9,7 +9,7 @@ from backend.cli.history_option import default_file
 from backend.cli.stored import find_run
 from backend.stories import Story, stories, story
 from backend.terminal import Screen, fold, screen_of
-from backend.views.origin import origin_sentence
+from backend.views.origin import whole_note
 from backend.views.verdict import verdict_of
 
 
@@ -40,7 +40,7 @@ def story_lines(told: Story, screen: Screen) -> list[str]:
         ],
         [
             *fold(f"Recorded: {verdict_of(run.snapshot()).sentence}", screen.columns),
-            *fold(" ".join(filter(None, [run.created.model_note, origin_sentence(run.created)])), screen.columns),
+            *fold(whole_note(run.created), screen.columns),
             f"  tokendyno replay {told.recording}",
         ],
         [

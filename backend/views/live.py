@@ -18,7 +18,7 @@ from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.differences import Difference, differences
 from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
-from backend.views.origin import origin_sentence
+from backend.views.origin import whole_note
 from backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
 from backend.views.sentences import (
     AnnotationText,
@@ -201,7 +201,7 @@ def delta(
 def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
-    message, note = run.message, " ".join(filter(None, [created.model_note, origin_sentence(created)]))
+    message, note = run.message, whole_note(created)
     if not run.ended and run.repeat:
         message = f"repeat {run.repeat + 1} of {work.repeats}"
     arms = [_arm_head(run, name) for name in run.arms]

@@ -17,8 +17,14 @@ def origin_sentence(created: Created) -> str:
     return f"{', '.join(parts)}."
 
 
+def whole_note(created: Created) -> str:
+    """What is to be known of the model and of where the run came from; "" where there is nothing."""
+    parts = [part.rstrip(".") for part in (created.model_note, origin_sentence(created)) if part]
+    return f"{'. '.join(parts)}." if origin_sentence(created) else created.model_note
+
+
 def device_name(machine: dict[str, str]) -> str:
     """The GPU that was used, else the processor."""
     gpu = next((text for key, text in machine.items() if key[:3] == "gpu" and key[3:].isdecimal()), "")
     cores = f", {machine['cores']} cores" if "cores" in machine else ""
-    return gpu or f"{machine.get('cpu', 'an unknown machine')}{cores}"
+    return gpu.partition(",")[0] or f"{machine.get('cpu', 'an unknown machine')}{cores}"

@@ -11,7 +11,7 @@ from backend.views.batch_live import batch_delta
 from backend.views.batch_tiles import WAIT_TEXTS
 from tests.support.batches import batch_arm, batch_created
 from ui.batching.panel import FOLDER
-from ui.live.panel import FOLDER as SHARED
+from ui.live.sources import FOLDER as SHARED
 
 PURE = (SHARED / "dom.js", FOLDER / "columns.js", FOLDER / "requests.js", FOLDER / "scales.js")
 """Files whose functions need no document (of dom.js only the formats are used)."""

@@ -10,7 +10,7 @@ from backend.runs.run import Run
 from backend.views import live
 from tests.support.runs import created
 from ui.live.charts import CHARTS
-from ui.live.panel import FOLDER
+from ui.live.sources import FOLDER
 
 PURE = (
     "dom", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "distribution", "race",

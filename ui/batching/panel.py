@@ -13,8 +13,8 @@ from backend.runs.log import RunLog
 from backend.views.batch_live import BatchDelta, batch_delta
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
-from ui.live.panel import FOLDER as SHARED
 from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
+from ui.live.sources import FOLDER as SHARED
 
 SHARED_SCRIPTS = ("dom", "run_line", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
 """Files of ui/live/js that this panel uses as well."""

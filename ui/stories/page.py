@@ -8,7 +8,7 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.recordings.shelf import shipped_id
 from backend.stories import Story, stories, story
-from backend.views.origin import origin_sentence
+from backend.views.origin import whole_note
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import live_panel
@@ -62,7 +62,7 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
         raise InputError(
             f"The recording {told.recording!r} of the story {told.name!r} is missing. Reinstall tokendyno."
         )
-    note = " ".join(filter(None, [run.created.model_note, origin_sentence(run.created)]))
+    note = whole_note(run.created)
     return ShownStory(
         told.name, told.title, list(told.text), told.claim, told.source, told.verdict, told.found,
         f"{run.created.model_label}. {note}", told.recording, run.request.traffic is not None, told.here.note,

@@ -10,7 +10,7 @@ import pytest
 from backend.runs.log import RunLog
 from backend.runs.store import Store
 from tests.support.runs import arm_records, created, ended
-from ui.live import panel
+from ui.live import panel, sources
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_fewer_cursors_than_arms_start_the_others_at_the_beginning(runs: RunLog)
 SINKS = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|createContextualFragment|\{\{|\bsrcdoc\b"
 )
-SOURCES = [*panel.FOLDER.glob("*.js"), *panel.FOLDER.parent.glob("*.py")]
+SOURCES = [*sources.FOLDER.glob("*.js"), *sources.FOLDER.parent.glob("*.py")]
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
@@ -86,12 +86,12 @@ def test_no_file_of_the_page_writes_markup(path: Path) -> None:
 
 
 def test_every_script_is_part_of_the_panel() -> None:
-    assert {path.stem for path in panel.FOLDER.glob("*.js")} == set(panel.SCRIPTS)
+    assert {path.stem for path in sources.FOLDER.glob("*.js")} == set(sources.SCRIPTS)
 
 
 def test_templates_hold_no_values() -> None:
-    assert "$" not in panel.TEMPLATE
+    assert "$" not in sources.TEMPLATE
 
 
 def test_the_charts_send_nothing_to_a_cloud() -> None:
-    assert "showSendToCloud: false" in panel.script()
+    assert "showSendToCloud: false" in sources.script()

@@ -129,7 +129,7 @@ function open(id) {
   delete element.dataset.status;
   delete element.dataset.over;
   element.dataset.run = run;
-  if (!props.replays) window.dispatchEvent(new Event('tokendyno-run'));
+  if (props.links) window.dispatchEvent(new Event('tokendyno-run'));
   for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
@@ -139,7 +139,7 @@ function open(id) {
   charts.reset(run);
   setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);
-  if (!props.replays) showLink(run);
+  if (props.links) showLink(run);
   if (!run) { puller.stop(); return; }
   puller.begin();
 }

@@ -1,0 +1,73 @@
+"""The report holds the whole run, small enough to be sent, and no text of the run is markup in it."""
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.cli.main import main
+from backend.recordings.files import write_recording
+from backend.runs.run import MAX_TOKENS_PER_PULL, Run
+from backend.views.series import plain_cell, recorded_kv, series_csv
+from tests.browser.stored_runs import EVIL, evil
+from tests.support.runs import arm_records, created, ended
+from ui.report.page import report, whole
+
+
+def run_of(records: list[Any]) -> Run:
+    run = Run(records[0])
+    for record in records[1:]:
+        run.append(record)
+    return run
+
+
+def held(text: str) -> Any:
+    """The run that lies in a report."""
+    found = re.search(r"const REPORT = (\{.*\});\n", text)
+    assert found is not None
+    return json.loads(gzip.decompress(base64.b64decode(json.loads(found[1])["reply"])))
+
+
+def test_a_report_holds_every_token_of_a_long_run_in_one_answer() -> None:
+    tokens = 2 * MAX_TOKENS_PER_PULL + 7
+    run = run_of([created(), *arm_records("A", tokens), *arm_records("B", 5), ended()])
+    text = report(run, {"A": "print(1)", "B": "# none"})
+    assert len(text.encode()) < 6_000_000
+    reply = held(text)
+    assert [len(lane["t"]) for lane in reply["lanes"]] == [tokens, 5] and reply["ended"]
+    assert reply["lanes"][0]["lat"] == run.arms["A"].latency_s and reply["lanes"][0]["text"] == run.arms["A"].text
+    assert msgspec.to_builtins(whole(run))["head"]["arms"][0]["ledger"] == reply["head"]["arms"][0]["ledger"] != []
+
+
+def test_no_text_of_a_run_is_markup_in_its_report() -> None:
+    text = report(run_of(evil()), {EVIL: EVIL})
+    for sign in ("<img src=x", "<script>alert", "<svg/onload", "<iframe", "<a href='java"):
+        assert sign not in text, sign
+    assert text.count("</script>") == 2
+
+
+def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
+    run = run_of([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
+    lines = series_csv(run).splitlines()
+    assert len(lines) == 1 + 2 * (5 + 2) and lines[1].startswith("A,token,0,0.1,0.1,")
+    assert [plain_cell(text) for text in ("=1+1", "+x", "-x", "@x", "\tx", "A")] == [
+        "'=1+1", "'+x", "'-x", "'@x", "'\tx", "A",
+    ]  # fmt: skip
+    assert [len(series.full) for series in recorded_kv(run).values()] == [5, 5]
+
+
+def test_the_command_writes_what_was_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, page, series, document = (str(tmp_path / name) for name in ("run.dyno", "run.html", "run.csv", "run.json"))
+    write_recording(Path(file), [created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
+    assert main(["report", file, "--html", page, "--csv", series, "--json", document]) == 0
+    assert held(Path(page).read_text())["run"] == "run1" and "<details><summary>Arm A" in Path(page).read_text()
+    assert json.loads(Path(document).read_text())["arms"][1]["kv_bytes_predicted"]["full"]
+    assert Path(series).read_text().startswith("arm,series")
+    capsys.readouterr()
+    assert main(["report", file]) == 0 and "Token latency" in capsys.readouterr().out
+    assert main(["report", file, "--html", str(tmp_path)]) == 2
