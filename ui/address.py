@@ -13,7 +13,7 @@ import msgspec
 from backend.config import MAX_BATCH_SIZE
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
-PAGES = ("compare", "batching", "fit", "stories")
+PAGES = ("compare", "batching", "fit", "stories", "claims")
 MODEL_PAGES = PAGES[:3]
 """Pages with a model of their own; the others leave it as it is."""
 

@@ -10,6 +10,7 @@ from backend.fit.device import THIS
 from ui.address import MODEL_PAGES, address_bar, enter, read_address, tell
 from ui.api import endpoints
 from ui.batching.page import batching_page, wanted_run
+from ui.claims.page import claims_page
 from ui.compare.page import compare_page, device_line
 from ui.components.text_line import text_line
 from ui.errors import Updates
@@ -47,9 +48,12 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
                 batch_model = batching_page(bench)
             with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
                 fit = fit_page(bench, fit_tab)
+            with gr.Tab("Claims", id="claims", render_children=True) as claims_tab:
+                claims = claims_page(claims_tab)
 
         models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
         stories_tab.select(None, models, None, js=enter("stories"), **QUIET)
+        claims_tab.select(None, models, None, js=enter("claims"), **QUIET)
         for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
             tab.select(None, models, [model], js=enter(page), **QUIET)
             model.change(None, [model], None, js=tell(page, "model"), **QUIET)
@@ -74,6 +78,7 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
             if page != "stories":
                 bench.expect_run()
             updates: Updates = {pages: gr.Tabs(selected=page), address: page}
+            updates |= claims.show() if page == "claims" else {}
             return updates | told.open(asked.story) | _fit_values(fit, request)
 
         demo.load(lambda: " ".join(bench.messages), None, startup, **QUIET)
@@ -81,9 +86,8 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
         def first_fit(page: object, *values: Any) -> Updates:
             return fit.show(*values) if page == "fit" else {fit.message: gr.skip()}
 
-        loaded = demo.load(
-            opened, None, [pages, address, told.view, told.panel, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET
-        )
+        shown = [pages, address, told.view, told.panel, claims.message, claims.result]
+        loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
         loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
 

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import gradio as gr
 
-STYLES = [Path(__file__).resolve().parent / name for name in ("style.css", "batching/style.css", "fit/style.css")]
+STYLES = [
+    Path(__file__).resolve().parent / name
+    for name in ("style.css", "batching/style.css", "fit/style.css", "claims/style.css")
+]
 
 _SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")

@@ -75,6 +75,11 @@ def _mean(metric: Metric, values: Sequence[float]) -> Bounds | None:
         return None
     if metric.endswith("_bytes"):  # counted, not timed: runs differ by what they did, not by chance
         return Bounds(middle, min(values), max(values))
+    if metric == "perplexity_ratio":  # a mean over positions in the exponent
+        logs = [math.log(value) for value in values]
+        ends = interval(logs)
+        middle = math.exp(math.fsum(logs) / len(logs))
+        return Bounds(middle, *([math.exp(end) for end in ends] if ends else (None, None)))
     found = positive_interval(values) or interval(values)
     return Bounds(middle, *(found or (None, None)))
 

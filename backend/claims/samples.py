@@ -1,15 +1,19 @@
 """What a test measured, run by run: the numbers from which every figure of a claim follows."""
 
+import math
+
 import msgspec
 
 from backend.claims.declared import Metric
 from backend.runs.arm_series import ArmSeries
-from backend.runs.quality import readings
 from backend.runs.snapshot import Snapshot
 from backend.runs.statistics import mean
 
 Samples = dict[str, dict[Metric, list[float]]]
 """Arm -> metric -> a number for each run, or one number where it is the same in all. An arm lacks what it has not."""
+
+BLOCK = 16
+"""Positions."""
 
 BAD = ("failed", "fallback", "no_effect")
 """Statuses of a choice that was not in effect."""
@@ -42,7 +46,7 @@ def samples(run: Snapshot) -> Samples:
     temporary_bytes   that, without weights and KV cache
     process_bytes     most memory of the process, the driver's included, of each run
     useful_tokens_s   of many requests: tokens asked for, a second, of each run
-    top1_agreement, kl_nats, perplexity_ratio  against arm A, of each given text
+    top1_agreement, kl_nats, perplexity_ratio  against arm A, of each block of positions of given texts
     """
     return {name: {**_of_arm(arm), **_of_texts(run, name)} for name, arm in run.arms.items()}
 
@@ -82,12 +86,17 @@ def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
 
 
 def _of_texts(run: Snapshot, name: str) -> dict[Metric, list[float]]:
-    """Of arm B, a number for each text."""
-    found = [text.difference for text in readings(run) if text.difference is not None]
-    if not found or name != list(run.arms)[-1]:
+    """Of arm B, a number for each block of positions: neighbours depend on each other, blocks hardly do."""
+    arms = list(run.arms.values())
+    if len(arms) != 2 or name != arms[1].name:
         return {}
-    return {
-        "top1_agreement": [one.top1_agreement for one in found],
-        "kl_nats": [one.kl_nats for one in found],
-        "perplexity_ratio": [one.perplexity_ratio for one in found],
-    }
+    found: dict[Metric, list[float]] = {"top1_agreement": [], "kl_nats": [], "perplexity_ratio": []}
+    for a, b in zip(arms[0].scores, arms[1].scores, strict=False):
+        for begin in range(0, len(b.nll_nats) - BLOCK + 1, BLOCK):
+            block = slice(begin, begin + BLOCK)
+            more = [there - here for here, there in zip(a.nll_nats[block], b.nll_nats[block], strict=True)]
+            same = [here == there for here, there in zip(a.top[block], b.top[block], strict=True)]
+            found["perplexity_ratio"].append(math.exp(math.fsum(more) / BLOCK))
+            found["top1_agreement"].append(sum(same) / BLOCK)
+            found["kl_nats"].append(math.fsum(b.kl_nats[block]) / BLOCK)
+    return {metric: values for metric, values in found.items() if values}

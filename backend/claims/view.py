@@ -12,6 +12,8 @@ from backend.claims.results import Result
 from backend.claims.samples import Doubt
 from backend.units import three
 
+LEAST_NATS = 1e-6
+
 STATE_WORDS: dict[State, str] = {
     "within": "within the claimed range",
     "overlaps": "only partly within the claimed range",
@@ -52,7 +54,8 @@ class OnMachine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ClaimView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One claim. `word` and `sentence` are those of the machine that counts: of claims about GPUs never a CPU."""
+    """One claim. `measured` (its first figure), `word` and `sentence` are those of the machine that counts, which is no
+    CPU where the claim is about GPUs."""
 
     name: str
     title: str
@@ -64,6 +67,7 @@ class ClaimView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     about: Literal["gpu", "any"]
     differs: str
     claimed: str
+    measured: str
     word: Word
     sentence: str
     machines: list[OnMachine]
@@ -95,23 +99,30 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
         device: [test.line for test in claims.tests_of([claim], device)] for device in ("cuda", "cpu")
     }  # fmt: skip
     machines = _machines(claims, claim, results)
-    word, sentence = _headline(claim, machines, commands)
+    best = _counting(claim, machines)
+    word, sentence = (best.word, f"{best.sentence} ({best.machine})") if best else _untested(claim, machines, commands)
     first = next((figure for figure in claim.figures if figure.decides), None)
+    shown = next((one for one in best.figures if one.claimed), None) if best else None
+    claimed = shown.claimed if shown else claimed_text(first) if first else ""
     return ClaimView(
         claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
-        claim.about, claim.differs, claimed_text(first) if first else "", word, sentence, machines,
+        claim.about, claim.differs, claimed, shown.measured if shown else "", word, sentence, machines,
         {device: lines for device, lines in commands.items() if lines},
     )  # fmt: skip
 
 
-def _headline(claim: Claim, machines: Sequence[OnMachine], commands: Mapping[str, Sequence[str]]) -> tuple[Word, str]:
-    """Of the newest measurement on the kind of machine that counts."""
+def _counting(claim: Claim, machines: Sequence[OnMachine]) -> OnMachine | None:
+    """The newest measurement on the kind of machine that counts."""
+    counting = [one for one in machines if claim.about == "any" or one.device == "cuda"]
+    return max(
+        counting, key=lambda one: (one.word != "not tested here", one.device == "cuda", one.date), default=None
+    )  # fmt: skip
+
+
+def _untested(claim: Claim, machines: Sequence[OnMachine], commands: Mapping[str, Sequence[str]]) -> tuple[Word, str]:
+    """Why nothing counts."""
     if claim.untested:
         return "not tested here", claim.untested
-    counting = [one for one in machines if claim.about == "any" or one.device == "cuda"]
-    if counting:
-        best = max(counting, key=lambda one: (one.word != "not tested here", one.device == "cuda", one.date))
-        return best.word, f"{best.sentence} ({best.machine})"
     if machines:
         return "not tested here", "Only a CPU has measured it, and the claim is about GPUs."
     where = " and ".join({"cuda": "a GPU", "cpu": "a CPU"}[device] for device, lines in commands.items() if lines)
@@ -201,6 +212,8 @@ def measured_text(unit: Unit, found: Bounds | None) -> str:
 
 def _number(unit: Unit, value: float) -> str:
     scaled = value * {"%": 100.0, "GB": 1e-9}.get(unit, 1.0)
+    if unit == "nats" and abs(value) < LEAST_NATS:
+        return f"under {LEAST_NATS:f}"
     return f"{round(scaled):,}" if unit == "tokens" and math.isfinite(scaled) else three(scaled)
 
 

@@ -4,7 +4,13 @@ from backend.claims.view import ClaimsDocument, ClaimView, OnMachine
 from backend.cli.run_table import joined
 from backend.terminal import Column, Screen, fold, table
 
-_COLUMNS = (Column("Claim", prose=True), Column("Claimed", right=True), Column("Verdict"), Column(below=True))
+_COLUMNS = (
+    Column("Claim", prose=True),
+    Column("Claimed", right=True),
+    Column("Measured", right=True, optional=True),
+    Column("Verdict"),
+    Column(below=True),
+)
 _FIGURES = (
     Column("Figure", prose=True),
     Column("Claimed", right=True),
@@ -22,7 +28,7 @@ def claims_text(document: ClaimsDocument, screen: Screen, detailed: bool) -> str
     families = dict.fromkeys(claim.family_title for claim in document.claims)
     for title in families:
         rows = [
-            [claim.name, claim.claimed, claim.word, _short(claim)]
+            [claim.name, claim.claimed or "-", claim.measured or "-", claim.word, _short(claim)]
             for claim in document.claims
             if claim.family_title == title
         ]
@@ -31,7 +37,8 @@ def claims_text(document: ClaimsDocument, screen: Screen, detailed: bool) -> str
 
 
 def _short(claim: ClaimView) -> str:
-    return f"{claim.title}. {claim.sentence}"
+    """What it says, and why nothing was measured where nothing was."""
+    return f"{claim.title}." if claim.machines else f"{claim.title}. {claim.sentence}"
 
 
 def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:

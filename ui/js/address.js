@@ -1,6 +1,6 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
-const PAGES = ['compare', 'batching', 'fit', 'stories'];
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story'];
+const PAGES = ['compare', 'batching', 'fit', 'stories', 'claims'], WITHOUT_MODEL = ['stories', 'claims'];
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name'];
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
 let current = 'compare', first = current;
@@ -46,7 +46,7 @@ window.tokendynoAddress = {
   enter(page, models) {
     model = models[PAGES.indexOf(current)] ?? (model || models[0]);
     if (page !== current) {
-      if (page !== 'stories') facts[page].model = model;
+      if (!WITHOUT_MODEL.includes(page)) facts[page].model = model;
       if (returning === page) amend(page); else turnTo(page);
       current = page;
     }

@@ -1,0 +1,32 @@
+"""The Claims page in a real browser: rows as computed, one verdict at a time, detail with its chart, the address."""
+
+from collections.abc import Callable
+
+from backend.claims.declared import shipped_claims
+from backend.claims.results import read_results
+from backend.claims.view import claims_document
+from tests.browser.driver import Driver
+
+ROWS = (
+    """() => [...document.querySelectorAll('.td-claim-row')].map(row => [...row.cells].map(cell => cell.textContent))"""
+)
+
+
+def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> None:
+    claims = shipped_claims()
+    document = claims_document(claims, read_results(claims.tests))
+    page = open_page("?view=claims&name=flash-same-output", 1440, 900).page
+    page.wait_for_selector(".td-claim-chart .main-svg", timeout=30_000)
+    shown = [[one.title, one.claimed or "–", one.measured or "–", one.word] for one in document.claims]
+    assert page.evaluate(ROWS) == shown
+    (opened,) = page.query_selector_all(".td-claim-more")
+    (one,) = [claim for claim in document.claims if claim.name == "flash-same-output"]
+    figures = [figure for machine in one.machines for figure in machine.figures]
+    assert one.said in opened.text_content() and all(figure.measured in opened.text_content() for figure in figures)
+    assert len(opened.query_selector_all(".td-claim-chart")) == sum(figure.value is not None for figure in figures)
+    page.get_by_role("button", name="not tested here", exact=False).first.click()
+    assert {row[-1] for row in page.evaluate(ROWS)} == {"not tested here"}
+    page.locator(".td-claim-open").first.click()
+    assert page.locator(".td-claim-open").first.get_attribute("aria-expanded") == "true"
+    first = page.locator(".td-claim-open").first.get_attribute("data-name")
+    assert f"name={first}" in page.url and page.evaluate("document.activeElement.dataset.name") == first

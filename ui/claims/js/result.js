@@ -1,0 +1,35 @@
+// The Claims page. Text reaches the document through textContent only.
+const rows = element.querySelector('.td-claims-rows'), counts = element.querySelector('.td-claims-counts');
+let wanted = '', chosen = null, width = 0, tries = 50;
+
+function draw() {
+  if (!props.value) return;
+  const found = JSON.parse(props.value);
+  if (chosen === null) chosen = new URL(location.href).searchParams.get('name') || '';
+  const focused = element.contains(document.activeElement) ? document.activeElement.dataset : {};
+  const name = focused.name, word = focused.word;
+  counts.replaceChildren();
+  for (const [one, count] of [['', found.claims.length], ...Object.entries(found.counts)]) {
+    const button = add(counts, 'button', one && wordClass(one), count + ' ' + (one || 'claims'));
+    button.type = 'button';
+    button.dataset.word = one;
+    button.setAttribute('aria-pressed', String(one === wanted));
+    button.addEventListener('click', () => { wanted = one; draw(); });
+  }
+  drawClaims(rows, found, wanted, chosen, (next) => {
+    chosen = next === chosen ? '' : next;
+    window.tokendynoAddress?.tell('claims', ['name'], [chosen]);
+    draw();
+  });
+  const again = name !== undefined ? [...rows.querySelectorAll('button')].find((one) => one.dataset.name === name)
+    : word !== undefined ? [...counts.children].find((one) => one.dataset.word === word) : null;
+  again?.focus();
+  if (chosen && !window.Plotly && tries-- > 0) setTimeout(draw, 200);  // it comes with another page's panel
+}
+new ResizeObserver((entries) => {  // charts have no width while the page is hidden
+  const now = Math.round(entries[0].contentRect.width);
+  if (now && !width) draw();
+  width = now;
+}).observe(rows);
+draw();
+watch('value', draw);

@@ -1,0 +1,68 @@
+"""The Claims page: what documents claim, and what was measured of it. `backend.claims` decides and words everything."""
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import gradio as gr
+import msgspec
+
+from backend.claims.declared import shipped_claims
+from backend.claims.results import read_results
+from backend.claims.view import claims_document
+from backend.errors import InputError
+from backend.redact import redact
+from ui.components.scripts import with_helper
+from ui.components.text_line import text_line
+from ui.errors import Updates, shows_errors
+
+SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "detail", "table", "result")]
+
+_TEMPLATE = """
+<div class="td-claims">
+  <p class="td-claims-lead">What guides and documentation say of these optimizations, each claim beside what was
+    measured of it. A verdict follows from the interval alone; a claim about GPUs is never decided by a CPU.</p>
+  <p class="td-claims-counts" role="group" aria-label="Show claims with one verdict only"></p>
+  <div class="td-claims-rows" role="region" tabindex="0" aria-label="Claims and verdicts"></div>
+</div>
+"""
+
+
+class ClaimsControls(NamedTuple):
+    """What is filled when the page is opened, and from what."""
+
+    result: gr.HTML
+    message: gr.HTML
+    show: Callable[[], Updates]
+
+
+def claims_page(opened: gr.Tab) -> ClaimsControls:
+    """Build the page inside the current tab. It is filled when the tab is opened; nothing here runs a model."""
+    message = text_line("claims-message", role="alert", classes="td-failure")
+    result = gr.HTML(
+        value="",
+        html_template=_TEMPLATE,
+        js_on_load=with_helper(SCRIPTS),
+        apply_default_css=False,
+        elem_id="claims",
+    )
+
+    def show() -> Updates:
+        try:
+            return {message: "", result: shipped()}
+        except InputError as error:
+            return {message: redact(str(error)), result: ""}
+
+    opened.select(
+        shows_errors(message)(show), None, [message, result], queue=False, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
+    return ClaimsControls(result, message, show)
+
+
+@functools.cache
+def shipped() -> str:
+    """Every claim with the results that came with the project, as JSON. InputError where such a file is damaged."""
+    claims = shipped_claims()
+    return msgspec.json.encode(claims_document(claims, read_results(claims.tests))).decode()
