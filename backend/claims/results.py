@@ -58,8 +58,10 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def machine_name(machine: Mapping[str, str]) -> str:
     """A machine's GPU, or its CPU with the number of cores."""
-    gpu = machine.get("gpu0", "").partition(",")[0] if machine.get("device") == "cuda" else ""
-    return gpu or f"{machine.get('cpu', 'CPU')}, {machine.get('cores', '?')} cores"
+    gpus = [text.partition(",")[0] for name, text in machine.items() if re.fullmatch(r"gpu\d+", name)]
+    if machine.get("device") == "cuda" and gpus:
+        return gpus[0]
+    return f"{machine.get('cpu', 'CPU')}, {machine.get('cores', '?')} cores"
 
 
 def file_of(test: str, machine: Mapping[str, str], folder: Path = RESULTS) -> Path:

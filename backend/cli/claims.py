@@ -53,7 +53,7 @@ def _run(
                          f"has {'a GPU' if device == 'cuda' else 'no GPU'}.")  # fmt: skip
     begin_s, bad = time.monotonic(), 0
     try:
-        bench.start(prewarm=1)
+        bench.start(prewarm=2)
         for number, test in enumerate(tests, 1):
             if options.seconds and time.monotonic() - begin_s > options.seconds:
                 say(f"{options.seconds:g} s are over: {len(tests) - number + 1} tests were not begun.")

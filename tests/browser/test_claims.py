@@ -15,8 +15,10 @@ ROWS = (
 def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> None:
     claims = shipped_claims()
     document = claims_document(claims, read_results(claims.tests))
-    page = open_page("?view=claims&name=flash-same-output", 1440, 900).page
-    page.wait_for_selector(".td-claim-chart .main-svg", timeout=30_000)
+    page = open_page("", 1440, 900).page
+    page.get_by_role("tab", name="Claims").click()
+    page.locator(".td-claim-open[data-name=flash-same-output]").click()
+    page.wait_for_selector(".td-claim-more", timeout=30_000)
     shown = [[one.title, one.claimed or "–", one.measured or "–", one.word] for one in document.claims]
     assert page.evaluate(ROWS) == shown
     (opened,) = page.query_selector_all(".td-claim-more")

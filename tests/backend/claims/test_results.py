@@ -41,7 +41,7 @@ figures = [
 ]
 """
 MACHINES = {
-    "cuda": {"device": "cuda", "gpu0": "NVIDIA H200, 140.4 GiB", "cpu": "a CPU", "cores": "16"},
+    "cuda": {"device": "cuda", "gpu1": "NVIDIA H200, 140.4 GiB", "cpu": "a CPU", "cores": "16"},
     "cpu": {"device": "cpu", "cpu": "a CPU", "cores": "2"},
 }
 
@@ -86,7 +86,7 @@ def test_a_result_that_was_tampered_with_is_refused(claims: Claims, tmp_path: Pa
         case "a sample":
             raw["samples"]["B"]["token_s"][1] = 0.19
         case "the machine":
-            raw["machine"]["gpu0"] = "NVIDIA H300, 140.4 GiB"
+            raw["machine"]["gpu1"] = "NVIDIA H300, 140.4 GiB"
         case "the date":
             raw["date"] = "2027-01-01"
         case "a doubt":
