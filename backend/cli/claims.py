@@ -9,7 +9,7 @@ from pathlib import Path
 from backend.claims.declared import Claim, Claims, shipped_claims
 from backend.claims.formula import bounds, drifted
 from backend.claims.perform import NotMeasured, Stopped, perform
-from backend.claims.results import RESULTS, Result, keep, read_results
+from backend.claims.results import RESULTS, Result, keep, machine_name, read_results
 from backend.claims.trials import ClaimTest, Device
 from backend.claims.view import claims_document, measured_text
 from backend.cli.claims_table import claims_text
@@ -24,7 +24,7 @@ from backend.terminal import screen_of
 def claims(options: argparse.Namespace) -> int:
     """Show claims; with --run, measure first what this machine can."""
     check_writable(options.json)
-    for given, name in ((options.keep, "--keep"), (options.seconds, "--seconds")):
+    for given, name in ((options.keep, "--keep"), (options.missing, "--missing"), (options.seconds, "--seconds")):
         if given and not options.run:
             raise InputError(f"{name} is for measuring: add --run.")
     known = shipped_claims()
@@ -48,6 +48,12 @@ def _run(
     say_notes(bench)
     device: Device = "cuda" if bench.machine().device == "cuda" else "cpu"
     tests = known.tests_of(wanted, device)
+    if options.missing:
+        here = machine_name(bench.machine().describe())
+        tests = [test for test in tests if all(result.on != here for result in stored.get(test.name, ()))]
+        if not tests:
+            say("Every test of these claims has a result of this machine.")
+            return OK
     if not tests:
         raise InputError(f"No test of {'these claims' if options.names else 'any claim'} runs on this machine, which "
                          f"has {'a GPU' if device == 'cuda' else 'no GPU'}.")  # fmt: skip
@@ -100,6 +106,7 @@ def add_claims(add: Callable[..., argparse.ArgumentParser]) -> argparse.Argument
     sub.add_argument("names", nargs="*", metavar="NAME", help="claims or families of claims (default: all of them)")
     sub.add_argument("--run", action="store_true", help="measure on this machine; exit code 3 where a result drifted")
     sub.add_argument("--keep", action="store_true", help="with --run: write what was measured in the place of the old")
+    sub.add_argument("--missing", action="store_true", help="with --run: only tests without a result of this machine")
     sub.add_argument(
         "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )

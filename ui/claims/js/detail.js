@@ -6,7 +6,7 @@ const STATES = {
 const wordClass = (word) => word.replaceAll(' ', '-');
 
 function drawDetail(cell, claim) {
-  const box = add(cell, 'div', 'td-claim');
+  const box = add(cell, 'div', 'td-claim-detail');
   add(box, 'p', 'td-claim-said', claim.said);
   add(box, 'p', 'td-claim-source', claim.document + ': ' + claim.place + '.');
   if (claim.differs) add(box, 'p', 'td-claim-source', 'How it was tested: ' + claim.differs);
