@@ -198,7 +198,7 @@ def _remarks(step: StepResult) -> list[str]:
     if step.same_text is False:
         said.append("writes another text than arm A")
     if step.quality is not None and step.quality.cost in ("small", "large"):
-        said.append(f"a {step.quality.cost} cost in quality against arm A")
+        said.append(f"what it predicts differs from arm A: {step.quality.cost}")
     return said
 
 

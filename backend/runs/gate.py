@@ -15,6 +15,9 @@ from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.runs.texts import changes_format
 
+CLEARLY = 1.1
+"""How many times the bytes are clearly more: scales and padding are not."""
+
 GateState = Literal["settled", "read", "random", "unread"]
 
 
@@ -26,6 +29,8 @@ class Gate(msgspec.Struct, frozen=True):
     run         id of the run that read the texts, "" without one
     positions   how many were read
     swapped     the reading had B as its reference: `difference` is of A against B
+    random      the weights are random
+    finer       the arm whose weights take more bytes, so that what it predicts otherwise is no cost; "" for neither
     """
 
     state: GateState
@@ -34,6 +39,7 @@ class Gate(msgspec.Struct, frozen=True):
     difference: ReadingDifference | None = None
     swapped: bool = False
     random: bool = False
+    finer: str = ""
 
 
 FindReading = Callable[[Created, bool], Run | None]
@@ -54,8 +60,17 @@ def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
         reading = find(run.created, swapped)
         whole = whole_reading(reading.snapshot()) if reading is not None else None
         if reading is not None and whole is not None and whole.difference is not None:
-            return Gate("read", reading.id, whole.positions, whole.difference, swapped, random)
+            return Gate("read", reading.id, whole.positions, whole.difference, swapped, random, finer_arm(run))
     return Gate("random" if random else "unread", random=random)
+
+
+def finer_arm(run: Snapshot) -> str:
+    """The arm of two that keeps its weights in clearly more bytes, "" where neither does."""
+    sizes = {name: arm.loaded.weight_bytes for name, arm in run.arms.items() if arm.loaded is not None}
+    if len(sizes) != 2:
+        return ""
+    (a, size_a), (b, size_b) = sizes.items()
+    return b if size_b > CLEARLY * size_a else a if size_a > CLEARLY * size_b else ""
 
 
 def comparable(run: OfRun) -> bool:

@@ -33,12 +33,13 @@ def gate_text(gate: Gate | None, subject: str, measure: str) -> GateText:
         return GateText(line=RANDOM)
     found = gate.difference
     assert found is not None
-    clause, part = _clause(gate, found, against=subject == ("A" if gate.swapped else "B"))
+    clause, part = _clause(gate, found, against=subject == ("A" if gate.swapped else "B"), finer=subject == gate.finer)
     return GateText(clause, part, _line(gate, found))
 
 
-def _clause(gate: Gate, found: ReadingDifference, against: bool) -> tuple[str, str]:
-    """`against`: the subject is the arm that was compared with the other as its reference."""
+def _clause(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> tuple[str, str]:
+    """`against`: the subject is the arm that was compared with the other as its reference; `finer`: it has the finer
+    weights, so that the other one costs what there is to cost."""
     kl = nats_text(found.kl_nats)
     match cost_of(found if against else _inverse(found)):
         case "none":
@@ -47,6 +48,8 @@ def _clause(gate: Gate, found: ReadingDifference, against: bool) -> tuple[str, s
             return "", f"is numerically the same ({kl})"
         case cost if gate.random:
             return "", f"predicts {kl} apart"
+        case _ if finer:
+            return "", f"predicts {kl} apart with finer weights"
         case cost if against:
             return f"at a {cost} quality cost of {kl}", f"has a {cost} quality cost of {kl}"
         case cost:

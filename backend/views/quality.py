@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from backend.quality.presets import text_presets
+from backend.runs.gate import finer_arm
 from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
 from backend.runs.snapshot import Snapshot
 from backend.units import three
@@ -51,7 +52,7 @@ def quality_sentence(run: Snapshot) -> str:
     if found is None:
         name, reading = next(iter(whole.arms.items()))
         return f"{name} predicts {whole.positions:,} tokens with a perplexity of {three(reading.perplexity)}."
-    return f"{_distance(found, whole)} {RANDOM}" if _random(run) else _verdict(found, whole)
+    return f"{_distance(found, whole)} {RANDOM}" if _random(run) else _verdict(found, whole, finer_arm(run) == "B")
 
 
 def _distance(found: ReadingDifference, whole: TextReading) -> str:
@@ -61,7 +62,8 @@ def _distance(found: ReadingDifference, whole: TextReading) -> str:
     return f"The KL divergence of B from A is {three(found.kl_nats)} nats over {whole.positions:,} positions."
 
 
-def _verdict(found: ReadingDifference, whole: TextReading) -> str:
+def _verdict(found: ReadingDifference, whole: TextReading, finer: bool) -> str:
+    """`finer`: B keeps its weights in more bytes than A, its reference, so what it predicts otherwise is no cost."""
     where = f"over {whole.positions:,} positions"
     agreement = f"the same token is the most likely one in {100 * found.top1_agreement:.1f}%"
     match cost_of(found):
@@ -73,8 +75,9 @@ def _verdict(found: ReadingDifference, whole: TextReading) -> str:
                 "Differences of this size come from the order of summation."
             )
         case cost:
+            costs = f"B costs quality, {'a little' if cost == 'small' else 'and not a little'}"
             return (
-                f"B costs quality, {'a little' if cost == 'small' else 'and not a little'}: {where} the KL "
+                f"{'B has finer weights than A, so no cost' if finer else costs}: {where} the KL "
                 f"divergence from A is {three(found.kl_nats)} nats, {agreement}, and perplexity is "
                 f"{three(found.perplexity_ratio)}x ({three(found.perplexity_low)} to {three(found.perplexity_high)})."
             )

@@ -152,3 +152,16 @@ def test_quantized_caches_and_draft_tokens_answer_a_chat_alike(gguf: Path) -> No
     assert held["cache=quantized-fp8"] < held["cache=dynamic"] / 3.9
     extra = found["speculation=prompt-lookup"]["extra"]
     assert extra["accepted"] > 0 and extra["steps"] + extra["accepted"] == len(found["cache=dynamic"]["token_ids"])
+
+
+@pytest.mark.full
+def test_a_gguf_file_becomes_a_folder_whose_weights_can_be_quantized(gguf: Path, tmp_path: Path) -> None:
+    folder, text = tmp_path / "converted", tmp_path / "text.txt"
+    command = [sys.executable, "-m", "tools.convert_gguf", str(gguf), str(folder)]
+    assert "134,515,008 parameters" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert again.returncode == 2 and "is not empty" in again.stderr
+    text.write_text(f"{PROMPT} in a small town. " * 3)
+    work = ("--model", str(folder), "--text", str(text), "--only-given", "--positions", "16", "--context", "8")
+    found = cli("quality", "--a", "dtype=float32", "--b", "dtype=float32,quantization=quanto-int8", *work)
+    assert found["cost"] in ("rounding", "small") and 0 < found["kl_nats"] < 0.02

@@ -49,7 +49,7 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     quality = alone.rows[1].bars[2]
     assert quality is not None and (quality.text, quality.better) == ("+0.0200 nats", "no")
     assert alone.rows[2].bars[2] is None, "not read yet"
-    assert "a small cost in quality against arm A" in alone.rows[1].remarks
+    assert "what it predicts differs from arm A: small" in alone.rows[1].remarks
     assert [row.title for row in without.rows] == ["Arm B", "without Dtype: float32", "without KV cache: static"]
     lost = without.rows[2].bars[0]
     assert lost is not None and lost.text == "+30.0 ms"

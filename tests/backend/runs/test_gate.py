@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 
 import msgspec
+import pytest
 
-from backend.runs.gate import Gate, gate_of, same_pair
+from backend.messages import Loaded
+from backend.runs.gate import Gate, finer_arm, gate_of, same_pair
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent, Created, WaitKeys
 from backend.runs.run import Run
@@ -75,6 +77,15 @@ def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
     mine = planned(created(owner="me"), {}, "ab")
     assert not same_pair(planned(reading, {}, "ab"), mine)
     assert same_pair(msgspec.structs.replace(planned(reading, {}, "ab"), owner="me"), mine)
+
+
+@pytest.mark.parametrize(("a", "b", "finer"), [(100, 200, "B"), (200, 100, "A"), (100, 105, ""), (0, 0, "")])
+def test_the_arm_with_clearly_more_bytes_has_the_finer_weights(a: int, b: int, finer: str) -> None:
+    run = compared(FORMAT, same_text=False)
+    for name, size in (("A", a), ("B", b)):
+        if size:
+            run.append(ArmEvent(name, 0, 1.0, Loaded(size, 1, False)))
+    assert finer_arm(run.snapshot()) == finer
 
 
 def test_random_weights_have_no_quality_but_can_be_read() -> None:
