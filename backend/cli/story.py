@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from backend.cli.history_option import default_file
 from backend.cli.stored import find_run
-from backend.stories import Story, stories, story
+from backend.stories import Here, Story, stories, story
 from backend.terminal import Screen, fold, screen_of
 from backend.views.origin import whole_note
 from backend.views.verdict import verdict_of
@@ -29,8 +29,6 @@ def story_lines(told: Story, screen: Screen) -> list[str]:
     """A story in lines that fit the terminal."""
     run = find_run(told.recording, default_file())
     here = told.here
-    command = ["tokendyno", "compare", "--model", here.model, *(["--a", here.a] if here.a else []), "--b", here.b,
-               "--prompt", here.prompt, "--max-new-tokens", str(here.max_new_tokens)]  # fmt: skip
     blocks = [
         [screen.paint(told.title, "bold")],
         *(fold(paragraph.replace("`", ""), screen.columns) for paragraph in told.text),
@@ -45,10 +43,19 @@ def story_lines(told: Story, screen: Screen) -> list[str]:
         ],
         [
             *fold(f"Run it here: {here.note}", screen.columns),
-            f"  {shlex.join([*command, *(['--ignore-eos'] if here.ignore_eos else [])])}",
+            f"  {shlex.join(command_here(here))}",
         ],
     ]
     return "\n\n".join("\n".join(block) for block in blocks).split("\n")
+
+
+def command_here(here: Here) -> list[str]:
+    """What is typed to run a story's arms."""
+    arms = [*(["--a", here.a] if here.a else []), "--b", here.b]
+    if here.page == "batching":
+        return ["tokendyno", "batch", *arms]
+    work = ["--prompt", here.prompt, "--max-new-tokens", str(here.max_new_tokens)]
+    return ["tokendyno", "compare", "--model", here.model, *arms, *work, *(["--ignore-eos"] if here.ignore_eos else [])]
 
 
 def add_story(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:

@@ -24,6 +24,7 @@ class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     a, b  choices of the arms, as on the command line
     note  what to expect of it on a CPU
+    page  the page that runs it; on Batching the visitor finds the arms as they are there
     """
 
     a: str
@@ -33,6 +34,7 @@ class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str
     ignore_eos: bool = False
     model: str = "pocket"
+    page: Literal["compare", "batching"] = "compare"
 
 
 class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -25,7 +25,7 @@ def visitor(browser: Any, public: Served) -> Iterator[Callable[..., Driver]]:
     """Opens the page as somebody new; nothing on it may fail, or break its policy."""
     contexts, troubles = [], list[str]()
 
-    def open_as(query: str = "", context: Any = None) -> Driver:
+    def open_as(query: str = "?view=compare", context: Any = None) -> Driver:
         if context is None:
             context = browser.new_context(viewport={"width": 1366, "height": 768})
             contexts.append(context)

@@ -32,7 +32,7 @@ def main() -> None:
             try:
                 assert "ready" in app.stdout.readline()
                 ready_s = time.perf_counter() - begin_s
-                page.goto(f"http://127.0.0.1:{port}")
+                page.goto(f"http://127.0.0.1:{port}/?view=compare")
                 page.wait_for_selector("#run:not([disabled])")
                 page.wait_for_selector("#live .main-svg")
                 page_s = time.perf_counter() - begin_s

@@ -177,7 +177,7 @@ class Page:
         self._browser = self._play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         self.page = self._browser.new_page(viewport={"width": 1280, "height": 900})
         self.page.add_init_script(PROBE)
-        self.page.goto(address + (f"/?pace={pace}" if pace else ""))
+        self.page.goto(f"{address}/?view=compare{f'&pace={pace}' if pace else ''}")
         self.page.locator("#run").wait_for(timeout=60_000)
         self.page.wait_for_timeout(1500)
         if model != "pocket":

@@ -22,7 +22,11 @@ def run_here(bench: Bench, controls: StoryControls, compare: CompareControls, pa
     """Connect the button."""
 
     def take(event: gr.EventData) -> Updates:
-        asked = request_here(bench, story(name_of(event)))
+        told = story(name_of(event))
+        if told.here.page == "batching":
+            bench.expect_run()
+            return {pages: gr.Tabs(selected="batching"), controls.message: ""}
+        asked = request_here(bench, told)
         updates: Updates = {pages: gr.Tabs(selected="compare"), controls.message: ""}
         updates |= compare.work.values(asked.model, asked.workload)
         for axes, arm in zip((compare.arm_a, compare.arm_b), asked.arms, strict=True):

@@ -107,6 +107,21 @@ def test_a_kind_that_cannot_start_fails_the_run_in_one_sentence(bench_of: BenchO
     assert (run.status, run.message) == ("failed", "Arm A failed during startup. No executor is free.")
 
 
+def test_workers_are_started_ahead_only_when_somebody_is_about_to_run(
+    bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.engine.bench.PREWARM_AFTER_S", 0.0)
+    started: list[ScriptedExecutor] = []
+    bench = bench_of(ExecutorKind(lambda inbox: ScriptedExecutor(inbox, "", started)))
+    time.sleep(0.1)
+    assert started == []
+    bench.expect_run()
+    wait_for(lambda: len(started) == 2)
+    bench.expect_run()
+    time.sleep(0.1)
+    assert len(started) == 2
+
+
 def test_arms_on_a_kind_without_memory_of_its_own_take_turns_and_the_run_says_so(bench_of: BenchOf) -> None:
     started: list[ScriptedExecutor] = []
     alive: list[int] = []

@@ -137,7 +137,7 @@ function open(id) {
   delete find('.td-remarks').dataset.shown;
   race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear();
   charts.reset(run);
-  setText(find('.td-empty-run'), run ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
+  setText(find('.td-empty-run'), run || !props.links ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
   if (!run) bare(true);
   if (props.links) showLink(run);
   if (!run) { puller.stop(); return; }
