@@ -342,7 +342,7 @@ class _Page:
             run = self.bench.runs.get(newest) if newest else None
             if run is None or run.request.traffic is not None:
                 return {self.live: ""}
-            if run.request.trial:
+            if run.request.trial and self.courses.get(run.request.trial) is not None:
                 return self.opened_course(run.request.trial)
         return {self.live: run.id, **self.buttons(buttons_of(run, request)), **self.settings(run)}
 
