@@ -39,8 +39,9 @@ def peak(bench: Bench, choices: dict[str, str], work: Workload = WORK, model: st
     (arm,) = document["arms"]
     found, extra = float(arm["summary"]["peak_memory_bytes"]), arm["extra"]
     told = {name: round(extra[name] / (1 << 20)) for name in extra if name.endswith("_bytes") and extra[name]}
-    note = run.arms["A"].phases["start"].note
-    print(choices, work.prompt_tokens, work.max_new_tokens, round(found / (1 << 20)), told, note, flush=True)
+    begun = run.arms["A"].phases.get("start")  # none where the worker was kept
+    worker = "kept" if begun is None else begun.note or "new"
+    print(choices, work.prompt_tokens, work.max_new_tokens, round(found / (1 << 20)), told, worker, flush=True)
     return found
 
 

@@ -11,10 +11,10 @@ from backend.errors import InputError
 from backend.hardware.peak_rates import PeakRates
 from backend.models import ModelFacts, catalogue, resolve
 from backend.models.families import FAMILIES
-from backend.plan import DYNAMIC
+from backend.plan import DYNAMIC, Exchanges
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import peak_bytes
-from backend.predict.parallel import MAX_GPUS, check_sizes, group_sizes, plan_of, refusal, shard
+from backend.predict.parallel import MAX_GPUS, check_sizes, exchanges, group_sizes, plan_of, refusal, shard
 from backend.predict.roofline import bound
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
@@ -108,6 +108,29 @@ def test_what_cannot_be_split_says_what_can(model: str, tensor: int, expert: int
     with pytest.raises(InputError) as error:
         shard(resolve(model), tensor, expert)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "expert", "seen"),
+    [
+        ({"model_type": "llama"}, 1, (9, 1, 0)),
+        ({"model_type": "olmo2"}, 1, (9, 13, 0)),  # q, k and v are put together in each layer
+        ({"model_type": "phi3"}, 1, (9, 9, 0)),  # one matrix for all three, and gate with up
+        ({"model_type": "mixtral"}, 1, (9, 1, 0)),
+        ({"model_type": "mixtral"}, 2, (5, 5, 12)),  # tokens are sent to the experts
+        ({"model_type": "qwen3_moe", "mlp_only_layers": [1]}, 2, (6, 4, 9)),
+        ({"model_type": "gpt_oss"}, 2, (9, 1, 0)),  # by our own plan
+    ],
+)
+def test_the_exchanges_of_a_pass_are_those_that_were_counted(
+    change: dict[str, Any], expert: int, seen: tuple[int, int, int], tmp_path: Path
+) -> None:
+    """Four layers on two processes; tests/backend/predict/test_processes.py counts them again."""
+    config = TINY | {"num_hidden_layers": 4, "num_local_experts": 4, "num_experts": 4} | change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    facts = resolve(str(tmp_path))
+    assert exchanges(facts, 2, expert) == Exchanges(*seen) and exchanges(facts, 1) == Exchanges()
+    assert exchanges(facts, 2, expert).total == sum(seen)
 
 
 def test_an_architecture_that_is_not_in_the_table_has_no_plan() -> None:
