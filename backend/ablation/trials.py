@@ -1,6 +1,6 @@
 """Carries an ablation out: every arm once a round, in an order that favours none, and what each costs in quality."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from backend.ablation.bootstrap import mean_interval
@@ -63,14 +63,17 @@ def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Ad
 def perform(
     bench: Bench, model: str, arms: Sequence[str], choices: dict[str, dict[str, str]], work: Workload, rounds: int,
     journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER, ablation: str = "",
+    works: Mapping[str, Workload] | None = None,
 ) -> None:  # fmt: skip
-    """Run what the journal lacks. `arms`: what can run, the base first; `ablation`: its id, which each run names.
-    Raises Stopped where a run was cancelled, and InputError where one failed."""
+    """Run what the journal lacks. `arms`: what can run, the base first; `ablation`: its id, which each run names;
+    `works`: workloads of arms that have one of their own. Raises Stopped where a run was cancelled, and InputError
+    where one failed."""
     for number in range(rounds):
         for arm in order(arms, number):
             if (arm, number) in journal.trials:
                 continue
-            request = Request(model, [ArmRequest("A", choices[arm])], work, trial=ablation)
+            own = (works or {}).get(arm, work)
+            request = Request(model, [ArmRequest("A", choices[arm])], own, trial=ablation)
             run = _run(bench, request, visitor, follow, f"round {number + 1} of {rounds}: {arm or 'defaults'}")
             journal.add(_trial(run, arm, number))
 

@@ -15,6 +15,7 @@ from backend.claims.view import claims_document, measured_text
 from backend.cli.claims_table import claims_text
 from backend.cli.commands import FAILED, OK, STOPPED
 from backend.cli.files import check_writable, write_json
+from backend.cli.history_option import history_of
 from backend.cli.progress import close, follow, say, say_notes
 from backend.errors import InputError
 from backend.executors import open_bench
@@ -44,7 +45,7 @@ def _run(
 ) -> int:
     """Measure, compare with what is stored, and put what was measured in its place. FAILED where something failed or
     drifted."""
-    bench = open_bench()
+    bench = open_bench(history_of(options))
     say_notes(bench)
     device: Device = "cuda" if bench.machine().device == "cuda" else "cpu"
     tests = known.tests_of(wanted, device)

@@ -59,6 +59,11 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno ablate --add cache=static loop=own --steps stair --quality", "with what each costs in quality"),
         ("tokendyno ablate --add cache=static --journal ablation.jsonl", "goes on where it was ended"),
     ),
+    "sweep": (
+        ("tokendyno sweep --over batch_size=1,4,16", "one arm over batch sizes"),
+        ("tokendyno sweep --over prompt_tokens=128,512 cache=dynamic,static", "every combination"),
+        ("tokendyno sweep --over batch_size=1,8 --journal s.jsonl --csv s.csv", "goes on where it was ended"),
+    ),
     "claims": (
         ("tokendyno claims", "each claim with its verdict, a line each"),
         ("tokendyno claims compile-static-cache", "one in detail: source, figures, commands"),

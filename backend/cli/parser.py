@@ -19,6 +19,7 @@ from backend.cli.replay import add_replay
 from backend.cli.report import add_report
 from backend.cli.stored import add_history
 from backend.cli.story import add_story
+from backend.cli.sweep import add_sweep
 from backend.cli.users import add_users
 from backend.config import EFFORTS, THINKING
 from backend.errors import InputError, near_names
@@ -92,10 +93,13 @@ def make_parser() -> Parser:
     add_history(export)
     export.set_defaults(repeats=1)
     ablate = add_ablate(add, f"{ARM_HELP} {NO_CHOICE}")
-    for sub in (compare, run, check, export, ablate):
+    sweep = add_sweep(add, f"{ARM_HELP} {NO_CHOICE}")
+    for sub in (compare, run, check, export, ablate, sweep):
         _add_workload(sub)
     ablate.set_defaults(repeats=1, max_new_tokens=64)
     add_history_option(ablate)
+    sweep.set_defaults(repeats=1, max_new_tokens=64, prompt_tokens=128)
+    add_history_option(sweep)
     batch = add_batch(add, ARM_HELP, _add_model)
     quality = add_quality(add, ARM_HELP, _add_model)
     add_history_option(quality)
@@ -106,6 +110,7 @@ def make_parser() -> Parser:
     report = add_report(add)
     _add_models_dir(report)
     claims = add_claims(add)
+    add_history_option(claims)
     history = add_history_command(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
     _add_fit(fit)
@@ -119,7 +124,7 @@ def make_parser() -> Parser:
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    documents = [compare, run, check, batch, quality, ablate, claims, history, report, fit, models, doctor]
+    documents = [compare, run, check, batch, quality, ablate, sweep, claims, history, report, fit, models, doctor]
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in [*documents, *replays]:

@@ -1,0 +1,151 @@
+"""A sweep: one arm at every combination of some lengths, batch sizes and choices, as lines with intervals."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from backend.ablation.journal import Journal, Trial
+from backend.arms.parse import make_config
+from backend.config import ArmRequest, Request, Workload
+from backend.engine.bench import Bench
+from backend.errors import InputError, unknown
+from backend.optimizations import all_axes
+from backend.runs.statistics import mean, median, positive_interval
+
+SIZES = ("batch_size", "prompt_tokens", "max_new_tokens")
+"""What can be swept besides axes."""
+
+MAX_POINTS = 64
+
+
+class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One combination. `settings`: what it differs in from the others, in the order given."""
+
+    settings: dict[str, str]
+    choices: dict[str, str]
+    workload: Workload
+
+    @property
+    def name(self) -> str:
+        """The settings as one text, different for every point."""
+        return ",".join(f"{name}={value}" for name, value in self.settings.items())
+
+
+class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was measured at one point; null where nothing was.
+
+    latency_median_s         time of a decode step, over all trials
+    latency_low_s, _high_s   95% interval of its mean over trials; null below two
+    tokens_per_s             tokens of all sequences a second, without the first of each
+    doubtful                 axes that a ledger does not show as planned, with their status
+    refused                  why it cannot run, "" if it can
+    """
+
+    settings: dict[str, str]
+    trials: int
+    latency_median_s: float | None
+    latency_low_s: float | None
+    latency_high_s: float | None
+    ttft_s: float | None
+    tokens_per_s: float | None
+    peak_memory_bytes: int | None
+    kv_bytes: int | None
+    doubtful: dict[str, str]
+    refused: str
+
+
+class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A sweep as it is now. `over`: what was varied, and its values; `complete`: whether every trial has run."""
+
+    kind: Literal["sweep"]
+    schema: Literal[2]
+    model: str
+    model_label: str
+    machine: dict[str, str]
+    versions: dict[str, str]
+    arm: dict[str, str]
+    over: dict[str, list[str]]
+    workload: Workload
+    rounds: int
+    complete: bool
+    points: list[PointResult]
+
+
+def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[str]], work: Workload) -> list[Point]:
+    """Every combination, the last one varying fastest. InputError where a value is none, or there are too many."""
+    axes = {axis.name for axis in all_axes()}
+    for name, values in over.items():
+        if name not in SIZES and name not in axes:
+            raise unknown("axis or size", name, [*SIZES, *sorted(axes)])
+        if len(values) < 2 or len(set(values)) < len(values):
+            raise InputError(f"{name} needs two values or more, each once: --over {name}=1,8,32.")
+    points = []
+    for values in itertools.product(*over.values()):
+        settings = dict(zip(over, values, strict=True))
+        sizes = {name: _whole(name, value) for name, value in settings.items() if name in SIZES}
+        changes = {name: value for name, value in settings.items() if name not in SIZES}
+        choices = dict(make_config(model, {**arm, **changes}).choices)
+        points.append(Point(settings, choices, _with(work, sizes)))
+    if len(points) > MAX_POINTS:
+        raise InputError(f"These are {len(points)} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
+    return points
+
+
+def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:
+    return Workload(
+        prompt=work.prompt,
+        prompt_tokens=sizes.get("prompt_tokens", work.prompt_tokens),
+        max_new_tokens=sizes.get("max_new_tokens", work.max_new_tokens),
+        batch_size=sizes.get("batch_size", work.batch_size),
+        temperature=work.temperature, seed=work.seed, ignore_eos=True, top_k=work.top_k, top_p=work.top_p,
+    )  # fmt: skip
+
+
+def _whole(name: str, text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text[:12]) < 10**9:
+        raise InputError(f"{name}={text!r} is no whole number above 0.")
+    return int(text)
+
+
+def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str, str]:
+    """Check every point before any is run: point -> why it cannot run. InputError if none can."""
+    refused = {}
+    for point in points:
+        checked = bench.check(Request(model, [ArmRequest("A", point.choices)], point.workload))["A"]
+        if checked.blocked:
+            refused[point.name] = " ".join(verdict.reason for verdict in checked.blocked)
+    if len(refused) == len(points):
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        raise InputError(f"No point can run here. {reasons}")
+    return refused
+
+
+def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:
+    """Each point, from the trials that there are."""
+    return [_result(point, refused.get(point.name, ""), _trials(journal, point.name)) for point in points]
+
+
+def _trials(journal: Journal, name: str) -> list[Trial]:
+    return [trial for (arm, _), trial in sorted(journal.trials.items(), key=lambda one: one[0][1]) if arm == name]
+
+
+def _result(point: Point, refused: str, trials: Sequence[Trial]) -> PointResult:
+    decode = [trial.latency_s[1:] for trial in trials if len(trial.latency_s) > 1]
+    means = [found for steps in decode if (found := mean(steps)) is not None]
+    low, high = positive_interval(means) or (None, None)
+    middle = mean(means)
+    return PointResult(
+        settings=point.settings,
+        trials=len(trials),
+        latency_median_s=median([step for steps in decode for step in steps]),
+        latency_low_s=low,
+        latency_high_s=high,
+        ttft_s=median([trial.ttft_s for trial in trials]),
+        tokens_per_s=point.workload.batch_size / middle if middle else None,
+        peak_memory_bytes=max((trial.peak_memory_bytes for trial in trials), default=None),
+        kv_bytes=trials[0].kv_bytes if trials else None,
+        doubtful={axis: status for trial in trials for axis, status in trial.doubtful.items()},
+        refused=refused,
+    )

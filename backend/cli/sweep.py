@@ -1,0 +1,161 @@
+"""`tokendyno sweep`: one arm over batch sizes, lengths and choices."""
+
+import argparse
+import csv
+import io
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from backend import hardware
+from backend.ablation.journal import Heading, Journal
+from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
+from backend.ablation.trials import Stopped, perform
+from backend.arms.parse import parse_arm
+from backend.cli.ablate import MAX_ROUNDS
+from backend.cli.commands import OK, STOPPED, workload
+from backend.cli.files import check_folder, check_writable, write_json, write_text
+from backend.cli.history_option import history_of
+from backend.cli.progress import close, follow, say, say_notes
+from backend.cli.run_table import joined
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.executors import open_bench
+from backend.models import resolve
+from backend.runs.run import Run
+from backend.terminal import Column, Screen, fold, screen_of, table
+from backend.units import bytes_text, seconds_text, three
+
+
+def sweep(options: argparse.Namespace) -> int:
+    """Run every point once a round, and show each with its interval."""
+    check_writable(options.json)
+    check_writable(options.csv, "--csv")
+    check_folder(options.models_dir)
+    if not 1 <= options.rounds <= MAX_ROUNDS:
+        raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
+    work = workload(options)
+    arm = dict(parse_arm(options.model, options.arm).choices)
+    over = dict(_over(text) for text in options.over)
+    points = plan_points(options.model, arm, over, work)
+    bench = open_bench(history_of(options), options.models_dir)
+    say_notes(bench)
+    refused = admit_points(bench, options.model, points)
+    machine = bench.machine()
+    changes = [(name, ",".join(values)) for name, values in over.items()]
+    heading = Heading(options.model, arm, changes, ["sweep"], work, machine.device, hardware.versions())
+    journal = Journal(options.journal, heading)
+    try:
+        bench.start()
+        stopped = _perform(bench, options, [point for point in points if point.name not in refused], journal)
+    finally:
+        close(bench)
+        journal.close()
+    found = point_results(points, refused, journal)
+    complete = all(point.refused or point.trials >= options.rounds for point in found)
+    facts = resolve(options.model, options.models_dir)
+    document = SweepDocument(
+        "sweep", 2, options.model, facts.label, machine.describe(), hardware.versions(), arm, over, work,
+        options.rounds, complete, found,
+    )  # fmt: skip
+    if options.json != "-":
+        print(sweep_table(document, screen_of(sys.stdout, options.color)))
+    write_json(options.json, document)
+    if options.csv:
+        write_text(options.csv, csv_text(document), "--csv")
+    return STOPPED if stopped else OK
+
+
+def _perform(bench: Bench, options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> bool:
+    """True if it was stopped with Ctrl-C."""
+
+    def watch(run: Run, what: str) -> None:
+        say(what)
+        follow(bench, run)
+
+    choices = {point.name: point.choices for point in points}
+    works = {point.name: point.workload for point in points}
+    first = points[0].workload
+    try:
+        perform(bench, options.model, [*choices], choices, first, options.rounds, journal, watch, works=works)
+    except Stopped:
+        return True
+    return False
+
+
+def _over(text: str) -> tuple[str, list[str]]:
+    name, sign, values = (part.strip() for part in text.partition("="))
+    if not (name and sign and values):
+        raise InputError(
+            f"{text!r} is nothing to sweep over. Write --over batch_size=1,8,32 or --over AXIS=CHOICE,CHOICE."
+        )
+    return name, [value.strip() for value in values.split(",")]
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def sweep_table(found: SweepDocument, screen: Screen) -> str:
+    """A line for each point."""
+    trials = min((point.trials for point in found.points if not point.refused), default=0)
+    title = fold(f"{found.model_label}: sweep, {trials} of {found.rounds} rounds", screen.columns)
+    arm = ", ".join(f"{axis}={choice}" for axis, choice in found.arm.items()) or "defaults"
+    title += fold(f"Arm: {arm}", screen.columns)
+    columns = [
+        *(Column(name) for name in found.over),
+        Column("Time per token", right=True), Column("95% interval", right=True, optional=True),
+        Column("Tokens/s", right=True), Column("TTFT", right=True, optional=True),
+        Column("Peak memory", right=True, optional=True), Column(below=True),
+    ]  # fmt: skip
+    return joined([title, table(columns, [_row(point) for point in found.points], screen)])
+
+
+def _row(point: PointResult) -> list[str]:
+    ends = (point.latency_low_s, point.latency_high_s)
+    bounds = " to ".join(_time(end) for end in ends) if None not in ends else "n/a"
+    doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in point.doubtful.items())
+    return [
+        *point.settings.values(), "refused" if point.refused else _time(point.latency_median_s), bounds,
+        three(point.tokens_per_s) if point.tokens_per_s else "n/a", _time(point.ttft_s),
+        " ".join(bytes_text(point.peak_memory_bytes)) if point.peak_memory_bytes else "n/a",
+        point.refused or (f"not as planned: {doubts}" if doubts else ""),
+    ]  # fmt: skip
+
+
+def _time(seconds: float | None) -> str:
+    return " ".join(seconds_text(seconds)) if seconds is not None else "n/a"
+
+
+FIGURES = (
+    "trials", "latency_median_s", "latency_low_s", "latency_high_s", "ttft_s", "tokens_per_s", "peak_memory_bytes",
+    "kv_bytes", "refused",
+)  # fmt: skip
+"""Columns of the CSV, behind what was varied: fields of `PointResult`. What was not measured is empty."""
+
+
+def csv_text(found: SweepDocument) -> str:
+    """The points as CSV."""
+    text = io.StringIO()
+    lines = csv.writer(text, lineterminator="\n")
+    lines.writerow([*found.over, *FIGURES])
+    for point in found.points:
+        values = [getattr(point, name) for name in FIGURES]
+        lines.writerow([*point.settings.values(), *("" if value is None else value for value in values)])
+    return text.getvalue()
+
+
+def add_sweep(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> argparse.ArgumentParser:
+    """The command's own options."""
+    sub = add("sweep", sweep, "one arm over batch sizes, lengths and choices, as lines with intervals")
+    sub.add_argument("--arm", default="", metavar="ARM", help=f"the arm: {arm_help}")
+    sub.add_argument(
+        "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUES",
+        help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32",
+    )  # fmt: skip
+    sub.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each point runs, in turn")
+    sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
+    sub.add_argument(
+        "--journal", type=Path, metavar="FILE",
+        help="keep each finished trial there; the same command goes on where it was ended",
+    )  # fmt: skip
+    return sub

@@ -1,0 +1,55 @@
+"""Points of a sweep, and what follows from their trials."""
+
+import pytest
+
+from backend.ablation.journal import Heading, Journal, Trial
+from backend.ablation.sweep import plan_points, point_results
+from backend.config import Workload
+from backend.errors import InputError
+from backend.runs.statistics import positive_interval
+
+WORK = Workload(prompt_tokens=16, max_new_tokens=4)
+
+
+def test_points_are_every_combination_with_their_own_sizes_and_choices() -> None:
+    points = plan_points(
+        "pocket", {"dtype": "float32"}, {"batch_size": ["1", "8"], "cache": ["dynamic", "static"]}, WORK
+    )
+    assert [point.name for point in points] == [
+        "batch_size=1,cache=dynamic", "batch_size=1,cache=static", "batch_size=8,cache=dynamic",
+        "batch_size=8,cache=static",
+    ]  # fmt: skip
+    assert [point.workload.batch_size for point in points] == [1, 1, 8, 8]
+    assert [point.choices.get("cache") for point in points] == [None, "static"] * 2
+    assert all(point.choices["dtype"] == "float32" and point.workload.ignore_eos for point in points)
+    assert {point.workload.prompt_tokens for point in points} == {16}
+
+
+@pytest.mark.parametrize(
+    ("over", "why"),
+    [
+        ({"batch_sise": ["1", "2"]}, "Did you mean"),
+        ({"batch_size": ["1"]}, "two values or more"),
+        ({"batch_size": ["1", "1"]}, "two values or more"),
+        ({"batch_size": ["1", "two"]}, "no whole number"),
+        ({"batch_size": ["1", "0"]}, "no whole number"),
+        ({"batch_size": ["1", "2000"]}, "batch_size is"),
+        ({"cache": ["dynamic", "statik"]}, "Did you mean"),
+        ({"batch_size": [str(n) for n in range(1, 66)]}, "at most 64"),
+    ],
+)
+def test_what_cannot_be_swept_is_said(over: dict[str, list[str]], why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        plan_points("pocket", {}, over, WORK)
+
+
+def test_a_point_is_summed_up_over_its_own_trials_only() -> None:
+    points = plan_points("pocket", {}, {"batch_size": ["1", "8"]}, WORK)
+    journal = Journal(None, Heading("pocket", {}, [("batch_size", "1,8")], ["sweep"], WORK, "cpu", {}))
+    for number, step_s in enumerate((0.2, 0.3)):
+        journal.add(Trial("batch_size=8", number, [9.0, step_s, step_s], 9.0, 70 + number, 5, [1]))
+    one, eight = point_results(points, {"batch_size=1": "why"}, journal)
+    assert (one.trials, one.latency_median_s, one.refused) == (0, None, "why")
+    assert eight.latency_median_s == pytest.approx(0.25) and eight.tokens_per_s == pytest.approx(8 / 0.25)
+    assert (eight.latency_low_s, eight.latency_high_s) == pytest.approx(positive_interval([0.2, 0.3]))
+    assert (eight.trials, eight.peak_memory_bytes, eight.ttft_s) == (2, 71, 9.0)
