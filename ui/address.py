@@ -1,6 +1,6 @@
-"""One model on all pages, and an address that can be reloaded and shared: it names the page, the model, and on the Fit
-page the device and the amounts. A run is named by `run`. (`page` belongs to Gradio, which answers unknown ones with an
-error.)
+"""One model on all pages, and an address that can be reloaded and shared: it names the page, the model, on the Fit page
+the device and the amounts, and on History what is looked for and pinned. A run is named by `run`. (`page` belongs to
+Gradio, which answers unknown ones with an error.)
 
 The browser writes the address and carries the model, without the server (`js/address.js`); this module reads it.
 """
@@ -13,7 +13,7 @@ import msgspec
 from backend.config import MAX_BATCH_SIZE
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
-PAGES = ("compare", "batching", "fit", "stories", "claims")
+PAGES = ("compare", "batching", "fit", "stories", "history", "claims")
 MODEL_PAGES = PAGES[:3]
 """Pages with a model of their own; the others leave it as it is."""
 

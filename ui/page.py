@@ -17,6 +17,7 @@ from ui.errors import Updates
 from ui.fit.page import FitControls, fit_page
 from ui.fit.request import write_amounts
 from ui.fit.run_this import run_this
+from ui.history.page import history_page
 from ui.stories.page import stories_page
 from ui.stories.run_here import run_here
 from ui.visitor import visitor_of
@@ -48,11 +49,14 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
                 batch_model = batching_page(bench)
             with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
                 fit = fit_page(bench, fit_tab)
+            with gr.Tab("History", id="history", render_children=True) as history_tab:
+                history_page(bench)
             with gr.Tab("Claims", id="claims", render_children=True) as claims_tab:
                 claims = claims_page(claims_tab)
 
         models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
         stories_tab.select(None, models, None, js=enter("stories"), **QUIET)
+        history_tab.select(None, models, None, js=enter("history"), **QUIET)
         claims_tab.select(None, models, None, js=enter("claims"), **QUIET)
         for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
             tab.select(None, models, [model], js=enter(page), **QUIET)

@@ -1,5 +1,7 @@
 """Who sent an event, and what of a run is the visitor's: the gate (`ui.gate`) notes it in every request."""
 
+from typing import Any
+
 import gradio as gr
 
 from backend.hosting.visitor import Visitor
@@ -16,8 +18,11 @@ REFUSED = "Not stopped: this run has already ended, or another visitor started i
 
 
 def visitor_of(request: gr.Request) -> Visitor:
-    """Who sent this event. LookupError for a request that did not come through the gate: there is no default."""
-    found: object = request.request.scope.get(KEY) if request.request is not None else None
+    """Who sent this event. LookupError for a request that did not come through the gate: there is no default.
+
+    Gradio hands a component's server function the request of the web framework itself."""
+    inner: Any = request.request if isinstance(request, gr.Request) else request
+    found: object = inner.scope.get(KEY) if inner is not None else None
     if not isinstance(found, Visitor):
         raise LookupError("an event came past the gate, so that its visitor is unknown")
     return found

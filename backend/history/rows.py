@@ -29,6 +29,7 @@ _COLUMNS = (
     "id", "created", "kind", "model", "label", "machine", "arms", "origin", "status", "verdict", "name", "note",
     "owner", "shared",
 )  # fmt: skip
+_SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -81,18 +82,22 @@ class Listing:
         self._store.settle()
         where, values = search.where()
         scope, mine = self._scope(visitor)
-        condition = f"{scope} AND {where}" if where else scope
         values |= mine
         ((kept,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {scope}", mine) or [(0,)]
-        total = kept
-        if where:
-            ((total,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {condition}", values) or [(0,)]
-        values |= {"limit": search.per_page, "offset": search.page * search.per_page}
-        found = self._store.query(
-            f"SELECT {', '.join(_COLUMNS)} FROM runs WHERE {condition} ORDER BY created DESC, id LIMIT :limit "
-            "OFFSET :offset",
-            values,
-        )
+        first = search.page * search.per_page
+        if where:  # one pass finds all that match; of those on the page everything is read
+            matching = self._store.query(
+                f"SELECT rowid FROM runs WHERE {scope} AND {where} ORDER BY created DESC, id", values
+            )
+            total, wanted = len(matching), [rowid for (rowid,) in matching[first : first + search.per_page]]
+            places = ", ".join("?" * len(wanted))
+            found = self._store.query(f"{_SELECT} WHERE rowid IN ({places}) ORDER BY created DESC, id", wanted)
+        else:
+            total = kept
+            values |= {"limit": search.per_page, "offset": first}
+            found = self._store.query(
+                f"{_SELECT} WHERE {scope} ORDER BY created DESC, id LIMIT :limit OFFSET :offset", values
+            )
         rows = [_row(dict(zip(_COLUMNS, one, strict=True)), visitor) for one in found]
         return Found(self._filled(rows), total, kept, search.page, search.per_page)
 
@@ -102,9 +107,7 @@ class Listing:
             return None
         self._store.settle()
         scope, values = self._scope(visitor)
-        found = self._store.query(
-            f"SELECT {', '.join(_COLUMNS)} FROM runs WHERE id = :id AND {scope}", {**values, "id": run_id}
-        )
+        found = self._store.query(f"{_SELECT} WHERE id = :id AND {scope}", {**values, "id": run_id})
         return self._filled([_row(dict(zip(_COLUMNS, found[0], strict=True)), visitor)])[0] if found else None
 
     def named(self, beginning: str, visitor: Visitor, deleted: bool = False) -> list[str]:

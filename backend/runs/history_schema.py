@@ -52,7 +52,8 @@ def _search(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE runs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE runs ADD COLUMN verdict TEXT")
     db.execute("ALTER TABLE runs ADD COLUMN deleted_at REAL")
-    for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0"):
+    firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
+    for run_id, body in firsts:
         with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError):  # damaged: found by its date alone
             first = decode_record(body)
             if isinstance(first, Created):
@@ -60,7 +61,12 @@ def _search(db: sqlite3.Connection) -> None:
                 db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in RunRow._fields)} WHERE id = :id", values)
 
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search]
+def _listed(db: sqlite3.Connection) -> None:
+    """An owner's runs in the order in which they are listed, which also counts them."""
+    db.execute("CREATE INDEX runs_listed ON runs (owner, deleted_at, created)")
+
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed]
 """Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
 
 

@@ -37,7 +37,9 @@ TEMPLATE = """
     <span class="td-connection" role="status"></span>
     <span class="td-link" hidden>
       <a class="td-permalink" title="Permanent link to this run"></a>
-      <button type="button" class="td-copy">Copy link</button><span class="td-copied" role="status"></span>
+      <button type="button" class="td-copy">Copy link</button>
+      <a class="td-kept" title="This run in the history: name it, or pin its arms">History</a>
+      <span class="td-copied" role="status"></span>
     </span>
   </p>
   <p class="td-unkept" role="status"></p>

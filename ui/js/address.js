@@ -1,10 +1,17 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
-const PAGES = ['compare', 'batching', 'fit', 'stories', 'claims'], WITHOUT_MODEL = ['stories', 'claims'];
-const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name'];
+const PAGES = ['compare', 'batching', 'fit', 'stories', 'history', 'claims'];
+const WITHOUT_MODEL = ['stories', 'history', 'claims'];
+const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'];
+const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', ...HISTORY_KEYS];
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
 let current = 'compare', first = current;
 let model = '';  // of the page that was shown last and has one
+const askedOfHistory = () => {
+  const here = new URL(location.href).searchParams;
+  facts.history = Object.fromEntries(HISTORY_KEYS.map((key) => [key, here.get(key)]));
+};
+askedOfHistory();
 let returning = '';  // the page that Back or Forward leads to
 
 const addressOf = (page) => {
@@ -24,8 +31,9 @@ const turnTo = (page) => {
   if (runs[page]) there.searchParams.set('run', runs[page]);
   if (touched() && there.href !== location.href) history.pushState(history.state, '', there.href);
 };
-const amend = (page) => {
+const amend = (page, push) => {
   const there = addressOf(page);
+  if (push && touched() && there.href !== location.href) { history.pushState(history.state, '', there.href); return; }
   if (touched() && there.href !== location.href) history.replaceState(history.state, '', there.href);
 };
 
@@ -57,11 +65,17 @@ window.tokendynoAddress = {
     Object.assign(facts[page], worded(names, values));
     if (page === current) amend(page);
   },
+  // What a page says of itself; `push`: a view of its own, which Back leaves.
+  keep(page, named, push) {
+    facts[page] = named;
+    if (page === current) amend(page, push);
+  },
 };
 watch('value', () => { if (props.value) current = first = props.value; });
 window.addEventListener('popstate', () => {
   const asked = new URL(location.href).searchParams.get('view');
   const page = PAGES.includes(asked) ? asked : first;
+  if (page === 'history') askedOfHistory();
   if (page === current) return;
   returning = page;
   const tabs = [...document.querySelectorAll('#pages [role="tab"]')];

@@ -12,7 +12,15 @@
 //   ink, neutral   colours of the annotations, and of legend entries that belong to no arm
 // }
 
-const ARM_LINES = [{ color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }];
+const ARM_LINES = [
+  { color: '#4269d0', dash: 'solid' }, { color: '#ff725c', dash: '5px,2.5px' }, { color: '#3ca951', dash: '10px,3px' },
+  { color: '#a463f2', dash: '9px,3px,2px,3px' }, { color: '#9c6b4e', dash: '4px,2px,1px,2px,1px,2px' },
+];
+// How an arm is drawn: by its place, unless it says which of the lines is its own.
+function lineOf(arm, a) {
+  return ARM_LINES[(arm.line ?? a) % ARM_LINES.length];
+}
+
 const CURVE_DASH = '1px,3px', MAX_POINTS = 400;
 
 // Every trace of every chart: lines, annotations, an invisible one that holds the axes, legend entries.
@@ -105,7 +113,7 @@ function lineTraces(chart, i, axes, kinds, view) {
   const shared = measured[0].at === 'token' && axis === 'token';
   const indices = shared ? all.map(() => visibleIndices(measured, all, view)) : all.map(a => visibleIndices(measured, [a], view));
   const put = (line, a, x, y) => {
-    const arm = head.arms[a].name, style = ARM_LINES[a % 2];
+    const arm = head.arms[a].name, style = lineOf(head.arms[a], a);
     out.push({
       ...axes, x, y, name: withoutMarkup([arm, line.kind, line.label].filter(Boolean).join(' ')), showlegend: false, hoverinfo: 'skip',
       visible: ![arm, line.kind, line.label].some(name => name && hidden.has(name)),
@@ -169,7 +177,7 @@ function outlierTraces(chart, i, axes, view) {
     for (let index = firstIndex(line, head); index < column.length; index++) if (column[index] * factor > tops[i]) over.push(index);
     return {
       ...axes, mode: 'markers', x: over.map(indexToX(line, axis, series[a])), y: over.map(() => 0.985 * tops[i]), showlegend: false, visible: !hidden.has(arm.name), cliponaxis: false,
-      marker: { symbol: 'triangle-up' + (a % 2 ? '-open' : ''), size: 7, color: ARM_LINES[a % 2].color }, hoverinfo: 'skip',
+      marker: { symbol: 'triangle-up' + (a % 2 ? '-open' : ''), size: 7, color: lineOf(head.arms[a], a).color }, hoverinfo: 'skip',
       text: over.map(index => (column[index] * factor).toPrecision(3) + ' ' + unit), meta: { chart: chart.key, outliers: arm.name },
     };
   });
@@ -216,7 +224,7 @@ function legendTraces(chart, i, axes, kinds, { head, hidden, neutral }) {
     visible: hidden.has(name) ? 'legendonly' : true, meta: { legend: name },
   });
   const legend = i ? 'legend2' : 'legend';
-  const out = i ? [] : head.arms.map((arm, a) => entry(arm.name, { width: 2, ...ARM_LINES[a % 2] }, legend));
+  const out = i ? [] : head.arms.map((arm, a) => entry(arm.name, { width: 2, ...lineOf(head.arms[a], a) }, legend));
   for (const kind of kinds) {
     const { width } = measuredLines(chart).find(line => line.kind === kind);
     out.push(entry(kind, { width, color: neutral }, legend));

@@ -35,7 +35,10 @@ function showLink(run) {
   link.hash = '';
   find('.td-permalink').href = link.href;
   setText(find('.td-permalink'), link.search);
-  const here = new URL(location.href);
+  find('.td-kept').href = '?' + new URLSearchParams({ view: 'history', q: run });
+  find('.td-kept').hidden = run.startsWith('recorded-');  // it came with tokendyno
+  const here = new URL(location.href), view = here.searchParams.get('view');
+  if (view && view !== 'compare' && view !== 'batching') return;  // another page is shown, whose address it is
   here.searchParams.set('run', run);
   here.searchParams.delete('worth');
   if (here.href !== location.href) history.replaceState(history.state, '', here.href);

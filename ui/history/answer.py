@@ -1,0 +1,124 @@
+"""What the History page asks the server, and the answers. Nothing of a question is trusted; whose runs it is about
+follows from the request alone."""
+
+import logging
+import traceback
+from typing import Annotated, Literal
+
+import msgspec
+
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.history.pins import read_pins
+from backend.history.rows import Found, Row
+from backend.history.search import read_search, read_zone
+from backend.hosting.visitor import Visitor
+from backend.redact import redact
+from ui.errors import UNEXPECTED
+
+log = logging.getLogger("tokendyno.page")
+
+MAX_FIELDS = 8
+UNREADABLE = "This question cannot be read. Reload the page."
+
+Id = Annotated[str, msgspec.Meta(max_length=64)]
+Text = Annotated[str, msgspec.Meta(max_length=4_000)]
+
+
+class _Question(msgspec.Struct, tag_field="ask", forbid_unknown_fields=True):
+    pass
+
+
+class Find(_Question, tag="find"):
+    """Runs. `fields`: as `read_search` takes them; `page`: from 1, as it stands in the address; `zone`: minutes
+    that the browser is ahead of UTC."""
+
+    fields: Annotated[dict[str, Text], msgspec.Meta(max_length=MAX_FIELDS)]
+    page: Annotated[str, msgspec.Meta(max_length=32)] = "1"
+    zone: float = 0.0
+
+
+class Beside(_Question, tag="beside"):
+    """Pinned arms side by side."""
+
+    pins: Text
+
+
+class Change(_Question, tag="change"):
+    """Change one run. `text`: the name or the note."""
+
+    what: Literal["name", "note", "share", "unshare", "delete", "undelete"]
+    run: Id
+    text: Text = ""
+
+
+class Runs(msgspec.Struct):
+    """The answer to `Find`. `kept`: whether runs outlive the app; `team`: whether they can be shared; `trouble`: what
+    is not being kept at this moment."""
+
+    found: Found
+    kept: bool
+    team: bool
+    trouble: str
+
+
+class Changed(msgspec.Struct):
+    """The answer to `Change`: the run as it is now; None while it is deleted."""
+
+    row: Row | None
+
+
+class Refusal(msgspec.Struct):
+    """The answer to what cannot be done: a sentence."""
+
+    error: str
+
+
+def answer(bench: Bench, question: object, visitor: Visitor) -> str:
+    """The JSON text that answers one question of a visitor."""
+    try:
+        asked = msgspec.convert(question, Find | Beside | Change, strict=True)
+        reply = _answer(bench, asked, visitor)
+    except (msgspec.ValidationError, RecursionError):
+        reply = Refusal(UNREADABLE)
+    except InputError as error:
+        reply = Refusal(redact(str(error)))
+    except Exception:
+        log.error("a question of the History page failed\n%s", redact(traceback.format_exc()))
+        reply = Refusal(UNEXPECTED)
+    return msgspec.json.encode(reply).decode()
+
+
+def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> msgspec.Struct:
+    kept = bench.history
+    match asked:
+        case Find(fields=fields, page=page, zone=zone):
+            search = read_search(fields, _page(page), zone_s=read_zone(zone))
+            return Runs(kept.listing.find(search, visitor), kept.kept, kept.team, bench.store.trouble)
+        case Beside(pins=pins):
+            return kept.beside(read_pins(pins))
+        case Change():
+            _change(bench, asked, visitor)
+            return Changed(kept.listing.one(asked.run, visitor))
+
+
+def _change(bench: Bench, asked: Change, visitor: Visitor) -> None:
+    changes = bench.history.changes
+    match asked.what:
+        case "name":
+            changes.rename(asked.run, asked.text, visitor)
+        case "note":
+            changes.note(asked.run, asked.text, visitor)
+        case "share" | "unshare":
+            changes.share(asked.run, asked.what == "share", visitor)
+        case "delete":
+            changes.delete([asked.run], visitor)
+        case "undelete":
+            changes.undelete([asked.run], visitor)
+
+
+def _page(text: str) -> int:
+    """The index of a page that an address names from 1."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 40):
+        raise InputError(f"There is no page {text[:20]!r}. Go back to the first one.")
+    return int(text) - 1

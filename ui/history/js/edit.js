@@ -1,0 +1,62 @@
+// Name, note, share, delete. Deleting can be undone while the page is open.
+
+function edit(row) {
+  find('.td-form')?.remove();
+  const line = [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === row.id);
+  const holder = el('tr', 'td-form'), cell = el('td'), form = el('form');
+  const name = el('input'), note = el('textarea');
+  name.value = row.name; name.maxLength = 80;
+  note.value = row.note; note.maxLength = 2000; note.rows = 2;
+  for (const [label, control] of [['Name', name], ['Note', note]]) {
+    const box = el('label', '');
+    box.append(el('span', '', label), control);
+    form.append(box);
+  }
+  const save = el('button', 'td-save', 'Save');
+  save.type = 'submit';
+  const leave = () => { holder.remove(); line.querySelector('.td-edit-run')?.focus(); };
+  form.append(save, button('td-cancel', 'Cancel', '', leave));
+  form.addEventListener('keydown', event => { if (event.key === 'Escape') leave(); });
+  form.addEventListener('submit', async event => {
+    event.preventDefault();
+    try {
+      if (name.value !== row.name) await question({ ask: 'change', what: 'name', run: row.id, text: name.value });
+      if (note.value !== row.note) await question({ ask: 'change', what: 'note', run: row.id, text: note.value });
+    } catch (error) { complain(error); return; }  // what was typed stays
+    leave();
+    show();
+  });
+  cell.colSpan = COLUMNS.length;
+  cell.append(form);
+  holder.append(cell);
+  line.after(holder);
+  name.select();
+}
+
+async function share(row) {
+  try {
+    await question({ ask: 'change', what: row.shared ? 'unshare' : 'share', run: row.id });
+  } catch (error) { complain(error); return; }
+  show();
+}
+
+async function remove(row) {
+  try {
+    await question({ ask: 'change', what: 'delete', run: row.id });
+  } catch (error) { complain(error); return; }
+  const said = el('p', '', 'Deleted: ' + runName(row) + ', ' + when(row.created) + '. ');
+  const undo = button('td-undelete', 'Undo', 'Undo: have ' + runName(row) + ', ' + when(row.created) + ' back', () => restore(row, said));
+  said.append(undo);
+  find('.td-undo').append(said);
+  change({ pins: state.pins.filter(pin => !pin.startsWith(row.id + '.')) }, false);
+  undo.focus();
+}
+
+async function restore(row, said) {
+  try {
+    await question({ ask: 'change', what: 'undelete', run: row.id });
+  } catch (error) { complain(error); return; }
+  said.remove();
+  await show();
+  [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === row.id)?.querySelector('a')?.focus();
+}

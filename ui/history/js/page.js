@@ -1,0 +1,58 @@
+// The page: shows what the address asks for, whenever it is seen, asked otherwise, or gone back to.
+
+const AGAIN_MS = 500, UNDER_WAY_MS = 2000;
+let asking = 0, later = 0;
+
+async function show() {
+  const mine = ++asking, wanted = () => mine === asking;
+  clearTimeout(later);
+  if (!element.offsetParent) return;
+  showSearch();
+  showTray();
+  const beside = state.beside && state.pins.length > 0;
+  find('.td-list').hidden = beside;
+  find('.td-search').hidden = beside;
+  if (beside) { await showBeside(wanted); return; }
+  find('.td-beside').hidden = true;
+  shownPins = '';
+  await showList(wanted);
+}
+
+async function showList(wanted) {
+  const { at, of, ...rest } = state, fields = { model: of };
+  for (const key of FIELDS) if (key !== 'of') fields[key] = rest[key];
+  let reply;
+  try {
+    reply = await question({ ask: 'find', fields, page: at, zone: -new Date().getTimezoneOffset() });
+  } catch (error) {
+    if (wanted()) complain(error);
+    return;
+  }
+  if (!wanted()) return;
+  if (find('.td-form')) { later = setTimeout(show, UNDER_WAY_MS); return; }  // somebody is typing there
+  complain(null);
+  setText(find('.td-unkept'), reply.trouble ? '\u25B2 ' + reply.trouble : '');
+  showRows(reply.found, reply.team);
+  showTray();
+  showCount(reply.found);
+  showEmpty(reply);
+  showPages(reply.found);
+  element.dataset.shown = String(reply.found.total);
+  const pending = reply.found.rows.some(row => row.line === null && row.status !== 'running');
+  if (pending || reply.found.rows.some(row => row.status === 'running')) later = setTimeout(() => { if (!document.hidden) show(); }, pending ? AGAIN_MS : UNDER_WAY_MS);
+}
+
+element.classList.add('td-history');
+window.addEventListener('popstate', () => {
+  if (new URLSearchParams(location.search).get('view') !== 'history') return;
+  state = stateOf(location.search);
+  show();
+});
+document.addEventListener('visibilitychange', () => { if (!document.hidden) show(); });
+let seenWidth = 0;
+new ResizeObserver(entries => {  // the tab was opened
+  const width = Math.round(entries[0].contentRect.width);
+  if (width && !seenWidth) show();
+  seenWidth = width;
+}).observe(element);
+show();

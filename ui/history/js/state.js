@@ -1,0 +1,51 @@
+// What is looked for and what is pinned, as the address says it: every view can be reloaded, shared and gone back from.
+
+const FIELDS = ['q', 'of', 'axis', 'machine', 'since', 'until'];
+
+function stateOf(search) {
+  const asked = new URLSearchParams(search);
+  return {
+    ...Object.fromEntries(FIELDS.map(key => [key, asked.get(key) || ''])), at: asked.get('at') || '1',
+    pins: (asked.get('pins') || '').split(',').filter(Boolean), beside: asked.get('beside') === '1',
+  };
+}
+
+// The same, as the keys of the address; '' is left out.
+function factsOf(state) {
+  return { ...state, at: state.at === '1' ? '' : state.at, pins: state.pins.join(','), beside: state.beside ? '1' : '' };
+}
+
+let state = stateOf(location.search);
+
+// `push`: a view of its own, which Back leaves; else the same view, refined.
+function change(some, push) {
+  state = { ...state, ...some };
+  if (window.tokendynoAddress) window.tokendynoAddress.keep('history', factsOf(state), push);
+  show();
+}
+
+function armPin(row, arm) {
+  return row.id + '.' + arm.name;
+}
+
+function when(seconds) {
+  const at = new Date(1000 * seconds), two = value => String(value).padStart(2, '0');
+  if (!seconds || isNaN(at)) return 'unknown';
+  return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-') + ' ' + two(at.getHours()) + ':' + two(at.getMinutes());
+}
+
+// An answer of the server; an Error with its sentence where it refuses, or does not answer.
+async function question(asked) {
+  let reply;
+  try {
+    reply = JSON.parse(await server.ask(asked));
+  } catch (error) {
+    throw new Error('The server does not answer. Nothing was changed: try again.');
+  }
+  if (reply.error) throw new Error(reply.error);
+  return reply;
+}
+
+function complain(error) {
+  setText(find('.td-failure'), error ? error.message : '');
+}

@@ -1,0 +1,35 @@
+// The pinned arms: two to five, of any runs.
+
+function toggle(pin) {
+  const on = state.pins.includes(pin);
+  if (!on && state.pins.length >= props.most) {
+    complain(new Error(props.most + ' arms are pinned, which is as many as can stand side by side. Unpin one first.'));
+    return;
+  }
+  change({ pins: on ? state.pins.filter(one => one !== pin) : [...state.pins, pin] }, false);
+}
+
+function pinName(pin) {
+  const at = pin.indexOf('.');
+  return seen.get(pin) || pin.slice(0, Math.min(8, at)) + ' ' + pin.slice(at + 1);
+}
+
+function showTray() {
+  const tray = find('.td-tray'), { pins } = state, held = tray.contains(document.activeElement);
+  tray.hidden = !pins.length;
+  const enough = pins.length >= props.fewest;
+  const chips = pins.map((pin, at) => {
+    const chip = el('span', 'td-pinned arm-' + (at + 1));
+    const off = button('td-unpin', '\u00d7', 'Unpin ' + pinName(pin), () => {
+      const left = state.pins.filter(one => one !== pin);
+      change({ pins: left, beside: state.beside && left.length >= props.fewest }, state.beside);
+    });
+    chip.append(el('b', 'td-arm', String(at + 1)), el('span', '', pinName(pin)), off);
+    return chip;
+  });
+  const view = button('td-compare', 'Side by side', '', () => change({ beside: true }, true));
+  view.disabled = !enough || state.beside;
+  const none = button('td-unpin-all', 'Unpin all', '', () => change({ pins: [], beside: false }, state.beside));
+  tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + props.fewest + ' to ' + props.most + ' arms, of any runs.'));
+  if (held) (tray.querySelector('.td-unpin') || inputs.q).focus();
+}

@@ -1,0 +1,89 @@
+"""The History page: runs that are found again, and arms of any of them side by side.
+
+One component: the browser asks (`ui/history/answer.py`) and draws; what it shows is in the address. The charts are
+those of the live panel, over the columns that the same pull returns.
+"""
+
+from pathlib import Path
+
+import gradio as gr
+
+from backend.engine.bench import Bench
+from backend.history.pins import FEWEST, MOST
+from backend.optimizations import all_axes
+from ui.history.answer import answer
+from ui.live.charts import CHARTS
+from ui.live.panel import PLOTLY_JS
+from ui.live.panel import answer as pulled
+from ui.live.sources import FOLDER as LIVE
+from ui.visitor import visitor_of
+
+OWN = Path(__file__).resolve().parent / "js"
+SCRIPTS = [
+    *(LIVE / f"{name}.js" for name in ("dom", "series", "decimate", "windows", "chart_data", "annotations")),
+    *(LIVE / f"{name}.js" for name in ("readout", "pointer", "charts")),
+    *(OWN / f"{name}.js" for name in ("state", "search", "rows", "edit", "tray", "overlay", "beside", "page")),
+]
+"""Joined into one function body, in this order."""
+
+TEMPLATE = """
+<h2 class="td-hidden">Runs</h2>
+<form class="td-search" role="search" aria-label="Runs" autocomplete="off"></form>
+<p class="td-failure" role="alert"></p>
+<p class="td-unkept" role="status"></p>
+<div class="td-undo" role="status"></div>
+<div class="td-tray" role="group" aria-label="Pinned arms" hidden></div>
+<div class="td-list">
+  <p class="td-count" role="status"></p>
+  <p class="td-empty-run"></p>
+  <div class="td-runs" role="region" tabindex="0" aria-label="Runs, the newest first" hidden></div>
+  <nav class="td-pages" aria-label="Pages of runs" hidden></nav>
+</div>
+<section class="td-beside" aria-label="Pinned arms side by side" hidden>
+  <p class="td-beside-tools"><button type="button" class="td-back">Back to the runs</button></p>
+  <ul class="td-said" aria-label="What else differs"></ul>
+  <p class="td-tools">
+    <span class="td-axis" role="group" aria-label="Horizontal axis of the charts">
+      <button type="button" data-axis="token" aria-pressed="true">Tokens</button>
+      <button type="button" data-axis="second" aria-pressed="false">Seconds</button>
+    </span>
+    <button type="button" class="td-whole" hidden>Whole run</button>
+    <button type="button" class="td-outliers" aria-pressed="false" hidden>Show outliers in full</button>
+    <button type="button" class="td-png" title="The charts as a picture">PNG</button>
+    <span class="td-drawn" role="status"></span>
+  </p>
+  <div class="td-stage">
+    <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache of the pinned arms; the
+ table below gives the same data as numbers"></div>
+    <div class="td-moments" aria-hidden="true"></div>
+    <p class="td-noted" aria-hidden="true" hidden></p>
+  </div>
+  <div class="td-side" role="region" tabindex="0" aria-label="Pinned arms, figure by figure"></div>
+</section>
+"""
+
+
+def history_page(bench: Bench) -> None:
+    """Build the page inside the current tab. It asks for runs when it is seen."""
+    gr.set_static_paths([PLOTLY_JS])
+
+    def ask(question: object, request: gr.Request) -> str:
+        return answer(bench, question, visitor_of(request))
+
+    def pull(question: object) -> str:
+        return pulled(bench.runs, question)
+
+    gr.HTML(
+        value="",
+        html_template=TEMPLATE,
+        js_on_load="\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS),
+        head=f'<script src="gradio_api/file={PLOTLY_JS}"></script>',
+        server_functions=[ask, pull],
+        apply_default_css=False,
+        elem_id="history",
+        elem_classes=["td-panel"],
+        charts=[chart.as_json() for chart in CHARTS],
+        axes=[{"name": axis.name, "choices": [choice.name for choice in axis.choices]} for axis in all_axes()],
+        fewest=FEWEST,
+        most=MOST,
+    )
