@@ -21,7 +21,7 @@ from ui.visitor import visitor_of
 OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [
     *(LIVE / f"{name}.js" for name in ("dom", "series", "decimate", "windows", "chart_data", "annotations")),
-    *(LIVE / f"{name}.js" for name in ("readout", "pointer", "charts")),
+    *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
     *(OWN / f"{name}.js" for name in ("state", "search", "rows", "edit", "tray", "overlay", "beside", "page")),
 ]
 """Joined into one function body, in this order."""
@@ -55,6 +55,7 @@ TEMPLATE = """
   <div class="td-stage">
     <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache of the pinned arms; the
  table below gives the same data as numbers"></div>
+    <div class="td-fresh" aria-hidden="true"></div>
     <div class="td-moments" aria-hidden="true"></div>
     <p class="td-noted" aria-hidden="true" hidden></p>
   </div>

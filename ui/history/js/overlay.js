@@ -1,7 +1,9 @@
 // The charts of pinned arms over each other: the live panel's charts, over the columns that its pulls return.
 
 const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), props.charts);
-const charts = makeCharts(find('.td-plot'), props.charts, { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') }, pointer);
+const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), props.charts);
+const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
+const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh);
 const pulledRuns = new Map();  // by id: { head, series }, of runs that have ended
 const MAX_HELD = 8;
 let begun = null;

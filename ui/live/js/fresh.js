@@ -52,7 +52,7 @@ function makeFresh(plot, box, charts) {
     for (const one of lines) {
       const { line, a } = one, column = view.series[a][line.column], end = column.length;
       if (!one.shown || end - one.next < 2) continue;
-      const place = indexToX(line, view.axis, view.series[a]), style = ARM_LINES[a % 2];
+      const place = indexToX(line, view.axis, view.series[a]), style = lineOf(view.head.arms[a], a);
       let px = x.l2p(place(one.next)), py = y.l2p(column[one.next] * line.scale * scale), length = one.drawnPx;
       pen.beginPath();
       pen.moveTo(px, py);

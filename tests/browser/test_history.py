@@ -1,0 +1,103 @@
+"""The History page in a real browser: from a search to arms side by side and back, by address and by keyboard; names,
+deletion and its undoing; markup in runs stays text."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.access import overlaps, small_targets, violations
+from tests.browser.driver import Driver
+
+pytestmark = pytest.mark.slow
+
+Open = Callable[..., Driver]
+ROW = ".td-runs tr[data-run={}]"
+RUNS = "[...document.querySelectorAll('.td-runs tbody tr')].map(row => row.dataset.run)"
+DRAWN = "document.querySelector('#history .td-plot').data.filter(t => t.meta?.arm && t.x.length).map(t => t.meta)"
+BESIDE = "document.querySelector('.td-side table') && document.querySelector('#history .td-plot').data?.length > 5"
+
+
+def shown(page: Any) -> list[str]:
+    found: list[str] = page.evaluate(RUNS)
+    return found
+
+
+def wait(page: Any, condition: str) -> None:
+    page.wait_for_function(f"() => Boolean({condition})", timeout=60_000)
+
+
+def search(page: Any, words: str, expected: list[str]) -> None:
+    page.locator(".td-search [name=q]").fill(words)
+    wait(page, f"{RUNS}.join() === {','.join(expected)!r}")
+
+
+def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
+    user = open_page("?view=history", 1440, 900)
+    page = user.page
+    page.wait_for_selector(ROW.format("two"))
+    assert {"two", "same", "evil", "batch", "broken"} <= set(shown(page))
+    assert "run=" not in page.url
+    assert "killed (SIGKILL)" in page.locator(ROW.format("broken")).inner_text()
+    search(page, "nowhere", [])
+    assert "Leave a filter out" in user.text("#history .td-empty-run")
+    search(page, "two", ["two"])
+    page.locator(ROW.format("two")).get_by_role("button", name="B cache=unwindowed: pin").press("Enter")
+    search(page, "marked", ["marked"])
+    page.locator(f"{ROW.format('marked')} .td-pin").first.press("Space")
+    page.get_by_role("button", name="Side by side").press("Enter")
+    wait(page, BESIDE)
+    assert "view=history" in page.url and "q=marked" in page.url and "pins=two.B%2Cmarked.A" in page.url
+    assert "new tokens (50; 64)" in user.text(".td-said li")
+    drawn = page.evaluate(DRAWN)
+    lines = {(line["arm"], line["chart"]) for line in drawn}
+    assert {("1", "latency"), ("2", "latency"), ("1", "kv"), ("2", "kv")} <= lines
+    assert page.evaluate("document.activeElement.className") == "td-back"
+    for what in (violations, small_targets, overlaps):
+        assert what(page) == [], what
+    user.shot("history-beside", full=True)
+    page.go_back()
+    wait(page, "document.querySelector('.td-search').offsetParent")
+    assert page.locator(".td-search [name=q]").input_value() == "marked" and shown(page) == ["marked"]
+    page.go_forward()
+    wait(page, BESIDE)
+    page.reload()
+    wait(page, BESIDE)
+    page.get_by_role("tab", name="Compare").click()
+    wait(page, "location.search.includes('view=compare')")
+    page.go_back()
+    wait(page, "document.querySelector('.td-side table')?.offsetParent")
+
+
+def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:
+    user = open_page("?view=history&q=traced&__theme=dark", 390, 844)
+    page = user.page
+    row = page.locator(ROW.format("traced"))
+    row.wait_for()
+    name = "<b>first</b> ${alert(1)}"
+    row.locator(".td-edit-run").press("Enter")
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+    wait(page, f"document.querySelector('.td-name a')?.textContent === {name!r}")
+    assert page.evaluate("document.activeElement.className") == "td-edit-run"
+    for what in (violations, small_targets, overlaps):
+        assert what(page) == [], what
+    user.shot("history-390", full=True)
+    row.locator(".td-delete").press("Enter")
+    wait(page, "!document.querySelector('.td-runs tbody tr')")
+    assert page.evaluate("document.activeElement.textContent") == "Undo"
+    page.keyboard.press("Enter")
+    wait(page, "document.activeElement.closest('tr')?.dataset.run === 'traced'")
+    page.locator(".td-edit-run").press("Enter")
+    page.keyboard.press("Delete")
+    page.keyboard.press("Enter")
+    wait(page, "document.querySelector('.td-name a')?.textContent === 'Pocket'")
+
+
+def test_an_address_that_asks_for_what_cannot_be_is_answered_in_a_sentence(open_page: Open) -> None:
+    user = open_page("?view=history&axis=cashe&at=zero", 1024, 768)
+    page = user.page
+    wait(page, "document.querySelector('#history .td-failure').textContent.includes('There is no page')")
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_selector(ROW.format("two"))
+    assert user.text("#history .td-failure") == "" and "axis" not in page.url
