@@ -111,6 +111,26 @@ def test_several_tokens_are_computed_as_in_double_precision(
     assert float((found.double() - wanted).norm() / wanted.norm()) < limit
 
 
+@pytest.mark.parametrize("least", [70, 110, 150])
+@pytest.mark.parametrize("tokens", [7, 400])
+def test_weights_of_any_size_are_decoded_exactly(kernels: Any, tokens: int, least: int) -> None:
+    """Powers of two far from 1, down to 2**-57 and up to 2**62; compared column by column."""
+    import torch
+
+    made = Mixture("mxfp4", 5, 2, 96, 64)
+    blocks, scales, bias = made.parts[1]
+    scales = torch.randint(least, least + 40, scales.shape, dtype=torch.uint8, device="cuda")
+    from transformers.integrations.mxfp4 import convert_moe_packed_tensors
+
+    made.parts[1], made.exact[1] = (blocks, scales, bias), (convert_moe_packed_tensors(blocks, scales), bias)
+    x = torch.randn(tokens, 96, device="cuda", dtype=made.dtype)
+    chosen = torch.rand(tokens, 5, device="cuda").topk(2).indices
+    shares = torch.rand(tokens, 2, device="cuda").softmax(1).to(made.dtype)
+    wanted = made(x.double(), chosen, shares.double())
+    found = kernels.mixtures.forward(x, chosen, shares, *made.parts, made.limit, made.alpha)
+    assert bool(((found.double() - wanted).norm(dim=0) <= 2e-2 * wanted.norm(dim=0)).all())
+
+
 @pytest.mark.parametrize("kind", ["mxfp4", "bfloat16"])
 def test_a_tie_takes_the_first_and_a_step_can_be_replayed(kernels: Any, kind: str) -> None:
     """The same result in many replays, whatever was there before."""

@@ -28,19 +28,25 @@ TWICE: tl.constexpr = tl.constexpr(-0x379BCDF0)  # 0xC8643210: twice the magnitu
 
 @triton.jit
 def selected(logits, E: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr):
-    """Ids and shares (TOPP,) of the TOP largest of E logits, in falling order; shares: softmax over these alone.
+    """Ids and shares (TOPP,) of the TOP largest of E logits, in falling order, of equal ones the first; shares: softmax
+    over these alone.
 
     EP, TOPP   the powers of two at or above E and TOP
+    Logits are compared as integers of the same order, for which a warp has one instruction; every program selects.
     """
+    least: tl.constexpr = -(1 << 31)
     place, slot = tl.arange(0, EP), tl.arange(0, TOPP)
-    left = tl.load(logits + place, mask=place < E, other=float("-inf"), cache_modifier=".cg")
+    bits = tl.load(logits + place, mask=place < E, other=0.0, cache_modifier=".cg").to(tl.int32, bitcast=True)
+    left = tl.where(place < E, bits ^ ((bits >> 31) & 0x7FFFFFFF), least)
     ids = tl.zeros((TOPP,), tl.int32)
     scores = tl.full((TOPP,), float("-inf"), tl.float32)
     for turn in tl.static_range(TOP):
-        best, at = tl.max(left, 0, return_indices=True)
+        best = tl.max(left, 0)
+        at = tl.min(tl.where(left == best, place, EP - 1), 0)
+        score = (best ^ ((best >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)
         ids = tl.where(slot == turn, at, ids)
-        scores = tl.where(slot == turn, best, scores)
-        left = tl.where(place == at, float("-inf"), left)
+        scores = tl.where(slot == turn, score, scores)
+        left = tl.where(place == at, least, left)
     shares = tl.exp(scores - tl.max(scores, 0))
     return ids, shares / tl.sum(shares, 0)
 

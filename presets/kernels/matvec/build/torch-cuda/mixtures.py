@@ -10,26 +10,69 @@ import triton.language as tl
 from . import experts
 from .experts import TWICE, sizes
 
+ASM = True  # False: without inline PTX, for Triton's interpreter
+
+
+def _decode() -> str:
+    """PTX: $0, $1 and $2, $3 = bfloat16 of the low and of the high halves of four bytes, times the factors $5, $6.
+
+    The bits of a four-bit float, put at the right places, are a bfloat16 of 2**-126 times its value.
+    """
+    lines = [".reg .b32 t, u, v, z;", "mov.b32 z, 0x80008000;"]
+    for two, places in ((0, "0x1404"), (1, "0x3424")):  # two bytes, each in the upper half of 16 bits
+        lines.append(f"prmt.b32 t, $4, 0, {places};")
+        for found, shift in ((two, "shl.b32 u, t, 4;"), (2 + two, "mov.b32 u, t;")):
+            lines += [shift, "and.b32 u, u, 0xF000F000;", "shr.u32 v, u, 6;"]
+            lines.append("lop3.b32 u, u, v, 0x81C081C0, 0xA8;")  # (u | v) & mask
+            lines.append(f"fma.rn.bf16x2 ${found}, u, ${5 + two}, z;")
+    return "{ " + " ".join(lines) + " }"
+
+
+DECODE: tl.constexpr = tl.constexpr(_decode())
+SMALLER: tl.constexpr = tl.constexpr(2.0**-63)  # decoded weights are smaller by this, so that all factors are floats
+
 
 @triton.jit
-def _tile(w, scales, first, rows, columns, N: tl.constexpr, K: tl.constexpr, PACKED: tl.constexpr, kind: tl.constexpr):
-    """(BN, BK) of an expert's matrix, of `rows` (BN,) and `columns` (BK,), the latter in whole blocks."""
+def _powers(scales, first, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, PACKED: tl.constexpr):
+    """(BN, BK / 32) scales of columns from k on; of dense weights, something."""
+    power = rows[:, None]
+    if PACKED:
+        group = k // 32 + tl.arange(0, BK // 32)
+        there = (rows < N)[:, None] & (group < K // 32)[None, :]
+        power = tl.load(scales + (first + rows)[:, None] * (K // 32) + group[None, :], mask=there, other=0).to(tl.int32)
+    return power
+
+
+@triton.jit
+def _tile(
+    w, power, first, rows, k, N: tl.constexpr, K: tl.constexpr, BK: tl.constexpr, PACKED: tl.constexpr,
+    kind: tl.constexpr, ASM: tl.constexpr,
+):  # fmt: skip
+    """(BN, BK) of an expert's matrix, of `rows` (BN,) and columns from k on, in whole blocks; decoded by ASM, SMALLER
+    times it."""
     BN: tl.constexpr = rows.shape[0]
-    BK: tl.constexpr = columns.shape[0]
     line = first + rows
     if PACKED:
-        place = tl.min(columns, 0) // 2 + tl.arange(0, BK // 2)
+        place = k // 2 + tl.arange(0, BK // 2)
         known = (rows < N)[:, None] & (place < K // 2)[None, :]
-        codes = tl.load(w + line[:, None] * (K // 2) + place[None, :], mask=known, other=0).to(tl.int32)
-        group = tl.min(columns, 0) // 32 + tl.arange(0, BK // 32)
-        there = (rows < N)[:, None] & (group < K // 32)[None, :]
-        power = tl.load(scales + line[:, None] * (K // 32) + group[None, :], mask=there, other=0).to(tl.int32)
-        power = (power << 23).to(tl.float32, bitcast=True) * 0.5
-        both = tl.reshape(tl.join(codes & 15, codes >> 4), (BN, BK // 32, 32))
-        twice = (TWICE >> (4 * (both & 7))) & 15
-        twice = tl.where((both & 8) == 0, twice, -twice).to(tl.float32)
-        tile = tl.reshape(twice * power[:, :, None], (BN, BK)).to(kind)
+        codes = tl.load(w + line[:, None] * (K // 2) + place[None, :], mask=known, other=0)
+        if ASM:
+            factor = tl.minimum(power + 63, 254) << 7
+            factor = tl.broadcast_to(factor.to(tl.int16)[:, :, None], (BN, BK // 32, 16))
+            factor = tl.reshape(factor, (BN, BK // 2))
+            low, high = tl.inline_asm_elementwise(
+                DECODE, "=&r,=&r,=&r,=&r,r,r,r", [codes, factor], dtype=(tl.bfloat16, tl.bfloat16), is_pure=True, pack=4
+            )
+            tile = tl.reshape(tl.join(low, high), (BN, BK))
+        else:
+            codes = codes.to(tl.int32)
+            both = tl.reshape(tl.join(codes & 15, codes >> 4), (BN, BK // 32, 32))
+            twice = (TWICE >> (4 * (both & 7))) & 15
+            twice = tl.where((both & 8) == 0, twice, -twice).to(tl.float32)
+            scale = (power << 23).to(tl.float32, bitcast=True) * 0.5
+            tile = tl.reshape(twice * scale[:, :, None], (BN, BK)).to(kind)
     else:
+        columns = k + tl.arange(0, BK)
         known = (rows < N)[:, None] & (columns < K)[None, :]
         tile = tl.load(w + line[:, None] * K + columns[None, :], mask=known, other=0.0)
     return tile
@@ -39,13 +82,14 @@ def _tile(w, scales, first, rows, columns, N: tl.constexpr, K: tl.constexpr, PAC
 def tokendyno_experts_tiles(
     x, w, scales, bias, order, begins, shares, out, limit, alpha,
     K: tl.constexpr, N: tl.constexpr, PER_TOKEN: tl.constexpr, BT: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-    PACKED: tl.constexpr, UP: tl.constexpr,
+    PACKED: tl.constexpr, UP: tl.constexpr, TURNED: tl.constexpr, ASM: tl.constexpr,
 ):  # fmt: skip
     """A program handles BN of the N rows of one expert, for all (token, slot) pairs routed to it, BT at a time.
 
     order   pairs, sorted by expert; those of expert e begin at begins[e]
     x       (tokens, K) if UP, else (pairs, K); shares: (pairs,)
     out     (pairs, N / 2) activations if UP, else (pairs, N), each times its share
+    TURNED  rows of weights, not tokens, are the rows of the product; ASM: weights are decoded in bfloat16
     """
     expert = tl.program_id(1)
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -56,13 +100,22 @@ def tokendyno_experts_tiles(
         at = t + tl.arange(0, BT)
         pair = tl.load(order + at, mask=at < end, other=0)
         source = (pair // PER_TOKEN if UP else pair).to(tl.int64)
-        total = tl.zeros((BT, BN), tl.float32)
+        total = tl.zeros((BN, BT) if TURNED else (BT, BN), tl.float32)
+        power = _powers(scales, first, rows, 0, N, K, BK, PACKED)
         for k in tl.range(0, K, BK):
             columns = k + tl.arange(0, BK)
             known = (at < end)[:, None] & (columns < K)[None, :]
             vectors = tl.load(x + source[:, None] * K + columns[None, :], mask=known, other=0.0)
-            weights = _tile(w, scales, first, rows, columns, N, K, PACKED, x.dtype.element_ty)
-            total += tl.dot(vectors, tl.trans(weights), input_precision="ieee")
+            weights = _tile(w, power, first, rows, k, N, K, BK, PACKED, x.dtype.element_ty, ASM)
+            power = _powers(scales, first, rows, k + BK, N, K, BK, PACKED)  # single bytes are not copied ahead
+            if TURNED:
+                total = tl.dot(weights, tl.trans(vectors), total, input_precision="ieee")
+            else:
+                total = tl.dot(vectors, tl.trans(weights), total, input_precision="ieee")
+        if TURNED:
+            total = tl.trans(total)
+        if PACKED and ASM:
+            total *= 1 / SMALLER
         total += constant[None, :]
         if UP:
             gate, up = tl.split(tl.reshape(total, (BT, BN // 2, 2)))
@@ -80,11 +133,16 @@ def tokendyno_experts_tiles(
             )
 
 
-def config(tokens: int, experts: int, top: int, item: int) -> dict[str, int]:
-    """Tile sizes and launch settings. item: bytes of an element of the activations."""
+def config(tokens: int, experts: int, top: int, item: int, packed: bool) -> dict[str, int]:
+    """Tile sizes and launch settings: of those tried on an H200 in the shape of gpt-oss-20b, the fastest for 8
+    and for 256 tokens. item: bytes of an element of the activations; packed: MXFP4"""
     few = tokens * top <= 32 * experts
-    size = 16 if few else 64
-    return {"BT": size, "BN": 64, "BK": 64 if item == 4 else 128, "num_warps": 4, "num_stages": 3 if few else 2}
+    if item == 4:
+        size = 16 if few else 64
+        return {"BT": size, "BN": 64, "BK": 64, "TURNED": False, "num_warps": 4, "num_stages": 3 if few else 2}
+    if few:
+        return {"BT": 16, "BN": 64, "BK": 128, "TURNED": not packed, "num_warps": 4, "num_stages": 3}
+    return {"BT": 64, "BN": 128, "BK": 64, "TURNED": True, "num_warps": 8, "num_stages": 3}
 
 
 def compute(
@@ -124,11 +182,12 @@ def forward(
     begins = torch.searchsorted(pairs, torch.arange(number + 1, device=x.device, dtype=pairs.dtype)).int()
     middle = torch.empty(tokens * top, wide // 2, dtype=x.dtype, device=x.device)
     each = torch.empty(tokens * top, columns, dtype=torch.float32, device=x.device)
-    how = tuned or config(tokens, number, top, x.element_size())
+    how = tuned or config(tokens, number, top, x.element_size(), up[1] is not None)
     for part, source, out, rows, width in ((up, x, middle, wide, columns), (down, middle, each, columns, wide // 2)):
         weight, scales, bias = part
         tokendyno_experts_tiles[(triton.cdiv(rows, how["BN"]), number)](
             source, weight, weight if scales is None else scales, bias, order, begins, shares, out, limit, alpha,
-            K=width, N=rows, PER_TOKEN=top, PACKED=weight.dtype == torch.uint8, UP=part is up, **how,
+            K=width, N=rows, PER_TOKEN=top, PACKED=weight.dtype == torch.uint8, UP=part is up,
+            ASM=ASM and x.dtype == torch.bfloat16, **how,
         )  # fmt: skip
     return each.view(tokens, top, columns).sum(1).to(x.dtype)
