@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import msgspec
 
 from backend.errors import InputError
-from backend.runs.records import Created, Ended, Record
+from backend.recordings.columns import require_columns
+from backend.runs.records import ArmEvent, Created, Ended, Record
 from backend.runs.run import Run
 
 VERSION = 1
@@ -19,7 +20,7 @@ VERSION = 1
 NAME = b"tokendyno recording "
 MAX_FILE_BYTES = 16 << 20
 MAX_UNPACKED_BYTES = 32 << 20
-"""About 300,000 tokens. A file within it takes at most about 400 MiB of memory while it is read."""
+"""About 300,000 tokens. A file within it takes at most about 500 MiB of memory while it is read."""
 
 MAX_DICTIONARY_BYTES = 24 << 20
 """What unpacking itself may take: files are written with a dictionary of 8 MiB."""
@@ -97,6 +98,8 @@ def _require_folds(first: Created, rest: Sequence[Record]) -> None:
     try:
         run = Run(first)
         for record in rest:
+            if isinstance(record, ArmEvent):
+                require_columns(record.event)
             run.append(record)
     except Exception as error:  # a file may hold anything
         raise _damaged("its records do not follow one another") from error

@@ -13,10 +13,10 @@ from backend.recordings.files import read_recording, write_recording
 from backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
 from backend.recordings.shelf import import_run, shipped_id, shipped_names, shipped_records
 from backend.runs.log import RunLog
-from backend.runs.records import Created, Record
+from backend.runs.records import ArmEvent, Created, Record
 from backend.runs.store import Store
 from backend.views.origin import origin_sentence
-from tests.support.runs import arm_records, created, ended
+from tests.support.runs import arm_records, created, ended, tokens
 
 RUN: list[Record] = [created(owner="ada"), *arm_records("A", 60), *arm_records("B", 60), ended()]
 WHOLE = pack(RUN)
@@ -25,6 +25,12 @@ GREEDY = [{"id": lzma.FILTER_LZMA2, "dict_size": 2 * MAX_DICTIONARY_BYTES}]
 
 def packed(body: bytes, line: bytes = NAME + b"1\n") -> bytes:
     return line + lzma.compress(body)
+
+
+def one_batch(**columns: object) -> bytes:
+    """A run of two tokens, with some of its columns replaced."""
+    event = msgspec.structs.replace(tokens(0, 2, "ab"), **columns)
+    return packed(msgspec.msgpack.encode([created(arms="A"), ArmEvent("A", 0, 0.1, event), ended()]))
 
 
 def test_a_run_comes_back_as_it_was_without_its_owner() -> None:
@@ -36,14 +42,13 @@ def test_a_run_comes_back_as_it_was_without_its_owner() -> None:
 
 def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
     draw = random.Random(0)  # times as a clock gives them: no two alike
-    tokens = [msgspec.structs.replace(r) for r in (*arm_records("A", 64), *arm_records("B", 64))]
-    many: list[Record] = [created(), *tokens, ended()]
+    many: list[Record] = [created(), *arm_records("A", 64), *arm_records("B", 64), ended()]
     for i, record in enumerate(many):
         event = getattr(record, "event", None)
         if event is not None and type(event).__name__ == "Tokens":
             n, noise = 512, [draw.random() for _ in range(512)]
             long = msgspec.structs.replace(
-                event, t_s=noise, latency_s=noise[::-1], kv_sliding=[i * 1024 for i in range(n)],
+                event, t_s=sorted(noise), latency_s=noise, kv_sliding=[i * 1024 for i in range(n)],
                 kv_full=[i * 4096 for i in range(n)], memory_bytes=[draw.randrange(2**30) for _ in range(n)],
                 ids=[draw.randrange(200_000) for _ in range(n)], text="".join(draw.choices("abcdefgh ", k=4 * n)),
             )  # fmt: skip
@@ -71,6 +76,10 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (packed(msgspec.msgpack.encode(RUN[1:])), "not hold a whole run"),
         (packed(msgspec.msgpack.encode([RUN[0], RUN[4], RUN[4], ended()])), "do not follow"),
         (packed(msgspec.msgpack.encode([created(arms="ABCDEFGHI"), ended()])), "more than 8 arms"),
+        (one_batch(ids=[1] * 9), "do not follow"),
+        (one_batch(t_s=[0.1, float("nan")]), "do not follow"),
+        (one_batch(t_s=[0.2, 0.1]), "do not follow"),
+        (one_batch(t_s=[0.1, 1e300]), "do not follow"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_recording_gets_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:

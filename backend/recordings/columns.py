@@ -1,0 +1,48 @@
+"""What the columns of a run that comes from elsewhere must be, so that everything that shows a run can rely on them."""
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from backend.messages import Event, Samples, Steps, Tokens
+
+LONGEST_S = 1e7
+"""About four months: no run takes longer."""
+
+
+def require_columns(event: Event) -> None:
+    """ValueError if columns differ in length, or if times are no times that follow one another."""
+    match event:
+        case Tokens():
+            each = (event.latency_s, event.kv_sliding, event.kv_full, event.memory_bytes, event.ids)
+            _equal(event.t_s, *each)
+            _times(event.t_s)
+            _durations(event.latency_s)
+        case Samples():
+            _equal(event.t_s, event.memory_bytes)
+            _times(event.t_s)
+        case Steps():
+            _equal(event.begin_s, event.end_s, event.parts, event.padding, event.waiting)
+            _equal(event.request, event.kind, event.tokens, event.made)
+            _times(event.begin_s)
+            _times(event.end_s)
+            if min(event.parts, default=0) < 0 or sum(event.parts) != len(event.request):
+                raise ValueError("parts are missing")
+        case _:
+            pass
+
+
+def _equal(*columns: Sequence[object]) -> None:
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError("columns differ in length")
+
+
+def _times(values: Sequence[float]) -> None:
+    _durations(values)
+    if any(later < earlier for earlier, later in itertools.pairwise(values)):
+        raise ValueError("times run backwards")
+
+
+def _durations(values: Sequence[float]) -> None:
+    if not all(math.isfinite(value) and 0 <= value <= LONGEST_S for value in values):
+        raise ValueError("no time")
