@@ -11,10 +11,10 @@ from backend.evidence import Finding, Verdict
 from backend.models import ModelFacts
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import runs_mxfp4
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, Trace
 from backend.optimizations.subject import Subject
 from backend.optimizations.tensor_bytes import local_part
-from backend.plan import ParallelKind, ParallelPlan, Plan
+from backend.plan import Exchanges, ParallelKind, ParallelPlan, Plan
 from backend.predict.parallel import check_sizes, exchanges, refusal, sharded
 from backend.script.parts import Script
 
@@ -180,8 +180,8 @@ class Parallel(Optimization):
             script.patch.append("add_biases_once(model, rank)")
 
     def find(self, observation: Observation) -> Finding:
-        """Counts, on every rank, the matrices of which it holds a part, and each kind of exchange in a few more passes:
-        more of one kind than planned makes up for none of another."""
+        """Counts, on every rank, the matrices of which it holds a part, and each kind of exchange in a few more
+        passes."""
         planned = observation.plan.load.parallel
         held = _held(observation.model)
         every = [msgspec.json.decode(one, type=_Held) for one in observation.gather(msgspec.json.encode(held))]
@@ -190,8 +190,7 @@ class Parallel(Optimization):
             proof = f"{len(every)} process{'es' * (len(every) > 1)}; no matrix is split"
             return Finding(self.name, "off", proof)
         trace = observation.trace()
-        passes = max(1, trace.steps)
-        planned_of = {kind: n * passes for kind, n in msgspec.structs.asdict(planned.exchanges).items() if n}
+        planned_of = _in_passes(planned.exchanges, trace)
         exchanged = sum(min(trace.collectives[kind], n) for kind, n in planned_of.items())
         seen = ", ".join(f"{trace.collectives[kind]} of {n} {_WORDS[kind]}" for kind, n in planned_of.items())
         share = trace.collective_s / trace.seconds if trace.seconds else 0.0
@@ -205,6 +204,17 @@ class Parallel(Optimization):
         reached = matrices + exchanged
         expected = planned.sharded * planned.ranks + sum(planned_of.values())
         return Finding(self.name, f"{kind}-{len(every)}", proof, reached, expected)
+
+
+def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
+    """Exchanges by kind that the traced passes should have.
+
+    The custom loop launches a step ahead of those that it tells of. So the kind of which there are most, for what a
+    pass has, tells how many passes there were: a pass more must not make up for a layer that exchanges nothing.
+    """
+    of_pass = {kind: n for kind, n in msgspec.structs.asdict(exchanges).items() if n}
+    passes = max([1, trace.steps, *(-(-trace.collectives[kind] // n) for kind, n in of_pass.items())])
+    return {kind: n * passes for kind, n in of_pass.items()}
 
 
 class _Held(msgspec.Struct):
