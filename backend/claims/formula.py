@@ -182,6 +182,18 @@ def verdict(states: Sequence[State], partly: bool = False) -> Word:
     return "holds partly"
 
 
+def remark(states: Sequence[State], word: Word) -> str:
+    """In what way a claim holds partly; "" for other verdicts."""
+    decided = {one for one in states if one not in ("shown", "missing")}
+    if word != "holds partly":
+        return ""
+    if "outside" in decided:
+        return "in one figure of several"
+    if "overlaps" in decided:
+        return "the interval does not decide"
+    return "better than claimed" if "exceeds" in decided else "as far as it was measured"
+
+
 def drifted(stored: Bounds, now: Bounds, drift: float) -> bool:
     """Whether a figure has left its stored interval, widened at both ends by that share of its value."""
     room = abs(stored.value) * drift

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit
-from backend.claims.formula import Bounds, State, Word, bounds, state, verdict
+from backend.claims.formula import Bounds, State, Word, bounds, remark, state, verdict
 from backend.claims.results import Result
 from backend.claims.samples import Doubt
 from backend.units import three
@@ -48,6 +48,7 @@ class OnMachine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     date: str
     versions: str
     word: Word
+    remark: str
     sentence: str
     figures: list[FigureView]
     doubts: list[str]
@@ -69,6 +70,7 @@ class ClaimView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     claimed: str
     measured: str
     word: Word
+    remark: str
     sentence: str
     machines: list[OnMachine]
     commands: dict[str, list[str]]
@@ -106,7 +108,8 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
     claimed = shown.claimed if shown else claimed_text(first) if first else ""
     return ClaimView(
         claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
-        claim.about, claim.differs, claimed, shown.measured if shown else "", word, sentence, machines,
+        claim.about, claim.differs, claimed, shown.measured if shown else "", word, best.remark if best else "",
+        sentence, machines,
         {device: lines for device, lines in commands.items() if lines},
     )  # fmt: skip
 
@@ -136,7 +139,8 @@ def _machines(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resul
         for result in results.get(name, ()):
             by_machine.setdefault((result.machine["device"], result.on), {})[name] = result
     order = sorted(by_machine, key=lambda key: (key[0] != "cuda", key[1]))
-    return [_on_machine(claims, claim, machine, by_machine[device, machine]) for device, machine in order]
+    found = [_on_machine(claims, claim, machine, by_machine[device, machine]) for device, machine in order]
+    return [one for one in found if one.doubts or one.word != "not tested here"]
 
 
 def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, Result]) -> OnMachine:
@@ -156,7 +160,17 @@ def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, 
         f"{name} {result.versions[name]}" for name in ("torch", "transformers") if name in result.versions
     )
     sentence = _sentence(views) or next((one.void for one in found.values() if one.void), "Nothing was measured.")
-    return OnMachine(machine, device, result.date, versions, word, sentence, views, [_doubt(one) for one in doubts])
+    return OnMachine(
+        machine,
+        device,
+        result.date,
+        versions,
+        word,
+        remark(states, word),
+        sentence,
+        views,
+        [_doubt(one) for one in doubts],
+    )
 
 
 def _doubt(doubt: Doubt) -> str:

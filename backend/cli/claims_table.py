@@ -28,12 +28,16 @@ def claims_text(document: ClaimsDocument, screen: Screen, detailed: bool) -> str
     families = dict.fromkeys(claim.family_title for claim in document.claims)
     for title in families:
         rows = [
-            [claim.name, claim.claimed or "-", claim.measured or "-", claim.word, _short(claim)]
+            [claim.name, claim.claimed or "-", claim.measured or "-", _word(claim), _short(claim)]
             for claim in document.claims
             if claim.family_title == title
         ]
         blocks.append([screen.paint(title, "bold"), *table(_COLUMNS, rows, screen)])
     return joined(blocks)
+
+
+def _word(found: ClaimView | OnMachine) -> str:
+    return f"{found.word}: {found.remark}" if found.remark else found.word
 
 
 def _short(claim: ClaimView) -> str:
@@ -47,7 +51,7 @@ def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:
     head += fold(f"It says: {claim.said}", screen.columns)
     if claim.differs:
         head += fold(f"Our test differs: {claim.differs}", screen.columns)
-    blocks = [head, [screen.paint(claim.word, "bold"), *fold(claim.sentence, screen.columns)]]
+    blocks = [head, [screen.paint(_word(claim), "bold"), *fold(claim.sentence, screen.columns)]]
     blocks += [_machine(one, screen) for one in claim.machines]
     for device, lines in claim.commands.items():
         blocks.append(
@@ -57,7 +61,7 @@ def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:
 
 
 def _machine(found: OnMachine, screen: Screen) -> list[str]:
-    title = fold(f"{found.machine}, {found.date} ({found.versions}): {found.word}", screen.columns)
+    title = fold(f"{found.machine}, {found.date} ({found.versions}): {_word(found)}", screen.columns)
     rows = [[one.title, one.claimed or "-", one.measured, one.state.replace("shown", "")] for one in found.figures]
     doubts = [line for doubt in found.doubts for line in fold(doubt, screen.columns)]
     return [screen.paint(title[0], "bold"), *title[1:], *table(_FIGURES, rows, screen), *doubts]

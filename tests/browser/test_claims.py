@@ -19,7 +19,7 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     page.get_by_role("tab", name="Claims").click()
     page.locator(".td-claim-open[data-name=flash-same-output]").click()
     page.wait_for_selector(".td-claim-more", timeout=30_000)
-    shown = [[one.title, one.claimed or "–", one.measured or "–", one.word] for one in document.claims]
+    shown = [[one.title, one.claimed or "–", one.measured or "–", one.word + one.remark] for one in document.claims]
     assert page.evaluate(ROWS) == shown
     (opened,) = page.query_selector_all(".td-claim-more")
     (one,) = [claim for claim in document.claims if claim.name == "flash-same-output"]

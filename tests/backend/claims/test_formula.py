@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend.claims.declared import Figure
-from backend.claims.formula import Bounds, State, Word, bounds, drifted, state, verdict
+from backend.claims.formula import Bounds, State, Word, bounds, drifted, remark, state, verdict
 from backend.claims.samples import Samples
 from backend.runs.summary import Measured, compare
 
@@ -118,6 +118,19 @@ def test_a_figure_against_its_range(
 )
 def test_a_verdict_follows_from_its_figures(states: list[State], partly: bool, word: Word) -> None:
     assert verdict(states, partly) == word
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (["within", "outside"], "in one figure"),
+        (["within", "overlaps"], "does not decide"),
+        (["within", "exceeds"], "better"),
+        (["within", "missing"], "as far as"),
+    ],
+)
+def test_holding_partly_says_in_what_way(states: list[State], said: str) -> None:
+    assert said in remark(states, verdict(states))
 
 
 @pytest.mark.parametrize(

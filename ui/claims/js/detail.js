@@ -15,6 +15,7 @@ function drawDetail(cell, claim) {
     const part = add(box, 'section', 'td-claim-machine');
     const head = add(part, 'h3', '', machine.machine);
     add(head, 'span', 'td-word ' + wordClass(machine.word), machine.word);
+    if (machine.remark) add(head, 'small', '', machine.remark);
     add(head, 'small', '', machine.date + ', ' + machine.versions);
     for (const figure of machine.figures) {
       const line = add(part, 'div', 'td-claim-figure');

@@ -29,7 +29,9 @@ function drawClaims(box, document_, wanted, chosen, choose) {
     for (const [label, text] of [['Claimed', claim.claimed], ['Measured', claim.measured]]) {
       add(row, 'td', '', text || '\u2013').dataset.label = label;
     }
-    add(add(row, 'td'), 'span', 'td-word ' + wordClass(claim.word), claim.word);
+    const last = add(row, 'td');
+    add(last, 'span', 'td-word ' + wordClass(claim.word), claim.word);
+    if (claim.remark) add(last, 'small', 'td-remark', claim.remark);
     if (open) {
       const cell = add(add(body, 'tr', 'td-claim-more'), 'td');
       cell.colSpan = COLUMNS.length;
