@@ -217,6 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ui.gate.connections import bound_connections
     from ui.gate.gate import Gate
     from ui.gate.hosts import Hosts
+    from ui.gate.pulls import Pulls, pulls_of
     from ui.gate.sessions import GradioAnswers, Sessions
     from ui.gate.visitors import Visitors
     from ui.page import build
@@ -243,6 +244,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         refuse(str(error))
     sessions = Sessions(limits)
     sessions.answers = GradioAnswers(demo)
+    pulls = Pulls()
+    pulls.functions = pulls_of(demo)
     try:
         demo.launch(
             server_name=options.host, server_port=options.port, share=options.share,
@@ -253,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             footer_links=[], app_kwargs={"middleware": [
                 Middleware(PolicyMiddleware, framed=options.space),
                 Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors,
-                           sessions=sessions),
+                           sessions=sessions, pulls=pulls),
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)

@@ -33,6 +33,11 @@ def test_a_history_that_fails_during_a_run_is_said_and_the_run_is_kept() -> None
     assert told.count("kept whole") == 6
 
 
+def test_a_hub_that_vanishes_during_a_download_costs_that_run_alone() -> None:
+    told = soak("hub")
+    assert "during download" in told and "and with the Hub back: done" in told
+
+
 def test_the_web_process_killed_in_the_middle_of_a_run_loses_nothing_that_was_finished() -> None:
     from tools.soak import web
 

@@ -119,8 +119,9 @@ def one(site: Site, fault: Fault, phase: PhaseName, path: Path) -> str:
             ends.append(fault.begin(path))
 
     before = list(site.bench.store.messages)
-    for slot in list(site.bench.pool.slots):  # a worker that is kept would skip phases
-        site.bench.pool.drop(slot)
+    if phase != "run":
+        for slot in list(site.bench.pool.slots):  # a worker that is kept would skip phases
+            site.bench.pool.drop(slot)
     site.watch = watch
     site.run_id = site.bench.submit(request_for(phase))
     run = site.bench.runs.get(site.run_id)

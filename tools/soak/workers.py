@@ -29,7 +29,7 @@ STRIKES_WITHIN_S = {"start": 1.0, "download": 3.0, "compile": 6.0}
 """Phases that last: the fault comes at any moment of their beginning, in the others at their first."""
 
 ORPHAN_LIMIT_S = 2.0
-HANG_DEADLINE_S, DEADLINE_S = "2", "60"
+HANG_DEADLINE_S, DEADLINE_S = "2", "240"
 """Seconds without progress: where the fault is that nothing happens any more, and otherwise. Without memory a process
 may be stuck as well."""
 

@@ -10,6 +10,7 @@ from ui.gate.body import bounded
 from ui.gate.hosts import Hosts
 from ui.gate.lines import Lines
 from ui.gate.login import login_page, logout_page, read_form, safe_query
+from ui.gate.pulls import Pulls
 from ui.gate.routes import exists, open_to_all, without_gradios_own
 from ui.gate.sessions import Sessions
 from ui.gate.visitors import Visitors
@@ -31,11 +32,14 @@ NO_COOKIE = (
 
 class Gate:
     """ASGI middleware. `hosts`: the names of this server; `visitors`: who is who; `sessions`: whose browser tabs are
-    whose."""
+    whose; `pulls`: what is answered without Gradio."""
 
-    def __init__(self, app: App, hosts: Hosts, visitors: Visitors, sessions: Sessions | None = None) -> None:
+    def __init__(
+        self, app: App, hosts: Hosts, visitors: Visitors, sessions: Sessions | None = None, pulls: Pulls | None = None
+    ) -> None:
         self._app, self._hosts, self._visitors = app, hosts, visitors
         self._sessions = sessions or Sessions(visitors.limits)
+        self._pulls = pulls or Pulls()
         self._lines = Lines(visitors.limits.address_requests)
         self._hashing = asyncio.Semaphore(HASHING)
 
@@ -95,7 +99,9 @@ class Gate:
         if path == "/":
             scope["query_string"] = without_gradios_own(scope["query_string"])
         async with self._lines.turn(visitor.address if visitor and method == "POST" else ""):
-            await self._app(scope, receive, send)
+            left = await self._pulls.answer(scope, receive, send)
+            if left is not None:
+                await self._app(scope, left, send)
 
     # --- logins -----------------------------------------------------------------------------------
 

@@ -25,6 +25,10 @@ from ui.gate.asgi import Message, Receive, Refused, Scope, header
 from ui.gate.routes import API
 
 JOIN, STREAM, HEARTBEAT = f"{API}/queue/join", f"{API}/queue/data", f"{API}/heartbeat/"
+PULL, SHARED = f"{API}/component_server", "viewers"
+"""What a viewer pulls is the run's and no session's. Gradio would keep a copy of the whole page for each viewer, so all
+of them share one, in which nothing is ever changed."""
+
 FIELDS = ("data", "event_data", "fn_index", "trigger_id", "session_hash", "component_id", "fn_name")
 MAX_WORD = 64
 LEFT_S = 60.0
@@ -136,13 +140,13 @@ class Sessions:
         while not last:
             message = await receive()
             if message["type"] != "http.request":
-                return _once(message, receive)
+                return once(message, receive)
             whole += message.get("body", b"")
             last = not message.get("more_body", False)
         body = msgspec.json.encode(self._fields(bytes(whole), scope["path"], visitor))
         kept = [(key, value) for key, value in scope["headers"] if key not in (b"content-length", b"transfer-encoding")]
         scope["headers"] = [*kept, (b"content-length", str(len(body)).encode())]
-        return _once({"type": "http.request", "body": body, "more_body": False}, receive)
+        return once({"type": "http.request", "body": body, "more_body": False}, receive)
 
     def _fields(self, body: bytes, path: str, visitor: Visitor) -> dict[str, msgspec.Raw]:
         try:
@@ -154,7 +158,8 @@ class Sessions:
             raise Refused(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
         kept = {name: found[name] for name in FIELDS if name in found}
         if word is not None:
-            name = self.name(visitor, word)
+            pull = path.rstrip("/") == PULL
+            name = SHARED if pull else self.name(visitor, word)
             kept["session_hash"] = msgspec.Raw(msgspec.json.encode(name))
             if path.rstrip("/") == JOIN:
                 self.keep(visitor.address, name)
@@ -168,7 +173,7 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
         return []
 
 
-def _once(message: Message, then: Receive) -> Receive:
+def once(message: Message, then: Receive) -> Receive:
     """Receives this message, and what comes after it."""
     left = [message]
 

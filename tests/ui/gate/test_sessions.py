@@ -45,6 +45,8 @@ def seen(site: Site, word: str) -> list[list[str]]:
                     (await client.post(path, json={"session_hash": word, "event_id": "e", "oauth_token": "t"})).json()
                     for path in (JOIN, PREDICT, SERVER)
                 ]
+                pulled = asked.pop()["body"]
+                assert pulled == '{"session_hash":"viewers"}', "what all see is kept once"
                 stream = (await client.get("/gradio_api/queue/data", params={"session_hash": word})).json()
                 beat = (await client.get(f"/gradio_api/heartbeat/{word}")).json()
                 assert not any("event_id" in each["body"] or "oauth" in each["body"] for each in asked)

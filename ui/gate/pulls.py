@@ -1,0 +1,69 @@
+"""What viewers pull, up to twelve times a second each: answered here, past Gradio's layers, which take most of the time
+that such a request costs."""
+
+import asyncio
+import gzip
+import inspect
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec
+
+from ui.gate.asgi import Receive, Scope, Send, answer, header
+from ui.gate.sessions import PULL, once
+
+Pull = Callable[[Any], str]
+
+THREADS = 16
+"""A pull of a run that has to be read from the disk may take a while."""
+
+COMPRESSED_BYTES = 1_024
+
+
+class _Question(msgspec.Struct):
+    component_id: int
+    fn_name: str
+    data: Any = None
+
+
+def pulls_of(blocks: Any) -> dict[int, Pull]:
+    """The `pull` of each component of a `gr.Blocks` that takes a question and nothing else, by the component's id."""
+    found: dict[int, Any] = {number: getattr(block, "pull", None) for number, block in blocks.blocks.items()}
+    return {
+        number: pull
+        for number, pull in found.items()
+        if getattr(pull, "_is_server_fn", False) and len(inspect.signature(pull).parameters) == 1
+    }
+
+
+class Pulls:
+    """Answers those of these components; `functions` may be filled later."""
+
+    def __init__(self) -> None:
+        self.functions: Mapping[int, Pull] = {}
+        self._threads = ThreadPoolExecutor(THREADS, "pull")
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> Receive | None:
+        """Answer a request if it is such a pull; otherwise returns where its body can be received once more."""
+        if not self.functions or scope["method"] != "POST" or scope["path"].rstrip("/") != PULL:
+            return receive
+        message = await receive()
+        try:
+            question = msgspec.json.decode(message.get("body", b""), type=_Question)
+        except (msgspec.MsgspecError, RecursionError):
+            return once(message, receive)
+        pull = self.functions.get(question.component_id)
+        if pull is None or question.fn_name != "pull":
+            return once(message, receive)
+        packed = "gzip" in header(scope, b"accept-encoding")
+
+        def work() -> tuple[bytes, bool]:
+            said = msgspec.json.encode(pull(question.data))
+            small = not packed or len(said) < COMPRESSED_BYTES
+            return (said, False) if small else (gzip.compress(said, 1), True)
+
+        body, packed = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        more = [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")] if packed else []
+        await answer(send, 200, body, "application/json", more)
+        return None
