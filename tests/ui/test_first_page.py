@@ -26,5 +26,5 @@ def test_a_visitor_without_a_gpu_and_without_a_run_begins_with_a_story(
     bench: Any = SimpleNamespace(
         machine=lambda: SimpleNamespace(device=device), runs=SimpleNamespace(newest=lambda owner: newest)
     )
-    request: Any = SimpleNamespace(query_params=asked, request=SimpleNamespace(scope={KEY: LOCAL_USER}))
+    request: Any = SimpleNamespace(query_params=asked, scope={KEY: LOCAL_USER})
     assert first_page(bench, request) == page
