@@ -32,15 +32,27 @@ DRAWN = """(() => {
 })()"""
 
 
+COVERS = """(() => {
+  const option = document.querySelector('#axis-b-attention [role=option]'), box = option.getBoundingClientRect();
+  const seen = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+  let under = option;
+  while (under.closest('[role=listbox]') && getComputedStyle(under).backgroundColor === 'rgba(0, 0, 0, 0)') {
+    under = under.parentElement;
+  }
+  return option.contains(seen) && under.closest('[role=listbox]') !== null;
+})()"""
+"""An open list lies over the page by intent, so nothing may shine through it."""
+
+
 class Look:
     """Looks at a page in each of its states and keeps what is wrong."""
 
-    def __init__(self, page: Any) -> None:
-        self.page = page
+    def __init__(self, page: Any, at: tuple[Callable[[Any], list[str]], ...] = ()) -> None:
+        self.page, self.whats = page, at or (violations, small_targets, moving, overlaps)
         self.found: list[str] = []
 
     def at(self, state: str) -> None:
-        for what in (violations, small_targets, moving, overlaps):
+        for what in self.whats:
             self.found += [f"{state}: {what.__name__}: {one}" for one in what(self.page)]
 
 
@@ -68,6 +80,16 @@ def compare_states(user: Driver, look: Look) -> None:
     user.type("max-new-tokens", "65")
     user.wait("document.querySelector('#stale .td-line-text').textContent")
     look.at("stale")
+    user.choose("axis-b-loop", "own")
+    page.locator("#verdicts-b .td-chip.blocked").first.wait_for()
+    page.locator("#axis-b-attention input").click()
+    page.locator("#axis-b-attention [role=option]").first.wait_for()
+    look.at("a list is open")
+    assert page.evaluate(COVERS), "an open list hides what is below it"
+    page.keyboard.press("Escape")
+    page.click("#run")
+    user.wait("document.querySelector('#message .td-line-text').textContent.includes('static')")
+    look.at("refused")
 
 
 @pytest.mark.slow
@@ -191,8 +213,13 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
     keys.press("Enter")
     comes_to("stop")
     user.wait_tokens(0, 1)
+    look = Look(page, (violations, small_targets, overlaps))
+    look.at("streaming")
     keys.press("Enter")
     comes_to("run")
+    user.wait("document.querySelector('.td-live').dataset.over")
+    look.at("stopped")
+    assert look.found == []
 
 
 def test_an_answer_of_500_is_noticed_in_any_context(browser: Any, no_handler_fails: list[str]) -> None:

@@ -325,7 +325,7 @@ def load_average() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="pocket", help="as tokendyno takes it; a .gguf path for SmolLM2")
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=5, help="0: only the first, which gives no ratio")
     parser.add_argument("--tokens", type=int, default=400)
     parser.add_argument("--pace", choices=("fast", "quiet"), default="", help="of the page; default: its own")
     parser.add_argument("--viewer", choices=("page", "none"), default="page", help="none: the page is left at once")
@@ -379,6 +379,8 @@ def main() -> None:
                 each_ms.sort()
                 quantiles = ", ".join(f"p{q} {each_ms[len(each_ms) * q // 100]:.0f} ms" for q in (50, 95, 99))
                 print(f"  {name}: {quantiles} of {len(each_ms)}", flush=True)
+    if not ratios:
+        return
     viewer = "HTTP" if options.engine and options.viewer == "page" else options.viewer
     print(
         f"ratio app / bare: median {statistics.median(ratios):.3f}, {min(ratios):.3f} to {max(ratios):.3f}, "
