@@ -30,7 +30,7 @@ def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(o
     assert box["y"] + box["height"] <= 900
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_quality_reads_the_texts_and_the_prompt_with_what_arm_a_wrote(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-b", "static")
