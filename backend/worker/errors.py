@@ -20,6 +20,10 @@ _UNUSABLE = {
 they mean. NVML is asked before a worker starts, so these appear where NVML and torch disagree."""
 
 
+_NO_MEMORY = ("can't allocate memory", "Cannot allocate memory", "std::bad_alloc", "can't start new thread")
+"""Of torch's CPU allocator, of the system (ENOMEM, by reading a file too), of C++, and of threads."""
+
+
 def explain(error: Exception) -> tuple[str, str, bool]:
     """(what happened, what to do, whether the process must not be used again).
 
@@ -30,7 +34,7 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     first = text[:400] or type(error).__name__
     if isinstance(error, InputError):
         return first, "", False
-    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or any(sign in text for sign in _NO_MEMORY):
         return f"Out of memory: {first}", "Use a smaller model, batch or length, or a 2-byte dtype.", True
     unusable = next((why for sign, why in _UNUSABLE.items() if sign in text), "")
     if unusable:

@@ -1,5 +1,7 @@
 """What goes wrong in a worker, in words: a GPU that cannot be used is told with the way to the CPU."""
 
+import errno
+
 import pytest
 import torch
 
@@ -42,6 +44,8 @@ def test_what_this_torch_says_without_cuda_is_known() -> None:
     [
         (InputError("The prompt has no tokens."), "The prompt has no tokens.", False),
         (torch.cuda.OutOfMemoryError("CUDA out of memory"), "Out of memory", True),
+        (OSError(errno.ENOMEM, "Cannot allocate memory", "model.safetensors"), "Out of memory", True),
+        (RuntimeError("can't start new thread"), "Out of memory", True),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "The GPU reported an error", True),
         (ValueError("odd"), "ValueError: odd", False),
     ],
