@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from backend.arms.parse import parse_arm
 from backend.stories import stories
 from tests.browser.driver import Driver
 
@@ -42,5 +43,6 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     page.locator("#run").wait_for(state="visible")
     user.wait(f"document.querySelector('#prompt textarea').value === {last.here.prompt!r}")
     assert page.locator("#max-new-tokens input").input_value() == str(last.here.max_new_tokens)
-    user.wait("document.querySelector('#verdicts-a').textContent.includes('bfloat16')")
-    assert user.chips("b") == ["Dtype float32"]
+    choices = dict(parse_arm(last.here.model, last.here.b).choices)
+    user.wait(f"document.querySelectorAll('#verdicts-b .td-chip').length === {len(choices)}")
+    assert f"Dtype {choices['dtype']}" in user.chips("b")
