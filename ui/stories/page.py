@@ -65,5 +65,6 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
     note = whole_note(run.created)
     return ShownStory(
         told.name, told.title, list(told.text), told.claim, told.source, told.verdict, told.found,
-        f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", told.recording, run.request.traffic is not None, told.here.note,
+        f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", told.recording, run.request.traffic is not None,
+        told.here.note,
     )  # fmt: skip
