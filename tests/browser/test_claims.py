@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+import pytest
+
 from backend.claims.declared import shipped_claims
 from backend.claims.results import read_results
 from backend.claims.view import claims_document
@@ -12,6 +14,7 @@ ROWS = (
 )
 
 
+@pytest.mark.slow
 def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> None:
     claims = shipped_claims()
     document = claims_document(claims, read_results(claims.tests))
