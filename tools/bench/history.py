@@ -159,10 +159,10 @@ def _browse(path: Path) -> None:
             page.wait_for_selector(".td-runs tbody tr")
             print(f"the tab: rows after {1e3 * (time.perf_counter() - begin_s):.0f} ms")
             for words in ("ocean", "fox window llama", "nowhere"):
-                before = page.evaluate("document.querySelector('.td-history').dataset.shown")
                 box = page.locator(".td-search [name=q]")
                 box.fill("")
                 page.wait_for_function("() => document.querySelector('.td-history').dataset.shown > 9000")
+                before = page.evaluate("document.querySelector('.td-history').dataset.shown")
                 box.fill(words)
                 begin_s = time.perf_counter()
                 page.wait_for_function(
