@@ -29,7 +29,7 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> None:
     user = open_page()
     said = "document.querySelector('.td-worth-sentence').textContent"
