@@ -122,7 +122,7 @@ def test_the_growing_caches_are_the_same_without_windows_and_the_static_one_is_f
     assert arms["dynamic"]["kv_bytes"]["full"][-1] < arms["static"]["kv_bytes"]["full"][-1]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_exported_script_prints_the_same_text(gguf: Path, arms: dict[str, dict[str, Any]], tmp_path: Path) -> None:
     work = ["--model", str(gguf), "--prompt", PROMPT, "--max-new-tokens", str(TOKENS), "--ignore-eos"]
     path = tmp_path / "script.py"

@@ -50,7 +50,7 @@ def test_a_package_comes_when_it_is_used() -> None:
     assert done.returncode == 0, done.stderr[-3000:]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_package_that_is_not_there_stays_away() -> None:
     """The stand-in is put in for what is installed only."""
     hidden = "import sys\nsys.modules['hqq'] = None\n"
