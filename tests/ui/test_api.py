@@ -1,6 +1,5 @@
 """The endpoints for programs: typed, in the documents' words, under the limits and owners of the page."""
 
-import asyncio
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +11,7 @@ from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import Visitor
+from tests.support.event_loops import finished
 from ui.api import Api, endpoints
 from ui.visitor import KEY
 
@@ -38,7 +38,7 @@ def request_of(owner: str) -> gr.Request:
 def said(call: Any) -> str:
     """The sentence with which a call is refused."""
     with pytest.raises(gr.Error) as refused:
-        asyncio.run(call)
+        finished(call)
     assert "Traceback" not in str(refused.value)
     return str(refused.value)
 
@@ -55,22 +55,22 @@ def test_every_endpoint_is_public_under_its_own_name_and_typed(bench: Bench) -> 
 
 
 def test_check_and_fit_answer_in_the_documents_of_the_command_line(api: Api) -> None:
-    checked = asyncio.run(api.check(arm="cache=static", prompt="x"))
+    checked = finished(api.check(arm="cache=static", prompt="x"))
     assert checked["kind"] == "check" and checked["runnable"] and checked["planned"]["cache"] == "static"
-    assert not asyncio.run(api.check(arm="loop=own", prompt="x"))["runnable"]
-    fitting = asyncio.run(api.fit(model="pocket", gpu="RTX-4090", context=512))
+    assert not finished(api.check(arm="loop=own", prompt="x"))["runnable"]
+    fitting = finished(api.fit(model="pocket", gpu="RTX-4090", context=512))
     assert fitting["kind"] == "fit" and fitting["context"] == 512 and fitting["best"]
 
 
 def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
-    run = asyncio.run(api.run(request_of("ada"), a="cache=static", max_new_tokens=4))
-    found = asyncio.run(api.status(run))
+    run = finished(api.run(request_of("ada"), a="cache=static", max_new_tokens=4))
+    found = finished(api.status(run))
     assert found["status"] == "queued" and found["queue"]["ahead"] == 0 and found["tokens"] == {"A": 0}
-    assert asyncio.run(api.result(run, 0.2))["arms"][0]["requested"]["cache"] == "static"
+    assert finished(api.result(run, 0.2))["arms"][0]["requested"]["cache"] == "static"
     assert "another visitor started it" in said(api.stop(request_of("bob"), run))
-    assert asyncio.run(api.status(run))["status"] == "queued"
-    assert asyncio.run(api.stop(request_of("ada"), run))
-    assert asyncio.run(api.result(run, 60.0))["status"] == "cancelled"
+    assert finished(api.status(run))["status"] == "queued"
+    assert finished(api.stop(request_of("ada"), run))
+    assert finished(api.result(run, 60.0))["status"] == "cancelled"
 
 
 BAD = [

@@ -12,7 +12,7 @@ const askedOfHistory = () => {
   facts.history = Object.fromEntries(HISTORY_KEYS.map((key) => [key, here.get(key)]));
 };
 askedOfHistory();
-let returning = '';  // the page that Back or Forward leads to
+const returning = [];  // pages that Back and Forward led to and whose tabs are still to open, the last one last
 
 const addressOf = (page) => {
   const here = new URL(location.href);
@@ -53,12 +53,13 @@ const worded = (names, values) => {
 window.tokendynoAddress = {
   enter(page, models) {
     model = models[PAGES.indexOf(current)] ?? (model || models[0]);
+    const at = returning.indexOf(page), last = at === returning.length - 1;
     if (page !== current) {
       if (!WITHOUT_MODEL.includes(page)) facts[page].model = model;
-      if (returning === page) amend(page); else turnTo(page);
+      if (at < 0) turnTo(page); else if (last) amend(page);
       current = page;
     }
-    returning = '';
+    returning.splice(0, at + 1);
     return model;
   },
   tell(page, names, values) {
@@ -76,8 +77,8 @@ window.addEventListener('popstate', () => {
   const asked = new URL(location.href).searchParams.get('view');
   const page = PAGES.includes(asked) ? asked : first;
   if (page === 'history') askedOfHistory();
-  if (page === current) return;
-  returning = page;
+  if (page === (returning.at(-1) ?? current)) return;
+  returning.push(page);
   const tabs = [...document.querySelectorAll('#pages [role="tab"]')];
   tabs.find((tab) => tab.textContent.trim().toLowerCase() === page)?.click();
 });

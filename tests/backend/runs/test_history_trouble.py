@@ -307,9 +307,11 @@ def test_a_live_runs_time_does_not_follow_the_wall_clock(monkeypatch: pytest.Mon
 
 
 def test_messages_are_bounded_and_threads_end(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
     store = Store(tmp_path / "h.sqlite")
     for n in range(100):
         store._writer.report(f"message {n}")
     assert len(store.messages) == history_writer.MAX_MESSAGES and store.messages[-1] == "message 99"
+    assert [thread.name for thread in set(threading.enumerate()) - before]
     store.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("history")]
+    assert not set(threading.enumerate()) - before

@@ -13,7 +13,6 @@ from backend.predict.weights import itemsize, weight_bytes
 from tests.support.counted_models import COUNTED
 from tests.support.worker import request
 
-
 IN_CI = ("multi-query", "chunks", "experts by token", "attention and a state", "an encoder")
 """One a way of counting; the others are variants of these, for the full tier."""
 

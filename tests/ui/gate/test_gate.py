@@ -12,6 +12,7 @@ import pytest
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.users import OneAccount, Users
 from backend.hosting.visitor import LOCAL, Visitor
+from tests.support.event_loops import finished
 from ui.csp import PolicyMiddleware
 from ui.gate import body as body_module
 from ui.gate.asgi import Message, Receive, Scope, Send
@@ -58,7 +59,7 @@ class Site:
             async with self.client(base) as client:
                 return await client.request(method, path, **more)
 
-        return asyncio.run(once())
+        return finished(once())
 
 
 @pytest.fixture
@@ -231,7 +232,7 @@ def test_a_body_with_two_ends_is_no_body(local: Site) -> None:
 def test_a_body_that_trickles_is_given_up(local: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(body_module, "WHOLE_BODY_S", 0.2)
 
-    assert asyncio.run(trickled(local)) == 408
+    assert finished(trickled(local)) == 408
 
 
 async def trickled(site: Site) -> int:
@@ -275,7 +276,7 @@ def test_a_guest_gets_a_cookie_with_the_page_and_keeps_it(public: Site) -> None:
                 assert "set-cookie" not in (await client.get("/")).headers
         return found
 
-    first, again, second, third = asyncio.run(visit())
+    first, again, second, third = finished(visit())
     assert first == again != second == third and first.startswith("guest:")
 
 
@@ -338,7 +339,7 @@ def test_a_login_lasts_until_the_logout(team: Site) -> None:
         async with team.client(cookies=kept) as client:
             assert (await client.post(JOIN, json={})).status_code == 401, "the old cookie is worth nothing"
 
-    asyncio.run(visit())
+    finished(visit())
 
 
 def test_a_user_who_is_removed_is_out_at_once(team: Site) -> None:
@@ -350,7 +351,7 @@ def test_a_user_who_is_removed_is_out_at_once(team: Site) -> None:
             team.visitors.accounts.remove("ada")
             assert (await client.get("/config")).status_code == 401
 
-    asyncio.run(visit())
+    finished(visit())
 
 
 def test_a_program_acts_as_the_user_whose_token_it_sends(team: Site) -> None:
@@ -385,7 +386,7 @@ def test_one_account_guards_the_local_users_page() -> None:
             await client.post("/login", data={"name": "me", "password": "secret"})
             return (await client.post(JOIN, json={})).json()["owner"]
 
-    assert asyncio.run(visit()) == LOCAL
+    assert finished(visit()) == LOCAL
 
 
 @pytest.mark.parametrize(

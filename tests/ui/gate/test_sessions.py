@@ -9,6 +9,7 @@ import pytest
 
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import Visitor
+from tests.support.event_loops import finished
 from tests.ui.gate.test_gate import IS_JSON, JOIN, Site
 from ui.gate.asgi import Refused
 from ui.gate.sessions import LEFT_S, Sessions
@@ -56,7 +57,7 @@ def seen(site: Site, word: str) -> list[list[str]]:
                 ]
         return found
 
-    return asyncio.run(visit())
+    return finished(visit())
 
 
 def test_with_anothers_word_one_gets_a_session_of_ones_own() -> None:
@@ -156,5 +157,5 @@ def test_requests_of_one_address_wait_for_each_other_and_not_those_of_others() -
     async def many() -> Any:
         return await asyncio.gather(*[one(address) for address in ["a"] * 9 + ["b"] * 3 + [""] * 5])
 
-    asyncio.run(many())
+    finished(many())
     assert most == {"a": 2, "b": 2, "": 5} and not lines._lines
