@@ -125,17 +125,17 @@ class Dtype(Optimization):
             script.load["dtype"] = f"torch.{plan.load.dtype}"
 
     def find(self, observation: Observation) -> Finding:
-        """Counts every tensor of the weights and of the KV cache; those that the model's class keeps in float32, and
-        those that a quantization packs, need not have the planned format."""
+        """Counts every tensor of the weights and of the KV cache; those that the model's class keeps in float32, those
+        that a quantization packs, and biases beside those, need not have the planned format."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
-        kept = _kept_in_float32(observation.model)
+        kept, beside_packed = _kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
         for name, parameter in observation.model.named_parameters():
             if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
                 continue  # quantized: its compute dtype is that of the other weights
             dtype = str(parameter.dtype).removeprefix("torch.")
             sizes[dtype] += parameter.numel() * parameter.element_size()
-            if not (kept and dtype == "float32" and kept.search(name)):
+            if dtype != "float32" or not (name in beside_packed or (kept and kept.search(name))):
                 tensors[dtype] += 1
         main, count = sizes.most_common(1)[0]
         rest = "".join(f", {n:,} bytes in {d}" for d, n in sizes.items() if d != main)
@@ -151,6 +151,17 @@ def _kept_in_float32(model: Any) -> re.Pattern[str] | None:
     names = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
     names += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
     return re.compile("|".join(map(re.escape, names))) if names else None
+
+
+def _biases_of_packed(model: Any) -> Iterator[str]:
+    """Names of the biases of packed weights, such as MXFP4's experts, whose products are summed in float32."""
+    for path, module in model.named_modules():
+        held = dict(module.named_parameters(recurse=False))
+        for name in held:
+            weight = name.removesuffix("_bias")
+            packed = held.get(weight, held.get(f"{weight}_blocks"))
+            if weight != name and packed is not None and not packed.is_floating_point():
+                yield f"{path}.{name}" if path else name
 
 
 def _plain_cache(cache: Any) -> Iterator[Any]:

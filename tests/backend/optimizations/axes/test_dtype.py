@@ -10,6 +10,10 @@ from backend.config import Workload
 from backend.evidence import Evidence, Finding
 from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
+from backend.models.source import ModelSource
+from backend.optimizations.axes.dtype import AXIS
+from backend.optimizations.proof import Observation
+from backend.plan import LoadPlan, Plan
 from tests.support.machines import CPU, GIB, H200, facts
 
 TIMES = (
@@ -75,3 +79,19 @@ def test_a_row_that_was_settled_is_verified_with_the_reason() -> None:
 def test_what_bfloat16_costs_on_a_cpu_is_one_note(model: str, choices: dict[str, str], words: list[str]) -> None:
     found = [v.reason for v in checked(CPU, model, 1, **{"dtype": "bfloat16", **choices}).verdicts if v.axis == "dtype"]
     assert len(found) == len(words) and all(text in reason for text, reason in zip(words, found, strict=True))
+
+
+@pytest.mark.parametrize(("blocks", "reached"), [("uint8", 3), ("bfloat16", 4)])
+def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: int) -> None:
+    """MXFP4's experts add theirs to sums in float32; beside plain weights the same biases are of another format."""
+    import torch
+
+    experts, model = torch.nn.Module(), torch.nn.Module()
+    for name, dtype in (("gate_up_proj_blocks", getattr(torch, blocks)), ("gate_up_proj_bias", torch.float32)):
+        experts.register_parameter(name, torch.nn.Parameter(torch.zeros(4, dtype=dtype), requires_grad=False))
+    model.experts = experts
+    model.head = torch.nn.Linear(64, 64, dtype=torch.bfloat16)
+    model.norm = torch.nn.RMSNorm(64, dtype=torch.bfloat16)
+    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (found.effective, found.reached) == ("bfloat16", reached)
+    assert found.expected == (3 if blocks == "uint8" else 5)
