@@ -14,7 +14,7 @@ from ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, Pace, adapted
         (80, 9.0, 160),
         (900, 9.0, SLOWEST_MS),
         (SLOWEST_MS, 9.0, SLOWEST_MS),
-        (SLOWEST_MS, 0.0, 500),
+        (SLOWEST_MS, 0.0, 400),
         (100, 0.0, FASTEST_MS),
     ],
 )
@@ -26,7 +26,7 @@ def test_a_viewer_is_never_slower_than_once_a_second_and_comes_back_to_full_spee
     every_ms = float(FASTEST_MS)
     for _ in range(20):
         every_ms = adapted(every_ms, 4.0)
-    assert every_ms == SLOWEST_MS == 1000
+    assert every_ms == SLOWEST_MS < 1000
     for _ in range(20):
         every_ms = adapted(every_ms, 0.01)
     assert every_ms == FASTEST_MS
