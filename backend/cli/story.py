@@ -33,7 +33,7 @@ def story_lines(told: Story, screen: Screen) -> list[str]:
         [screen.paint(told.title, "bold")],
         *(fold(paragraph.replace("`", ""), screen.columns) for paragraph in told.text),
         [
-            *fold(f'Claim: "{told.claim}" ({told.source})', screen.columns),
+            *fold(f"Claim: {told.claim} ({told.source})", screen.columns),
             *fold(f"It {told.verdict}. {told.found}", screen.columns),
         ],
         [

@@ -42,7 +42,7 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     order      where it stands in the list
     recording  the file of presets/recordings/ that is played
-    claim      what is often said; `source` says where
+    claim      what is said, in our words; `source` says where
     verdict    whether the recording bears it out, and `found` how, in a sentence
     text       paragraphs of plain text; a single word or name may stand between backquotes
     """

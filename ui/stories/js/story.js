@@ -30,9 +30,8 @@ function draw() {
   one.text.forEach((words) => paragraph(said, '', words));
   const [sign, kind] = SIGNS[one.verdict];
   const claim = add(side, 'div', 'td-claim');
-  const quote = add(claim, 'p', 'td-claim-said');
-  add(quote, 'q', '', one.claim);
-  add(quote, 'cite', '', one.source);
+  const words = add(claim, 'p', 'td-claim-said', one.claim + ' ');
+  add(words, 'cite', '', one.source);
   const found = paragraph(claim, 'td-claim-found', ' ' + one.found);
   const badge = document.createElement('b');
   badge.className = kind;
