@@ -146,6 +146,8 @@ def test_no_text_lies_over_another_from_a_phone_to_a_large_screen(open_page: Ope
             found += [f"{tab} at {width}: {one}" for one in overlaps(user.page)]
             user.shot(f"{tab.lower()}-{width}", full=True)
         user.page.set_viewport_size({"width": 1440, "height": 900})
+    user.page.evaluate("document.querySelector('#startup .td-line-text').textContent = 'A message of the start'")
+    found += [f"with a message: {one}" for one in overlaps(user.page)]
     assert found == []
 
 

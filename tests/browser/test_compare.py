@@ -151,7 +151,7 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     user.wait_over(run_id, 10)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_identical_arms_are_reported_and_run(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "eager")

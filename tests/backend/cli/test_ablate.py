@@ -16,7 +16,7 @@ COMMAND = (
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
     ran = cli(*COMMAND, "--json", "-", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr

@@ -149,7 +149,7 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     assert sorted(path.name for path in room.iterdir() if "out" in path.name) == ["out.json"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

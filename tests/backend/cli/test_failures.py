@@ -28,7 +28,7 @@ def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.C
     assert last.endswith(f"has {MODEL.max_positions:,} positions. Shorten the prompt.")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--chat", *SHORT]) == 2
     assert "has no chat template" in capsys.readouterr().err.splitlines()[-1]

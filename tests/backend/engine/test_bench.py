@@ -83,7 +83,7 @@ def test_the_second_run_reuses_processes_and_models(bench: Bench) -> None:
     assert [e.event.reused for e in events(bench, run) if isinstance(e.event, Loaded)] == [True, True]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_another_dtype_loads_that_arm_anew_in_a_fresh_process_and_leaves_the_other_alone(bench: Bench) -> None:
     finish(bench, {}, {})
     a, b = pid_of(bench, "A"), pid_of(bench, "B")

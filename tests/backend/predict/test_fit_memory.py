@@ -133,7 +133,7 @@ def test_the_arms_have_every_feature_that_is_fitted() -> None:
         assert {row[name] for row in used} == {0, 1}, name
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_on_a_cpu_it_is_collected_too_but_cannot_be_fitted(tmp_path: Path) -> None:
     out = tmp_path / "memory.json"
     pairs = {"ok": Pair("pocket", "cache=static", "", 16, 8), "not": Pair("pocket", "cache=none-such", "", 16, 8)}
