@@ -15,6 +15,7 @@ from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
 from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
 from ui.live.sources import FOLDER as SHARED
+from ui.live.sources import RUN_LINK
 
 SHARED_SCRIPTS = ("dom", "run_line", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
 """Files of ui/live/js that this panel uses as well."""
@@ -24,7 +25,7 @@ SCRIPTS = ("columns", "requests", "scales", "canvas", "gantt", "slots", "pages",
 
 FOLDER = Path(__file__).resolve().parent / "js"
 
-TEMPLATE = """
+TEMPLATE = f"""
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
 <div class="td-verdict">
@@ -35,13 +36,7 @@ TEMPLATE = """
     <span class="td-title"></span><span class="td-note"></span><span class="td-traffic"></span>
     <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-pace"></span>
     <span class="td-connection" role="status"></span>
-    <span class="td-link" hidden>
-      <a class="td-permalink" title="Permanent link to this run"></a>
-      <button type="button" class="td-copy">Copy link</button>
-      <a class="td-kept" title="This run in the history: name it, or pin its arms">History</a>
-      <span class="td-copied" role="status"></span>
-    </span>
-  </p>
+{RUN_LINK}  </p>
   <p class="td-unkept" role="status"></p>
 </div>
 <h2 class="td-hidden td-figures-title">Figures</h2>

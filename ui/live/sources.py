@@ -16,7 +16,16 @@ SCRIPTS = (
 
 FOLDER = Path(__file__).resolve().parent / "js"
 
-TEMPLATE = """
+RUN_LINK = """    <span class="td-link" hidden>
+      <a class="td-permalink" title="Permanent link to this run"></a>
+      <button type="button" class="td-copy">Copy link</button>
+      <a class="td-kept" title="This run in the history: name it, or pin its arms">History</a>
+      <span class="td-copied" role="status"></span>
+    </span>
+"""
+"""Where a run is found again: its link, and its place in the history."""
+
+TEMPLATE = f"""
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
 <div class="td-verdict">
@@ -27,13 +36,7 @@ TEMPLATE = """
     <span class="td-basis"></span><span class="td-gate"></span>
     <span class="td-digest" hidden></span><span class="td-interference"></span>
     <span class="td-connection" role="status"></span>
-    <span class="td-link" hidden>
-      <a class="td-permalink" title="Permanent link to this run"></a>
-      <button type="button" class="td-copy">Copy link</button>
-      <a class="td-kept" title="This run in the history: name it, or pin its arms">History</a>
-      <span class="td-copied" role="status"></span>
-    </span>
-  </p>
+{RUN_LINK}  </p>
   <p class="td-unkept" role="status"></p>
 </div>
 <h2 class="td-hidden td-figures-title">Figures</h2>
