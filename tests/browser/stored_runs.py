@@ -1,5 +1,7 @@
 """Runs that are in the history before the app starts, for tests that open a permalink."""
 
+import time
+
 import msgspec
 
 from backend.config import ArmRequest, Request, reading_of
@@ -109,11 +111,15 @@ def keyed(run_id: str) -> Created:
     return msgspec.structs.replace(first, arms=arms)
 
 
+AN_HOUR_AGO = time.time() - 3_600
+"""Not the newest, which a page opens by itself, nor so old that it would be deleted."""
+
 RUNS: dict[str, list[Record]] = {
     "reading": reading(),
     "gated": [keyed("gated"), *arm_records("A", 64), *arm_records("B", 50), ended()],
     "batch": [
-        batch_created("batch", at_s=0.0), *batch_arm("A", static_events()), *batch_arm("B", paged_events()), ended(),
+        batch_created("batch", at_s=AN_HOUR_AGO), *batch_arm("A", static_events()), *batch_arm("B", paged_events()),
+        ended(),
     ],
     "same": [created("same"), *arm_records("A", 5, "one text"), *arm_records("B", 5, "one text"), ended()],
     "one": [created("one", ["A"]), *arm_records("A", 20), ended()],

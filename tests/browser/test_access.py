@@ -44,6 +44,10 @@ COVERS = """(() => {
 """An open list lies over the page by intent, so nothing may shine through it."""
 
 
+STILL = "() => !document.getAnimations().some(one => one instanceof CSSTransition && one.playState === 'running')"
+"""Colours of a moment between two states are none of either."""
+
+
 class Look:
     """Looks at a page in each of its states and keeps what is wrong."""
 
@@ -52,6 +56,7 @@ class Look:
         self.found: list[str] = []
 
     def at(self, state: str) -> None:
+        self.page.wait_for_function(STILL)
         for what in self.whats:
             self.found += [f"{state}: {what.__name__}: {one}" for one in what(self.page)]
 
