@@ -42,6 +42,8 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
     user.type("max-new-tokens", "64")
     user.wait("getComputedStyle(document.querySelector('.td-stage')).opacity === '1'")
     assert user.page.evaluate("getComputedStyle(document.querySelector('.td-sentence')).color") != grey
+    bars = "[...document.querySelectorAll('.td-phase-bar')].map(bar => bar.offsetHeight)"
+    assert set(user.page.evaluate(bars)) == {2}, "a bar lies below the words of the phases, not over them"
 
 
 @pytest.mark.slow

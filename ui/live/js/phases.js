@@ -6,7 +6,7 @@ function makePhases(box) {
     box.replaceChildren();
     rows = arms.map(arm => {
       const row = el('div', 'td-phases arm-' + arm.name.toLowerCase());
-      const steps = el('span', 'td-steps'), bar = el('i', 'td-bar');
+      const steps = el('span', 'td-steps'), bar = el('i', 'td-phase-bar');
       row.append(el('span', 'td-arm', arm.name), el('b', 'td-label', arm.label), steps, bar);
       box.append(row);
       return { steps, bar, chips: new Map() };
