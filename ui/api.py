@@ -26,10 +26,8 @@ from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL
 from backend.redact import redact
 from backend.runs.run import Run
-from backend.views.batch_document import batch_document
 from backend.views.check_document import check_document
-from backend.views.document import document, predicted_series
-from backend.views.quality_document import quality_document
+from backend.views.document_of import document_of
 from ui.components.inputs import read_number, read_text, read_whole
 from ui.errors import UNEXPECTED
 from ui.visitor import REFUSED, visitor_of
@@ -121,7 +119,7 @@ class Api:
         deadline_s = time.monotonic() + min(max(wait_s, 0.0), MAX_WAIT_S)
         while not found.ended and time.monotonic() < deadline_s:
             await asyncio.sleep(LOOK_EVERY_S)
-        return await asyncio.to_thread(self._document, found)
+        return await asyncio.to_thread(lambda: _plain(document_of(found)))
 
     @sentences
     async def stop(self, request: gr.Request, run: str) -> bool:
@@ -161,14 +159,6 @@ class Api:
         if found is None:
             raise InputError(NO_RUN)
         return found
-
-    def _document(self, run: Run) -> dict[str, Any]:
-        if run.request.quality is not None:
-            return _plain(quality_document(run))
-        if run.request.traffic is not None:
-            return _plain(batch_document(run))
-        checked = self._bench.check(run.request)
-        return _plain(document(run, predicted_series(run, self._bench.models_dir, checked)))
 
 
 def _workload(

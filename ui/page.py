@@ -55,9 +55,8 @@ def build(bench: Bench, logins: bool = False) -> gr.Blocks:
                 claims = claims_page(claims_tab)
 
         models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
-        stories_tab.select(None, models, None, js=enter("stories"), **QUIET)
-        history_tab.select(None, models, None, js=enter("history"), **QUIET)
-        claims_tab.select(None, models, None, js=enter("claims"), **QUIET)
+        for page, tab in (("stories", stories_tab), ("history", history_tab), ("claims", claims_tab)):
+            tab.select(None, models, None, js=enter(page), **QUIET)
         for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
             tab.select(None, models, [model], js=enter(page), **QUIET)
             model.change(None, [model], None, js=tell(page, "model"), **QUIET)

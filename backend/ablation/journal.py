@@ -93,6 +93,10 @@ class Journal:
         if self._file is not None:
             self._write(self._file, line)
 
+    def of(self, arm: str) -> list[Trial]:
+        """The trials of an arm, by round."""
+        return sorted((trial for (name, _), trial in self.trials.items() if name == arm), key=lambda trial: trial.round)
+
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:

@@ -67,13 +67,9 @@ class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def results(steps: Sequence[Step], admitted: Admitted, journal: Journal, greedy: bool) -> list[StepResult]:
     """Each step, from the trials that there are."""
-    trials = {step.arm: _of(journal, step.arm) for step in steps}
+    trials = {step.arm: journal.of(step.arm) for step in steps}
     base = trials[steps[0].arm]
     return [_result(step, steps, admitted, trials, base, journal.costs.get(step.arm), greedy) for step in steps]
-
-
-def _of(journal: Journal, arm: str) -> list[Trial]:
-    return [trial for (name, _), trial in sorted(journal.trials.items(), key=lambda one: one[0][1]) if name == arm]
 
 
 def _result(

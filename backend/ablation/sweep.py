@@ -124,11 +124,7 @@ def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str,
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:
     """Each point, from the trials that there are."""
-    return [_result(point, refused.get(point.name, ""), _trials(journal, point.name)) for point in points]
-
-
-def _trials(journal: Journal, name: str) -> list[Trial]:
-    return [trial for (arm, _), trial in sorted(journal.trials.items(), key=lambda one: one[0][1]) if arm == name]
+    return [_result(point, refused.get(point.name, ""), journal.of(point.name)) for point in points]
 
 
 def _result(point: Point, refused: str, trials: Sequence[Trial]) -> PointResult:

@@ -26,9 +26,7 @@ from backend.runs.log import RunLog
 from backend.runs.run import Run
 from backend.runs.store import Store
 from backend.terminal import Screen, screen_of
-from backend.views.batch_document import batch_document
-from backend.views.document import document, recorded_series
-from backend.views.quality_document import quality_document
+from backend.views.document_of import document_of
 
 ACTIONS = ("list", "show", "pins", "name", "note", "delete", "undelete")
 MIN_ID = 4
@@ -115,7 +113,7 @@ def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str,
         raise InputError(f"Run {run_id[:8]} cannot be read from the history.")
     if options.json != "-":
         print("\n".join([*head_text(row, screen), "", _table(run, screen, options.all)]))
-    write_json(options.json, _document(run))
+    write_json(options.json, document_of(run))
 
 
 def _table(run: Run, screen: Screen, everything: bool) -> str:
@@ -123,12 +121,6 @@ def _table(run: Run, screen: Screen, everything: bool) -> str:
     if now.request.quality is not None:
         return quality_table(now, screen, everything)
     return batch_table(now, screen, everything) if now.request.traffic is not None else table(run, screen, everything)
-
-
-def _document(run: Run) -> msgspec.Struct:
-    if run.request.quality is not None:
-        return quality_document(run)
-    return batch_document(run) if run.request.traffic is not None else document(run, recorded_series(run))
 
 
 def _delete(kept: History, action: str, given: list[str]) -> None:
