@@ -14,7 +14,7 @@ from typing import Literal
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.result import StepResult, results
 from backend.ablation.steps import KINDS, Kind, plan_steps
-from backend.ablation.trials import Admitted, Stopped, admit, perform, read_texts
+from backend.ablation.trials import Admitted, Stopped, TrialFailed, admit, perform, read_texts
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.hosting.visitor import Visitor
@@ -120,6 +120,8 @@ class Course:
                            self.id)  # fmt: skip
         except Stopped:
             state = "stopped"
+        except TrialFailed as error:
+            state, message = "failed", redact(f"{error} Go on measures the rest.")
         except InputError as error:
             state, message = "failed", redact(str(error))
         except Exception:

@@ -27,6 +27,10 @@ class Stopped(Exception):
     """The user stopped the ablation; finished trials are in the journal."""
 
 
+class TrialFailed(InputError):
+    """A run failed; finished trials are in the journal. Whoever shows it says how to go on."""
+
+
 @dataclass(slots=True)
 class Admitted:
     """Arms after the rules.
@@ -66,8 +70,8 @@ def perform(
     works: Mapping[str, Workload] | None = None,
 ) -> None:  # fmt: skip
     """Run what the journal lacks. `arms`: what can run, the base first; `ablation`: its id, which each run names;
-    `works`: workloads of arms that have one of their own. Raises Stopped where a run was cancelled, and InputError
-    where one failed."""
+    `works`: workloads of arms that have one of their own. Raises Stopped where a run was cancelled, and
+    TrialFailed where one failed."""
     for number in range(rounds):
         for arm in order(arms, number):
             if (arm, number) in journal.trials:
@@ -111,7 +115,7 @@ def _run(bench: Bench, request: Request, visitor: Visitor, follow: Follow, what:
     if run.status == "cancelled":
         raise Stopped
     if run.status != "done":
-        raise InputError(f"{what}: {run.message} Finished trials are kept where --journal names a file.")
+        raise TrialFailed(f"{what}: {run.message}")
     return run
 
 

@@ -3,19 +3,19 @@
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.result import AblationDocument, results
 from backend.ablation.steps import KINDS, Step, plan_steps
-from backend.ablation.trials import Admitted, Stopped, admit, perform, read_texts
+from backend.ablation.trials import Admitted, Follow, admit, perform, read_texts
 from backend.arms.parse import parse_arm
 from backend.cli.ablate_table import ablation_table
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json
 from backend.cli.history_option import history_of
-from backend.cli.progress import close, follow, say, say_notes
+from backend.cli.progress import close, say, say_notes
+from backend.cli.trials import add_trial_options, check_rounds, stopped_in
 from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
@@ -23,10 +23,8 @@ from backend.executors import open_bench
 from backend.models import resolve
 from backend.quality import Quality
 from backend.quality.presets import shipped_texts
-from backend.runs.run import Run
 from backend.terminal import screen_of
 
-MAX_ROUNDS = 50
 POSITIONS = 96
 """Tokens to predict in each text, where quality is asked for."""
 
@@ -35,8 +33,7 @@ def ablate(options: argparse.Namespace) -> int:
     """Run every arm once a round, and say what each change is worth."""
     check_writable(options.json)
     check_folder(options.models_dir)
-    if not 1 <= options.rounds <= MAX_ROUNDS:
-        raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
+    check_rounds(options)
     work = workload(options)
     base = dict(parse_arm(options.model, options.base).choices)
     changes = [_change(text) for text in options.add]
@@ -75,21 +72,15 @@ def ablate(options: argparse.Namespace) -> int:
 def _perform(
     bench: Bench, options: argparse.Namespace, steps: list[Step], admitted: Admitted, work: Workload, journal: Journal
 ) -> bool:
-    """True if it was stopped with Ctrl-C."""
     choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
 
-    def watch(run: Run, what: str) -> None:
-        say(what)
-        follow(bench, run)
-
-    try:
+    def act(watch: Follow) -> None:
         perform(bench, options.model, [*choices], choices, work, options.rounds, journal, watch)
         if options.quality:
             asked = Quality(shipped_texts(), positions=POSITIONS)
             read_texts(bench, options.model, [*choices], choices, asked, journal, watch)
-    except Stopped:
-        return True
-    return False
+
+    return stopped_in(bench, act)
 
 
 def _change(text: str) -> tuple[str, str]:
@@ -110,10 +101,6 @@ def add_ablate(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> ar
         "--steps", nargs="+", choices=KINDS, metavar="KIND",
         help=f"which steps: {', '.join(KINDS)} (default: all of them)",
     )  # fmt: skip
-    sub.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each arm runs, in turn")
+    add_trial_options(sub, "arm")
     sub.add_argument("--quality", action="store_true", help="also compare each arm with the base on given texts")
-    sub.add_argument(
-        "--journal", type=Path, metavar="FILE",
-        help="keep each finished trial there; the same command goes on where it was ended",
-    )  # fmt: skip
     return sub

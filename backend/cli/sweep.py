@@ -5,24 +5,22 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
-from backend.ablation.trials import Stopped, perform
+from backend.ablation.trials import Follow, perform
 from backend.arms.parse import parse_arm
-from backend.cli.ablate import MAX_ROUNDS
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.history_option import history_of
-from backend.cli.progress import close, follow, say, say_notes
+from backend.cli.progress import close, say_notes
 from backend.cli.run_table import joined
+from backend.cli.trials import add_trial_options, check_rounds, stopped_in
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.models import resolve
-from backend.runs.run import Run
 from backend.terminal import Column, Screen, fold, screen_of, table
 from backend.units import bytes_text, seconds_text, three
 
@@ -32,8 +30,7 @@ def sweep(options: argparse.Namespace) -> int:
     check_writable(options.json)
     check_writable(options.csv, "--csv")
     check_folder(options.models_dir)
-    if not 1 <= options.rounds <= MAX_ROUNDS:
-        raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
+    check_rounds(options)
     work = workload(options)
     arm = dict(parse_arm(options.model, options.arm).choices)
     over = dict(_over(text) for text in options.over)
@@ -67,20 +64,14 @@ def sweep(options: argparse.Namespace) -> int:
 
 
 def _perform(bench: Bench, options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> bool:
-    """True if it was stopped with Ctrl-C."""
-
-    def watch(run: Run, what: str) -> None:
-        say(what)
-        follow(bench, run)
-
     choices = {point.name: point.choices for point in points}
     works = {point.name: point.workload for point in points}
     first = points[0].workload
-    try:
+
+    def act(watch: Follow) -> None:
         perform(bench, options.model, [*choices], choices, first, options.rounds, journal, watch, works=works)
-    except Stopped:
-        return True
-    return False
+
+    return stopped_in(bench, act)
 
 
 def _over(text: str) -> tuple[str, list[str]]:
@@ -152,10 +143,6 @@ def add_sweep(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> arg
         "--over", nargs="+", action="extend", required=True, metavar="NAME=VALUES",
         help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32",
     )  # fmt: skip
-    sub.add_argument("--rounds", type=int, default=3, metavar="N", help="how often each point runs, in turn")
+    add_trial_options(sub, "point")
     sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
-    sub.add_argument(
-        "--journal", type=Path, metavar="FILE",
-        help="keep each finished trial there; the same command goes on where it was ended",
-    )  # fmt: skip
     return sub
