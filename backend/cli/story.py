@@ -41,12 +41,22 @@ def story_lines(told: Story, screen: Screen) -> list[str]:
             *fold(whole_note(run.created), screen.columns),
             f"  tokendyno replay {told.recording}",
         ],
+        *(also_lines(one.recording, one.shows, screen) for one in told.also),
         [
             *fold(f"Run it here: {here.note}", screen.columns),
             f"  {shlex.join(command_here(here))}",
         ],
     ]
     return "\n\n".join("\n".join(block) for block in blocks).split("\n")
+
+
+def also_lines(recording: str, shows: str, screen: Screen) -> list[str]:
+    """A further recording of a story."""
+    run = find_run(recording, default_file())
+    return [
+        *fold(f"Also recorded: {shows}. {verdict_of(run.snapshot()).sentence}", screen.columns),
+        f"  tokendyno replay {recording}",
+    ]
 
 
 def command_here(here: Here) -> list[str]:

@@ -37,11 +37,19 @@ class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     page: Literal["compare", "batching"] = "compare"
 
 
+class Also(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A further recording of a story. `shows`: what it adds, in a few words."""
+
+    recording: str
+    shows: str
+
+
 class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One story.
 
     order      where it stands in the list
     recording  the file of presets/recordings/ that is played
+    also       others that can be played in its place
     claim      what is said, in our words; `source` says where
     verdict    whether the recording bears it out, and `found` how, in a sentence
     text       paragraphs of plain text; a single word or name may stand between backquotes
@@ -55,8 +63,14 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     verdict: Verdict
     found: str
     here: Here
+    also: tuple[Also, ...] = ()
     name: str = ""
     text: tuple[str, ...] = ()
+
+    @property
+    def recordings(self) -> tuple[str, ...]:
+        """Every recording that it can play, its own first."""
+        return (self.recording, *(one.recording for one in self.also))
 
 
 @functools.cache

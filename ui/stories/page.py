@@ -12,7 +12,7 @@ from backend.views.origin import whole_note
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import live_panel
-from ui.stories.view import ShownStory, encode, story_view
+from ui.stories.view import ShownRecording, ShownStory, encode, story_view
 
 
 class StoryControls(NamedTuple):
@@ -23,13 +23,16 @@ class StoryControls(NamedTuple):
     message: gr.HTML
     shown: list[ShownStory]
 
-    def open(self, name: str) -> Updates:
-        """Updates that show a story, the first if there is none of this name, and play its recording."""
+    def open(self, name: str, recording: str = "") -> Updates:
+        """Updates that show a story, the first if there is none of this name, and play its recording, or another of
+        the story's."""
         if not self.shown:
             return {}
         found = next((one for one in self.shown if one.name == name), self.shown[0])
-        play = "" if found.batching else shipped_id(found.recording)
-        return {self.view: encode(self.shown, found.name), self.panel: play}
+        known = [one.recording for one in found.played]
+        playing = recording if recording in known else known[0]
+        play = "" if found.batching else shipped_id(playing)
+        return {self.view: encode(self.shown, found.name, playing), self.panel: play}
 
 
 def stories_page(bench: Bench) -> StoryControls:
@@ -41,7 +44,7 @@ def stories_page(bench: Bench) -> StoryControls:
     controls = StoryControls(view, panel, message, shown)
 
     def choose(event: gr.EventData) -> Updates:
-        return controls.open(name_of(event)) | {message: ""}
+        return controls.open(name_of(event), recording_of(event)) | {message: ""}
 
     quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     view.choose(shows_errors(message)(choose), None, [view, panel, message], **quiet)
@@ -56,15 +59,25 @@ def name_of(event: gr.EventData) -> str:
     return story(asked).name
 
 
+def recording_of(event: gr.EventData) -> str:
+    """The recording that an event of the list names, "" for the story's own."""
+    asked = event._data.get("recording", "") if isinstance(event._data, dict) else ""
+    return asked if isinstance(asked, str) else ""
+
+
 def _shown(bench: Bench, told: Story) -> ShownStory:
+    shows = {one.recording: one.shows for one in told.also}
+    played = [_played(bench, told, name, shows.get(name, "")) for name in told.recordings]
     run = bench.runs.get(shipped_id(told.recording))
-    if run is None:
-        raise InputError(
-            f"The recording {told.recording!r} of the story {told.name!r} is missing. Reinstall tokendyno."
-        )
-    note = whole_note(run.created)
     return ShownStory(
-        told.name, told.title, list(told.text), told.claim, told.source, told.verdict, told.found,
-        f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", told.recording, run.request.traffic is not None,
-        told.here.note,
+        told.name, told.title, list(told.text), told.claim, told.source, told.verdict, told.found, played,
+        run is not None and run.request.traffic is not None, told.here.note,
     )  # fmt: skip
+
+
+def _played(bench: Bench, told: Story, recording: str, shows: str) -> ShownRecording:
+    run = bench.runs.get(shipped_id(recording))
+    if run is None:
+        raise InputError(f"The recording {recording!r} of the story {told.name!r} is missing. Reinstall tokendyno.")
+    note = whole_note(run.created)
+    return ShownRecording(recording, f"{run.created.model_label}. {note[:1].upper()}{note[1:]}", shows)

@@ -1,5 +1,5 @@
 """The list of stories and the text of the one that is shown. The value is JSON; choosing another fires "choose", "Run
-it here" fires "take", each with the story's name."""
+it here" fires "take", each with the story's name; "choose" may also name one of its recordings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +19,17 @@ _TEMPLATE = """
 """
 
 
+class ShownRecording(msgspec.Struct, frozen=True):
+    """One of a story's recordings. `recorded`: of which model, where and when; `shows`: what it adds, "" for the
+    story's own."""
+
+    recording: str
+    recorded: str
+    shows: str = ""
+
+
 class ShownStory(msgspec.Struct, frozen=True):
-    """One story as it is shown. `recorded`: of which model, where and when; `batching`: another page plays it."""
+    """One story as it is shown. `played`: its own recording and then others; `batching`: another page plays it."""
 
     name: str
     title: str
@@ -29,22 +38,22 @@ class ShownStory(msgspec.Struct, frozen=True):
     source: str
     verdict: str
     found: str
-    recorded: str
-    recording: str
+    played: list[ShownRecording]
     batching: bool
     here: str
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The component's value."""
+    """The component's value. `playing`: the recording, "" for the story's own."""
 
     at: str
+    playing: str
     stories: Sequence[ShownStory]
 
 
-def encode(stories: Sequence[ShownStory], at: str) -> str:
-    """The component's value: all stories, and the name of the one that is shown ("" for the first)."""
-    return msgspec.json.encode(Shown(at, stories)).decode()
+def encode(stories: Sequence[ShownStory], at: str, playing: str = "") -> str:
+    """The component's value: all stories, the name of the one that is shown ("" for the first), and its recording."""
+    return msgspec.json.encode(Shown(at, playing, stories)).decode()
 
 
 def story_view(value: str) -> gr.HTML:

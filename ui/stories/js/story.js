@@ -12,7 +12,7 @@ function paragraph(parent, className, words) {
 }
 
 function draw() {
-  const { at, stories } = JSON.parse(props.value), one = stories.find(({ name }) => name === at) || stories[0];
+  const { at, playing, stories } = JSON.parse(props.value), one = stories.find(({ name }) => name === at) || stories[0];
   list.replaceChildren();
   text.replaceChildren();
   if (!one) return;
@@ -42,12 +42,17 @@ function draw() {
   run.type = 'button';
   run.addEventListener('click', () => trigger('take', { name: one.name }));
   paragraph(foot, 'td-story-here', one.here);
-  const recorded = paragraph(text, 'td-story-recorded', 'Playing: ' + one.recorded);
+  const now = one.played.find(({ recording }) => recording === playing) || one.played[0];
+  const recorded = paragraph(text, 'td-story-recorded', (one.batching ? '' : 'Playing: ') + now.recorded + ' ');
   if (one.batching) {
-    recorded.firstChild.textContent = one.recorded + ' ';
     const link = add(recorded, 'a', '', 'Open the recording on the Batching page');
-    link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + one.recording });
+    link.href = '?' + new URLSearchParams({ view: 'batching', run: 'recorded-' + now.recording });
   }
+  one.played.filter((other) => other !== now).forEach(({ recording, shows }) => {
+    const play = add(recorded, 'button', 'td-story-also', 'Play: ' + (shows || 'the recording of this story'));
+    play.type = 'button';
+    play.addEventListener('click', () => trigger('choose', { name: one.name, recording }));
+  });
 }
 draw();
 watch('value', draw);
