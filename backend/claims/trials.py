@@ -23,6 +23,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is run, as options of `tokendyno run`, `compare`, `batch` or `quality`.
 
     device     the kind of machine that it is for; another runs other tests
+    gpus       how many of them its arms need
     positions  of `quality`: tokens to predict in each text
     traffic    of `batch`: a file of presets/traffic, of which `requests` are drawn
     limit_s    after so many seconds it is stopped, and says nothing
@@ -34,6 +35,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     a: str = ""
     b: str = ""
+    gpus: int = 1
     prompt_tokens: int = 128
     max_new_tokens: int = 48
     batch_size: int = 1
@@ -65,6 +67,11 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 said += ["--prompt-tokens", str(self.prompt_tokens), "--max-new-tokens", str(self.max_new_tokens)]
                 said += ["--batch-size", str(self.batch_size), "--ignore-eos"]
         return shlex.join([*said, "--repeats", str(self.repeats)])
+
+    @property
+    def where(self) -> str:
+        """What it runs on, in words."""
+        return "a CPU" if self.device == "cpu" else "a GPU" if self.gpus == 1 else f"{self.gpus} GPUs"
 
     def request(self) -> Request:
         """What that command asks of the bench. InputError where an arm or the traffic is unknown."""

@@ -10,6 +10,7 @@ from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit
 from backend.claims.formula import Bounds, State, Word, bounds, remark, state, verdict
 from backend.claims.results import Result
 from backend.claims.samples import Doubt
+from backend.claims.trials import ClaimTest, Device
 from backend.units import three
 
 LEAST_NATS = 1e-6
@@ -97,12 +98,11 @@ def claims_document(
 def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Result]]) -> ClaimView:
     """One claim with what was measured of it on every machine."""
     family = claims.family_of(claim)
-    commands = {
-        device: [test.line for test in claims.tests_of([claim], device)] for device in ("cuda", "cpu")
-    }  # fmt: skip
+    devices: tuple[Device, ...] = ("cuda", "cpu")
+    tests = {device: claims.tests_of([claim], device) for device in devices}
     machines = _machines(claims, claim, results)
     best = _counting(claim, machines)
-    word, sentence = (best.word, f"{best.sentence} ({best.machine})") if best else _untested(claim, machines, commands)
+    word, sentence = (best.word, f"{best.sentence} ({best.machine})") if best else _untested(claim, machines, tests)
     first = next((figure for figure in claim.figures if figure.decides), None)
     shown = next((one for one in best.figures if one.claimed), None) if best else None
     claimed = shown.claimed if shown else claimed_text(first) if first else ""
@@ -110,7 +110,7 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
         claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
         claim.about, claim.differs, claimed, shown.measured if shown else "", word, best.remark if best else "",
         sentence, machines,
-        {device: lines for device, lines in commands.items() if lines},
+        {device: [test.line for test in found] for device, found in tests.items() if found},
     )  # fmt: skip
 
 
@@ -122,13 +122,15 @@ def _counting(claim: Claim, machines: Sequence[OnMachine]) -> OnMachine | None:
     )  # fmt: skip
 
 
-def _untested(claim: Claim, machines: Sequence[OnMachine], commands: Mapping[str, Sequence[str]]) -> tuple[Word, str]:
+def _untested(
+    claim: Claim, machines: Sequence[OnMachine], tests: Mapping[Device, Sequence[ClaimTest]]
+) -> tuple[Word, str]:
     """Why nothing counts."""
     if claim.untested:
         return "not tested here", claim.untested
     if machines:
         return "not tested here", "Only a CPU has measured it, and the claim is about GPUs."
-    where = " and ".join({"cuda": "a GPU", "cpu": "a CPU"}[device] for device, lines in commands.items() if lines)
+    where = " and ".join(dict.fromkeys(test.where for found in tests.values() for test in found))
     return "not tested here", f"It can be measured on {where} with --run; no result is kept."
 
 

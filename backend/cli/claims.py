@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from backend.claims.declared import Claim, Claims, shipped_claims
@@ -17,8 +17,10 @@ from backend.cli.commands import FAILED, OK, STOPPED
 from backend.cli.files import check_writable, write_json
 from backend.cli.history_option import history_of
 from backend.cli.progress import close, follow, say, say_notes
+from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
+from backend.hardware import Machine
 from backend.terminal import screen_of
 
 
@@ -47,58 +49,78 @@ def _run(
     drifted."""
     bench = open_bench(history_of(options))
     say_notes(bench)
-    device: Device = "cuda" if bench.machine().device == "cuda" else "cpu"
-    tests = known.tests_of(wanted, device)
+    tests = _tests_here(known, wanted, bench.machine())
+    here = machine_name(bench.machine().describe())
+    before = {name: one for name, found in stored.items() for one in found if one.on == here}
     if options.missing:
-        here = machine_name(bench.machine().describe())
-        tests = [test for test in tests if all(result.on != here for result in stored.get(test.name, ()))]
+        tests = [test for test in tests if test.name not in before]
         if not tests:
             say("Every test of these claims has a result of this machine.")
             return OK
-    if not tests:
-        raise InputError(f"No test of {'these claims' if options.names else 'any claim'} runs on this machine, which "
-                         f"has {'a GPU' if device == 'cuda' else 'no GPU'}.")  # fmt: skip
-    begin_s, bad = time.monotonic(), 0
+    now: dict[str, Result] = {}
     try:
         bench.start(prewarm=2)
-        for number, test in enumerate(tests, 1):
-            if options.seconds and time.monotonic() - begin_s > options.seconds:
-                say(f"{options.seconds:g} s are over: {len(tests) - number + 1} tests were not begun.")
-                return FAILED
-            say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
-            try:
-                result = perform(bench, test, lambda run: follow(bench, run))
-            except (NotMeasured, InputError) as error:
-                say(f"not measured: {error}")
-                bad += 1
-                continue
-            bad += _take(known, test, result, stored, options.keep)
-            if options.keep:
-                say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
+        failed = _measure(bench, tests, options, folder, now)
     except Stopped:
         return STOPPED
     finally:
         close(bench)
-    return FAILED if bad else OK
+        for name, result in now.items():
+            stored[name] = [*(one for one in stored.get(name, ()) if one.on != here), result]
+        drifts = _drifts(known, before, now)
+        for said in drifts:
+            say(said)
+    return FAILED if failed or (drifts and not options.keep) else OK
 
 
-def _take(known: Claims, test: ClaimTest, result: Result, stored: dict[str, list[Result]], kept: bool) -> bool:
-    """Put a new result in the place of this machine's. True where a figure drifted, and the new one is not kept."""
-    before = next((one for one in stored.get(test.name, ()) if one.on == result.on), None)
-    found = False
+def _measure(
+    bench: Bench, tests: Sequence[ClaimTest], options: argparse.Namespace, folder: Path, now: dict[str, Result]
+) -> bool:
+    """Carry tests out, one after the other, into `now`. True where one was not measured."""
+    begin_s, failed = time.monotonic(), False
+    for number, test in enumerate(tests, 1):
+        if options.seconds and time.monotonic() - begin_s > options.seconds:
+            say(f"{options.seconds:g} s are over: {len(tests) - number + 1} tests were not begun.")
+            return True
+        say(f"test {number} of {len(tests)}: {test.name}: {test.line}")
+        try:
+            result = now[test.name] = perform(bench, test, lambda run: follow(bench, run))
+        except (NotMeasured, InputError) as error:
+            say(f"not measured: {error}")
+            failed = True
+            continue
+        if options.keep:
+            say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
+    return failed
+
+
+def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> list[ClaimTest]:
+    """The tests that this machine can run; those that need more GPUs are named. InputError if none is left."""
+    device: Device = "cuda" if machine.device == "cuda" else "cpu"
+    found = known.tests_of(wanted, device)
+    tests = [test for test in found if device == "cpu" or test.gpus <= len(machine.gpus)]
+    for test in found:
+        if test not in tests:
+            say(f"left out: {test.name} needs {test.gpus} GPUs, and this machine has {len(machine.gpus)}.")
+    if not tests:
+        has = f"{len(machine.gpus) or 'no'} GPU{'s' * (len(machine.gpus) > 1)}"
+        raise InputError(f"No test of these claims runs on this machine, which has {has}.")
+    return tests
+
+
+def _drifts(known: Claims, before: Mapping[str, Result], now: Mapping[str, Result]) -> list[str]:
+    """Figures that left their kept interval, each in a sentence: of those whose tests were all measured again."""
+    said = []
+    old, new = ({name: one.samples for name, one in found.items()} for found in (before, now))
     for claim in known.claims:
         for figure in claim.figures:
-            if before is None or figure.test != test.name or figure.over:
+            was, found = bounds(figure, old), bounds(figure, new)
+            if was is None or not {figure.test, figure.over} - {""} <= now.keys():
                 continue
-            was = bounds(figure, {test.name: before.samples})
-            now = bounds(figure, {test.name: result.samples})
-            if was is not None and (now is None or drifted(was, now, known.family_of(claim).drift)):
-                said = f"{measured_text(figure.unit, was)} on {before.date}, now {measured_text(figure.unit, now)}"
-                say(f"drift in {claim.name}, {figure.title}: {said}")
-                found = True
-    others = [one for one in stored.get(test.name, ()) if one is not before]
-    stored[test.name] = [*others, result]
-    return found and not kept
+            if found is None or drifted(was, found, known.family_of(claim).drift):
+                there, here = (measured_text(figure.unit, one) for one in (was, found))
+                said.append(f"drift in {claim.name}, {figure.title}: {there} on {before[figure.test].date}, now {here}")
+    return said
 
 
 def add_claims(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:

@@ -1,15 +1,18 @@
 """`tokendyno claims`: a real measurement is kept, compared with what was kept, and drift is an error."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from backend.claims.declared import read_claims
+from backend.claims.declared import read_claims, shipped_claims
 from backend.claims.results import keep, read_results
 from backend.cli import claims as command
 from backend.cli.main import main
+from backend.errors import InputError
+from tests.support.machines import H200
 
 FAMILY = """
 name = "family"
@@ -66,3 +69,35 @@ def test_what_cannot_be_measured_here_is_said(
     assert main(["claims", "--keep"]) == 2 and "add --run" in capsys.readouterr().err
     assert main(["claims", "--results", str(tmp_path / "none")]) == 0
     assert "not tested here" in capsys.readouterr().out
+
+
+def test_drift_is_told_of_every_figure_whose_tests_were_all_measured_again() -> None:
+    """A quotient of two tests leaves its interval too, once both were measured."""
+    known = shipped_claims()
+    before = {
+        name: one for name, found in read_results(known.tests).items() for one in found if one.on == "NVIDIA H200"
+    }
+    names = ("reduce-overhead-8b", "default-8b")
+    assert command._drifts(known, before, {name: before[name] for name in names}) == []
+    slower = before[names[0]].samples
+    slower = slower | {"B": slower["B"] | {"token_s": [9 * value for value in slower["B"]["token_s"]]}}
+    now = {names[0]: msgspec.structs.replace(before[names[0]], samples=slower)}
+    said = " ".join(command._drifts(known, before, now))
+    assert "drift in compile-boost, faster by: 346% (240 to 486) on 2026-11-22, now" in said
+    assert "compile-reduce-overhead" not in said and "cuda-graphs" not in said
+    both = now | {names[1]: before[names[1]]}
+    assert "drift in compile-reduce-overhead, reduce-overhead against default" in " ".join(
+        command._drifts(known, before, both)
+    )
+
+
+def test_tests_that_need_more_gpus_than_there_are_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    known = shipped_claims()
+    wanted = known.named(["serving"])
+    one, two = (replace(H200, gpus=H200.gpus * count) for count in (1, 2))
+    assert {test.name for test in command._tests_here(known, wanted, two)} >= {"tensor-2-8b", "expert-2-20b"}
+    capsys.readouterr()
+    assert {test.name for test in command._tests_here(known, wanted, one)} == {"continuous-8b", "continuous-graphs-8b"}
+    assert "tensor-2-8b needs 2 GPUs, and this machine has 1" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"which has 1 GPU\."):
+        command._tests_here(known, known.named(["tensor-parallel"]), one)
