@@ -23,7 +23,7 @@ _MAX_ANNOTATIONS = 5
 READING = "run `tokendyno quality` with the same arms"
 
 
-def no_reading(run: Created, swapped: bool) -> None:
+def no_reading(run: Created) -> None:
     """Where no other runs are known."""
 
 

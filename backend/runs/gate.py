@@ -5,7 +5,7 @@ texts tells, by the same two plans of the same visitor, on this machine and with
 """
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -42,8 +42,15 @@ class Gate(msgspec.Struct, frozen=True):
     finer: str = ""
 
 
-FindReading = Callable[[Created, bool], Run | None]
-"""The newest complete reading by the arms of a run, or by its arms swapped."""
+class Found(NamedTuple):
+    """A reading by the arms of a run. `swapped`: it had B as its reference."""
+
+    run: Run
+    swapped: bool
+
+
+FindReading = Callable[[Created], Found | None]
+"""The newest complete reading by the arms of a run; by its arms swapped where there is no other."""
 
 
 def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
@@ -56,11 +63,10 @@ def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
     if a == b or (same_text and not changes_format(a, b)):
         return Gate("settled")
     random = run.request.model.startswith("random:")
-    for swapped in (False, True):
-        reading = find(run.created, swapped)
-        whole = whole_reading(reading.snapshot()) if reading is not None else None
-        if reading is not None and whole is not None and whole.difference is not None:
-            return Gate("read", reading.id, whole.positions, whole.difference, swapped, random, finer_arm(run))
+    found = find(run.created)
+    whole = whole_reading(found.run.snapshot()) if found is not None else None
+    if found is not None and whole is not None and whole.difference is not None:
+        return Gate("read", found.run.id, whole.positions, whole.difference, found.swapped, random, finer_arm(run))
     return Gate("random" if random else "unread", random=random)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from backend.runs.earlier import expected_s
-from backend.runs.gate import same_pair
+from backend.runs.gate import Found, same_pair
 from backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
 from backend.runs.run import Run
 
@@ -111,14 +111,16 @@ class RunLog:
             if seconds:
                 self.append(created.id, Expected(arm.name, seconds))
 
-    def reading(self, of: Created, swapped: bool = False) -> Run | None:
-        """The newest complete run of the same owner that read texts with the two arms of a run, or with its arms
-        swapped; None if there is none among the latest of its model."""
-        for created in self._keeper.recent(of.request.model, MAX_SEARCHED):
-            if same_pair(created, of, swapped):
-                run = self.get(created.id)
-                if run is not None and run.status == "done":
-                    return run
+    def reading(self, of: Created) -> Found | None:
+        """The newest complete run of the same owner that read texts with the two arms of a run; with its arms swapped
+        where there is no other; None if there is none among the latest of its model."""
+        recent = self._keeper.recent(of.request.model, MAX_SEARCHED)
+        for swapped in (False, True):
+            for created in recent:
+                if same_pair(created, of, swapped):
+                    run = self.get(created.id)
+                    if run is not None and run.status == "done":
+                        return Found(run, swapped)
         return None
 
     def compared(self, of: Created) -> str:

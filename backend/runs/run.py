@@ -58,7 +58,7 @@ class Past(NamedTuple):
 
     ended     the run has ended and these columns are its last
     version   changes whenever anything but the columns may have changed
-    snapshot  None while the viewer's version is current
+    snapshot  None while the viewer's version is current, or one that is kept
     """
 
     status: Status
@@ -165,22 +165,22 @@ class Run(OfRun):
         """The evidence of one arm: for every axis with a finding, what was requested, planned and found."""
         return self.snapshot().ledger(name)
 
-    def past(self, version: int, cursors: Sequence[Sequence[int]]) -> Past:
+    def past(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> Past:
         """What lies past `cursors`: (tokens, samples, characters) of each arm in order. An index outside the run is
-        brought back into it."""
+        brought back into it. `kept`: a further version that needs no snapshot."""
         with self._lock:
             columns = [_past(arm, cursor) for arm, cursor in zip(self.arms.values(), cursors, strict=False)]
             complete = all(c.end == len(a.t_s) for c, a in zip(columns, self.arms.values(), strict=False))
-            snapshot = self._snapshot() if version != self.version else None
+            snapshot = self._snapshot() if self.version not in (version, kept) else None
             return Past(self.status, self.ended and complete, self.version, columns, snapshot)
 
-    def past_batch(self, version: int, cursors: Sequence[Sequence[int]]) -> BatchPast:
+    def past_batch(self, version: int, cursors: Sequence[Sequence[int]], kept: int | None = None) -> BatchPast:
         """The same of many requests; a cursor is (steps, waits, moves of pages, ends of requests) of an arm."""
         with self._lock:
             arms = [arm.batch for arm in self.arms.values()]
             columns = [columns_past(arm, cursor) for arm, cursor in zip(arms, cursors, strict=False)]
             whole = all(complete(arm, one) for arm, one in zip(arms, columns, strict=False))
-            snapshot = self._snapshot() if version != self.version else None
+            snapshot = self._snapshot() if self.version not in (version, kept) else None
             return BatchPast(self.status, self.ended and whole, self.version, columns, snapshot)
 
 

@@ -15,6 +15,7 @@ from backend.traffic import Traffic
 from backend.views.batch_tiles import WAIT_TEXTS, batch_details, batch_differences, batch_tiles
 from backend.views.batch_verdict import batch_verdict, compared, differing_at, same_sentence, why_sentence
 from backend.views.differences import Difference
+from backend.views.heads import Heads
 from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
 from backend.views.live import PhaseStep, phase_step
 from backend.views.sentences import interference_of
@@ -99,16 +100,28 @@ class BatchDelta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
     every_ms: int = 0
 
 
-def batch_delta(run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "") -> BatchDelta:
+def batch_delta(
+    run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
+    heads: Heads[BatchHead] | None = None,
+) -> BatchDelta:  # fmt: skip
     """What lies past a viewer's version (negative: it has nothing yet) and `cursors`: (steps, waits, moves of pages,
-    ends of requests) of each arm in order."""
-    past = run.past_batch(version, cursors)
-    head = batch_head(past.snapshot, now_s, version < 0) if past.snapshot is not None else None
+    ends of requests) of each arm in order. `heads`: of viewers who share them."""
+    kept = heads.get(run) if heads else None
+    past = run.past_batch(version, cursors, kept.version if kept else None)
+    head = None
+    if past.snapshot is not None:
+        head = batch_head(past.snapshot, now_s)
+        if heads:
+            heads.keep(run, past.version, head)
+    elif kept and past.version != version:
+        head = msgspec.structs.replace(kept.head, now_s=now_s)
+    if head is not None and version >= 0:
+        head = msgspec.structs.replace(head, asked=None)
     return BatchDelta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
-def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
-    """A run at one moment. `now_s`: seconds since it was created; `first`: with what the requests ask for."""
+def batch_head(run: Snapshot, now_s: float) -> BatchHead:
+    """A run at one moment. `now_s`: seconds since it was created."""
     traffic, created = run.request.traffic, run.created
     assert traffic is not None
     arms = [_arm(run, name, traffic) for name in run.arms]
@@ -133,7 +146,7 @@ def batch_head(run: Snapshot, now_s: float, first: bool) -> BatchHead:
         differences=batch_differences(*summaries) if summaries else {},
         digest=ledger_digest({arm.name: arm.ledger for arm in arms}),
         waits=WAIT_TEXTS,
-        asked=_asked(traffic) if first else None,
+        asked=_asked(traffic),
         arms=arms,
     )
 

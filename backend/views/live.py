@@ -11,12 +11,13 @@ import msgspec
 from backend.evidence import Verdict
 from backend.messages import PhaseName
 from backend.runs.arm_series import ArmSeries, Phase
-from backend.runs.gate import gate_of
+from backend.runs.gate import Found, gate_of
 from backend.runs.records import Created, Status, Unit
 from backend.runs.run import Columns, Run
 from backend.runs.snapshot import Snapshot
 from backend.views.arm_details import detail_rows
 from backend.views.differences import Difference, differences
+from backend.views.heads import Heads
 from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_summary, prompt_rows
 from backend.views.origin import whole_note
 from backend.views.quality import QualityView, quality_sentence, quality_view, tolerances
@@ -169,14 +170,14 @@ class Delta(msgspec.Struct, frozen=True, rename={"columns": "lanes"}):
 class OtherRuns(Protocol):
     """What the view of a run needs of all others (`backend.runs.log.RunLog`)."""
 
-    def reading(self, of: Created, swapped: bool = False) -> Run | None: ...
+    def reading(self, of: Created) -> Found | None: ...
     def compared(self, of: Created) -> str: ...
 
 
 class NoOthers:
     """Where no other runs are known."""
 
-    def reading(self, of: Created, swapped: bool = False) -> Run | None:
+    def reading(self, of: Created) -> Found | None:
         """None."""
         return None
 
@@ -190,11 +191,19 @@ NO_OTHERS = NoOthers()
 
 def delta(
     run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
-    others: OtherRuns = NO_OTHERS,
+    others: OtherRuns = NO_OTHERS, heads: Heads[Head] | None = None,
 ) -> Delta:  # fmt: skip
-    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order)."""
-    past = run.past(version, cursors)
-    head = head_of(past.snapshot, now_s, others) if past.snapshot is not None else None
+    """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `heads`: of
+    viewers who share them."""
+    kept = heads.get(run) if heads else None
+    past = run.past(version, cursors, kept.version if kept else None)
+    head = None
+    if past.snapshot is not None:
+        head = head_of(past.snapshot, now_s, others)
+        if heads:
+            heads.keep(run, past.version, head)
+    elif kept and past.version != version:
+        head = msgspec.structs.replace(kept.head, now_s=now_s)
     return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
@@ -211,7 +220,7 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
         _verdict(run, others) if run.ended else VerdictText(),
         texts_sentence(run.texts() if run.ended else None),
         differences(run), ledger_digest({arm.name: arm.ledger for arm in arms}), arms,
-        quality_view(run, others.compared(created) if run.ended else ""),
+        quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
     )  # fmt: skip
 
 

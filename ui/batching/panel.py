@@ -10,7 +10,8 @@ import msgspec
 
 from backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX_STEPS_PER_PULL
 from backend.runs.log import RunLog
-from backend.views.batch_live import BatchDelta, batch_delta
+from backend.views.batch_live import BatchDelta, BatchHead, batch_delta
+from backend.views.heads import Heads
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
 from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
@@ -61,9 +62,9 @@ class BatchQuery(msgspec.Struct, forbid_unknown_fields=True):
     cur: Annotated[list[tuple[int, int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
 
 
-def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
+def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: Heads[BatchHead] | None = None) -> str:
     """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted.
-    `queue`: where a run stands."""
+    `queue`: where a run stands; `heads`: what viewers share."""
     try:
         query = msgspec.convert(question, BatchQuery, strict=True)
     except msgspec.ValidationError as error:
@@ -74,7 +75,7 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
         return _refusal("This run has one prompt. The page Compare shows it.")
     cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
-    delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s, place)
+    delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s, place, heads)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 
@@ -92,8 +93,10 @@ def script() -> str:
 def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended."""
 
+    heads: Heads[BatchHead] = Heads()
+
     def pull(question: object) -> str:
-        return answer(runs, question, queue)
+        return answer(runs, question, queue, heads)
 
     return gr.HTML(
         value="",

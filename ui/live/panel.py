@@ -15,6 +15,7 @@ import plotly
 from backend.runs.log import RunLog
 from backend.runs.run import MAX_TOKENS_PER_PULL
 from backend.views import live
+from backend.views.heads import Heads
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
 from ui.live.sources import TEMPLATE, panel_props, script
@@ -39,9 +40,9 @@ class Refusal(msgspec.Struct):
     error: str
 
 
-def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
+def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: Heads[live.Head] | None = None) -> str:
     """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted.
-    `queue`: where a run stands."""
+    `queue`: where a run stands; `heads`: what viewers share."""
     try:
         query = msgspec.convert(question, Query, strict=True)
     except msgspec.ValidationError as error:
@@ -50,7 +51,7 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue) -> str:
         return _refusal("There is no such run here.")
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
-    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs)
+    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs, heads)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 
@@ -70,8 +71,10 @@ def live_panel(
     """
     gr.set_static_paths([PLOTLY_JS])
 
+    heads: Heads[live.Head] = Heads()
+
     def pull(question: object) -> str:
-        return answer(runs, question, queue)
+        return answer(runs, question, queue, heads)
 
     return gr.HTML(
         value="",
