@@ -22,6 +22,11 @@ Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the se
 LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED} | {
     "GptOssDecoderLayer": "DecoderLayer",
     "GptOssRotaryEmbedding": "HalfRotaryEmbedding",
+    "Olmo3DecoderLayer": "DecoderLayer",
+    "Olmo3RotaryEmbedding": "FloatRotaryEmbedding",
+    "Gemma3DecoderLayer": "DecoderLayer",
+    "Gemma3RotaryEmbedding": "TypedRotaryEmbedding",
+    "Gemma3RMSNorm": "OffsetRMSNorm",
 }
 """Classes that a kernel may replace once projections are fused, and the layer name each is offered under."""
 

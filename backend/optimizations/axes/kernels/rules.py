@@ -16,6 +16,7 @@ NO_NORMS = frozenset(
 )
 """Architectures without an RMSNorm that a kernel can replace: Gemma's adds 1 to its weight, the others have
 LayerNorm."""
+_WHOLE = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text")
 
 
 def _near(subject: Subject) -> tuple[str, ...]:
@@ -81,7 +82,7 @@ LOCAL_RULES = (
         "note",
         lambda s: (
             "DecoderLayer" in s.machine.kernel_layers
-            and (s.facts.architecture in ("llama", "mistral", "qwen3") or _with_experts(s))
+            and (s.facts.architecture in _WHOLE or _with_experts(s))
             and uses_own_loop(s)
             and s.choices["projections"] == "fused"
         ),

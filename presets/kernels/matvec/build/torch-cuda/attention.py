@@ -19,12 +19,13 @@ BLOCK, WARPS = 64, 4  # cache slots per iteration of a program, and its warps
 
 @triton.jit
 def _turned(
-    at, valid, cos, sin, norm, last_norm, eps, NORMED: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr,
-    D: tl.constexpr, ANGLES: tl.constexpr,
+    at, valid, cos, sin, norm, last_norm, shrink, last_shrink, eps, NORMED: tl.constexpr, WHOLE: tl.constexpr,
+    OFFSET: tl.constexpr, TWO: tl.constexpr, R: tl.constexpr, D: tl.constexpr, ANGLES: tl.constexpr,
 ):  # fmt: skip
     """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
     TWO: the last vector has its own norm; ANGLES: D of them, or D / 2, each for both halves of a vector
+    WHOLE: each is a part of a vector that is normalized, by `shrink` and with weights that go on from part to part
     """
     side = tl.arange(0, 2)[None, :, None]
     there = side * (D // 2) + tl.arange(0, D // 2)[None, None, :]
@@ -35,17 +36,33 @@ def _turned(
     along = tl.load(cos + there % ANGLES).to(tl.float32)
     beside = tl.load(sin + there % ANGLES).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
     if NORMED:
+        last = (tl.arange(0, R) == R - 1)[:, None, None]
+        if WHOLE:  # a row without weights of its own reads the first's
+            own = valid & (tl.arange(0, R) < R - 1) if TWO else valid
+            norm += (tl.where(own, tl.arange(0, R), 0) * D)[:, None, None]
         learned, beyond = tl.load(norm + there), tl.load(norm + other)
         if TWO:
-            last = (tl.arange(0, R) == R - 1)[:, None, None]
             learned = tl.where(last, tl.load(last_norm + there), learned)
             beyond = tl.where(last, tl.load(last_norm + other), beyond)
-        along *= learned.to(tl.float32)
-        beside *= beyond.to(tl.float32)
-        shrink = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
-        here *= shrink
-        across *= shrink
+        along *= learned.to(tl.float32) + OFFSET
+        beside *= beyond.to(tl.float32) + OFFSET
+        if not WHOLE:
+            shrinks = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
+        elif TWO:
+            shrinks = tl.where(last, last_shrink, shrink)
+        else:
+            shrinks = tl.zeros((R,), tl.float32)[:, None, None] + shrink
+        here *= shrinks
+        across *= shrinks
     return tl.reshape(here * along + across * beside, (R, D))
+
+
+@triton.jit
+def _shrink(vector, eps, N: tl.constexpr):
+    """1 over the root of the mean square of N elements."""
+    at = tl.arange(0, triton.next_power_of_2(N))
+    found = tl.load(vector + at, mask=at < N, other=0.0).to(tl.float32)
+    return tl.rsqrt(tl.sum(found * found, 0) / N + eps)
 
 
 @triton.jit
@@ -53,11 +70,12 @@ def tokendyno_attention(
     qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
     scaling, G: tl.constexpr, GP: tl.constexpr, HKV: tl.constexpr, D: tl.constexpr, ANGLES: tl.constexpr,
     BT: tl.constexpr, SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr,
-    SINKS: tl.constexpr, FOLDED: tl.constexpr, EARLY: tl.constexpr,
+    WHOLE: tl.constexpr, OFFSET: tl.constexpr, SINKS: tl.constexpr, FOLDED: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """One program handles one KV head and one part of the slots.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
+    q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,): over all heads; OFFSET is added to their weights
     sinks         (HKV * G,) or none: a score for each query that takes weight and has no value
     keys, values  (HKV, L, D), with a free slot at `slot`, which is written here; filled: (L,) bool, `slot` included
     parts         (HKV, SPLITS, GP, D) float32: sums of values, weighted relative to the largest score, `tops`
@@ -83,17 +101,29 @@ def tokendyno_attention(
         gdc_wait()
     ours = qkv + (HKV * G + head) * D
     new_value = tl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
+    q_shrink, k_shrink = 1.0, 1.0
+    if WHOLE:
+        q_shrink, k_shrink = _shrink(qkv, eps, HKV * G * D), _shrink(qkv + HKV * G * D, eps, HKV * D)
+        q_norm += head * G * D
+        k_norm += head * D
     if JOINED:  # the new key is one more vector: loading it after the queries would take as long again
         is_key = group == R - 1
         at = qkv + tl.where(is_key, HKV * G + head, head * G + group) * D
-        query = _turned(at, (group < G) | is_key, cos, sin, q_norm, k_norm, eps, NORMED, True, R, D, ANGLES)
+        query = _turned(
+            at, (group < G) | is_key, cos, sin, q_norm, k_norm, q_shrink, k_shrink, eps, NORMED, WHOLE, OFFSET,
+            True, R, D, ANGLES,
+        )  # fmt: skip
         new_key = tl.sum(tl.where(is_key[:, None], query, 0.0), 0)[None, :]
     else:
         query = _turned(
-            qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, eps, NORMED, False, R, D, ANGLES
-        )
+            qkv + (head * G + group) * D, group < G, cos, sin, q_norm, q_norm, q_shrink, q_shrink, eps, NORMED,
+            WHOLE, OFFSET, False, R, D, ANGLES,
+        )  # fmt: skip
         one = tl.full((1,), 1, tl.int1)
-        new_key = _turned(ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, eps, NORMED, False, 1, D, ANGLES)
+        new_key = _turned(
+            ours + tl.arange(0, 1), one, cos, sin, k_norm, k_norm, k_shrink, k_shrink, eps, NORMED, WHOLE,
+            OFFSET, False, 1, D, ANGLES,
+        )  # fmt: skip
     new_key = new_key.to(keys.dtype.element_ty)
     top = tl.full((R,), float("-inf"), tl.float32)
     total = tl.zeros((R,), tl.float32)
@@ -180,9 +210,11 @@ def attend(
     qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
-    warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None,
+    warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
 ) -> None:  # fmt: skip
     """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
+
+    q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
 
     cos, sin  of D angles, or of D / 2 that both halves of a head share; sinks (H,)
     turns   at least HKV int32 zeros that outlive the call and that no other stream uses; None: two kernels
@@ -202,7 +234,8 @@ def attend(
         slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling, G=group,
         GP=padded, HKV=kv_heads, D=size, ANGLES=cos.numel(), BT=block, SPLITS=splits,
         AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
-        SINKS=sinks is not None, FOLDED=folded, EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
+        WHOLE=q_norm is not None and q_norm.numel() != size, OFFSET=offset, SINKS=sinks is not None, FOLDED=folded,
+        EARLY=early, launch_pdl=early, num_warps=warps or (WARPS if size < 256 else 2 * WARPS),
     )  # fmt: skip
     if folded:
         return

@@ -23,8 +23,8 @@ class Linear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Replaces a decoder layer of Llama, Mistral or Qwen 3 with fused projections: five kernels for a single token; one
-    of gpt-oss: six.
+    """Replaces a decoder layer with fused projections. For a single token it is five kernels in Llama, Mistral and
+    Qwen 3, six in gpt-oss, and seven in Olmo 3 and Gemma 3, which normalize what they add.
 
     It attends to the filled slots of the custom decode loop's static cache.
     """
@@ -60,6 +60,33 @@ class RotaryEmbedding(nn.Module):
         if torch.compiler.is_compiling() or not steps.can_rotate(self, x, position_ids):
             return type(self).forward(self, x, position_ids)
         return steps.rotary(self.inv_freq, position_ids, self.attention_scaling, x.dtype)
+
+
+class TypedRotaryEmbedding(nn.Module):
+    """Replaces that of Gemma 3, whose kinds of layer have their own frequencies."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(self, x, position_ids, layer_type):
+        return _typed_rotary(self, x, position_ids, layer_type, x.dtype)
+
+
+class FloatRotaryEmbedding(nn.Module):
+    """Replaces that of Olmo 3, the same in float32."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(self, x, position_ids, layer_type):
+        return _typed_rotary(self, x, position_ids, layer_type, torch.float32)
+
+
+def _typed_rotary(module, x, position_ids, layer_type, dtype):
+    if torch.compiler.is_compiling() or not steps.can_rotate(module, x, position_ids, layer_type):
+        return type(module).forward(module, x, position_ids, layer_type)
+    frequencies, scaling = (getattr(module, f"{layer_type}_{name}") for name in ("inv_freq", "attention_scaling"))
+    return steps.rotary(frequencies, position_ids, scaling, dtype)
 
 
 class HalfRotaryEmbedding(nn.Module):

@@ -39,6 +39,20 @@ def product(
         products.product(x, weight, out, ask=ask, **more)
 
 
+def add(
+    x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None,
+    residual: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None, eps: float, offset: float,
+    ask: tuple[torch.Tensor, ...] = (),
+) -> None:  # fmt: skip
+    """`out` = `residual` + norm(`weight` @ `x` + `bias`), without a norm in one kernel."""
+    if norm is None:
+        product(x, weight, out, scale=scale, bias=bias, residual=residual, ask=ask)
+        return
+    plain = torch.empty_like(out)
+    product(x, weight, plain, scale=scale, bias=bias, ask=ask)
+    products.add_norm(plain.view(-1), norm, residual.view(-1), out.view(-1), eps, offset)
+
+
 def _symmetric(weight: torch.Tensor) -> bool:
     """Whether all zero points are 0. Read from the device once per weight and stored on it, for the compiler."""
     if not hasattr(weight, "tokendyno_symmetric"):
@@ -74,22 +88,41 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     size = attention.head_dim
     if not 16 <= size <= 256 or size & (size - 1) or attention.num_key_value_groups > 16:
         return False
+    if getattr(attention, "attn_logit_softcapping", None) is not None or not attention.is_causal:
+        return False
+    if hasattr(module, _AFTER) and hasattr(attention.o_proj, "add_up"):  # a norm of a sum of which each rank has a part
+        return False
     dense = [attention.q_proj.whole, attention.o_proj]
     if hasattr(mlp, "experts"):
         whole = not hasattr(attention.o_proj, "add_up") and experts.of(mlp.experts) is not None
         return whole and all(matrix(part.weight) is not None for part in dense)
-    if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (nn.SiLU, *_SILU):
+    if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (nn.SiLU, *_SILU, *_GELU):
         return False
     return all(matrix(part.weight) is not None for part in (*dense, mlp.gate_proj.whole, mlp.down_proj))
 
 
-def _silu() -> tuple[type, ...]:
-    from transformers.activations import SiLUActivation
+def _activations() -> tuple[tuple[type, ...], tuple[type, ...]]:
+    """Classes of SiLU, and of GELU in its tanh form."""
+    from transformers.activations import GELUTanh, SiLUActivation
 
-    return (SiLUActivation,)
+    return (SiLUActivation,), (GELUTanh,)
 
 
-_SILU = _silu()
+_SILU, _GELU = _activations()
+_AFTER = "post_feedforward_layernorm"  # in layers that normalize what they add to their input
+
+
+def norms_of(module: nn.Module) -> tuple[list[torch.Tensor | None], float, float]:
+    """Weights of the norms before and after attention, before and after the MLP, None where there is none; the eps of
+    all of them, and what is added to their weights."""
+    if hasattr(module, _AFTER):
+        names = ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", _AFTER)
+    else:
+        names = ("input_layernorm", "", "post_attention_layernorm", "")
+    norms = [getattr(module, name, None) for name in names]
+    one = norms[3] or norms[2]
+    eps = one.eps if hasattr(one, "eps") else one.variance_epsilon
+    return [None if norm is None else norm.weight for norm in norms], eps, 1.0 if hasattr(one, "eps") else 0.0
 
 
 MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shared with everything else that is read
@@ -111,8 +144,10 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
     held = cache.layers[attention.layer_idx]
     parts = [(*matrix(part.weight), part.bias) for part in (attention.q_proj.whole, attention.o_proj)]
     mixture = getattr(mlp, "experts", None)
+    norms, eps, offset = norms_of(module)
     more: dict[str, float] = {}
     if mixture is None:
+        more = {"gelu": type(mlp.act_fn) in _GELU, "offset": offset}
         parts += [(*matrix(part.weight), part.bias) for part in (mlp.gate_proj.whole, mlp.down_proj)]
         if hasattr(attention.o_proj, "add_up"):
             return shared_layer(module, hidden, held, cos, sin, [part[:2] for part in parts])
@@ -123,10 +158,8 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     return decoder_layer(
         hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, scales, biases,
-        [module.input_layernorm.weight, module.post_attention_layernorm.weight],
-        [None if head is None else head.weight for head in heads],
-        module.input_layernorm.variance_epsilon, attention.scaling, getattr(held.slots, "turns", None),
-        getattr(attention, "sinks", None), **more,
+        norms, [None if head is None else head.weight for head in heads], eps, attention.scaling,
+        getattr(held.slots, "turns", None), getattr(attention, "sinks", None), **more,
     )  # fmt: skip
 
 
@@ -204,14 +237,15 @@ def _(middle, *args, **kwargs):
 def decoder_layer(
     hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norms: list[torch.Tensor], head_norms: list[torch.Tensor | None], eps: float,
-    scaling: float, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, top: int = 0,
-    limit: float = 0.0, alpha: float = 0.0,
+    biases: list[torch.Tensor | None], norms: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
+    eps: float, scaling: float, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, top: int = 0,
+    limit: float = 0.0, alpha: float = 0.0, gelu: bool = False, offset: float = 0.0,
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
-    before attention and before the MLP.
+    as of `norms_of`.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
+    gelu, offset   the activation, else SiLU; added to the weights of all norms
     top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
@@ -221,24 +255,27 @@ def decoder_layer(
         return torch.empty(numbers, dtype=hidden.dtype, device=hidden.device)
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
-    product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0])
+    product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0], offset=offset)
     attend(
-        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
-        sinks=sinks,
+        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps,
+        turns=turns, sinks=sinks, offset=offset,
     )  # fmt: skip
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
     if top:
         product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
         flat, per = middle.view(-1), experts.per_word(weights[3])
-        logits, *vector = experts.router(flat, norms[1], eps, weights[2], biases[2], per)
+        logits, *vector = experts.router(flat, norms[2], eps, weights[2], biases[2], per)
         vector = experts.up(*vector, logits, weights[3], scales[3], biases[3], top, limit, alpha)
         experts.down(*vector, logits, weights[4], scales[4], biases[4], top, flat, out.view(-1))
         return out
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
-    product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden, ask=asked)
-    product(middle, weights[2], wide, norm=norms[1], eps=eps, scale=scales[2], bias=biases[2], gated=True)
-    product(wide, weights[3], out, scale=scales[3], bias=biases[3], residual=middle)
+    add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
+    product(
+        middle, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True, gelu=gelu,
+        offset=offset,
+    )  # fmt: skip
+    add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
     return out
 
 
@@ -263,5 +300,7 @@ def _(
     top=0,
     limit=0.0,
     alpha=0.0,
+    gelu=False,
+    offset=0.0,
 ):
     return torch.empty_like(hidden)

@@ -71,14 +71,25 @@ def _dot4(words, high, low):
 
 
 @triton.jit
+def gate(first, second, GELU: tl.constexpr):
+    """silu(first) * second, or with GELU in its tanh form, gelu(first) * second; float32."""
+    slope = first
+    if GELU:  # (1 + tanh(y)) / 2 is 1 / (1 + exp(-2 y))
+        slope = 1.5957691216057308 * (first + 0.044715 * first * first * first)
+    return first / (1 + tl.exp(-slope)) * second
+
+
+@triton.jit
 def tokendyno_block_product(
     x, norm, w, scale, bias, residual, out, N, K, eps,
-    NORM: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    NORM: tl.constexpr, OFFSET: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr,
+    GATED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
+    AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = silu(first) * second.
+    """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = act(first) * second.
 
     Many programs with a few rows each, reduced at the end.
+    OFFSET  is added to the weights of the norm; GELU: the activation, else SiLU
     AHEAD   elements of each row to load before x is ready; EARLY: launched before its predecessor has ended
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -108,7 +119,7 @@ def tokendyno_block_product(
         vector = tl.load(x + k + columns, mask=here, other=0.0).to(tl.float32)
         if NORM:
             squares += vector * vector
-            vector *= tl.load(norm + k + columns, mask=here, other=0.0).to(tl.float32)
+            vector *= tl.load(norm + k + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
         total += weights.to(tl.float32) * vector[None, :]
         if GATED:
             others = tl.load(more + k, mask=valid, other=0.0, eviction_policy="evict_first")
@@ -128,15 +139,16 @@ def tokendyno_block_product(
         if GATED:
             other += tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
     if GATED:
-        result = result / (1 + tl.exp(-result)) * other
+        result = gate(result, other, GELU)
     tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def tokendyno_stream_product(
     x, norm, w, scale, bias, residual, out, ask, ask_too, N, K, lines, lines_too, eps,
-    NORM: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr, ASKS: tl.constexpr, EARLY: tl.constexpr,
+    NORM: tl.constexpr, OFFSET: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr,
+    GATED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
+    ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The same with whole rows, loaded before the vector is ready; programs may be persistent.
 
@@ -181,7 +193,7 @@ def tokendyno_stream_product(
             if SCALED:
                 four = columns[:, None] * 4 + tl.arange(0, 4)[None, :]
                 if NORM:
-                    learned = tl.load(norm + four, mask=here[:, None], other=0.0).to(tl.float32)
+                    learned = tl.load(norm + four, mask=here[:, None], other=0.0).to(tl.float32) + OFFSET
                 if EARLY:
                     gdc_wait()
                 plain = tl.load(x + four, mask=here[:, None], other=0.0).to(tl.float32)
@@ -197,7 +209,7 @@ def tokendyno_stream_product(
                 vector = peak / 8190
             else:
                 if NORM:
-                    learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32)
+                    learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
                 if EARLY:
                     gdc_wait()
                 vector = tl.load(x + columns, mask=here, other=0.0).to(tl.float32)
@@ -222,8 +234,27 @@ def tokendyno_stream_product(
                 other = tl.sum(others.to(tl.float32) * vector[None, :], 1) * shrink
             if BIAS:
                 other += other_constant
-            result = result / (1 + tl.exp(-result)) * other
+            result = gate(result, other, GELU)
         tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def tokendyno_add_norm(
+    x, norm, residual, out, K, eps, OFFSET: tl.constexpr, COLUMNS: tl.constexpr, EARLY: tl.constexpr
+):  # fmt: skip
+    """out (K,) = residual + norm(x), by one program; the norm of x is rounded first, as in a model's own code."""
+    if EARLY:
+        gdc_launch_dependents()
+    columns = tl.arange(0, COLUMNS)
+    here = columns < K
+    learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
+    if EARLY:
+        gdc_wait()
+    vector = tl.load(x + columns, mask=here, other=0.0).to(tl.float32)
+    added = tl.load(residual + columns, mask=here, other=0.0).to(tl.float32)
+    shrink = tl.rsqrt(tl.sum(vector * vector, 0) / K + eps)
+    normed = (vector * shrink * learned).to(out.dtype.element_ty).to(tl.float32)
+    tl.store(out + columns, (added + normed).to(out.dtype.element_ty), mask=here)
 
 
 @functools.cache
@@ -278,10 +309,11 @@ def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
-    ask: tuple[torch.Tensor, ...] = (),
+    ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
+    offset, gelu   added to the weights of the norm; the activation of the gate, else SiLU
     ask   up to two matrices to prefetch into L2; ignored by the block kernel
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
@@ -294,8 +326,8 @@ def product(
         residual if residual is not None else x, out,
     )  # fmt: skip
     flags = {
-        "NORM": norm is not None, "SCALED": scale is not None, "BIAS": bias is not None,
-        "RESIDUAL": residual is not None, "GATED": gated, "EARLY": early, "launch_pdl": early,
+        "NORM": norm is not None, "OFFSET": offset, "SCALED": scale is not None, "BIAS": bias is not None,
+        "RESIDUAL": residual is not None, "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
     }  # fmt: skip
     if not programs:
         tokendyno_block_product[(grid,)](x, *beside, rows, columns, eps, **flags, **how)
@@ -307,4 +339,17 @@ def product(
     tokendyno_stream_product[(min(programs, grid),)](
         x, *beside, *asked, rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
         ASKS=len(ask) if early else 0, **flags, **how,
+    )  # fmt: skip
+
+
+def add_norm(
+    x: torch.Tensor, norm: torch.Tensor, residual: torch.Tensor, out: torch.Tensor, eps: float, offset: float = 0.0,
+    early: bool | None = None,
+) -> None:  # fmt: skip
+    """Write residual + norm(x) into `out`; all flat. A norm needs all rows of the product before it, hence a kernel."""
+    early = can_be_early() if early is None else early
+    columns = triton.next_power_of_2(x.numel())
+    tokendyno_add_norm[(1,)](
+        x, norm, residual, out, x.numel(), eps, OFFSET=offset, COLUMNS=columns, EARLY=early, launch_pdl=early,
+        num_warps=min(16, max(1, columns // 256)),
     )  # fmt: skip

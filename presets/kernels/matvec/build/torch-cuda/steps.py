@@ -131,9 +131,9 @@ def tokendyno_rotary(
         tl.store(sin + at + half * HALF, beside.to(sin.dtype.element_ty), mask=inside)
 
 
-def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor) -> bool:
-    """Whether this is one token per row, with constant frequencies."""
-    kind = module.rope_type
+def can_rotate(module: object, x: torch.Tensor, positions: torch.Tensor, layer_type: str = "") -> bool:
+    """Whether this is one token per row, with constant frequencies; layer_type: where each kind has its own."""
+    kind = module.rope_type[layer_type] if layer_type else module.rope_type
     fixed = isinstance(kind, str) and "dynamic" not in kind and kind != "longrope"
     return ROTATES and fixed and x.is_cuda and positions.shape[-1] == 1 and positions.is_contiguous()
 

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .products import _late, can_be_early
+from .products import _late, can_be_early, gate
 
 GROUP = 128  # columns with one scale and zero
 TILE = 8  # rows
@@ -122,10 +122,11 @@ def _product(words, pairs, even_high, even_low, odd_high, odd_low, unit, lump):
 @triton.jit
 def tokendyno_tile_product(
     x, norm, w, scale, bias, residual, out, N, K, eps,
-    NORM: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    BN: tl.constexpr, G: tl.constexpr, STAGES: tl.constexpr, SPREAD: tl.constexpr, EARLY: tl.constexpr,
+    NORM: tl.constexpr, OFFSET: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
+    GELU: tl.constexpr, BN: tl.constexpr, G: tl.constexpr, STAGES: tl.constexpr, SPREAD: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
-    """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = silu(first) * second.
+    """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = act(first) * second.
 
     Whole rows, loaded before the vector is ready; programs may be persistent, with BN rows per iteration.
     w      int32 (rows / 8, K / 128, 32, 4); scale: int32 (K / 128, rows), two bfloat16 each; G: K / 128 or more
@@ -169,7 +170,7 @@ def tokendyno_tile_product(
             column = column[:, :, :, None, None, None] + odd * 8 + later * 16 + next_one
             there = (group < K // 128)[None, :, None, None, None, None]
             if NORM:
-                learned = tl.load(norm + column, mask=there, other=0.0).to(tl.float32)
+                learned = tl.load(norm + column, mask=there, other=0.0).to(tl.float32) + OFFSET
             if EARLY:
                 gdc_wait()
             plain = tl.load(x + column, mask=there, other=0.0).to(tl.float32)
@@ -195,7 +196,7 @@ def tokendyno_tile_product(
             other = _product(others, other_pairs, even_high, even_low, odd_high, odd_low, unit, lump) * shrink
             if BIAS:
                 other += other_constant
-            result = result / (1 + tl.exp(-result)) * other
+            result = gate(result, other, GELU)
         tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
 
 
@@ -218,7 +219,8 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
 def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
+    gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None, offset: float = 0.0,
+    gelu: bool = False,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
     gated: gate above up."""
@@ -233,7 +235,7 @@ def product(
     grid = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"]))
     tokendyno_tile_product[(grid,)](
         x, norm if norm is not None else x, w, scale.view(torch.int32), bias if bias is not None else x,
-        residual if residual is not None else x, out, rows, columns, eps, NORM=norm is not None, BIAS=bias is not None,
-        RESIDUAL=residual is not None, GATED=gated, G=triton.next_power_of_2(columns // GROUP), EARLY=early,
-        launch_pdl=early, **how,
+        residual if residual is not None else x, out, rows, columns, eps, NORM=norm is not None, OFFSET=offset,
+        BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, GELU=gelu,
+        G=triton.next_power_of_2(columns // GROUP), EARLY=early, launch_pdl=early, **how,
     )  # fmt: skip

@@ -17,36 +17,38 @@ EARLY = True  # False: each kernel waits for the end of its predecessor
 
 
 @triton.jit
-def rms_norm_kernel(x, weight, out, columns, eps, BLOCK: tl.constexpr):
-    """`x` and `out` are contiguous, (rows, columns)."""
+def rms_norm_kernel(x, weight, out, columns, eps, OFFSET: tl.constexpr, BLOCK: tl.constexpr):
+    """`x` and `out` are contiguous, (rows, columns). OFFSET is added to the weights."""
     row = tl.program_id(0).to(tl.int64) * columns
     column = tl.arange(0, BLOCK)
     inside = column < columns
     values = tl.load(x + row + column, mask=inside, other=0.0).to(tl.float32)
-    learned = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)
+    learned = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32) + OFFSET
     scale = tl.rsqrt(tl.sum(values * values, axis=0) / columns + eps)
     tl.store(out + row + column, (values * scale * learned).to(out.dtype.element_ty), mask=inside)
 
 
 @triton_op("tokendyno_rmsnorm::rms_norm", mutates_args={})
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float, offset: float = 0.0) -> torch.Tensor:
     """Normalize over the last dimension; an operator into which torch.compile can see."""
     columns = x.shape[-1]
     rows = x.reshape(-1, columns).contiguous()
     out = torch.empty_like(rows)
     block = triton.next_power_of_2(columns)
     warps = min(max(block // 256, 1), 8)
-    wrap_triton(rms_norm_kernel)[(rows.shape[0],)](rows, weight, out, columns, eps, BLOCK=block, num_warps=warps)
+    wrap_triton(rms_norm_kernel)[(rows.shape[0],)](
+        rows, weight, out, columns, eps, OFFSET=offset, BLOCK=block, num_warps=warps
+    )
     return out.view(x.shape)
 
 
 @triton.jit
-def rms_norm_kernel_early(x, weight, out, columns, eps, BLOCK: tl.constexpr):
+def rms_norm_kernel_early(x, weight, out, columns, eps, OFFSET: tl.constexpr, BLOCK: tl.constexpr):
     """The same for a single row."""
     gdc_launch_dependents()
     column = tl.arange(0, BLOCK)
     inside = column < columns
-    learned = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32)
+    learned = tl.load(weight + column, mask=inside, other=0.0).to(tl.float32) + OFFSET
     gdc_wait()
     values = tl.load(x + column, mask=inside, other=0.0).to(tl.float32)
     scale = tl.rsqrt(tl.sum(values * values, axis=0) / columns + eps)
@@ -58,12 +60,21 @@ def _can_be_early() -> bool:
     return torch.cuda.get_device_capability()[0] >= 9
 
 
-def _of_one_row(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+def _of_one_row(x: torch.Tensor, weight: torch.Tensor, eps: float, offset: float) -> torch.Tensor:
     out = torch.empty_like(x)
     block = triton.next_power_of_2(x.numel())
     warps = min(max(block // 256, 1), 8)
-    rms_norm_kernel_early[(1,)](x, weight, out, x.numel(), eps, BLOCK=block, num_warps=warps, launch_pdl=True)
+    rms_norm_kernel_early[(1,)](
+        x, weight, out, x.numel(), eps, OFFSET=offset, BLOCK=block, num_warps=warps, launch_pdl=True
+    )
     return out
+
+
+def _norm(x: torch.Tensor, weight: torch.Tensor, eps: float, offset: float) -> torch.Tensor:
+    alone = x.is_cuda and x.numel() == x.shape[-1]
+    if EARLY and alone and not torch.compiler.is_compiling() and _can_be_early():
+        return _of_one_row(x.contiguous(), weight, eps, offset)
+    return rms_norm(x, weight, eps, offset)
 
 
 class RMSNorm(nn.Module):
@@ -76,7 +87,17 @@ class RMSNorm(nn.Module):
     variance_epsilon: float
 
     def forward(self, hidden_states: torch.Tensor) -> torch.Tensor:
-        alone = hidden_states.is_cuda and hidden_states.numel() == hidden_states.shape[-1]
-        if EARLY and alone and not torch.compiler.is_compiling() and _can_be_early():
-            return _of_one_row(hidden_states.contiguous(), self.weight, self.variance_epsilon)
-        return rms_norm(hidden_states, self.weight, self.variance_epsilon)
+        return _norm(hidden_states, self.weight, self.variance_epsilon, 0.0)
+
+
+class OffsetRMSNorm(nn.Module):
+    """Replaces the RMSNorm of Gemma 3, which adds 1 to its weight."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    weight: torch.Tensor
+    eps: float
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return _norm(x, self.weight, self.eps, 1.0)
