@@ -31,7 +31,12 @@ class Step(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def arm(self) -> str:
         """The arm as it is written; equal for steps that are the same arm."""
-        return ",".join(f"{axis}={choice}" for axis, choice in sorted(self.choices.items()))
+        return arm_text(self.choices)
+
+
+def arm_text(choices: Mapping[str, str]) -> str:
+    """Choices as one text, in a fixed order."""
+    return ",".join(f"{axis}={choice}" for axis, choice in sorted(choices.items()))
 
 
 def plan_steps(

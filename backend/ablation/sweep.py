@@ -6,7 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from backend.ablation.journal import Journal, Trial
+from backend.ablation.journal import Cost, Journal, Trial
+from backend.ablation.steps import arm_text
 from backend.arms.parse import make_config
 from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
@@ -32,6 +33,11 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The settings as one text, different for every point."""
         return ",".join(f"{name}={value}" for name, value in self.settings.items())
 
+    @property
+    def arm(self) -> str:
+        """The choices as one text; equal for points that differ in sizes only."""
+        return arm_text(self.choices)
+
 
 class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was measured at one point; null where nothing was.
@@ -41,6 +47,8 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tokens_per_s             tokens of all sequences a second, without the first of each
     doubtful                 axes that a ledger does not show as planned, with their status
     refused                  why it cannot run, "" if it can
+    quality                  what its choices cost against those of the first point that can run; null for the same
+                             choices, and where that was not asked for
     """
 
     settings: dict[str, str]
@@ -54,6 +62,7 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kv_bytes: int | None
     doubtful: dict[str, str]
     refused: str
+    quality: Cost | None = None
 
 
 class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,10 +133,13 @@ def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str,
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:
     """Each point, from the trials that there are."""
-    return [_result(point, refused.get(point.name, ""), journal.of(point.name)) for point in points]
+    return [
+        _result(point, refused.get(point.name, ""), journal.of(point.name), journal.costs.get(point.arm))
+        for point in points
+    ]
 
 
-def _result(point: Point, refused: str, trials: Sequence[Trial]) -> PointResult:
+def _result(point: Point, refused: str, trials: Sequence[Trial], quality: Cost | None) -> PointResult:
     decode = [trial.latency_s[1:] for trial in trials if len(trial.latency_s) > 1]
     means = [found for steps in decode if (found := mean(steps)) is not None]
     low, high = positive_interval(means) or (None, None)
@@ -144,4 +156,5 @@ def _result(point: Point, refused: str, trials: Sequence[Trial]) -> PointResult:
         kv_bytes=trials[0].kv_bytes if trials else None,
         doubtful={axis: status for trial in trials for axis, status in trial.doubtful.items()},
         refused=refused,
+        quality=quality,
     )

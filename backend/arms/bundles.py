@@ -72,12 +72,16 @@ def written_arm(name: str, text: str, model: str, workload: Workload, facts: Cal
     return granted_arm(name, wished, facts(), hardware.detect(), workload)
 
 
-def noted(checked: Checked, arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> Checked:
-    """A checked arm with the notes of the bundle that it came from, if its choices are still what was granted."""
+def gave_way(arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> tuple[Verdict, ...]:
+    """A note for each wish of the bundle that an arm came from which gave way; none if the arm was edited since."""
     found = bundle(arm.preset)
     if found is None:
-        return checked
+        return ()
     granted = grant(found, facts, machine, workload)
-    if dict(granted.choices) != dict(make_config(facts.model, arm.choices).choices):
-        return checked
-    return replace(checked, verdicts=(*granted.notes, *checked.verdicts))
+    edited = dict(granted.choices) != dict(make_config(facts.model, arm.choices).choices)
+    return () if edited else granted.notes
+
+
+def noted(checked: Checked, arm: ArmRequest, facts: ModelFacts, machine: Machine, workload: Workload) -> Checked:
+    """A checked arm with the notes of the bundle that it came from, if its choices are still what was granted."""
+    return replace(checked, verdicts=(*gave_way(arm, facts, machine, workload), *checked.verdicts))

@@ -7,8 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from backend.arms.parse import parse_arm
+from backend.arms.bundles import written_arm
 from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
+from backend.models import resolve
 from backend.quality import Quality
 from backend.quality.presets import shipped_texts
 from backend.traffic.presets import drawn, traffic_preset
@@ -75,22 +76,27 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def request(self) -> Request:
         """What that command asks of the bench. InputError where an arm or the traffic is unknown."""
-        arms = [ArmRequest(name, dict(parse_arm(self.model, text).choices)) for name, text in self.arms.items()]
         match self.command:
             case "batch":
                 preset = traffic_preset(self.traffic)
                 shape = msgspec.structs.replace(preset.draw, requests=self.requests)
                 traffic = drawn(shape, 0, preset.concurrent, 0, preset.limits)
-                return Request(self.model, arms, workload_of(traffic, 0, self.repeats, True), traffic)
+                work = workload_of(traffic, 0, self.repeats, True)
+                return Request(self.model, self._arms(work), work, traffic)
             case "quality":
                 asked = _texts(self.positions)
-                return Request(self.model, arms, reading_of(asked), None, asked)
+                work = reading_of(asked)
+                return Request(self.model, self._arms(work), work, None, asked)
             case _:
                 work = Workload(
                     prompt_tokens=self.prompt_tokens, max_new_tokens=self.max_new_tokens, batch_size=self.batch_size,
                     repeats=self.repeats, ignore_eos=True,
                 )  # fmt: skip
-                return Request(self.model, arms, work)
+                return Request(self.model, self._arms(work), work)
+
+    def _arms(self, work: Workload) -> list[ArmRequest]:
+        facts = functools.partial(resolve, self.model)
+        return [written_arm(name, text, self.model, work, facts) for name, text in self.arms.items()]
 
 
 @functools.cache

@@ -9,24 +9,25 @@ from backend.ablation.journal import Heading, Journal
 from backend.ablation.result import AblationDocument, results
 from backend.ablation.steps import KINDS, Step, plan_steps
 from backend.ablation.trials import Admitted, Follow, admit, perform, read_texts
-from backend.arms.parse import parse_arm
 from backend.cli.ablate_table import ablation_table
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json
 from backend.cli.history_option import history_of
 from backend.cli.progress import close, say, say_notes
-from backend.cli.trials import add_trial_options, check_rounds, stopped_in
+from backend.cli.trials import (
+    add_quality_option,
+    add_trial_options,
+    check_rounds,
+    given_texts,
+    stopped_in,
+    trial_arm,
+)
 from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.models import resolve
-from backend.quality import Quality
-from backend.quality.presets import shipped_texts
 from backend.terminal import screen_of
-
-POSITIONS = 96
-"""Tokens to predict in each text, where quality is asked for."""
 
 
 def ablate(options: argparse.Namespace) -> int:
@@ -35,7 +36,7 @@ def ablate(options: argparse.Namespace) -> int:
     check_folder(options.models_dir)
     check_rounds(options)
     work = workload(options)
-    base = dict(parse_arm(options.model, options.base).choices)
+    base = trial_arm(options, options.base, work)
     changes = [_change(text) for text in options.add]
     steps = plan_steps(options.model, base, changes, options.steps or KINDS)
     bench = open_bench(history_of(options), options.models_dir)
@@ -77,8 +78,7 @@ def _perform(
     def act(watch: Follow) -> None:
         perform(bench, options.model, [*choices], choices, work, options.rounds, journal, watch)
         if options.quality:
-            asked = Quality(shipped_texts(), positions=POSITIONS)
-            read_texts(bench, options.model, [*choices], choices, asked, journal, watch)
+            read_texts(bench, options.model, [*choices], choices, given_texts(), journal, watch)
 
     return stopped_in(bench, act)
 
@@ -102,5 +102,5 @@ def add_ablate(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> ar
         help=f"which steps: {', '.join(KINDS)} (default: all of them)",
     )  # fmt: skip
     add_trial_options(sub, "arm")
-    sub.add_argument("--quality", action="store_true", help="also compare each arm with the base on given texts")
+    add_quality_option(sub, "each arm with the base")
     return sub

@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from backend.arms.parse import parse_arm
+from backend.cli.arms import written_arms
 from backend.cli.batch_table import batch_table
 from backend.cli.commands import OK, perform
 from backend.cli.files import check_folder, check_writable, write_text
-from backend.config import ArmRequest, Request, workload_of
+from backend.config import Request, workload_of
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.export.batch import batch_script
@@ -58,11 +58,8 @@ def _write_scripts(options: argparse.Namespace, request: Request) -> int:
 
 def _request(options: argparse.Namespace) -> Request:
     traffic = read_traffic(options)
-    arms = [
-        ArmRequest(name, dict(parse_arm(options.model, text).choices))
-        for name, text in (("A", options.a), ("B", options.b))
-    ]
     work = workload_of(traffic, options.seed, options.repeats, not options.stop_at_eos)
+    arms = written_arms(options, {"A": options.a, "B": options.b}, work)
     return Request(options.model, arms, work, traffic)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from backend import hardware
-from backend.arms.bundles import written_arm
 from backend.arms.check import Checked
 from backend.arms.presets import prompts
+from backend.cli.arms import written_arms
 from backend.cli.check_text import check_text
 from backend.cli.doctor import doctor_report
 from backend.cli.doctor_text import doctor_text
@@ -115,11 +115,7 @@ def perform(
 
 def _request(options: argparse.Namespace, arms: dict[str, str]) -> Request:
     work = workload(options)
-    model = options.model
-    parsed = [
-        written_arm(name, text, model, work, lambda: resolve(model, options.models_dir)) for name, text in arms.items()
-    ]
-    return Request(model, parsed, work)
+    return Request(options.model, written_arms(options, arms, work), work)
 
 
 def workload(options: argparse.Namespace) -> Workload:

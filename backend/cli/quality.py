@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from backend.arms.parse import parse_arm
+from backend.cli.arms import written_arms
 from backend.cli.commands import perform
 from backend.cli.files import read_prompt
 from backend.cli.quality_table import quality_table
-from backend.config import ArmRequest, Request, reading_of
+from backend.config import Request, reading_of
 from backend.quality import Quality, QualityText
 from backend.quality.presets import shipped_texts
 from backend.runs.log import RunLog
@@ -33,11 +33,8 @@ def _request(options: argparse.Namespace) -> Request:
     texts = [] if options.only_given else shipped_texts()
     texts += [QualityText(path.stem, read_prompt(path)) for path in options.text or []]
     asked = Quality(texts, options.context, options.positions)
-    arms = [
-        ArmRequest(name, dict(parse_arm(options.model, text).choices))
-        for name, text in (("A", options.a), ("B", options.b))
-    ]
-    return Request(options.model, arms, reading_of(asked), None, asked)
+    work = reading_of(asked)
+    return Request(options.model, written_arms(options, {"A": options.a, "B": options.b}, work), work, None, asked)
 
 
 def add_quality(add: Callable[..., argparse.ArgumentParser], arm_help: str, add_model: Any) -> argparse.ArgumentParser:

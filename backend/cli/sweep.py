@@ -9,14 +9,20 @@ from collections.abc import Callable, Sequence
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
-from backend.ablation.trials import Follow, perform
-from backend.arms.parse import parse_arm
+from backend.ablation.trials import Follow, perform, read_texts
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.history_option import history_of
 from backend.cli.progress import close, say_notes
 from backend.cli.run_table import joined
-from backend.cli.trials import add_trial_options, check_rounds, stopped_in
+from backend.cli.trials import (
+    add_quality_option,
+    add_trial_options,
+    check_rounds,
+    given_texts,
+    stopped_in,
+    trial_arm,
+)
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
@@ -32,9 +38,11 @@ def sweep(options: argparse.Namespace) -> int:
     check_folder(options.models_dir)
     check_rounds(options)
     work = workload(options)
-    arm = dict(parse_arm(options.model, options.arm).choices)
+    arm = trial_arm(options, options.arm, work)
     over = dict(_over(text) for text in options.over)
     points = plan_points(options.model, arm, over, work)
+    if options.quality and len({point.arm for point in points}) == 1:
+        raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
     bench = open_bench(history_of(options), options.models_dir)
     say_notes(bench)
     refused = admit_points(bench, options.model, points)
@@ -66,10 +74,13 @@ def sweep(options: argparse.Namespace) -> int:
 def _perform(bench: Bench, options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> bool:
     choices = {point.name: point.choices for point in points}
     works = {point.name: point.workload for point in points}
+    arms = {point.arm: point.choices for point in points}
     first = points[0].workload
 
     def act(watch: Follow) -> None:
         perform(bench, options.model, [*choices], choices, first, options.rounds, journal, watch, works=works)
+        if options.quality:
+            read_texts(bench, options.model, [*arms], arms, given_texts(), journal, watch)
 
     return stopped_in(bench, act)
 
@@ -96,12 +107,18 @@ def sweep_table(found: SweepDocument, screen: Screen) -> str:
         *(Column(name) for name in found.over),
         Column("Time per token", right=True), Column("95% interval", right=True, optional=True),
         Column("Tokens/s", right=True), Column("TTFT", right=True, optional=True),
-        Column("Peak memory", right=True, optional=True), Column(below=True),
+        Column("Peak memory", right=True, optional=True),
+        *([Column("KL divergence", right=True)] if _read(found) else []), Column(below=True),
     ]  # fmt: skip
-    return joined([title, table(columns, [_row(point) for point in found.points], screen)])
+    return joined([title, table(columns, [_row(point, _read(found)) for point in found.points], screen)])
 
 
-def _row(point: PointResult) -> list[str]:
+def _read(found: SweepDocument) -> bool:
+    """Whether texts were read."""
+    return any(point.quality is not None for point in found.points)
+
+
+def _row(point: PointResult, read: bool) -> list[str]:
     ends = (point.latency_low_s, point.latency_high_s)
     bounds = " to ".join(_time(end) for end in ends) if None not in ends else "n/a"
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in point.doubtful.items())
@@ -109,6 +126,7 @@ def _row(point: PointResult) -> list[str]:
         *point.settings.values(), "refused" if point.refused else _time(point.latency_median_s), bounds,
         three(point.tokens_per_s) if point.tokens_per_s else "n/a", _time(point.ttft_s),
         " ".join(bytes_text(point.peak_memory_bytes)) if point.peak_memory_bytes else "n/a",
+        *([f"{three(point.quality.kl_nats)} nats" if point.quality else "-"] if read else []),
         point.refused or (f"not as planned: {doubts}" if doubts else ""),
     ]  # fmt: skip
 
@@ -121,16 +139,19 @@ FIGURES = (
     "trials", "latency_median_s", "latency_low_s", "latency_high_s", "ttft_s", "tokens_per_s", "peak_memory_bytes",
     "kv_bytes", "refused",
 )  # fmt: skip
-"""Columns of the CSV, behind what was varied: fields of `PointResult`. What was not measured is empty."""
+COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
+"""Columns of the CSV, behind what was varied: fields of `PointResult`, and of its quality. What was not measured is
+empty."""
 
 
 def csv_text(found: SweepDocument) -> str:
     """The points as CSV."""
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
-    lines.writerow([*found.over, *FIGURES])
+    lines.writerow([*found.over, *FIGURES, *COSTS])
     for point in found.points:
         values = [getattr(point, name) for name in FIGURES]
+        values += [getattr(point.quality, name, None) for name in COSTS]
         lines.writerow([*point.settings.values(), *("" if value is None else value for value in values)])
     return text.getvalue()
 
@@ -144,5 +165,6 @@ def add_sweep(add: Callable[..., argparse.ArgumentParser], arm_help: str) -> arg
         help="batch_size, prompt_tokens, max_new_tokens or an axis, with its values: batch_size=1,8,32",
     )  # fmt: skip
     add_trial_options(sub, "point")
+    add_quality_option(sub, "each point's choices with those of the first point")
     sub.add_argument("--csv", metavar="FILE", help="write the points as CSV; - is standard output")
     return sub

@@ -1,0 +1,39 @@
+"""Arms on the command line: every command grants a bundle alike."""
+
+import shlex
+
+import pytest
+
+from backend.cli import batch, commands, quality
+from backend.cli.arms import written_arms
+from backend.cli.parser import make_parser
+from backend.cli.trials import trial_arm
+from backend.config import Workload
+
+ASKED = "--model pocket --a lowest-latency --b dtype=float32"
+
+
+@pytest.mark.parametrize("command", ["compare", "quality", "batch"])
+def test_a_bundle_comes_to_what_can_run_here_in_every_command(command: str) -> None:
+    options = make_parser().parse_args(shlex.split(f"{command} {ASKED}"))
+    match command:
+        case "compare":
+            asked = commands._request(options, {"A": options.a, "B": options.b})
+        case "quality":
+            asked = quality._request(options)
+        case _:
+            asked = batch._request(options)
+    first, second = asked.arms
+    assert first.preset == "lowest-latency" and first.choices.get("loop") == "own"
+    assert "cuda_graphs" not in first.choices, "there is no GPU"
+    assert second.choices == {"dtype": "float32"} and not second.preset
+
+
+@pytest.mark.parametrize("line", ["ablate --base lowest-latency --add cache=static", "sweep --over batch_size=1,2"])
+def test_trials_begin_with_what_is_granted_and_say_what_gave_way(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = make_parser().parse_args(shlex.split(line))
+    work = Workload("Once upon a time")
+    (granted,) = written_arms(options, {"A": "lowest-latency"}, work)
+    assert trial_arm(options, "lowest-latency", work) == granted.choices
+    assert "note (cuda_graphs): Of the preset lowest-latency, cuda_graphs=manual" in capsys.readouterr().err
+    assert trial_arm(options, "cache=static", work) == {"cache": "static"} and not capsys.readouterr().err

@@ -1,0 +1,52 @@
+"""`tokendyno sweep`: what is shown of points whose figures are known, and what is refused."""
+
+import csv
+
+import pytest
+
+from backend.ablation.journal import Cost, Heading, Journal, Trial
+from backend.ablation.sweep import SweepDocument, plan_points, point_results
+from backend.cli.main import main
+from backend.cli.sweep import csv_text, sweep_table
+from backend.config import Workload
+from backend.terminal import Screen
+
+WORK = Workload(prompt_tokens=16, max_new_tokens=4)
+OVER = {"dtype": ["bfloat16", "float32"], "batch_size": ["1", "4"]}
+
+
+def document(read: bool) -> SweepDocument:
+    """Float32 takes half the time; its texts were read or not."""
+    points = plan_points("pocket", {}, OVER, WORK)
+    journal = Journal(None, Heading("pocket", {}, [("dtype", "bfloat16,float32")], ["sweep"], WORK, "cpu", {}))
+    for point in points:
+        step_s = 0.1 if "dtype=float32" in point.name else 0.2
+        journal.add(Trial(point.name, 0, [0.5, step_s, step_s], 0.5, 1 << 20, 5, [1]))
+    if read:
+        journal.add(Cost("dtype=float32", 0.0125, 0.98, 1.01, "small"))
+    found = point_results(points, {}, journal)
+    return SweepDocument("sweep", 2, "pocket", "Pocket", {}, {}, {}, OVER, WORK, 1, True, found)
+
+
+def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> None:
+    found = document(read=True)
+    assert [point.quality.kl_nats if point.quality else None for point in found.points] == [None, None, 0.0125, 0.0125]
+    rows = list(csv.DictReader(csv_text(found).splitlines()))
+    assert [row["kl_nats"] for row in rows] == ["", "", "0.0125", "0.0125"] and rows[2]["top1_agreement"] == "0.98"
+    table = sweep_table(found, Screen())
+    assert "KL divergence" in table and table.count("0.0125 nats") == 2
+    assert "KL divergence" not in sweep_table(document(read=False), Screen())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--over", "batch_size"], "nothing to sweep over"),
+        (["--over", "batch_size=1,2", "--quality"], "--over varies none"),
+        (["--over", "cache=offloaded,offloaded_static"], "No point can run here. cache=offloaded: "),
+        (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
+    ],
+)
+def test_bad_input_is_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "--no-history", *given]) == 2
+    assert said in capsys.readouterr().err
