@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from backend.terminal import Column, Screen, table
 from backend.views.differences import Difference
-from backend.views.tiles import Tile
+from backend.views.tile import Tile
 
 BESIDE = 100
 """From this many columns on, notes stand beside the figures; on a narrower terminal they stand under them."""

@@ -16,7 +16,8 @@ from backend.views.differences import differences
 from backend.views.origin import whole_note
 from backend.views.sentences import annotations, diagnoses, interference_of, texts_sentence
 from backend.views.step_time import step_text, step_tiles
-from backend.views.tiles import Tile, tiles
+from backend.views.tile import Tile
+from backend.views.tiles import tiles
 from backend.views.verdict import verdict_of
 
 _MAX_ANNOTATIONS = 5

@@ -9,7 +9,8 @@ from backend.runs.snapshot import Snapshot
 from backend.units import three
 from backend.views.arm_details import detail_rows
 from backend.views.batch_tiles import batch_details, batch_tiles
-from backend.views.tiles import Tile, tiles
+from backend.views.tile import Tile
+from backend.views.tiles import tiles
 from backend.views.verdict import SAME_BYTES, less_or_more, memory_noise
 
 

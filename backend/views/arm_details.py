@@ -6,7 +6,8 @@ from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
 from backend.units import bytes_text
 from backend.views.memory_check import memory_checks_of
-from backend.views.tiles import Tile, details, load_rows, roofline_row
+from backend.views.tile import Tile
+from backend.views.tiles import details, load_rows, roofline_row
 
 
 def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:

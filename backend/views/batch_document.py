@@ -1,21 +1,17 @@
 """A run of many requests as one document for programs (kind "batch", schema 2)."""
 
-from typing import Literal
-
 from backend.config import Workload
 from backend.counts import RunCounts
 from backend.messages import IDLE, PageGroup, PhaseName, WaitReason
 from backend.runs.arm_series import ArmSeries
 from backend.runs.batch_series import BatchSeries, RequestRow
 from backend.runs.batch_summary import BatchSummary
-from backend.runs.records import Status
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.runs.statistics import mean
 from backend.traffic import Limits, TrafficRequest
 from backend.views.document_head import arm_head, head
-from backend.views.ledger import LedgerRow
-from backend.views.schema import Annotated, Load, MemorySamples, Part, VerdictRow
+from backend.views.schema import WIRE_NAMES, Annotated, ArmHead, Load, MemorySamples, Part, RunHead
 from backend.views.sentences import interference_of
 
 
@@ -65,17 +61,10 @@ class PagesDocument(Part, frozen=True):
     moves: dict[str, list[int]]
 
 
-class BatchArm(Part, frozen=True, rename={"interference": "spoilers", "annotations": "marks"}):
+class BatchArm(ArmHead, frozen=True, rename=WIRE_NAMES):
     """One arm. Requests, steps, pages and `summary` are those of the first run; `useful_tokens_s` is the mean over all
     `runs`."""
 
-    name: str
-    state: str
-    requested: dict[str, str]
-    planned: dict[str, str]
-    effective: dict[str, str]
-    evidence: list[LedgerRow]
-    verdicts: list[VerdictRow]
     notes: list[str]
     useful_tokens_s: float | None
     runs: list[float]
@@ -107,20 +96,9 @@ class TrafficDocument(Part, frozen=True):
     requests: list[TrafficRequest]
 
 
-class BatchDocument(Part, frozen=True):
+class BatchDocument(RunHead, frozen=True, tag="batch"):
     """A run of many requests. `same_tokens`: how many got the same tokens from both arms, null for one arm."""
 
-    kind: Literal["batch"]
-    schema: Literal[2]
-    run: str
-    created: float
-    status: Status
-    message: str
-    model: str
-    model_label: str
-    model_note: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     workload: Workload
     traffic: TrafficDocument
     same_tokens: int | None
@@ -133,7 +111,6 @@ def batch_document(run: Run) -> BatchDocument:
     traffic = now.request.traffic
     assert traffic is not None
     return BatchDocument(
-        kind="batch",
         **head(now),
         workload=now.request.workload,
         traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),

@@ -19,7 +19,7 @@ from backend.views.heads import Heads
 from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_rows
 from backend.views.live import PhaseStep, phase_step
 from backend.views.sentences import interference_of
-from backend.views.tiles import Tile
+from backend.views.tile import Tile
 from backend.views.verdict import VerdictText
 
 

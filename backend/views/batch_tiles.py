@@ -6,12 +6,10 @@ from backend.messages import WaitReason
 from backend.runs.batch_summary import BatchSummary, Spread
 from backend.runs.statistics import MIN_SAMPLES
 from backend.traffic import Limits
-from backend.units import bytes_text, seconds_text, three
+from backend.units import bytes_text, three
 from backend.views.differences import Difference
-from backend.views.tiles import Tile
+from backend.views.tile import Tile, in_percent, in_seconds, joined, of_unit, tile
 from backend.views.verdict import less_or_more
-
-Pair = tuple[str, str]
 
 WAIT_TEXTS: dict[WaitReason, str] = {
     "batch": "the static batch before it",
@@ -28,12 +26,17 @@ def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
     """The tiles of an arm, "n/a" where nothing is known yet."""
     within = "set a limit" if s.good is None else f"{s.good} of {s.requests} within {_limits(limits)}"
     return [
-        _tile("useful", "Useful tokens", _of(s.useful_tokens_s, "tok/s"), "padding not counted"),
-        _tile("ttft", "Time to first token, median", _s(s.ttft.median_s), _percentiles(s.ttft) or "waiting counted"),
-        _tile("token", "Time per output token, median", _s(s.token.median_s), _percentiles(s.token)),
-        _tile("request", "End to end, median", _s(s.request.median_s), _percentiles(s.request)),
-        _tile("goodput", "Goodput", _of(s.goodput_s, "requests/s"), within),
-        _tile("busy", "Slots at useful work", _percent(s.busy_share), "of slots in all steps"),
+        tile("useful", "Useful tokens", of_unit(s.useful_tokens_s, "tok/s"), "padding not counted"),
+        tile(
+            "ttft",
+            "Time to first token, median",
+            in_seconds(s.ttft.median_s),
+            _percentiles(s.ttft) or "waiting counted",
+        ),
+        tile("token", "Time per output token, median", in_seconds(s.token.median_s), _percentiles(s.token)),
+        tile("request", "End to end, median", in_seconds(s.request.median_s), _percentiles(s.request)),
+        tile("goodput", "Goodput", of_unit(s.goodput_s, "requests/s"), within),
+        tile("busy", "Slots at useful work", in_percent(s.busy_share), "of slots in all steps"),
     ]
 
 
@@ -61,32 +64,32 @@ def batch_details(s: BatchSummary, memory_bytes: int | None, memory_label: str) 
     """What stands behind the tiles."""
     waste = s.padding_tokens / s.positions if s.positions else None
     held = None if s.held_peak_bytes is None or not s.cache_bytes else s.held_peak_bytes / s.cache_bytes
-    each = "" if s.step_mean_s is None else f"mean {_joined(s.step_mean_s)}"
+    each = "" if s.step_mean_s is None else f"mean {joined(s.step_mean_s)}"
     of = "" if s.cache_bytes is None else f"of {' '.join(bytes_text(s.cache_bytes))}"
     return [
-        _tile("served", "Requests served", (f"{s.served:,}", f"of {s.requests:,}")),
-        _tile("tokens", "Useful tokens", (f"{s.tokens:,}", "tokens")),
-        _tile("wall", "Time to serve them", _s(s.wall_s)),
-        _tile("steps", "Steps", (f"{s.steps:,}", "steps"), each),
+        tile("served", "Requests served", (f"{s.served:,}", f"of {s.requests:,}")),
+        tile("tokens", "Useful tokens", (f"{s.tokens:,}", "tokens")),
+        tile("wall", "Time to serve them", in_seconds(s.wall_s)),
+        tile("steps", "Steps", (f"{s.steps:,}", "steps"), each),
         *_spread_rows("ttft", "Time to first token", s.ttft),
         *_spread_rows("token", "Time per output token", s.token),
         *_spread_rows("request", "End to end", s.request),
-        _tile("idle", "Slot-steps without useful work", (f"{s.slot_steps - s.busy_steps:,}", f"of {s.slot_steps:,}"),
+        tile("idle", "Slot-steps without useful work", (f"{s.slot_steps - s.busy_steps:,}", f"of {s.slot_steps:,}"),
               f"{s.idle_steps:,} held by a request that had ended" if s.idle_steps else ""),
-        _tile("padding", "Padding", (f"{s.padding_tokens:,}", "positions"),
+        tile("padding", "Padding", (f"{s.padding_tokens:,}", "positions"),
               "" if waste is None else f"{three(100 * waste)}% of all that were processed"),
-        _tile("held", "Paged KV cache held at most", _percent(held), of or "no pages"),
+        tile("held", "Paged KV cache held at most", in_percent(held), of or "no pages"),
         *[
-            _tile(f"wait_{reason}", f"Waited for {WAIT_TEXTS[reason]}", (f"{number:,}", "requests"))
+            tile(f"wait_{reason}", f"Waited for {WAIT_TEXTS[reason]}", (f"{number:,}", "requests"))
             for reason, number in s.waited.items()
         ],
-        _tile("memory", "Peak memory", None if memory_bytes is None else bytes_text(memory_bytes), memory_label),
+        tile("memory", "Peak memory", None if memory_bytes is None else bytes_text(memory_bytes), memory_label),
     ]  # fmt: skip
 
 
 def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
     return [
-        _tile(f"{key}_{100 * share:.0f}", f"{label}, {100 * share:.0f}th percentile", _s(value),
+        tile(f"{key}_{100 * share:.0f}", f"{label}, {100 * share:.0f}th percentile", in_seconds(value),
               "" if value is not None else f"needs {MIN_SAMPLES[share]} requests")
         for share, value in ((0.90, found.p90_s), (0.99, found.p99_s))
     ]  # fmt: skip
@@ -94,30 +97,9 @@ def _spread_rows(key: str, label: str, found: Spread) -> list[Tile]:
 
 def _percentiles(found: Spread) -> str:
     known = ((90, found.p90_s), (99, found.p99_s))
-    return ", ".join(f"p{share} {_joined(value)}" for share, value in known if value is not None)
+    return ", ".join(f"p{share} {joined(value)}" for share, value in known if value is not None)
 
 
 def _limits(limits: Limits) -> str:
     named = (("TTFT", limits.ttft_s), ("token", limits.token_s), ("request", limits.request_s))
-    return ", ".join(f"{name} {_joined(limit_s)}" for name, limit_s in named if limit_s)
-
-
-def _tile(key: str, label: str, pair: Pair | None, note: str = "") -> Tile:
-    value, unit = pair or ("n/a", "")
-    return Tile(key, label, value, unit, note)
-
-
-def _of(value: float | None, unit: str) -> Pair | None:
-    return None if value is None else (three(value), unit)
-
-
-def _s(value: float | None) -> Pair | None:
-    return None if value is None else seconds_text(value)
-
-
-def _percent(share: float | None) -> Pair | None:
-    return None if share is None else (three(100 * share), "%")
-
-
-def _joined(seconds: float) -> str:
-    return " ".join(seconds_text(seconds))
+    return ", ".join(f"{name} {joined(limit_s)}" for name, limit_s in named if limit_s)

@@ -41,7 +41,6 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGat
     known of the quality of B against A."""
     now = run.snapshot()
     return Document(
-        kind="run",
         **head(now),
         workload=now.request.workload,
         unit=now.unit,

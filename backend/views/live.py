@@ -29,7 +29,8 @@ from backend.views.sentences import (
     texts_sentence,
 )
 from backend.views.step_time import StepText, step_text
-from backend.views.tiles import PHASE_TITLES, Tile, tiles
+from backend.views.tile import Tile
+from backend.views.tiles import PHASE_TITLES, tiles
 from backend.views.verdict import VerdictText, verdict_of
 from backend.views.waits import wait_text
 

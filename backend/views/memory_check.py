@@ -7,7 +7,7 @@ from backend.counts import RunCounts
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
 from backend.units import bytes_text
-from backend.views.tiles import Tile
+from backend.views.tile import Tile
 
 OF_PROCESS = "of the worker"
 """Part of the label of a memory series that counts only the worker's process: no other can be compared."""

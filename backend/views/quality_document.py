@@ -1,17 +1,13 @@
 """A comparison over given texts as one document for programs (kind "quality", schema 2)."""
 
-from typing import Literal
-
 from backend.quality import Quality
 from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
-from backend.runs.records import Status
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
 from backend.views.document_head import arm_head, head
-from backend.views.ledger import LedgerRow
 from backend.views.quality import Cost, cost_of, quality_sentence
-from backend.views.schema import Part, VerdictRow
+from backend.views.schema import ArmHead, Part, RunHead
 
 
 class PositionsDocument(Part, frozen=True):
@@ -24,21 +20,14 @@ class PositionsDocument(Part, frozen=True):
     kl_nats: list[float]
 
 
-class QualityArm(Part, frozen=True):
+class QualityArm(ArmHead, frozen=True):
     """One arm. `summary`: its speed when it generates as many tokens behind as long a context."""
 
-    name: str
-    state: str
-    requested: dict[str, str]
-    planned: dict[str, str]
-    effective: dict[str, str]
-    evidence: list[LedgerRow]
-    verdicts: list[VerdictRow]
     positions: list[PositionsDocument]
     summary: Summary
 
 
-class QualityDocument(Part, frozen=True):
+class QualityDocument(RunHead, frozen=True, tag="quality"):
     """Arms over given texts.
 
     cost   none, rounding, small or large: by the tolerances of docs/metrics.md; null for one arm
@@ -46,17 +35,6 @@ class QualityDocument(Part, frozen=True):
     kl_nats, top1_agreement, first_divergence, perplexity_ratio: of `all`, null for one arm
     """
 
-    kind: Literal["quality"]
-    schema: Literal[2]
-    run: str
-    created: float
-    status: Status
-    message: str
-    model: str
-    model_label: str
-    model_note: str
-    machine: dict[str, str]
-    versions: dict[str, str]
     texts: list[TextReading]
     all: TextReading | None
     cost: Cost | None
@@ -76,7 +54,6 @@ def quality_document(run: Run) -> QualityDocument:
     assert quality is not None
     found: ReadingDifference | None = whole.difference if whole else None
     return QualityDocument(
-        kind="quality",
         **head(now),
         texts=readings(now),
         all=whole,

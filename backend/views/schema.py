@@ -14,6 +14,9 @@ from backend.runs.texts import TextComparison
 from backend.views.gate import QualityGate
 from backend.views.ledger import LedgerRow
 
+WIRE_NAMES = {"annotations": "marks", "interference": "spoilers", "roofline": "floor"}
+"""Fields of an arm whose names on the wire are older than the project's terms."""
+
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every part of a document: an unknown key is an error."""
@@ -135,12 +138,8 @@ class StepDocument(Part, frozen=True):
     missing: str
 
 
-class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interference": "spoilers", "roofline": "floor"}):
-    """One arm. Every series has one entry per step of repeat 0.
-
-    latency_s[0] is the time to first token and the rest are decode steps. With `unit` "forward" (an encoder) all
-    entries are forward passes, and there is no first token. `step_time` is left out where nothing was recorded of it.
-    """
+class ArmHead(Part, frozen=True):
+    """What every arm of a document begins with: what was asked, planned and proved, and what the rules said."""
 
     name: str
     state: str
@@ -149,6 +148,15 @@ class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interferen
     effective: dict[str, str]
     evidence: list[LedgerRow]
     verdicts: list[VerdictRow]
+
+
+class ArmDocument(ArmHead, frozen=True, rename=WIRE_NAMES):
+    """One arm. Every series has one entry per step of repeat 0.
+
+    latency_s[0] is the time to first token and the rest are decode steps. With `unit` "forward" (an encoder) all
+    entries are forward passes, and there is no first token. `step_time` is left out where nothing was recorded of it.
+    """
+
     prompt_tokens: int | None
     notes: list[str]
     ttft_s: float | None
@@ -182,10 +190,9 @@ class ArmDocument(Part, frozen=True, rename={"annotations": "marks", "interferen
     step_time: StepDocument | msgspec.UnsetType = msgspec.UNSET
 
 
-class Document(Part, frozen=True):
-    """A run. Seconds and bytes throughout; `created`: seconds since the epoch, UTC."""
+class RunHead(Part, frozen=True, tag_field="kind"):
+    """What the document of every kind of run begins with, after its `kind`. `created`: seconds since the epoch, UTC."""
 
-    kind: Literal["run"]
     schema: Literal[2]
     run: str
     created: float
@@ -196,6 +203,11 @@ class Document(Part, frozen=True):
     model_note: str
     machine: dict[str, str]
     versions: dict[str, str]
+
+
+class Document(RunHead, frozen=True, tag="run"):
+    """A run. Seconds and bytes throughout."""
+
     workload: Workload
     unit: Unit
     comparison: Comparison | None

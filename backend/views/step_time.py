@@ -9,7 +9,7 @@ from backend.runs.snapshot import Snapshot
 from backend.runs.statistics import median
 from backend.runs.summary import BUSY_STEPS
 from backend.units import bytes_text, seconds_text
-from backend.views.tiles import Tile
+from backend.views.tile import Tile
 
 _LABELS: dict[StepPart, str] = {
     "attention": "Attention", "products": "Weight products", "other": "Other kernels", "collectives": "Collectives",

@@ -5,28 +5,13 @@ Numbers become text here: three significant digits, a unit beside each, "n/a" fo
 
 from collections.abc import Mapping
 
-import msgspec
-
 from backend.counts import RunCounts
 from backend.messages import Loaded, PhaseName
 from backend.runs.records import Unit
 from backend.runs.statistics import MIN_SAMPLES
 from backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
-from backend.units import bytes_text, seconds_text, three
-
-
-class Tile(msgspec.Struct, frozen=True):
-    """A figure with its unit, and a note in small print."""
-
-    key: str
-    label: str
-    value: str
-    unit: str
-    note: str = ""
-
-
-Pair = tuple[str, str]
-"""A value and its unit."""
+from backend.units import three
+from backend.views.tile import Pair, Tile, in_bytes, in_percent, in_seconds, joined, of_unit, tile
 
 PhaseSeconds = Mapping[PhaseName, float]
 
@@ -49,25 +34,25 @@ def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", 
     known bandwidth there is no share of the roofline."""
     step = "Token" if unit == "token" else "Forward pass"
     over = f"over {s.runs} runs" if s.runs > 1 else ""
-    p90 = "" if s.latency_p90_s is None else f"p90 {_joined(s.latency_p90_s)}"
-    latency = _tile("latency_median", f"{step} latency, median", _s(s.latency_median_s), p90)
+    p90 = "" if s.latency_p90_s is None else f"p90 {joined(s.latency_p90_s)}"
+    latency = tile("latency_median", f"{step} latency, median", in_seconds(s.latency_median_s), p90)
     bounded = s.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
-    share = [_tile("share", "% of roofline", _percent(s.roofline_share), roofline_note)] if bounded else []
-    memory = _tile("memory", "Peak memory", _bytes(s.peak_memory_bytes), memory_label)
+    share = [tile("share", "% of roofline", in_percent(s.roofline_share), roofline_note)] if bounded else []
+    memory = tile("memory", "Peak memory", in_bytes(s.peak_memory_bytes), memory_label)
     if unit == "forward":
-        rate = _of(s.batch_tokens_per_s, "sequences/s")
+        rate = of_unit(s.batch_tokens_per_s, "sequences/s")
         batch = f"batch of {batch_size}" if batch_size > 1 else ""
-        return [latency, _tile("rate", "Throughput", rate, batch), *share, memory]
+        return [latency, tile("rate", "Throughput", rate, batch), *share, memory]
     batch = ""
     if batch_size > 1 and s.batch_tokens_per_s is not None:
         batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
     return [
-        _tile("ttft", "Time to first token", _s(s.ttft_s), over and f"median {over}"),
+        tile("ttft", "Time to first token", in_seconds(s.ttft_s), over and f"median {over}"),
         latency,
-        _tile("rate", "Decode speed", _of(s.tokens_per_s, "tok/s"), batch),
+        tile("rate", "Decode speed", of_unit(s.tokens_per_s, "tok/s"), batch),
         *share,
         memory,
-        _tile("kv", "KV cache", _bytes(s.kv_bytes), _against_prediction(s)),
+        tile("kv", "KV cache", in_bytes(s.kv_bytes), _against_prediction(s)),
     ]
 
 
@@ -84,37 +69,37 @@ def details(
 ) -> list[Tile]:  # fmt: skip
     """Detail rows. `counts` come from the last repeat; GPU rows are omitted on a CPU."""
     what = "token" if unit == "token" else "sequence"
-    energy = _of(s.energy_per_token_j, "J")
+    energy = of_unit(s.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
         _mean(s, unit),
         _percentile(0.90, s.latency_p90_s),
         _percentile(0.99, s.latency_p99_s),
-        _tile("stdev", "Standard deviation of step latency", _s(s.latency_stdev_s), _scatter(s.latency_cv)),
+        tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
         _interval(s),
-        _tile("run_cv", "Variation between runs", _percent(s.run_cv), _noisy(s.run_cv)),
+        tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
-        _tile("memory_now", "Memory after the run", _bytes(counts.process_now_bytes), memory_label),
-        _tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
+        tile("memory_now", "Memory after the run", in_bytes(counts.process_now_bytes), memory_label),
+        tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
     ]
     if device == "cuda":
         rows += _gpu_rows(s, counts)
-    contention = _of(counts.cpu_others_cores, "cores")
-    return [*rows, _tile("others", "CPU used by other programs", contention, "mean over the run")]
+    contention = of_unit(counts.cpu_others_cores, "cores")
+    return [*rows, tile("others", "CPU used by other programs", contention, "mean over the run")]
 
 
 def _gpu_rows(s: Summary, counts: RunCounts) -> list[Tile]:
     lowest = f"lowest {three(counts.sm_clock_low_mhz)} MHz" if counts.sm_clock_low_mhz is not None else ""
     counted = "tensors, counted by PyTorch's allocator"
     return [
-        _tile("busy", "GPU busy", _percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
-        _tile("allocator", "Peak allocated memory", _bytes(counts.allocator_peak_bytes), counted),
-        _tile("allocator_now", "Allocated memory after the run", _bytes(counts.allocator_now_bytes), counted),
-        _tile("clock", "GPU clock", _of(counts.sm_clock_mhz, "MHz"), lowest),
-        _tile("temperature", "GPU temperature", _of(counts.temperature_c, "°C"), "highest"),
-        _tile("slowed", "GPU throttled", *_sampled(counts.gpu_slowed_share)),
-        _tile("gpu_others", "GPU used by other programs", *_sampled(counts.gpu_others_share)),
+        tile("busy", "GPU busy", in_percent(s.gpu_busy_share), "launch-bound" if s.launch_bound else ""),
+        tile("allocator", "Peak allocated memory", in_bytes(counts.allocator_peak_bytes), counted),
+        tile("allocator_now", "Allocated memory after the run", in_bytes(counts.allocator_now_bytes), counted),
+        tile("clock", "GPU clock", of_unit(counts.sm_clock_mhz, "MHz"), lowest),
+        tile("temperature", "GPU temperature", of_unit(counts.temperature_c, "°C"), "highest"),
+        tile("slowed", "GPU throttled", *_sampled(counts.gpu_slowed_share)),
+        tile("gpu_others", "GPU used by other programs", *_sampled(counts.gpu_others_share)),
     ]
 
 
@@ -122,10 +107,10 @@ def load_rows(loaded: Loaded | None) -> list[Tile]:
     """Peak memory of the load, with the seconds of its stages; no rows if the model was already loaded."""
     if loaded is None or not loaded.peak_bytes:
         return []
-    stages = ", ".join(f"{name.replace('_', ' ')} {_joined(took_s)}" for name, took_s in loaded.stages_s.items())
+    stages = ", ".join(f"{name.replace('_', ' ')} {joined(took_s)}" for name, took_s in loaded.stages_s.items())
     where = {"host": "Peak host memory while loading", "device": "Peak GPU memory while loading"}
     return [
-        _tile(f"load_{place}", label, _bytes(loaded.peak_bytes[place]), stages if place == "host" else "reserved")
+        tile(f"load_{place}", label, in_bytes(loaded.peak_bytes[place]), stages if place == "host" else "reserved")
         for place, label in where.items()
         if place in loaded.peak_bytes
     ]
@@ -135,34 +120,34 @@ def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile
     """The least time of the middle step of a run, and what it consists of."""
     what = "token" if unit == "token" else "forward pass"
     work = f"{work} at {note}" if work else note
-    return _tile("floor", f"Roofline bound per {what}, mid-run", _s(s.roofline_s), work)
+    return tile("floor", f"Roofline bound per {what}, mid-run", in_seconds(s.roofline_s), work)
 
 
 def _mean(s: Summary, unit: Unit) -> Tile:
-    spread = "" if s.latency_stdev_s is None else f"std {_joined(s.latency_stdev_s)}"
+    spread = "" if s.latency_stdev_s is None else f"std {joined(s.latency_stdev_s)}"
     label = "Token latency, mean" if unit == "token" else "Forward pass latency, mean"
-    return _tile("latency_mean", label, _s(s.latency_mean_s), spread)
+    return tile("latency_mean", label, in_seconds(s.latency_mean_s), spread)
 
 
 def _percentile(share: float, value_s: float | None) -> Tile:
     note = "" if value_s is not None else f"needs {MIN_SAMPLES[share]} steps"
-    return _tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", _s(value_s), note)
+    return tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", in_seconds(value_s), note)
 
 
 def _interval(s: Summary) -> Tile:
     """Both bounds in one unit."""
     if s.latency_interval_s is None:
-        return _tile("interval", "Mean latency, 95% CI", None, "needs 2 runs (Measure)")
+        return tile("interval", "Mean latency, 95% CI", None, "needs 2 runs (Measure)")
     scale, unit = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
     bounds = " to ".join(three(scale * bound) for bound in s.latency_interval_s)
-    return _tile("interval", "Mean latency, 95% CI", (bounds, unit), f"over {s.runs} runs")
+    return tile("interval", "Mean latency, 95% CI", (bounds, unit), f"over {s.runs} runs")
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:
     """The phases before the first run, in sum and one by one."""
     known = [phases_s[name] for name in _SETUP if name in phases_s]
-    parts = ", ".join(f"{_cold(name)} {_joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
-    return _tile("cold", "Setup time before the run", _s(sum(known) if known else None), parts)
+    parts = ", ".join(f"{_cold(name)} {joined(phases_s[name])}" for name in _SETUP if phases_s.get(name))
+    return tile("cold", "Setup time before the run", in_seconds(sum(known) if known else None), parts)
 
 
 def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
@@ -170,45 +155,17 @@ def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
     steps, past = counts.warmup_steps, counts.warmup_window_steps
     what = "tokens" if unit == "token" else "passes"
     note = f"{past:.0f} of them past the sliding window, after a prompt of its length" if past else ""
-    took = [f"{_cold(name)} {_joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
+    took = [f"{_cold(name)} {joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
     pair = (f"{steps:.0f}", what) if steps else None
-    return _tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
+    return tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
 
 
 def _cold(phase: PhaseName) -> str:
     return "compile (cold)" if phase == "compile" else PHASE_TITLES[phase]
 
 
-# --- words ----------------------------------------------------------------------------------------
-
-
-def _tile(key: str, label: str, pair: Pair | None, note: str = "") -> Tile:
-    value, unit = pair or ("n/a", "")
-    return Tile(key, label, value, unit, note)
-
-
-def _of(value: float | None, unit: str) -> Pair | None:
-    return None if value is None else (three(value), unit)
-
-
-def _s(value: float | None) -> Pair | None:
-    return None if value is None else seconds_text(value)
-
-
-def _joined(seconds: float) -> str:
-    return " ".join(seconds_text(seconds))
-
-
-def _bytes(value: float | None) -> Pair | None:
-    return None if value is None else bytes_text(value)
-
-
-def _percent(share: float | None) -> Pair | None:
-    return None if share is None else (three(100 * share), "%")
-
-
 def _sampled(share: float | None) -> tuple[Pair | None, str]:
-    return _percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
+    return in_percent(share), "not reported by the driver" if share is None else "of samples (2 per second)"
 
 
 def _noisy(cv: float | None) -> str:

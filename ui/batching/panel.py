@@ -12,9 +12,10 @@ from backend.runs.batch_series import MAX_ENDS_PER_PULL, MAX_MOVES_PER_PULL, MAX
 from backend.runs.log import RunLog
 from backend.views.batch_live import BatchDelta, BatchHead, batch_delta
 from backend.views.heads import Heads
+from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
-from ui.live.panel import MAX_ARMS, RUN_ID, Refusal
+from ui.live.panel import MAX_ARMS, Pull, asked
 from ui.live.sources import FOLDER as SHARED
 from ui.live.sources import RUN_LINK
 
@@ -53,35 +54,25 @@ TEMPLATE = f"""
 """
 
 
-class BatchQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """A pull: the run, the version of the head that the browser has, and for each arm a cursor (steps, waits, moves of
-    pages, ends of requests)."""
+class BatchQuery(Pull):
+    """A pull, with a cursor (steps, waits, moves of pages, ends of requests) for each arm."""
 
-    run: Annotated[str, msgspec.Meta(max_length=64)]
-    version: int
     cur: Annotated[list[tuple[int, int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
 
 
 def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: Heads[BatchHead] | None = None) -> str:
-    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted.
-    `queue`: where a run stands; `heads`: what viewers share."""
+    """The JSON text for one pull. `queue`: where a run stands; `heads`: what viewers share."""
     try:
-        query = msgspec.convert(question, BatchQuery, strict=True)
-    except msgspec.ValidationError as error:
-        return _refusal(f"This pull cannot be read: {error}.")
-    if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
-        return _refusal("There is no such run here.")
-    if run.request.traffic is None:
-        return _refusal("This run has one prompt. The page Compare shows it.")
+        query, run = asked(runs, question, BatchQuery)
+        if run.request.traffic is None:
+            raise PullRefused("This run has one prompt. The page Compare shows it.")
+    except PullRefused as refused:
+        return refused.answer
     cursors = query.cur + [(0, 0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
     delta: BatchDelta = batch_delta(run, query.version, cursors, run.elapsed_s, place, heads)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
-
-
-def _refusal(sentence: str) -> str:
-    return msgspec.json.encode(Refusal(sentence)).decode()
 
 
 def script() -> str:

@@ -6,16 +6,17 @@ are therefore all the same read; no viewer holds a queue slot, and the server ke
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import gradio as gr
 import msgspec
 import plotly
 
 from backend.runs.log import RunLog
-from backend.runs.run import MAX_TOKENS_PER_PULL
+from backend.runs.run import MAX_TOKENS_PER_PULL, Run
 from backend.views import live
 from backend.views.heads import Heads
+from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
 from ui.live.sources import TEMPLATE, panel_props, script
@@ -26,38 +27,45 @@ RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8
 
 
-class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """A pull: the run, the version of the head that the browser has, a cursor (tokens, samples, characters) per arm."""
+class Pull(msgspec.Struct, forbid_unknown_fields=True):
+    """The run, and the version of the head that the browser has."""
 
     run: Annotated[str, msgspec.Meta(max_length=64)]
     version: int
+
+
+Question = TypeVar("Question", bound=Pull)
+
+
+class Query(Pull):
+    """A pull, with a cursor (tokens, samples, characters) for each arm."""
+
     cur: Annotated[list[tuple[int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
 
 
-class Refusal(msgspec.Struct):
-    """The answer to a pull that cannot be served."""
-
-    error: str
+def asked(runs: RunLog, question: object, kind: type[Question]) -> tuple[Question, Run]:
+    """What a browser asked, and the run. It is the browser's only access to a run, so nothing of `question` is
+    trusted. PullRefused if it cannot be read, or there is no such run."""
+    try:
+        query = msgspec.convert(question, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise PullRefused(f"This pull cannot be read: {error}.") from None
+    if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
+        raise PullRefused("There is no such run here.")
+    return query, run
 
 
 def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: Heads[live.Head] | None = None) -> str:
-    """The JSON text for one pull. It is the browser's only access to a run, so nothing of `question` is trusted.
-    `queue`: where a run stands; `heads`: what viewers share."""
+    """The JSON text for one pull. `queue`: where a run stands; `heads`: what viewers share."""
     try:
-        query = msgspec.convert(question, Query, strict=True)
-    except msgspec.ValidationError as error:
-        return _refusal(f"This pull cannot be read: {error}.")
-    if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
-        return _refusal("There is no such run here.")
+        query, run = asked(runs, question, Query)
+    except PullRefused as refused:
+        return refused.answer
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
     delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs, heads)
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
-
-
-def _refusal(sentence: str) -> str:
-    return msgspec.json.encode(Refusal(sentence)).decode()
 
 
 def live_panel(

@@ -11,8 +11,8 @@ import msgspec
 from backend.ablation.courses import Courses
 from backend.ablation.view import worth_view
 from backend.errors import InputError
+from ui.components.pulls import refusal
 from ui.components.scripts import with_helper
-from ui.live.panel import Refusal
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "worth.js"
 
@@ -44,16 +44,12 @@ def answer(courses: Courses, question: object) -> str:
         query = msgspec.convert(question, Query, strict=True)
         course = courses.get(query.id)
     except msgspec.ValidationError as error:
-        return _refusal(f"This pull cannot be read: {error}.")
+        return refusal(f"This pull cannot be read: {error}.")
     except InputError as error:
-        return _refusal(str(error))
+        return refusal(str(error))
     if course is None:
-        return _refusal("There is no such ablation here.")
+        return refusal("There is no such ablation here.")
     return msgspec.json.encode(worth_view(course)).decode()
-
-
-def _refusal(sentence: str) -> str:
-    return msgspec.json.encode(Refusal(sentence)).decode()
 
 
 def worth_panel(courses: Courses) -> gr.HTML:

@@ -52,40 +52,37 @@ class LayerSlots:
         self.filled.index_fill_(1, self.current, True)
 
 
-def _write_token(layer: Any, keys: Any, values: Any) -> tuple[Any, Any]:
-    layer.keys.index_copy_(2, layer.slots.current, keys)
-    layer.values.index_copy_(2, layer.slots.current, values)
-    return layer.keys, layer.values
+class SlotLayer:
+    """What both kinds of layers share: in decoding, a token's keys and values go to the current slot, in place."""
+
+    keys: Any
+    values: Any
+    slots: LayerSlots
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
+        if not self.slots.decoding:
+            pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)  # type: ignore[misc]
+            return pair
+        self.keys.index_copy_(2, self.slots.current, key_states)
+        self.values.index_copy_(2, self.slots.current, value_states)
+        return self.keys, self.values
 
 
-class StaticSlotLayer(StaticLayer):  # type: ignore[misc]
+class StaticSlotLayer(SlotLayer, StaticLayer):  # type: ignore[misc]
     """Full attention: tokens in order, one per slot."""
 
     def __init__(self, slots: LayerSlots) -> None:
         super().__init__(max_cache_len=slots.size)
         self.slots = slots
 
-    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
-        if self.slots.decoding:
-            return _write_token(self, key_states, value_states)
-        pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)
-        return pair
 
-
-class RingSlotLayer(StaticSlidingWindowLayer):  # type: ignore[misc]
+class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
     """A sliding window as a ring buffer."""
 
     def __init__(self, slots: LayerSlots) -> None:
         super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
         self.slots = slots
-
-    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
-        if self.slots.decoding:
-            return _write_token(self, key_states, value_states)
-        pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)
-        return pair
 
 
 class StaticSlotCache(StaticCache):  # type: ignore[misc]

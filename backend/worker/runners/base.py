@@ -205,16 +205,7 @@ class MeasuredRunner(ABC):
     def run(self, job: Generate) -> None:
         """Warm up if asked and needed, run once, verify if asked, and send everything up to `Finished`."""
         task = self._prepare(job)
-        settings = self._compiling.settings
-        notes = task.prompt.notes + self._compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
-        if self._compiling.settings != settings:
-            self._warm.clear()
-            self._graph_calls.forget()
-        if job.warmup:
-            with self._graph_calls:
-                self._warm_up(task)
-                if self._settle and not self.cancelled.is_set():
-                    self._begin_level(task)
+        notes = task.prompt.notes + self._make_ready(task)
         cache = self._new_cache(task)
         torch.manual_seed(job.seed)
         sampler = Sampler(self._memory)
@@ -229,6 +220,20 @@ class MeasuredRunner(ABC):
                 self._measure(task, cache, meter)
         del cache  # only `measured` holds it now, until what the run left is counted
         self._conclude(measured)
+
+    def _make_ready(self, task: Task) -> list[str]:
+        """Compile as the job asks and warm up; returns notes for the user."""
+        job, settings = task.job, self._compiling.settings
+        notes = self._compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
+        if self._compiling.settings != settings:
+            self._warm.clear()
+            self._graph_calls.forget()
+        if job.warmup:
+            with self._graph_calls:
+                self._warm_up(task)
+                if self._settle and not self.cancelled.is_set():
+                    self._begin_level(task)
+        return notes
 
     def _warm_up(self, task: Task) -> None:
         shape = self._shape(task)

@@ -58,17 +58,7 @@ class BatchCourse(GenerateRunner):
         assert job.traffic is not None
         self._asked = asked = read_requests(self.model, job.traffic.requests)
         task = self._first_task(job, asked)
-        settings = self._compiling.settings
-        notes = [*([self.model.remark] if self.model.remark else []), *task.prompt.notes]
-        notes += self._compiling.begin(job.plan, job.batch_size, task.length or task.prompt.tokens)
-        if self._compiling.settings != settings:
-            self._warm.clear()
-            self._graph_calls.forget()
-        if job.warmup:
-            with self._graph_calls:
-                self._warm_up(task)
-                if self._settle and not self.cancelled.is_set():
-                    self._begin_level(task)
+        notes = [*([self.model.remark] if self.model.remark else []), *task.prompt.notes, *self._make_ready(task)]
         torch.manual_seed(job.seed)
         log = StepLog([one.arrival_s for one in asked])
         sampler = Sampler(self._memory)

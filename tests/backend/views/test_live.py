@@ -17,7 +17,8 @@ from backend.runs.store import Store
 from backend.views import live
 from backend.views.arm_details import detail_rows
 from backend.views.sentences import interference_of
-from backend.views.tiles import PHASE_TITLES, Tile
+from backend.views.tile import Tile
+from backend.views.tiles import PHASE_TITLES
 from tests.support.runs import created, finished, tokens
 
 

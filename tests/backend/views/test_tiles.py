@@ -7,7 +7,8 @@ import pytest
 
 from backend.counts import RunCounts
 from backend.runs.summary import Measured, Summary, summarize
-from backend.views.tiles import Tile, details, tiles
+from backend.views.tile import Tile
+from backend.views.tiles import details, tiles
 
 
 def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:
