@@ -213,6 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from starlette.middleware import Middleware
 
     from backend.executors import open_bench
+    from backend.hardware.zero_gpu import on_zero_gpu
     from ui.csp import PolicyMiddleware
     from ui.gate.connections import bound_connections
     from ui.gate.gate import Gate
@@ -228,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(number, lambda *_: ended.set())
     try:
         visitors = Visitors(limits, accounts(options), framed=options.space, forwarded=options.space)
-        bench = open_bench(options.history, options.models_dir, limits)
+        bench = open_bench(options.history, options.models_dir, limits, "zero-gpu" if on_zero_gpu() else "subprocess")
     except InputError as error:
         refuse(str(error))
     if options.why:

@@ -27,11 +27,13 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 class Load(Message, frozen=True, tag="load"):
     """Load the plan's model (a no-op if it is loaded). Answered by Loaded or Failed.
 
-    `expected_bytes`: predicted size of the weights, for progress; 0 if unknown.
+    expected_bytes  predicted size of the weights, for progress; 0 if unknown
+    expected_s      seconds for which the arm is predicted to need its device, for executors that borrow one
     """
 
     plan: Plan
     expected_bytes: int = 0
+    expected_s: float = 0.0
 
 
 class Generate(Message, frozen=True, tag="generate"):

@@ -15,6 +15,7 @@ from backend.engine.exchange import STOPPED, Exchange, Halt
 from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
 from backend.engine.prediction import predict
+from backend.engine.work import expected_device_s
 from backend.hardware import Machine, peak_rates
 from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
 from backend.models import ModelFacts
@@ -177,7 +178,8 @@ class Conductor:
         """Wait for the arm's worker and have it load the arm's model, if it does not hold it yet."""
         self._wait_ready(arm)
         checked = self._job.arms[arm]
-        self._exchange.ask(arm, Load(checked.plan, checked.memory.weights), "load")
+        expected_s = expected_device_s(self._run.request, checked, self._job.facts, self._machine)
+        self._exchange.ask(arm, Load(checked.plan, checked.memory.weights, expected_s), "load")
         self._pool.slots[arm].executor.load_key = checked.plan.load_key
         self._note_memory(arm)
 

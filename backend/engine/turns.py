@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from backend.config import Request
 from backend.engine.conductor import Job
+from backend.engine.work import work_of
 
 KNOWN_RUNS = 32
 """Runs whose seconds the expected wait is estimated from."""
@@ -90,17 +91,6 @@ class Pace:
         if rates:
             return statistics.median(rates) * work_of(request)
         return statistics.median(seconds for _, _, seconds in self._known)
-
-
-def work_of(request: Request) -> int:
-    """Tokens that all arms generate in all repeats, one sequence after the other where requests or texts are many."""
-    if request.quality is not None:
-        each = (len(request.quality.texts) + 1) * request.quality.positions
-    elif request.traffic is None:
-        each = request.workload.max_new_tokens
-    else:
-        each = sum(one.max_new_tokens for one in request.traffic.requests)
-    return len(request.arms) * request.workload.repeats * each
 
 
 def place_of(run_id: str, current: Job | None, turns: Turns, pace: Pace, now_s: float) -> QueuePlace | None:

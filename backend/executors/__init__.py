@@ -7,12 +7,13 @@ from backend.engine.executor import ExecutorKind
 from backend.executors.in_process import IN_PROCESS
 from backend.executors.ranks import of_ranks
 from backend.executors.subprocess import WorkerProcess
+from backend.executors.zero_gpu import ZERO_GPU, call_on_gpu
 from backend.hosting.limits import LIMITS, Limits
 from backend.plan import Plan
 
 __all__ = ["KINDS", "open_bench"]
 
-KINDS = {"subprocess": ExecutorKind(WorkerProcess), "in-process": IN_PROCESS}
+KINDS = {"subprocess": ExecutorKind(WorkerProcess), "in-process": IN_PROCESS, "zero-gpu": ZERO_GPU}
 """Every kind for a model in one process, by name. Modules of kinds import no torch: what they start does."""
 
 
@@ -22,7 +23,10 @@ def open_bench(
     limits: Limits = LIMITS["local"],
     executor: str = "subprocess",
 ) -> Bench:
-    """A bench whose arms run on one kind of executor. The other arguments are those of `Bench`."""
+    """A bench whose arms run on one kind of executor. The other arguments are those of `Bench`. InputError where that
+    kind cannot be used."""
+    if executor == "zero-gpu":
+        call_on_gpu()
 
     def choose(plan: Plan | None) -> ExecutorKind:
         if plan is not None and plan.load.parallel.ranks > 1:

@@ -83,17 +83,25 @@ class InProcessWorker:
     def _work(self) -> None:
         cause = "The in-process worker ended."
         try:
-            from backend.worker.serve import serve
-
-            serve(self._commands, QueueChannel(self._report), shared_process=True)
+            self._serve()
         except BaseException as error:  # a thread has nobody else to tell
             log.exception("the in-process worker failed")
-            cause = redact(f"The in-process worker failed: {type(error).__name__}: {error}"[:300])
+            cause = self._explain(error)
         finally:
             _free_memory()
             _TURN.release()
             if not self._ending:
                 self._inbox.put(Letter(self, Died(cause)))
+
+    def _serve(self) -> None:
+        """Carry out commands until they end; the body of the thread."""
+        from backend.worker.serve import serve
+
+        serve(self._commands, QueueChannel(self._report), shared_process=True)
+
+    def _explain(self, error: BaseException) -> str:
+        """A sentence about what ended the thread."""
+        return redact(f"The in-process worker failed: {type(error).__name__}: {error}"[:300])
 
     def _report(self, event: Event) -> None:
         if not self._ending:

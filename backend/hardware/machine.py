@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from packaging.version import Version
 
-from backend.hardware import kernel_packages, number_formats
+from backend.hardware import kernel_packages, number_formats, zero_gpu
 from backend.hardware.number_formats import FormatTime
 from backend.hardware.nvidia import Gpu as Gpu
 from backend.hardware.nvidia import detect_gpus
@@ -36,6 +36,7 @@ class Machine:
     hub_kernels    kernel repositories of the Hub that need no download
     kernels        folder of `kernels=local`, "" if it has none for this device
     kernel_layers  the layers that it replaces
+    zero_gpu       the GPU is lent for a call at a time (`hardware/zero_gpu.py`)
     """
 
     cpu: str
@@ -55,6 +56,7 @@ class Machine:
     kernels: str = ""
     kernel_layers: tuple[str, ...] = ()
     nvml_problem: str = ""
+    zero_gpu: bool = False
 
     @property
     def cpu_name(self) -> str:
@@ -127,7 +129,8 @@ class Machine:
 
 def detect() -> Machine:
     """Read the machine now. Takes a few ms, so it is called before every run."""
-    found = detect_gpus()
+    lent = zero_gpu.on_zero_gpu() and os.environ.get("TOKENDYNO_DEVICE") != "cpu"
+    found = zero_gpu.lent_gpu() if lent else detect_gpus()
     total, free = host_memory()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     device = "cuda" if found.gpus else "cpu"
@@ -140,7 +143,7 @@ def detect() -> Machine:
         packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
         avx512_bf16=_has_instructions("avx512_bf16"),
         hub_kernels=kernel_packages.offline_repos(), kernels=folder, kernel_layers=tuple(sorted(offered)),
-        nvml_problem=found.nvml_problem,
+        nvml_problem=found.nvml_problem, zero_gpu=lent,
     )  # fmt: skip
     return machine if machine.gpus else replace(machine, bfloat16=number_formats.recall(machine.cpu_name))
 

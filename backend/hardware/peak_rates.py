@@ -47,7 +47,7 @@ def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: C
     again.
     """
     name = machine.gpus[0].name if machine.gpus else ""
-    if not name or name in _TRIED or of_machine(machine, "float32") is not None:
+    if not name or machine.zero_gpu or name in _TRIED or of_machine(machine, "float32") is not None:
         return
     say(f"measuring the memory bandwidth: {name} is not in the catalogue")
     try:
@@ -69,7 +69,7 @@ def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
     again.
     """
     name, kept = bandwidth.device_name(machine), bandwidth.recall(machine)
-    if name in _TRIED or (kept is not None and (machine.gpus or kept.bfloat16)):
+    if machine.zero_gpu or name in _TRIED or (kept is not None and (machine.gpus or kept.bfloat16)):
         return True
     try:
         failed = bandwidth.remember(bandwidth.measure(machine, stopped=stopped))
@@ -86,6 +86,8 @@ def measure_once(machine: Machine, stopped: Callable[[], bool]) -> bool:
 def remark(machine: Machine) -> str:
     """What is unknown about this machine's peak rates, in a sentence; "" if nothing is."""
     name = machine.gpus[0].name if machine.gpus else "the CPU"
+    if of_machine(machine, "float32") is None and machine.zero_gpu:
+        return f"The memory bandwidth of {name} is not known, and cannot be measured on ZeroGPU."
     if of_machine(machine, "float32") is None:
         when = "The app measures it while idle, tokendyno doctor --bandwidth at once."
         return f"The memory bandwidth of {name} is not known yet. {when}"

@@ -3,7 +3,10 @@
 import re
 import tomllib
 
+from packaging.requirements import Requirement
+
 from backend.paths import ROOT
+from tools import space
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -65,3 +68,10 @@ def test_every_folder_of_the_backend_has_its_layer() -> None:
 def test_a_space_installs_what_the_package_depends_on() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#")] == PYPROJECT["project"]["dependencies"]
+    wanted = {Requirement(line).name for line in PYPROJECT["project"]["dependencies"]}
+    for kind in space.KINDS:
+        options = [line for line in space.requirements(kind) if line.startswith("--")]
+        found = [Requirement(line) for line in space.requirements(kind)[1:] if line not in options]
+        assert options == ([space.CPU_INDEX] if kind == "cpu" else [])
+        assert {one.name for one in found} == wanted | ({"spaces"} if kind == "zerogpu" else set())
+        assert next(one for one in found if one.name == "torch").specifier.contains("2.11.0")

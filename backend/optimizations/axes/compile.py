@@ -8,7 +8,7 @@ from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import kv_cache, skips_compilation, uses_own_loop
 from backend.optimizations.proof import Observation, compiled_calls, products
-from backend.optimizations.subject import Rule, Subject
+from backend.optimizations.subject import Rule, Subject, blocked
 from backend.plan import Plan
 from backend.script.parts import Script
 
@@ -16,6 +16,12 @@ _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and
 _MODES = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 
 
+_ZERO_GPU = blocked(
+    lambda s: s.machine.zero_gpu,
+    "ZeroGPU has no torch.compile: its GPU is lent for seconds at a time, to a process that is not kept.",
+    "https://huggingface.co/docs/hub/spaces-zerogpu",
+    (("compile", "off"),),
+)
 _LOOP_NEEDS_STATIC = Rule(
     "blocked",
     lambda s: s.decoder and uses_own_loop(s) and not kv_cache(s).fixed,
@@ -47,7 +53,7 @@ _RECOMPILES = Rule(
     "cache is compiled once. The ledger counts the recompilations.",
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
-_CACHE_RULES = (_LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
+_CACHE_RULES = (_ZERO_GPU, _LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
 _SKIPPED = Rule(
     "fallback",
     skips_compilation,

@@ -126,6 +126,8 @@ class Parallel(Optimization):
         kind, ranks = _named(name)
         facts, machine = subject.facts, subject.machine
         expert = ranks if kind == "expert" else 1
+        if machine.zero_gpu:
+            return "ZeroGPU lends one GPU to one process, and each rank is a process with a GPU of its own."
         if uneven := _uneven(name, facts):
             return uneven
         if facts.source.kind == "gguf":

@@ -10,7 +10,8 @@ import pytest
 
 from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind
-from backend.engine.turns import Pace, work_of
+from backend.engine.turns import Pace
+from backend.engine.work import work_of
 from backend.errors import InputError
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import Visitor

@@ -82,6 +82,13 @@ GQA_RULES = (
 FLEX_RULES = (
     Rule(
         "blocked",
+        lambda s: s.machine.zero_gpu,
+        "flex_attention compiles its own kernel, and ZeroGPU has no torch.compile.",
+        "https://huggingface.co/docs/hub/spaces-zerogpu",
+        fix=_ANYWAY,
+    ),
+    Rule(
+        "blocked",
         lambda s: s.facts.architecture in NO_FLEX,
         "transformers does not support flex_attention for this architecture.",
         "transformers 5.22: _supports_flex_attn of its class is not True",
