@@ -11,25 +11,44 @@ from backend.errors import InputError, unknown
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+MAX_BYTES = 1 << 20
+"""Fifty times the largest that comes with tokendyno."""
+
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """The file as `kind`. InputError names the file, what is wrong in it, and the nearest name for an unknown key."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        table = parse_toml(path, read_text(path))
         for found, valid in _tables(table, kind):
             for key in sorted(found.keys() - valid):
                 raise invalid(path, unknown("key", key, valid))
         return msgspec.convert(table, kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise invalid(path, f"{error}.") from None
+
+
+def read_text(path: Path) -> str:
+    """A file as text. InputError names it if it cannot be read, is too large or is not UTF-8."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise invalid(path, f"it has more than {MAX_BYTES:,} bytes.")
+        return data.decode("utf-8")
     except OSError as error:
         raise invalid(path, f"it cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:
         raise invalid(path, "it is not UTF-8 text.") from None
+
+
+def parse_toml(path: Path, text: str) -> dict[str, Any]:
+    """The table in a text of this file. InputError names the file if it is not TOML."""
+    try:
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise invalid(path, f"it is not valid TOML: {error}.") from None
     except RecursionError:
         raise invalid(path, "it is nested too deeply.") from None
-    except msgspec.ValidationError as error:
-        raise invalid(path, f"{error}.") from None
 
 
 def invalid(path: Path, reason: object) -> InputError:

@@ -18,9 +18,9 @@ VERSION = 1
 """Raised when older versions of tokendyno could no longer read what is written."""
 
 NAME = b"tokendyno recording "
-MAX_FILE_BYTES = 16 << 20
-MAX_UNPACKED_BYTES = 32 << 20
-"""About 300,000 tokens. A file within it takes at most about 500 MiB of memory while it is read."""
+MAX_UNPACKED_BYTES = MAX_FILE_BYTES = 6 << 20
+"""About 100,000 tokens. A file within it takes less than 200 MB of memory while it is read: short texts in a list take
+twenty times their bytes."""
 
 MAX_DICTIONARY_BYTES = 24 << 20
 """What unpacking itself may take: files are written with a dictionary of 8 MiB."""

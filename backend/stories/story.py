@@ -2,7 +2,6 @@
 line show the same text."""
 
 import functools
-import tomllib
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +11,7 @@ from backend.arms.parse import parse_arm
 from backend.config import Workload
 from backend.errors import InputError, unknown
 from backend.paths import PRESETS
-from backend.toml_files import invalid
+from backend.toml_files import invalid, parse_toml, read_text
 
 FOLDER = PRESETS / "stories"
 FENCE = "+++"
@@ -88,20 +87,18 @@ def story(name: str) -> Story:
 
 
 def _read(path: Path) -> Story:
+    parts = read_text(path).replace("\r\n", "\n").split(f"{FENCE}\n", 2)
+    if len(parts) < 3 or parts[0]:
+        raise invalid(path, f"it must begin with TOML between two lines of {FENCE}.")
+    _, front, body = parts
+    table = parse_toml(path, front) | {"name": path.stem, "text": _paragraphs(body)}
     try:
-        before, front, body = path.read_text(encoding="utf-8").split(f"{FENCE}\n", 2)
-        if before:
-            raise ValueError
-        found = msgspec.convert({**tomllib.loads(front), "name": path.stem, "text": _paragraphs(body)}, Story)
+        found = msgspec.convert(table, Story)
         for arm in (found.here.a, found.here.b):
             parse_arm(found.here.model, arm)
         Workload(found.here.prompt, max_new_tokens=found.here.max_new_tokens)
-    except (OSError, UnicodeDecodeError) as error:
-        raise invalid(path, f"it cannot be read ({error}).") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, InputError) as error:
+    except (msgspec.ValidationError, InputError) as error:
         raise invalid(path, f"{error}.") from None
-    except ValueError:
-        raise invalid(path, f"it must begin with TOML between two lines of {FENCE}.") from None
     if not found.text:
         raise invalid(path, "it has no text below its front matter.")
     return found

@@ -8,7 +8,8 @@ from backend.errors import InputError
 from backend.traffic.requests import TrafficRequest, check_request
 from backend.traffic.shape import MAX_REQUESTS
 
-MAX_TRACE_BYTES = 64 << 20
+MAX_TRACE_BYTES = 16 << 20
+"""Eight bytes for each token that all requests may have together."""
 _EXAMPLE = '{"arrival_s": 0.5, "prompt_tokens": 64, "max_new_tokens": 128}'
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from backend.errors import InputError
-from backend.toml_files import read_toml, refuse_duplicates
+from backend.toml_files import MAX_BYTES, read_toml, refuse_duplicates
 
 
 class Wheel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +30,7 @@ class Cart(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         (b"name = ", "it is not valid TOML: Invalid value"),
         (b"name = '\xff'", "it is not UTF-8 text"),
         (None, "it cannot be read (No such file or directory)"),
+        (b"#" * (MAX_BYTES + 1), "it has more than 1,048,576 bytes"),
     ],
 )
 def test_a_wrong_file_is_refused_by_name(tmp_path: Path, data: bytes | None, says: str) -> None:

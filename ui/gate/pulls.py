@@ -4,6 +4,7 @@ that such a request costs."""
 import asyncio
 import gzip
 import inspect
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 
 from ui.gate.asgi import Receive, Scope, Send, answer, header
 from ui.gate.sessions import PULL, once
+from ui.live.pace import PACE
 
 Pull = Callable[[Any], str]
 
@@ -56,7 +58,7 @@ class Pulls:
         pull = self.functions.get(question.component_id)
         if pull is None or question.fn_name != "pull":
             return once(message, receive)
-        packed = "gzip" in header(scope, b"accept-encoding")
+        packed, begin_s = "gzip" in header(scope, b"accept-encoding"), time.monotonic()
 
         def work() -> tuple[bytes, bool]:
             said = msgspec.json.encode(pull(question.data))
@@ -64,6 +66,7 @@ class Pulls:
             return (said, False) if small else (gzip.compress(said, 1), True)
 
         body, packed = await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        PACE.took(time.monotonic() - begin_s)
         more = [(b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")] if packed else []
         await answer(send, 200, body, "application/json", more)
         return None

@@ -43,6 +43,7 @@ def test_both_arms_of_a_story_run_on_a_cpu_and_differ(name: str) -> None:
         ("+++\ntitle = 1\n+++\nx", "title"),
         ("+++\ntitel = 'x'\n+++\nx", "titel"),
         ("+++\nx = [\n+++\nx", "cannot be used"),
+        ("+++\nx = " + "[" * 20_000 + "\n+++\nx", "nested too deeply"),
     ],
 )
 def test_a_file_that_is_no_story_is_named_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:

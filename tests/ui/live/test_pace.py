@@ -2,15 +2,15 @@
 
 import pytest
 
-from ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, Pace, adapted
+from ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, WAIT_S, Pace, adapted
 
 
 @pytest.mark.parametrize(
-    ("every_ms", "share", "next_ms"),
+    ("every_ms", "load", "next_ms"),
     [
         (FASTEST_MS, 0.0, FASTEST_MS),
-        (80, SHARE, 80),
-        (80, 1.5 * SHARE, 120),
+        (80, 1.0, 80),
+        (80, 1.5, 120),
         (80, 9.0, 160),
         (900, 9.0, SLOWEST_MS),
         (SLOWEST_MS, 9.0, SLOWEST_MS),
@@ -18,8 +18,8 @@ from ui.live.pace import FASTEST_MS, SHARE, SLOWEST_MS, Pace, adapted
         (100, 0.0, FASTEST_MS),
     ],
 )
-def test_the_period_follows_the_load_by_at_most_a_factor_of_two(every_ms: float, share: float, next_ms: float) -> None:
-    assert adapted(every_ms, share) == pytest.approx(next_ms)
+def test_the_period_follows_the_load_by_at_most_a_factor_of_two(every_ms: float, load: float, next_ms: float) -> None:
+    assert adapted(every_ms, load) == pytest.approx(next_ms)
 
 
 def test_a_viewer_is_never_slower_than_once_a_second_and_comes_back_to_full_speed() -> None:
@@ -32,14 +32,20 @@ def test_a_viewer_is_never_slower_than_once_a_second_and_comes_back_to_full_spee
     assert every_ms == FASTEST_MS
 
 
-def test_a_process_that_computes_slows_its_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_computes_or_waits_for_a_core_slows_its_viewers(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0, 10.0]
     monkeypatch.setattr("ui.live.pace.time.monotonic", lambda: now[0])
     monkeypatch.setattr("ui.live.pace.time.process_time", lambda: now[1])
     pace = Pace()
     now[:] = [100.4, 10.4]
     assert pace.every_ms() == FASTEST_MS, "too soon to tell"
-    now[:] = [101.0, 11.0]
+    now[:] = [101.0, 10.0 + 4 * SHARE]
     assert pace.every_ms() == 2 * FASTEST_MS
-    now[:] = [102.0, 11.0]
+    now[0] = 102.0
+    assert pace.every_ms() == FASTEST_MS
+    for seconds in (0.0, 4 * WAIT_S):
+        pace.took(seconds)
+    now[0] = 103.0
+    assert pace.every_ms() == 2 * FASTEST_MS, "it waits for cores that others use"
+    now[0] = 104.0
     assert pace.every_ms() == FASTEST_MS
