@@ -141,7 +141,7 @@ def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture
         assert torch.equal(made(one), text)
 
 
-def test_batches_and_generate_itself_go_the_models_own_way() -> None:
+def test_generate_itself_goes_the_models_own_way() -> None:
     import torch
 
     from tests.backend.worker.loop.test_loop import greedy
@@ -149,7 +149,59 @@ def test_batches_and_generate_itself_go_the_models_own_way() -> None:
     plain, model = build("llama"), with_kernels(build("llama"))
     for one in (prompt(5), prompt(6, 3)):
         assert torch.equal(greedy(model, one), greedy(plain, one))
-    assert torch.equal(Maker(model, 60)(prompt(6, 3)), greedy(plain, prompt(6, 3)))
+
+
+@pytest.mark.parametrize("architecture", ["llama", "mistral", "olmo3", "gemma3_text"])
+def test_captured_batches_with_the_kernels_have_the_texts_of_generate(kernels: Any, architecture: str) -> None:
+    """Past the window, with padding; every product in the tiles of each way, and in the one that measuring chose."""
+    import torch
+
+    from tests.backend.worker.loop.test_loop import greedy
+
+    plain, model = build(architecture), with_kernels(build(architecture))
+    asked = prompt(20, 3, padded=4)
+    expected, rows = greedy(plain, asked), kernels.rows
+    rows.CHOSEN.clear()
+    assert torch.equal(Maker(model, 60)(asked), expected)
+    chosen = dict(rows.CHOSEN)
+    assert {key[1] for key in chosen} == {3}
+    assert len(chosen) >= 4
+    assert all(rows.LIBRARY in took_us and len(took_us) > 1 for _, took_us in chosen.values())
+    for way in rows.WAYS:
+        rows.CHOSEN.update(dict.fromkeys(chosen, (way, {})))
+        assert torch.equal(Maker(model, 60)(asked), expected), way
+    rows.CHOSEN.clear()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("count", "rows", "columns"), [(2, 97, 64), (8, 4096, 4096), (17, 40, 11008), (32, 130, 2880)])
+def test_products_of_several_rows_are_those_of_double_precision(
+    kernels: Any, dtype: str, count: int, rows: int, columns: int
+) -> None:
+    import torch
+
+    kind, limit = getattr(torch, dtype), 1e-5 if dtype == "float32" else 1e-2
+    torch.manual_seed(rows)
+
+    def random(*shape: int) -> Any:
+        return torch.randn(*shape, device="cuda", dtype=kind)
+
+    x, w, bias, residual = random(count, columns), random(2 * rows, columns) * 0.05, random(2 * rows), None
+    for gated, gelu in ((False, False), (True, False), (True, True)):
+        used = 2 * rows if gated else rows
+        expected = x.double() @ w[:used].double().T + bias[:used].double()
+        if gated:
+            first, second = expected.chunk(2, -1)
+            act = torch.nn.functional.gelu(first, approximate="tanh") if gelu else torch.nn.functional.silu(first)
+            expected = act * second
+        residual = random(count, rows)
+        expected += residual.double()
+        for way, how in kernels.rows.WAYS.items():
+            if dtype == "float32" and how["BN"] * how["BK"] > 32 * 128:
+                continue  # twice the bytes: more than a multiprocessor holds
+            out = kernels.rows.by_tiles(x, w[:used], bias[:used], residual, gated, gelu, how)
+            error = float((out.double() - expected).norm() / expected.norm())
+            assert error < limit, (way, gated, gelu, error)
 
 
 def test_int8_of_torchao_is_read_as_it_is() -> None:

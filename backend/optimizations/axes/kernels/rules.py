@@ -86,8 +86,8 @@ LOCAL_RULES = (
             and uses_own_loop(s)
             and s.choices["projections"] == "fused"
         ),
-        "Decode steps of a single sequence run whole decoder layers of the kernel folder, attention included; the "
-        "chosen attention computes prefill and batches only.",
+        "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
+        "with quantized weights or experts); the chosen attention computes prefill and whatever is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
     ),
     Rule(

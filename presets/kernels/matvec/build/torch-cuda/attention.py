@@ -15,6 +15,7 @@ from .products import can_be_early
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
 BLOCK, WARPS = 64, 4  # cache slots per iteration of a program, and its warps
+MOST_PROGRAMS = 512  # of several texts: with more, slots of one are split less
 
 
 @triton.jit
@@ -72,7 +73,7 @@ def tokendyno_attention(
     BT: tl.constexpr, SPLITS: tl.constexpr, AT_ONCE: tl.constexpr, JOINED: tl.constexpr, NORMED: tl.constexpr,
     WHOLE: tl.constexpr, OFFSET: tl.constexpr, SINKS: tl.constexpr, FOLDED: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """One program handles one KV head and one part of the slots.
+    """One program handles one KV head and one part of the slots of one text, the third axis of the grid.
 
     qkv           ((HKV * G + 2 * HKV) * D,) of one token: queries, keys, values, head by head
     q_norm, k_norm  (D,), or WHOLE, (HKV * G * D,) and (HKV * D,): over all heads; OFFSET is added to their weights
@@ -84,9 +85,15 @@ def tokendyno_attention(
                   out (HKV * G * D,), AT_ONCE queries at a time
     """
     R: tl.constexpr = 16  # rows of the tensor cores' smallest product; G of them are queries
-    head, split = tl.program_id(0), tl.program_id(1)
+    head, split, text = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     dims, group = tl.arange(0, D), tl.arange(0, R)
-    base = head.to(tl.int64) * L * D
+    lane = text * HKV + head
+    base = lane.to(tl.int64) * L * D
+    qkv += text * (G + 2) * HKV * D
+    out += text * G * HKV * D
+    cos += text * ANGLES
+    sin += text * ANGLES
+    filled += text * L
     span = tl.cdiv(tl.cdiv(L, SPLITS), BT) * BT
     begin = split * span
     end = tl.minimum(begin + span, L)
@@ -164,17 +171,17 @@ def tokendyno_attention(
         total = total * shrink + tl.sum(weights, 1)
         mixed = mixed * shrink[:, None] + tl.dot(weights.to(value.dtype), value, input_precision="ieee")
         top = best
-    line = (head * SPLITS + split) * GP + group
+    line = (lane * SPLITS + split) * GP + group
     tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
     tl.store(tops + line, top, mask=group < GP)
     tl.store(sums + line, total, mask=group < GP)
     if FOLDED:
         tl.debug_barrier()  # all stores of the program precede the increment of the counter
-        if tl.atomic_add(turns + head, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
-            tl.store(turns + head, 0)
+        if tl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
+            tl.store(turns + lane, 0)
             for first in tl.static_range(0, GP, AT_ONCE):
                 queries = first + tl.arange(0, AT_ONCE)
-                lines_of = (head * SPLITS + tl.arange(0, SPLITS)[:, None]) * GP + queries[None, :]
+                lines_of = (lane * SPLITS + tl.arange(0, SPLITS)[:, None]) * GP + queries[None, :]
                 pieces = tl.load(
                     parts + lines_of[:, :, None] * D + dims[None, None, :], cache_modifier=".cg"
                 )  # written by other programs, so L1 may be stale
@@ -192,7 +199,7 @@ def tokendyno_attention_whole(
     parts, tops, sums, out, G: tl.constexpr, GP: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
     EARLY: tl.constexpr,
 ):  # fmt: skip
-    """Combines the parts, one program per query head."""
+    """Combines the parts, one program per query head of each text."""
     query = tl.program_id(0)
     lines = (query // G * SPLITS + tl.arange(0, SPLITS)) * GP + query % G
     dims = tl.arange(0, D)
@@ -212,33 +219,34 @@ def attend(
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
     warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
 ) -> None:  # fmt: skip
-    """Write (H * D,) into `out`, flat, and the new key and value into the cache: keys, values (1, HKV, L, D).
+    """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
 
     cos, sin  of D angles, or of D / 2 that both halves of a head share; sinks (H,)
-    turns   at least HKV int32 zeros that outlive the call and that no other stream uses; None: two kernels
+    turns   at least B * HKV int32 zeros that outlive the call and that no other stream uses; None: two kernels
     """
     early = can_be_early() if early is None else early
-    _, kv_heads, length, size = keys.shape
-    group = qkv.numel() // size // kv_heads - 2
+    texts, kv_heads, length, size = keys.shape
+    group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
     block = block or BLOCK
-    splits = splits or triton.next_power_of_2(min(32, triton.cdiv(length, block)))
-    parts = torch.empty(kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
-    tops, sums = torch.empty(2, kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
-    folded = FOLDED and turns is not None and turns.numel() >= kv_heads
-    tokendyno_attention[(kv_heads, splits)](
+    most = 32 if texts == 1 else max(1, MOST_PROGRAMS // (texts * kv_heads))
+    splits = splits or triton.next_power_of_2(min(most, triton.cdiv(length, block)))
+    parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
+    tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
+    folded = FOLDED and turns is not None and turns.numel() >= texts * kv_heads
+    tokendyno_attention[(kv_heads, splits, texts)](
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos,
         sinks if sinks is not None else cos, keys, values,
         slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling, G=group,
-        GP=padded, HKV=kv_heads, D=size, ANGLES=cos.numel(), BT=block, SPLITS=splits,
+        GP=padded, HKV=kv_heads, D=size, ANGLES=cos.shape[-1], BT=block, SPLITS=splits,
         AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
         WHOLE=q_norm is not None and q_norm.numel() != size, OFFSET=offset, SINKS=sinks is not None, FOLDED=folded,
         EARLY=early, launch_pdl=early, num_warps=warps or (WARPS if size < 256 else 2 * WARPS),
     )  # fmt: skip
     if folded:
         return
-    tokendyno_attention_whole[(kv_heads * group,)](
+    tokendyno_attention_whole[(texts * kv_heads * group,)](
         parts, tops, sums, out, G=group, GP=padded, D=size, SPLITS=splits, EARLY=early, launch_pdl=early, num_warps=4,
     )  # fmt: skip

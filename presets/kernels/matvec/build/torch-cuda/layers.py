@@ -7,7 +7,8 @@ from . import ops, steps
 
 
 class Linear(nn.Module):
-    """Replaces nn.Linear, dense or with torchao's int8 or 4-bit weights: a matrix-vector product in one kernel."""
+    """Replaces nn.Linear, dense or with torchao's int8 or 4-bit weights: a matrix-vector product in one kernel, and of
+    a dense matrix that with a token of each of a few texts."""
 
     can_torch_compile = True
     has_backward = False
@@ -17,7 +18,7 @@ class Linear(nn.Module):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         matrix = ops.matrix(self.weight) if input.is_cuda else None
-        if matrix is None or input.shape[:-1].numel() != 1:
+        if matrix is None or not ops.few(input, self.weight):
             return nn.functional.linear(input, self.weight, self.bias)
         return ops.linear(input, matrix[0], matrix[1], self.bias)
 

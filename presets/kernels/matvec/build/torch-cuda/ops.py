@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import experts, products, tiles
+from . import experts, products, rows, tiles
 from .attention import attend
 from .products import MOST_COLUMNS
 
@@ -62,11 +62,20 @@ def _symmetric(weight: torch.Tensor) -> bool:
     return bool(weight.tokendyno_symmetric)
 
 
+def few(x: torch.Tensor, weight: torch.Tensor) -> bool:
+    """Whether x (..., K) is one token, or one of each of a few texts that a kernel multiplies with this weight."""
+    if x.shape[:-1].numel() == 1:
+        return True
+    return x.ndim == 3 and x.shape[1] == 1 and x.shape[0] <= rows.MOST and rows.fits(weight)
+
+
 @torch.library.custom_op("tokendyno_matvec::linear", mutates_args=())
 def linear(
     x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None
 ) -> torch.Tensor:
-    """(..., K) of one token -> (..., N)."""
+    """(..., K) of one token, or of several where `rows.fits` -> (..., N)."""
+    if x.shape[:-1].numel() > 1:
+        return rows.product(x.contiguous(), weight, bias)
     out = torch.empty(*x.shape[:-1], sizes(weight)[0], dtype=x.dtype, device=x.device)
     product(x.contiguous(), weight, out, scale=scale, bias=bias)
     return out
@@ -78,8 +87,8 @@ def _(x, weight, scale, bias):
 
 
 def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
-    """Whether this is a single token at batch 1, in a layer that the kernels support."""
-    if hidden.shape[:-1].numel() != 1 or not hidden.is_cuda or cache is None:
+    """Whether this is one token of each of a few texts, in a layer that the kernels support."""
+    if hidden.shape[1] != 1 or hidden.shape[0] > rows.MOST or not hidden.is_cuda or cache is None:
         return False
     attention, mlp = module.self_attn, module.mlp
     slots = getattr(cache.layers[attention.layer_idx], "slots", None)
@@ -95,10 +104,13 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     dense = [attention.q_proj.whole, attention.o_proj]
     if hasattr(mlp, "experts"):
         whole = not hasattr(attention.o_proj, "add_up") and experts.of(mlp.experts) is not None
-        return whole and all(matrix(part.weight) is not None for part in dense)
+        return whole and hidden.shape[0] == 1 and all(matrix(part.weight) is not None for part in dense)
     if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (nn.SiLU, *_SILU, *_GELU):
         return False
-    return all(matrix(part.weight) is not None for part in (*dense, mlp.gate_proj.whole, mlp.down_proj))
+    dense += [mlp.gate_proj.whole, mlp.down_proj]
+    if hidden.shape[0] > 1:
+        return not hasattr(attention.o_proj, "add_up") and all(rows.fits(part.weight) for part in dense)
+    return all(matrix(part.weight) is not None for part in dense)
 
 
 def _activations() -> tuple[tuple[type, ...], tuple[type, ...]]:
@@ -139,7 +151,7 @@ def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
 
 
 def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Run one token through a decoder layer; its key and value are written to the cache."""
+    """Run one token of each text through a decoder layer; keys and values are written to the cache."""
     attention, mlp = module.self_attn, module.mlp
     held = cache.layers[attention.layer_idx]
     parts = [(*matrix(part.weight), part.bias) for part in (attention.q_proj.whole, attention.o_proj)]
@@ -156,6 +168,12 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
         more = {"top": mlp.router.top_k, "limit": mixture.limit, "alpha": mixture.alpha}
     weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
+    if hidden.shape[0] > 1:
+        return decoder_layer_of_texts(
+            hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, biases, norms,
+            [None if head is None else head.weight for head in heads], eps, attention.scaling,
+            getattr(held.slots, "turns", None), **more,
+        )  # fmt: skip
     return decoder_layer(
         hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, scales, biases,
         norms, [None if head is None else head.weight for head in heads], eps, attention.scaling,
@@ -303,4 +321,39 @@ def _(
     gelu=False,
     offset=0.0,
 ):
+    return torch.empty_like(hidden)
+
+
+@torch.library.custom_op("tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values"))
+def decoder_layer_of_texts(
+    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None],
+    norms: list[torch.Tensor | None], head_norms: list[torch.Tensor | None], eps: float, scaling: float,
+    turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
+) -> torch.Tensor:  # fmt: skip
+    """`decoder_layer` for a token of each of several texts, hidden (B, 1, H): products on tensor cores, and norms in
+    kernels of their own, since each program of a product would compute them for all texts."""
+
+    def normed(x: torch.Tensor, number: int, residual: torch.Tensor | None = None) -> torch.Tensor:
+        weight = norms[number]
+        return x if weight is None else rows.norm(x, weight, eps, offset, residual)
+
+    def added(x: torch.Tensor, number: int, residual: torch.Tensor, after: int) -> torch.Tensor:
+        if norms[after] is None:
+            return rows.product(x, weights[number], biases[number], residual)
+        return normed(rows.product(x, weights[number], biases[number]), after, residual)
+
+    qkv = rows.product(normed(hidden, 0), weights[0], biases[0])
+    mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
+    attend(
+        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
+        offset=offset,
+    )  # fmt: skip
+    middle = added(mixed, 1, hidden, 1)
+    wide = rows.product(normed(middle, 2), weights[2], biases[2], gated=True, gelu=gelu)
+    return added(wide, 3, middle, 3)
+
+
+@decoder_layer_of_texts.register_fake
+def _(hidden, *args, **kwargs):
     return torch.empty_like(hidden)

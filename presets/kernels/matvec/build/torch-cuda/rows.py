@@ -1,0 +1,191 @@
+"""Products of a matrix with several vectors, a token of each text of a batch: weights are still what is read.
+
+Tensor cores multiply 16 or 32 vectors, of which some may be empty. What multiplies fastest depends on shape, number of
+vectors and card, so it is measured when a shape is first seen, which is during warm-up: the library's product against
+the tile sizes in WAYS. `CHOSEN` says what was found.
+"""
+
+from collections.abc import Callable
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from .products import _prefetch, can_be_early, gate
+
+MOST = 32  # vectors
+LIBRARY = "library"
+WAYS: dict[str, dict[str, int]] = {
+    "32x128": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 6},
+    "32x256": {"BN": 32, "BK": 256, "num_warps": 4, "num_stages": 3},
+    "16x256": {"BN": 16, "BK": 256, "num_warps": 4, "num_stages": 5},
+    "64x128": {"BN": 64, "BK": 128, "num_warps": 4, "num_stages": 4},
+}
+"""Tile sizes: rows of the matrix in a program, and columns loaded at once."""
+
+CHOSEN: dict[tuple[str, int, int, int, bool, str], tuple[str, dict[str, float]]] = {}
+"""(card, vectors, rows, columns, gated, dtype) -> the fastest way, and microseconds of each that ran."""
+ROUNDS = 5
+
+
+@triton.jit
+def tokendyno_rows_norm(
+    x, norm, residual, out, K, eps, OFFSET: tl.constexpr, RESIDUAL: tl.constexpr, COLUMNS: tl.constexpr,
+    EARLY: tl.constexpr,
+):  # fmt: skip
+    """out (B, K) = norm(x), by a program for each row; RESIDUAL is added to the norm, which is rounded first as in a
+    model's own code."""
+    if EARLY:
+        gdc_launch_dependents()
+    columns = tl.arange(0, COLUMNS)
+    here = columns < K
+    at = tl.program_id(0) * K + columns
+    learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
+    if EARLY:
+        gdc_wait()
+    vector = tl.load(x + at, mask=here, other=0.0).to(tl.float32)
+    vector *= tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned
+    if RESIDUAL:
+        added = tl.load(residual + at, mask=here, other=0.0).to(tl.float32)
+        vector = vector.to(out.dtype.element_ty).to(tl.float32) + added
+    tl.store(out + at, vector.to(out.dtype.element_ty), mask=here)
+
+
+@triton.jit
+def tokendyno_rows_product(
+    x, w, bias, residual, out, B, N, K: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
+    GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BB: tl.constexpr, WHOLE: tl.constexpr, AHEAD: tl.constexpr,
+    EARLY: tl.constexpr,
+):  # fmt: skip
+    """out (B, N) = residual + x (B, K) @ w (N, K).T + bias; gated: w is (2N, K), out = act(first) * second.
+
+    BB      vectors that are multiplied, B of them real; WHOLE: K and N are multiples of the tile
+    AHEAD   elements of each row that are asked into L2 before x is ready; EARLY: launched before its predecessor ended
+    """
+    rows = tl.program_id(0) * BN + tl.arange(0, BN)
+    tokens, columns = tl.arange(0, BB), tl.arange(0, BK)
+    real, inside = (tokens < B)[:, None], (rows < N)[:, None]
+    at = w + rows[:, None].to(tl.int64) * K + columns[None, :]
+    more = at + tl.cast(N, tl.int64) * K
+    if EARLY:
+        gdc_launch_dependents()
+        line: tl.constexpr = 128 // (w.dtype.element_ty.primitive_bitwidth // 8)
+        first = (
+            w + tl.where(rows < N, rows, 0)[:, None].to(tl.int64) * K + (tl.arange(0, AHEAD // line) * line)[None, :]
+        )
+        _prefetch(first)
+        if GATED:
+            _prefetch(first + tl.cast(N, tl.int64) * K)
+        gdc_wait()
+    total = tl.zeros((BB, BN), tl.float32)
+    second = tl.zeros((BB, BN), tl.float32)
+    for k in tl.range(0, K, BK):
+        here = (k + columns < K)[None, :]
+        known = None if WHOLE else inside & here
+        weights = tl.load(at + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
+        vectors = tl.load(x + tokens[:, None] * K + k + columns[None, :], mask=real & here, other=0.0)
+        total = tl.dot(vectors, tl.trans(weights), total, input_precision="ieee")
+        if GATED:
+            others = tl.load(more + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
+            second = tl.dot(vectors, tl.trans(others), second, input_precision="ieee")
+    if BIAS:
+        total += tl.load(bias + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
+        if GATED:
+            second += tl.load(bias + N + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
+    if GATED:
+        total = gate(total, second, GELU)
+    to = tokens[:, None] * N + rows[None, :]
+    stored = real & (rows < N)[None, :]
+    if RESIDUAL:
+        total += tl.load(residual + to, mask=stored, other=0.0).to(tl.float32)
+    tl.store(out + to, total.to(out.dtype.element_ty), mask=stored)
+
+
+def fits(weight: torch.Tensor) -> bool:
+    """Whether the kernel reads this weight: dense rows."""
+    plain = type(weight) in (torch.nn.Parameter, torch.Tensor)
+    return plain and weight.is_floating_point() and weight.is_contiguous() and weight.shape[1] % 16 == 0
+
+
+def norm(
+    x: torch.Tensor, weight: torch.Tensor, eps: float, offset: float = 0.0, residual: torch.Tensor | None = None,
+    early: bool | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """residual + norm(x) of (..., K)."""
+    early = can_be_early() if early is None else early
+    out, columns = torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
+    tokendyno_rows_norm[(x.shape[:-1].numel(),)](
+        x, weight, x if residual is None else residual, out, x.shape[-1], eps, OFFSET=offset,
+        RESIDUAL=residual is not None, COLUMNS=columns, EARLY=early, launch_pdl=early,
+        num_warps=min(16, max(1, columns // 256)),
+    )  # fmt: skip
+    return out
+
+
+def product(
+    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
+    gated: bool = False, gelu: bool = False,
+) -> torch.Tensor:  # fmt: skip
+    """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape."""
+    rows = w.shape[0] // (2 if gated else 1)
+    key = (torch.cuda.get_device_name(), x.shape[:-1].numel(), rows, w.shape[1], gated, str(w.dtype))
+
+    def run(way: str) -> torch.Tensor:
+        if way == LIBRARY:
+            return by_library(x, w, bias, residual, gated, gelu)
+        return by_tiles(x, w, bias, residual, gated, gelu, WAYS[way])
+
+    if key not in CHOSEN:
+        if torch.cuda.is_current_stream_capturing():
+            return run(LIBRARY)
+        CHOSEN[key] = measured(run)
+    return run(CHOSEN[key][0])
+
+
+def measured(run: Callable[[str], torch.Tensor]) -> tuple[str, dict[str, float]]:
+    """The fastest way, and microseconds of each. A way that this card has too little memory for is left out."""
+    took_us: dict[str, float] = {}
+    for way in (LIBRARY, *WAYS):
+        try:
+            run(way)
+        except triton.runtime.errors.OutOfResources:
+            continue
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(ROUNDS):
+            run(way)
+        end.record()
+        end.synchronize()
+        took_us[way] = begin.elapsed_time(end) * 1e3 / ROUNDS
+    return min(took_us, key=lambda way: took_us[way]), took_us
+
+
+def by_library(
+    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool, gelu: bool
+) -> torch.Tensor:
+    """The product as a model's own code computes it, rounded in between."""
+    out = torch.nn.functional.linear(x, w, bias)
+    if gated:
+        first, second = out.chunk(2, -1)
+        act = torch.nn.functional.gelu(first, approximate="tanh") if gelu else torch.nn.functional.silu(first)
+        out = act * second
+    return out if residual is None else out + residual
+
+
+def by_tiles(
+    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool,
+    gelu: bool, how: dict[str, int], early: bool | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The same in one kernel."""
+    early = can_be_early() if early is None else early
+    count, columns = x.shape[:-1].numel(), w.shape[1]
+    rows = w.shape[0] // (2 if gated else 1)
+    out = torch.empty(*x.shape[:-1], rows, dtype=x.dtype, device=x.device)
+    tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
+        x, w, x if bias is None else bias, x if residual is None else residual, out, count, rows, K=columns,
+        BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, GELU=gelu,
+        BB=max(16, triton.next_power_of_2(count)), WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
+        AHEAD=512 if columns >= 512 else 64, EARLY=early, launch_pdl=early, **how,
+    )  # fmt: skip
+    return out
