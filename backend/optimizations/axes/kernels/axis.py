@@ -7,7 +7,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.hardware import kernel_packages
-from backend.optimizations.axes.kernels.replaced import Layer, layers, own_names
+from backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
 from backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import compiles
@@ -90,6 +90,9 @@ class Kernels(Optimization):
             said += f"; {len(wanted) - len(slots)} of {len(wanted)} such layers have the model's own code"
         if not names:
             said += "; its package defines no operator or Triton kernel of its own, so the trace cannot show it"
+        for vectors, ways in sorted(measured({one.package for one in slots}).items()):
+            best = ", ".join(f"{way} for {n}" for way, n in ways.most_common())
+            said += f"; products with {vectors} vectors, fastest in warm-up by shape of matrix: {best}"
         if ran := ", ".join(f"{n} x {name[:60]}" for name, n in _ran(observation, names).most_common(3)):
             said += f"; traced: {ran}"
         if hidden := hides(observation):

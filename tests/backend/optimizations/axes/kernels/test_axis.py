@@ -1,8 +1,10 @@
 """The kernels axis: what is said before a run. Its proof is tested together with `backend/worker/patch/kernels.py`."""
 
+import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -214,3 +216,13 @@ def test_a_layer_that_a_folder_offers_is_wanted_where_no_such_layer_was_replaced
     replaced[:] = [Layer("Linear", "ours", "hub", "package"), Layer("RMSNorm")]
     local, hub = (AXIS.find(observed(counted(3), kind=kind)) for kind in ("local", "hub"))
     assert (local.expected, hub.expected) == (6, 3) and hub.effective == "hub"
+
+
+def test_what_warm_up_found_fastest_is_said(replaced: list[Layer], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the packages whose layers are in the model, and of no other."""
+    chosen = {("card", 8, 64): ("32x128", {}), ("card", 8, 32): ("library", {}), ("card", 8, 16): ("32x128", {})}
+    for name, found in (("package.rows", chosen), ("another.rows", {("card", 3, 64): ("library", {})})):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(CHOSEN=found))
+    proof = AXIS.find(observed(counted(6))).proof
+    assert "products with 8 vectors, fastest in warm-up by shape of matrix: 32x128 for 2, library for 1" in proof
+    assert "3 vectors" not in proof
