@@ -334,21 +334,23 @@ class Compiled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cold_before_s: float = 0.0
 
 
-class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What one of several ranks held: bytes of its weights and of its KV cache at the end, and its memory as
-    `Finished.memory_label` says: the peak, and some samples, with seconds since the measured run began."""
+class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What one of several ranks held, or one of several devices of a process (`of`): bytes of its weights and of its KV
+    cache at the end, and its memory as `Finished.memory_label` says: the peak, and some samples, with seconds since the
+    measured run began."""
 
     weight_bytes: int
     kv_bytes: int
     peak_bytes: int
     sample_t_s: list[float] = []
     sample_bytes: list[int] = []
+    of: Literal["rank", "device"] = "rank"
 
 
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
-    nothing was compiled; `ranks` is empty for a process alone. `step`: where the time of a step went; None where that
-    was not traced, and `no_step` says why."""
+    nothing was compiled; `ranks` is empty for a process with one device. `step`: where the time of a step went; None
+    where that was not traced, and `no_step` says why."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str

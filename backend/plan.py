@@ -18,7 +18,7 @@ LoopKind = Literal["generate", "own"]
 ShapesKind = Literal["exact", "padded", "buckets", "dynamic"]
 CompileCacheKind = Literal["torch", "fresh", "artefacts"]
 ProjectionsKind = Literal["separate", "fused"]
-ParallelKind = Literal["off", "tensor", "expert"]
+ParallelKind = Literal["off", "tensor", "expert", "device-map"]
 BatchingKind = Literal["off", "static", "continuous"]
 OrderKind = Literal["arrival", "sorted"]
 SchedulerKind = Literal["fifo", "prefill_first"]
@@ -107,16 +107,21 @@ class Exchanges(msgspec.Struct, frozen=True, omit_defaults=True):
 class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     """How several devices share the model.
 
-    kind       tensor: each matrix is split; expert: the same, but experts are shared out whole
+    kind       tensor: each matrix is split; expert: the same, but experts are shared out whole; device-map: whole
+               layers lie on several devices, and one process runs them one after the other
     ranks      processes, each with one device
     sharded    how many matrices that splits or shares out, by the model's facts; the proof counts against it
     exchanges  what the ranks exchange in a pass, by the model's facts; the proof counts against it
+    devices    of one process
+    layers     with a device map: how many the model has, by its facts; the proof counts against it
     """
 
     kind: ParallelKind = "off"
     ranks: int = 1
     sharded: int = 0
     exchanges: Exchanges = Exchanges()
+    devices: int = 1
+    layers: int = 0
 
     @property
     def tensor(self) -> int:

@@ -81,7 +81,7 @@ def check(
     workload, traffic = of_arm(workload, traffic, plan)
     dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
     memory = _predicted_memory(plan, facts, machine, workload)
-    room = machine.free_device_bytes + held_bytes
+    room = _free_bytes(machine, plan) + held_bytes
     if traffic is None:
         verdicts += _of_workload(facts, workload)
     else:
@@ -152,9 +152,15 @@ def _remedy(
     return {}, 0
 
 
+def _free_bytes(machine: Machine, plan: Plan) -> int:
+    """Free memory of the device in use, or of the fullest one of several."""
+    used = machine.gpus[: max(plan.load.parallel.ranks, plan.load.parallel.devices)]
+    return min((gpu.free_bytes for gpu in used), default=machine.free_device_bytes)
+
+
 def needed_bytes(memory: MemoryEstimate, plan: Plan) -> int:
-    """Bytes that an arm needs of one device."""
-    return memory.total * (plan.load.parallel.ranks if plan.load.device == "cpu" else 1)
+    """Bytes that an arm needs of one device: of the fullest, where its layers are spread over several."""
+    return max(memory.total, memory.fullest) * (plan.load.parallel.ranks if plan.load.device == "cpu" else 1)
 
 
 def prompt_tokens(workload: Workload) -> int:

@@ -121,14 +121,14 @@ class Printer:
         return f"torch.inference_mode()({function})" if self.plan.load.quantization.startswith("quanto") else function
 
     def _random(self) -> Iterator[str]:
-        later = ("device_map", "quantization_config", "distributed_config")
+        later = ("device_map", "max_memory", "quantization_config", "distributed_config")
         keywords = {name: value for name, value in self.parts.load.items() if name not in later}
         yield "config = AutoConfig.for_model(**CONFIG)"
         yield 'with torch.device("meta"):  # random weights: the text is noise, the times are real'
         yield "    " + call(f"model = {self.auto}.from_config", ["config"], keywords, 4)
         yield from self.parts.empty
         yield "model = initialize(model, DEVICE)"
-        if {"quantization_config", "distributed_config"} & self.parts.load.keys():
+        if self.parts.load.keys() & set(later[1:]):
             part = "part.cpu()" if self.cuda else "part"  # quantized from there as a checkpoint is
             yield f"weights = {{n: {part} for n, part in model.state_dict().items() if part.numel()}}"
             if self.cuda:

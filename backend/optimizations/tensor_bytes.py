@@ -69,6 +69,11 @@ def bytes_by_device(cache: Any) -> Counter[str]:
     return found
 
 
+def bytes_on(tensors: Any, index: int) -> int:
+    """Bytes of those tensors that lie on the GPU with that index."""
+    return sum(tensor.nbytes for tensor in tensors if tensor.device.type == "cuda" and tensor.device.index == index)
+
+
 def local_part(tensor: Any) -> Any:
     """This rank's part of a tensor that is distributed; any other tensor itself."""
     return tensor.to_local() if hasattr(tensor, "to_local") else tensor

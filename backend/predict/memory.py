@@ -1,14 +1,16 @@
 """Predicts peak memory of a run from the config alone: weights, KV cache, temporary tensors and the runtime.
 
 Two peaks are predicted, because two are measured: that of torch's allocator (`MemoryEstimate.tensors`) and that of the
-process (`total`: what NVML counts on a GPU, or resident memory on a CPU). Where several GPUs share the model, all bytes
-are those of one GPU (`parallel.py`).
+process (`total`: what NVML counts on a GPU, or resident memory on a CPU). Where several ranks share the model, all
+bytes are those of one GPU (`parallel.py`); where the layers of one process lie on several, peaks are those of the first
+(`device_map.py`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.models import ModelFacts
 from backend.plan import DYNAMIC, UNWINDOWED
+from backend.predict import device_map
 from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.parallel import shard
 from backend.predict.setup import Setup
@@ -59,7 +61,9 @@ class MemoryEstimate:
 
     weights        exact for known architectures
     kv             the cache at the end of the run (a growing cache may hold more after a long prompt: see `workspace`)
-    kv_elsewhere   the part of `kv` that an offloaded cache keeps in host memory
+    kv_elsewhere   the part of `kv` that an offloaded cache keeps in host memory, or that other devices hold
+    weights_elsewhere  the part of `weights` that other devices hold
+    fullest        peak of the process on the device that holds most, where there are several; else 0
     workspace      temporary tensors at the higher of two peaks, prefill and the last decode step
     runtime_bytes  the process without its tensors: interpreter and libraries, or the CUDA context
     """
@@ -69,11 +73,13 @@ class MemoryEstimate:
     workspace: int
     runtime_bytes: int
     kv_elsewhere: int = 0
+    weights_elsewhere: int = 0
+    fullest: int = 0
 
     @property
     def tensors(self) -> int:
         """Peak of torch's allocator."""
-        return self.weights + self.kv - self.kv_elsewhere + self.workspace
+        return self.weights - self.weights_elsewhere + self.kv - self.kv_elsewhere + self.workspace
 
     @property
     def total(self) -> int:
@@ -96,6 +102,8 @@ def peak_bytes(
     An encoder generates nothing: its peak is that of a pass over the prompt. InputError if the GPUs of `setup` cannot
     share the model.
     """
+    if setup.devices > 1:
+        return _on_several(facts, setup, prompt_length, new_tokens, batch)
     facts = shard(facts, setup.tensor_parallel, setup.expert_parallel)
     size = itemsize(facts, setup.dtype)
     encoder = facts.kind == "encoder"
@@ -117,6 +125,24 @@ def peak_bytes(
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
     return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end)
+
+
+def by_device(
+    facts: ModelFacts, setup: Setup, prompt_length: int = 1, new_tokens: int = 1, batch: int = 1
+) -> list[MemoryEstimate]:
+    """`peak_bytes` of every device over which `device_map="auto"` spreads the layers."""
+    shares = [device_map.share(facts, setup.dtype, setup.devices, index) for index in range(setup.devices)]
+    alone = replace(setup, devices=1)
+    return [peak_bytes(one, alone, prompt_length, new_tokens, batch) for one in shares]
+
+
+def _on_several(facts: ModelFacts, setup: Setup, prompt_length: int, new_tokens: int, batch: int) -> MemoryEstimate:
+    every = by_device(facts, setup, prompt_length, new_tokens, batch)
+    weights, kv = sum(one.weights for one in every), sum(one.kv for one in every)
+    return replace(
+        every[0], weights=weights, kv=kv, weights_elsewhere=weights - every[0].weights,
+        kv_elsewhere=every[0].kv_elsewhere + kv - every[0].kv, fullest=max(one.total for one in every),
+    )  # fmt: skip
 
 
 def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:

@@ -19,6 +19,7 @@ class Setup:
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
+    devices       GPUs over which `device_map="auto"` spreads the layers
     """
 
     dtype: str = "auto"
@@ -34,6 +35,7 @@ class Setup:
     cuda_build: bool = False
     tensor_parallel: int = 1
     expert_parallel: int = 1
+    devices: int = 1
 
     @property
     def cuda(self) -> bool:
@@ -53,4 +55,5 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
         graphs=graphs, cuda_build=machine.torch_has_cuda,
         tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,
+        devices=plan.load.parallel.devices,
     )  # fmt: skip

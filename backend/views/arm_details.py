@@ -25,10 +25,10 @@ def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:
 
 
 def _rank_rows(ranks: list[RankMemory]) -> list[Tile]:
-    """Memory of each rank, where several run the model."""
+    """Memory of each rank, where several run the model, or of each device over which its layers are spread."""
     found = []
     for i, rank in enumerate(ranks):
         peak, weights, kv = (bytes_text(size) for size in (rank.peak_bytes, rank.weight_bytes, rank.kv_bytes))
         note = f"weights {' '.join(weights)}, KV cache {' '.join(kv)}"
-        found.append(Tile(f"rank-{i}", f"Peak memory of rank {i}", *peak, note))
+        found.append(Tile(f"rank-{i}", f"Peak memory of {rank.of} {i}", *peak, note))
     return found

@@ -69,8 +69,8 @@ class RooflineCurve(msgspec.Struct, frozen=True):
 
 
 class RankCurves(msgspec.Struct, frozen=True):
-    """Memory of the ranks after the first, one after the other with a gap (None) between them: seconds since the run
-    began, and bytes."""
+    """Memory of the ranks or devices after the first, one after the other with a gap (None) between them: seconds since
+    the run began, and bytes."""
 
     x: list[float | None]
     bytes: list[int | None]
@@ -95,7 +95,7 @@ class ArmHead(
     interference  sentences: what may have disturbed the measurement
     annotations   events on the latency chart
     pace          how the text grew; empty until the run has ended
-    ranks         memory of the other ranks, where several ran the model, once they are done
+    ranks         memory of the other ranks or devices, where several ran the model, once they are done
     step          where the time of a step goes
     """
 

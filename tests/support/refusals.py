@@ -37,6 +37,9 @@ NEEDED = {
 SINKS = ("pocket", "gpt-oss")
 """Models whose attention has sinks, in part of the name: for others no kernels stand in for FlashAttention 2."""
 
+TOO_MANY = ("cannot be split", "ranks need", "would hold all", "GPUs needs", "this machine has none")
+"""Words of the reason why a model cannot be shared by so many devices, or not on this machine."""
+
 GPU_ONLY = {
     "quantization=torchao-int4", "cache=offloaded", "cache=offloaded_static", "cuda_graphs=compile",
     "cuda_graphs=manual", *(choice for choice in NEEDED if choice.startswith("attention=")),
@@ -59,7 +62,7 @@ def expected(arm: str, reason: str, model: str = "", device: str = "cuda") -> st
     if words is not None and words in reason:
         return "impossible"
     choices = arm.split(",")
-    if "parallel=" in arm and ("cannot be split" in reason or "ranks need" in reason):
+    if "parallel=" in arm and any(words in reason for words in TOO_MANY):
         return "impossible"
     if device == "cpu" and GPU_ONLY & set(choices) and "GPU" in reason.replace("CUDA device", "GPU"):
         return "for GPUs"

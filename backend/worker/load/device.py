@@ -55,8 +55,21 @@ def make_context(plan: LoadPlan, observed: Observed) -> None:
 
 def device_keywords(plan: LoadPlan) -> dict[str, Any]:
     """Keywords of `from_pretrained` that place the weights."""
+    if plan.parallel.devices > 1:
+        return {"device_map": "auto", "max_memory": {i: _free_bytes(i) for i in range(plan.parallel.devices)}}
     placed = plan.device == "cpu" or plan.loading == "plain" or plan.parallel.ranks > 1  # each rank on its own device
     return {} if placed else {"device_map": plan.device}
+
+
+def _free_bytes(index: int) -> int:
+    return int(torch.cuda.mem_get_info(index)[0])
+
+
+def _reserved_bytes(plan: LoadPlan) -> int:
+    """By the allocator, on all devices of this process's model."""
+    if plan.parallel.devices == 1:
+        return int(torch.cuda.memory_reserved())
+    return sum(int(torch.cuda.memory_reserved(index)) for index in range(plan.parallel.devices))
 
 
 @contextlib.contextmanager
@@ -73,10 +86,10 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
     def watched(*args: Any, **kwargs: Any) -> None:
         if plan.loading == "no-warmup":
             return
-        before = torch.cuda.memory_reserved()
+        before = _reserved_bytes(plan)
         with observed.stage("warm_up"):
             plain(*args, **kwargs)
-        observed.counts["load_warmup_bytes"] += torch.cuda.memory_reserved() - before
+        observed.counts["load_warmup_bytes"] += _reserved_bytes(plan) - before
 
     modeling_utils.caching_allocator_warmup = watched
     try:

@@ -100,8 +100,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     observed = Observed()
     make_context(plan, observed)
     phase: PhaseName = "quantize" if quantization.quantizes(plan) else "load"
-    with channel.phasing(phase, source.kind) as steps, LoadProgress(plan.device, steps, expected_bytes, observed):
-        if source.kind == "random" and (plan.quantization != "none" or plan.parallel.ranks > 1):
+    with channel.phasing(phase, source.kind) as steps, LoadProgress(plan, steps, expected_bytes, observed):
+        if source.kind == "random" and (plan.quantization != "none" or plan.parallel.kind != "off"):
             model = load_as_checkpoint(plan, observed)
             return LoadedModel(plan, model, byte_tokenizer(model.config.get_text_config().vocab_size), observed)
         if source.kind == "random":

@@ -5,6 +5,7 @@ import threading
 import torch
 
 from backend.messages import Amount
+from backend.plan import LoadPlan
 from backend.worker.channel import Steps
 from backend.worker.load.device import Observed
 from backend.worker.measure.memory import MemoryMeter
@@ -18,10 +19,10 @@ class LoadProgress:
     """Reports a load's progress as the memory that has arrived of `expected_bytes`, every half second while it grows,
     and records the peaks of host and device memory in `observed`."""
 
-    def __init__(self, device: str, steps: Steps, expected_bytes: int, observed: Observed) -> None:
+    def __init__(self, plan: LoadPlan, steps: Steps, expected_bytes: int, observed: Observed) -> None:
         self._steps, self._expected_bytes, self._peak_bytes = steps, expected_bytes, observed.peak_bytes
-        self._cuda, self._host_bytes = device == "cuda", MemoryMeter("cpu").read
-        self._read = torch.cuda.memory_allocated if device == "cuda" else MemoryMeter("cpu").read
+        self._cuda, self._host_bytes = plan.device == "cuda", MemoryMeter("cpu").read
+        self._devices = plan.parallel.devices
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="load-progress", daemon=True)
 
@@ -39,6 +40,14 @@ class LoadProgress:
         self._peak_bytes["host"] = max(self._peak_bytes["host"], self._host_bytes())
         if self._cuda:
             self._peak_bytes["device"] = torch.cuda.max_memory_reserved()
+
+    def _read(self) -> int:
+        """Bytes on the device, or on all those over which the layers are spread."""
+        if not self._cuda:
+            return self._host_bytes()
+        if self._devices == 1:
+            return int(torch.cuda.memory_allocated())
+        return sum(int(torch.cuda.memory_allocated(index)) for index in range(self._devices))
 
     def _work(self) -> None:
         last, due_s = 0.0, _REPORT_S

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -26,11 +26,12 @@ class MemoryMeter:
     on the whole device.
 
     shared_process  other work runs in this process too: the label says that the worker's part cannot be separated
+    index           of the GPU, where the process has several; None: torch's current one
     """
 
-    def __init__(self, device: str, shared_process: bool = False) -> None:
+    def __init__(self, device: str, shared_process: bool = False, index: int | None = None) -> None:
         self._process = psutil.Process()
-        self.device = device
+        self.device, self.index = device, index
         self.gpu: Nvml | None = None
         self.label = "resident memory of the worker (RSS)"
         self._ask: Callable[[], int | None] = self._resident
@@ -76,11 +77,11 @@ class MemoryMeter:
         import torch
 
         def allocator() -> int:
-            return int(torch.cuda.memory_reserved())
+            return int(torch.cuda.memory_reserved(self.index))
 
         self._ask, self.label = allocator, "GPU memory reserved by the allocator (NVML gives none)"
-        torch.zeros(1, device="cuda")  # a context, so that NVML shows this process
-        gpu = self.gpu = open_nvml()
+        torch.zeros(1, device=torch.device("cuda", self.index))  # a context, so that NVML shows this process
+        gpu = self.gpu = open_nvml(self.index)
         if gpu is None:
             return
         if gpu.memory_bytes() is not None:
@@ -114,15 +115,16 @@ def _give_back() -> None:
 
 
 class Sampler:
-    """A thread that reads a meter every 0.1 s between `start` and `stop`.
+    """A thread that reads a meter every 0.1 s between `start` and `stop`, and those of further devices with it.
 
     `latest` is the newest reading, `history` all of them, `peak` the highest, or on a CPU the kernel's own, which
     misses nothing in between; `take` returns the samples since the last take as (seconds since `start`, bytes).
-    A `Watch` beside it looks for interference.
+    `beside` has the samples of each further device. A `Watch` beside it looks for interference.
     """
 
-    def __init__(self, meter: MemoryMeter) -> None:
-        self._meter = meter
+    def __init__(self, meter: MemoryMeter, others: Sequence[MemoryMeter] = ()) -> None:
+        self._meter, self._others = meter, others
+        self.beside: list[list[tuple[float, int]]] = [[] for _ in others]
         self._stop = threading.Event()
         self._samples: deque[tuple[float, int]] = deque()
         self.history: list[tuple[float, int]] = []
@@ -179,3 +181,5 @@ class Sampler:
         sample = time.perf_counter() - self._begin_s, self.latest
         self._samples.append(sample)
         self.history.append(sample)
+        for meter, history in zip(self._others, self.beside, strict=True):
+            history.append((time.perf_counter() - self._begin_s, meter.read()))

@@ -20,11 +20,12 @@ BUSY_PERCENT = 5
 """SM utilization from which another process counts as busy; a desktop takes less."""
 
 
-def own_device(pynvml: Any) -> Any:
-    """NVML's handle of torch's current device: their numbering differs under CUDA_VISIBLE_DEVICES."""
+def own_device(pynvml: Any, index: int | None = None) -> Any:
+    """NVML's handle of torch's device with that index, or of its current one: their numbering differs under
+    CUDA_VISIBLE_DEVICES."""
     import torch
 
-    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+    uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid)
     return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
 
 
@@ -94,13 +95,13 @@ class Nvml:
         return sorted({int(s.pid) for s in samples if s.smUtil >= BUSY_PERCENT and not ours(int(s.pid))})
 
 
-def open_nvml() -> Nvml | None:
-    """NVML for this worker's GPU; None where it is missing or refuses altogether."""
+def open_nvml(index: int | None = None) -> Nvml | None:
+    """NVML for this worker's GPU, or for that of its GPUs; None where it is missing or refuses altogether."""
     with contextlib.suppress(Exception):  # NVML raises its own hierarchy, and ImportError when absent
         import pynvml
 
         pynvml.nvmlInit()
-        return Nvml(pynvml, own_device(pynvml))
+        return Nvml(pynvml, own_device(pynvml, index))
     return None
 
 

@@ -22,7 +22,7 @@ from backend.errors import InputError
 from backend.evidence import Finding
 from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
 from backend.optimizations import Observation
-from backend.optimizations.tensor_bytes import bytes_by_device
+from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
 from backend.worker.group import own_group
@@ -30,6 +30,7 @@ from backend.worker.load.loader import LoadedModel
 from backend.worker.measure.annotations import Annotations, Window
 from backend.worker.measure.memory import MemoryMeter, Sampler
 from backend.worker.measure.meter import Meter
+from backend.worker.measure.shares import of_devices, of_rank
 from backend.worker.measure.stream import Streamer
 from backend.worker.prompt.padding import padding_counts
 from backend.worker.prompt.prompt import Prompt
@@ -38,9 +39,6 @@ from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
-
-RANK_SAMPLES = 200
-"""About as many memory samples of each rank go to the first one."""
 
 REFILL_STEPS = 2
 """Steps between giving memory back and the measured run: a prompt and a token."""
@@ -125,6 +123,8 @@ class MeasuredRunner(ABC):
         self._compiling = Compiling(model.model, self.counts)
         self._graph_calls = GraphCalls(model.model)
         self._memory = MemoryMeter(model.plan.device, shared_process)
+        devices = range(1, model.plan.parallel.devices)
+        self._beside = [MemoryMeter(model.plan.device, shared_process, index) for index in devices]
         self._own_process = not shared_process  # else nobody can tell what a run left
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
         self._settle = self._own_process  # before the next measured run
@@ -208,7 +208,7 @@ class MeasuredRunner(ABC):
         notes = task.prompt.notes + self._make_ready(task)
         cache = self._new_cache(task)
         torch.manual_seed(job.seed)
-        sampler = Sampler(self._memory)
+        sampler = Sampler(self._memory, self._beside)
         meter = self._new_meter(task, cache, sampler)
         self.channel.send(Started(task.prompt.tokens, job.batch_size, job.max_new_tokens, notes, task.length))
         annotations = Annotations(lambda: len(meter.rows), self._window(task), self._cuda)
@@ -259,7 +259,12 @@ class MeasuredRunner(ABC):
         self._settle = False
 
     def _cache_bytes(self, cache: Any) -> int:
-        return bytes_by_device(cache).get(self.model.plan.device, 0) if cache is not None else 0
+        """Of the device whose memory is measured."""
+        if cache is None:
+            return 0
+        if self._cuda:
+            return bytes_on(cache_tensors(cache), torch.cuda.current_device())
+        return bytes_by_device(cache)["cpu"]
 
     @contextmanager
     def _watched(self, measured: Measured, annotations: Annotations) -> Iterator[None]:
@@ -298,7 +303,7 @@ class MeasuredRunner(ABC):
         before = self._memory.settled() if proving and watching else None
         if proving:
             proof = self._prove(measured, extra)
-        ranks = self._memory_by_rank(measured)
+        ranks = self._shares(measured)
         self._graph_calls.rest()
         if proving or cancelled:
             self._settle = self._own_process
@@ -370,15 +375,12 @@ class MeasuredRunner(ABC):
             no_step=proof.no_step,
         )
 
-    def _memory_by_rank(self, measured: Measured) -> list[RankMemory]:
-        """Of every rank, once all have finished; empty for a process alone."""
+    def _shares(self, measured: Measured) -> list[RankMemory]:
+        """Of every rank, once all have finished, or of every device; empty for a process with one."""
+        if self._beside:
+            return of_devices(self.model.model, measured.cache, measured.sampler)
         if own_group().size == 1:
             return []
-        history = measured.sampler.history
-        some = history[:: max(1, len(history) // RANK_SAMPLES)]
-        own = RankMemory(
-            self.model.weight_bytes, self._cache_bytes(measured.cache), measured.sampler.peak,
-            [t_s for t_s, _ in some], [size for _, size in some],
-        )  # fmt: skip
+        own = of_rank(self.model.weight_bytes, self._cache_bytes(measured.cache), measured.sampler)
         every = own_group().exchange(msgspec.json.encode(own))
         return [msgspec.json.decode(one, type=RankMemory) for one in every]

@@ -12,12 +12,13 @@ from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import resolve
 from backend.optimizations import Observation
-from backend.optimizations.axes import parallel
+from backend.optimizations.axes.parallel import AXIS, proof
 from backend.optimizations.proof import Trace
 from backend.paths import PRESETS
 from backend.plan import Exchanges, ParallelPlan
 from backend.predict.parallel import shard
 from backend.predict.weights import weight_bytes
+from backend.script.parts import Script
 from tests.support.batches import TRAFFIC
 from tests.support.machines import CPU, EIGHT, H200, facts
 
@@ -114,9 +115,9 @@ def test_each_kind_of_exchange_is_counted(
     plan = msgspec.structs.replace(
         plan, load=msgspec.structs.replace(plan.load, parallel=ParallelPlan("tensor", 2, 10, Exchanges(18, 1)))
     )
-    monkeypatch.setattr(parallel, "_held", lambda model: parallel._Held(10, 1, 2))
+    monkeypatch.setattr(proof, "_held", lambda model: proof._Held(10, 1, 2))
     trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
-    found = parallel.AXIS.find(Observation(None, None, plan, lambda: trace, gather=lambda mine: [mine, mine]))
+    found = AXIS.find(Observation(None, None, plan, lambda: trace, gather=lambda mine: [mine, mine]))
     assert (found.effective, found.expected) == ("tensor-2", 2 * 10 + passes * 19)
     assert found.expected is not None and found.reached == found.expected - missing
 
@@ -135,3 +136,45 @@ def test_each_rank_is_predicted_alone_and_a_cpu_has_to_hold_all_of_them() -> Non
     tight = replace(CPU, free_bytes=round(1.5 * two.memory.total))
     refused = check(make_config("pocket", {"parallel": "tensor-2"}), facts("pocket"), tight, Workload(prompt="Once"))
     assert "are free" in refused.blocked[-1].reason
+
+
+def test_a_device_map_says_what_it_costs_and_plans_layers_on_the_gpus_of_one_process() -> None:
+    checked = check(
+        make_config("random:Llama-3-8B", {"parallel": "device-map-2"}), facts("random:Llama-3-8B"), EIGHT,
+        Workload(prompt="Once"),
+    )  # fmt: skip
+    said = next(v for v in checked.verdicts if v.axis == "parallel")
+    assert not checked.blocked and said.level == "note" and "one after the other" in said.reason
+    assert checked.plan.load.parallel == ParallelPlan("device-map", devices=2, layers=32)
+    assert checked.needed_bytes == checked.memory.fullest >= checked.memory.total
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "beside", "says"),
+    [
+        ("pocket", CPU, {}, "this machine has none"),
+        ("random:Llama-3-8B", H200, {}, "needs 2; this machine has 1"),
+        ("random:Llama-3-8B", EIGHT, {"quantization": "torchao-int8"}, "untried"),
+        ("random:Llama-3-8B", EIGHT, {"loop": "own", "cache": "static"}, "keeps its buffers on one GPU"),
+        ("random:Llama-3-8B", EIGHT, {"projections": "fused"}, "hooks"),
+        ("gpt-oss-20b", EIGHT, {}, "packed checkpoint"),
+    ],
+)
+def test_a_device_map_is_refused_with_the_reason(
+    model: str, machine: Machine, beside: dict[str, str], says: str
+) -> None:
+    assert says in refusal(model, machine, parallel="device-map-2", **beside)[0]
+
+
+def test_a_device_map_that_would_leave_gpus_empty_is_refused() -> None:
+    assert "2 of 4 would hold all 28 layers" in refusal("random:Qwen3-0.6B", EIGHT, parallel="device-map-4")[0]
+
+
+def test_the_script_of_a_device_map_is_plain_from_pretrained() -> None:
+    checked = check(
+        make_config("Llama-3-8B", {"parallel": "device-map-2"}), facts("Llama-3-8B"), EIGHT, Workload(prompt="Once")
+    )
+    script = Script(load={"device_map": "DEVICE"})
+    AXIS.write(script, checked.plan)
+    assert script.load["device_map"] == '"auto"' and "range(2)" in script.load["max_memory"]
+    assert not script.imports and not script.patch

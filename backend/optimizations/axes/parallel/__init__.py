@@ -1,0 +1,3 @@
+from backend.optimizations.axes.parallel.axis import AXIS
+
+__all__ = ["AXIS"]

@@ -1,0 +1,145 @@
+"""Several devices share the model: ranks split each matrix or share whole experts out, or the layers of one process lie
+on several GPUs."""
+
+import json
+
+import msgspec
+
+from backend.evidence import Finding, Verdict
+from backend.models import ModelFacts
+from backend.optimizations.axes.parallel.proof import NAME, of_device_map, of_ranks
+from backend.optimizations.axes.parallel.rules import Named, conflict_of, impossible, uneven
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Subject
+from backend.plan import ParallelPlan, Plan
+from backend.predict.parallel import exchanges, sharded
+from backend.script.parts import Script
+
+SIZES = (2, 4, 8)
+_PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
+_MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"
+_OFF = {NAME: "off"}
+
+
+def _named(name: str) -> Named:
+    kind, _, devices = name.rpartition("-")
+    match kind:
+        case "tensor" | "expert" | "device-map":
+            return Named(kind, int(devices))
+    return Named("off", 1)
+
+
+def _choices() -> tuple[Choice, ...]:
+    found = [Choice("off", "off", "One process with one device has the whole model.")]
+    for ranks in SIZES:
+        summary = f"Each matrix is split over {ranks} ranks, which add up their parts twice in every layer."
+        found.append(Choice(f"tensor-{ranks}", f"tensor parallel, {ranks} ranks", summary))
+    for ranks in SIZES:
+        summary = f"Whole experts are shared out over {ranks} ranks, and all else is split as with tensor-{ranks}."
+        found.append(Choice(f"expert-{ranks}", f"expert parallel, {ranks} ranks", summary))
+    for gpus in SIZES:
+        summary = f'One process with device_map="auto": its layers lie on {gpus} GPUs, which work one after the other.'
+        found.append(Choice(f"device-map-{gpus}", f"device map, {gpus} GPUs", summary))
+    return tuple(found)
+
+
+class Parallel(Optimization):
+    """Told by the parts of the matrices that every rank holds, or by where layers lie, and by what goes from device to
+    device in a profile."""
+
+    name = NAME
+    title = "Several devices"
+    summary = "Whether one device has the whole model, or several share it: ranks that work together, or a device map."
+    default = "off"
+    off = "off"
+    witness = "weights"
+    order = 27
+    decoders_only = True
+    wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
+    costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
+        "device-map-2": "copies between GPUs that wait for each other"
+    }
+    choices = _choices()
+
+    def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
+        if name == "off":
+            return []
+        named = _named(name)
+        source = _MAPS if named.kind == "device-map" else _PLANS
+        if reason := impossible(named, subject):
+            return [Verdict("blocked", self.name, reason, _OFF, source)]
+        if conflict := conflict_of(named, subject):
+            fix = {conflict.axis: conflict.allowed[0]}
+            return [Verdict("blocked", self.name, conflict.reason, fix, source)]
+        if named.kind == "device-map":
+            said = (
+                f"Memory is shared out, work is not: the layers lie on {named.devices} GPUs, which compute one after "
+                "the other. That makes room for a larger model, but a token takes no less time than on one GPU, and "
+                "what layers need of each other is copied between GPUs in every pass."
+            )
+            return [Verdict("note", self.name, said, {}, _MAPS)]
+        if subject.cuda:
+            return []
+        said = (
+            f"Without a GPU, {named.devices} processes share this CPU's cores and exchange through gloo. It shows "
+            "how the model is split, with the same text, but is slower than one process."
+        )
+        return [Verdict("note", self.name, said, {}, "MEASUREMENTS.md")]
+
+    def matters(self, facts: ModelFacts) -> bool:
+        return facts.kind == "decoder"
+
+    def resolve(self, name: str, subject: Subject) -> str:
+        """What cannot be split is refused, and nothing can be predicted for it."""
+        named = _named(name)
+        unplaced = named.kind == "device-map" and impossible(named, subject)
+        return "off" if unplaced or uneven(named, subject.facts) else name
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        kind, devices = _named(name)
+        match kind:
+            case "off":
+                return plan
+            case "device-map":
+                found = ParallelPlan(kind, devices=devices, layers=subject.facts.layers)
+            case _:
+                expert = devices if kind == "expert" else 1
+                counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices, expert)
+                found = ParallelPlan(kind, devices, *counted)
+        return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        """Every rank runs the script: only the first prints."""
+        found = plan.load.parallel
+        if found.kind == "off":
+            return
+        if found.kind == "device-map":
+            script.load["device_map"] = '"auto"'
+            script.load["max_memory"] = f"{{i: torch.cuda.mem_get_info(i)[0] for i in range({found.devices})}}"
+            return
+        script.imports |= {"import os", "import sys"}
+        script.load.pop("device_map", None)
+        if plan.load.device == "cuda":
+            script.prepare.append('torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))')
+        script.prepare.append('rank = int(os.environ["RANK"])')
+        script.prepare.append("if rank:")
+        script.prepare.append('    sys.stdout = open(os.devnull, "w")')
+        script.define("worker/load/parallel.py", "distributed_config")
+        kind = json.loads(plan.load.source.config_json)["model_type"] if plan.load.source.config_json else ""
+        model_type = repr(kind) if kind else "AutoConfig.from_pretrained(MODEL).model_type"
+        script.load["distributed_config"] = f"distributed_config({model_type}, {found.tensor}, {found.expert})"
+        if plan.load.projections == "fused" or plan.load.kernels == "local":
+            script.define("worker/patch/shards.py", "make_local")
+            script.patch.insert(0, "make_local(model)")
+        if found.kind == "tensor":
+            script.define("worker/load/parallel.py", "add_biases_once")
+            script.patch.append("add_biases_once(model, rank)")
+
+    def find(self, observation: Observation) -> Finding:
+        if observation.plan.load.parallel.kind == "device-map":
+            return of_device_map(observation)
+        return of_ranks(observation)
+
+
+AXIS = Parallel()

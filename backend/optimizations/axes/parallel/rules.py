@@ -1,0 +1,139 @@
+"""What several devices refuse, and why: choices of other axes, models that do not divide, too few devices."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from backend.errors import InputError
+from backend.models import ModelFacts
+from backend.optimizations.conditions import runs_mxfp4
+from backend.optimizations.subject import Subject
+from backend.plan import ParallelKind
+from backend.predict import device_map
+from backend.predict.parallel import check_sizes, refusal
+
+PLAIN = ("llama", "mistral", "qwen3")
+"""Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
+
+
+class Named(NamedTuple):
+    """What the name of a choice says: how, and over how many devices."""
+
+    kind: ParallelKind
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """A choice of another axis that cannot run on several devices, with the reason and what to set instead."""
+
+    axis: str
+    allowed: tuple[str, ...]
+    reason: str
+
+
+RANKS = (
+    Conflict("kernels", ("off",), "Kernels that replace layers compute whole ones: they know no other ranks."),
+    Conflict(
+        "experts",
+        ("auto", "eager", "grouped_mm", "batched_mm"),
+        "Our kernels for experts know one device: untried here.",
+    ),
+    Conflict("projections", ("separate",), "Matrices that are split over ranks are not fused: untried."),
+    Conflict("compile", ("off",), "torch.compile across ranks is untried here."),
+    Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),
+    Conflict("batching", ("off",), "Many requests across ranks are untried here."),
+    Conflict("quantization", ("none", "mxfp4-dequantized"), "Quantized weights across ranks are untried here."),
+    Conflict("loading", ("device_map",), "Each rank reads its own part of the weights onto its own device."),
+)
+"""Beside ranks."""
+
+LAYERS = (
+    Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
+    Conflict("cuda_graphs", ("auto", "off"), "A step is captured on one GPU: layers on others would be left out."),
+    Conflict("compile", ("off",), "torch.compile of layers on several GPUs is untried here."),
+    Conflict("kernels", ("off",), "Kernels that replace layers are untried where these lie on several GPUs."),
+    Conflict(
+        "experts", ("auto", "eager", "grouped_mm", "batched_mm"), "Our kernels for experts know one GPU: untried here."
+    ),
+    Conflict("projections", ("separate",), "Fused matrices lose the hooks that move their inputs between GPUs."),
+    Conflict("cache", ("dynamic", "unwindowed", "static"), "This cache is untried where layers lie on several GPUs."),
+    Conflict("speculation", ("off",), "Draft tokens are untried where layers lie on several GPUs."),
+    Conflict("batching", ("off",), "Many requests are untried where layers lie on several GPUs."),
+    Conflict("quantization", ("none",), "Quantized weights on several GPUs are untried here."),
+    Conflict("loading", ("device_map",), "The layers are spread by a device map."),
+)
+"""Beside a device map over several GPUs."""
+
+
+def conflict_of(named: Named, subject: Subject) -> Conflict | None:
+    """The first choice of another axis that is in the way."""
+    for one in LAYERS if named.kind == "device-map" else RANKS:
+        if subject.choices[one.axis] not in one.allowed and not _on_parts(one.axis, named, subject):
+            return one
+    return None
+
+
+def uneven(named: Named, facts: ModelFacts) -> str:
+    """Why this model cannot be split into so many parts, with the numbers that it can be; "" if it can."""
+    if named.kind in ("off", "device-map"):
+        return ""
+    try:
+        check_sizes(facts, named.devices, named.devices if named.kind == "expert" else 1)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def impossible(named: Named, subject: Subject) -> str:
+    """Why this model cannot be shared so on this machine, in a sentence or two; "" if it can."""
+    if named.kind == "device-map":
+        return _unplaced(named, subject)
+    facts, machine, ranks = subject.facts, subject.machine, named.devices
+    if machine.zero_gpu:
+        return "ZeroGPU lends one GPU to one process, and each rank is a process with a GPU of its own."
+    if found := uneven(named, facts):
+        return found
+    if facts.source.kind == "gguf":
+        return "A GGUF file is read whole by every rank: splitting it is untried here. Use the safetensors."
+    dequantized = facts.quantization == "mxfp4" and not runs_mxfp4(subject)
+    quantization = "mxfp4-dequantized" if dequantized else subject.choices["quantization"]
+    if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
+        return refused
+    devices = len(machine.gpus) if subject.cuda else machine.cores
+    if ranks > devices:
+        what = "GPU" if subject.cuda else "CPU core"
+        return f"{ranks} ranks need {ranks} {what}s; this machine has {devices}."
+    return ""
+
+
+def _unplaced(named: Named, subject: Subject) -> str:
+    """Why accelerate cannot spread the layers so."""
+    facts, gpus, devices = subject.facts, len(subject.machine.gpus), named.devices
+    if not subject.cuda:
+        return (
+            'device_map="auto" spreads layers over GPUs, and this machine has none: the whole model would lie in host '
+            "memory, as without it."
+        )
+    if devices > gpus:
+        return f"A device map over {devices} GPUs needs {devices}; this machine has {gpus}."
+    if facts.quantization or facts.source.kind == "gguf":
+        return "How a packed checkpoint is spread over several GPUs is untried here."
+    counts = device_map.layers_by_device(facts, subject.choices["dtype"], devices)
+    if 0 in counts:
+        used = sum(map(bool, counts))
+        return (
+            f"accelerate fills GPUs one after the other, each beyond its share: {used} of {devices} would hold all "
+            f"{facts.layers} layers of {facts.label}."
+        )
+    return ""
+
+
+def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
+    """Whether that choice of another axis works on the parts: fused projections, and the kernels of this repository."""
+    if named.kind != "tensor" or subject.facts.architecture not in PLAIN:
+        return False
+    # a tied or uneven head stays a distributed tensor, which no kernel takes
+    whole_head = subject.facts.tied or subject.facts.vocab % named.devices
+    return (axis, subject.choices[axis]) == ("projections", "fused") or (
+        (axis, subject.choices[axis]) == ("kernels", "local") and not whole_head
+    )

@@ -1,0 +1,66 @@
+"""Where accelerate itself puts blocks on GPUs that do not exist: models on the meta device."""
+
+import json
+import logging
+
+import pytest
+
+from backend.models import resolve
+from backend.plan import DYNAMIC
+from backend.predict.device_map import layers_by_device, share
+from backend.predict.kv import kv_bytes
+from backend.predict.memory import by_device, peak_bytes
+from backend.predict.setup import Setup
+from backend.predict.weights import weight_bytes
+
+ROOM_BYTES = 400 << 30
+
+
+def held(name: str, devices: int) -> list[int]:
+    """Bytes of parameters and buffers that accelerate would put on each GPU."""
+    import torch
+    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers.integrations.accelerate import _get_device_map, expand_device_map
+
+    logging.getLogger("accelerate.utils.modeling").setLevel(logging.ERROR)  # these GPUs do not exist
+    facts = resolve(name)
+    values = json.loads(facts.source.config_json)
+    config = AutoConfig.for_model(values.pop("model_type"), **values)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, facts.dtype))
+    found = _get_device_map(model, "auto", dict.fromkeys(range(devices), ROOM_BYTES), None)
+    tensors = dict(model.named_parameters()) | {
+        name: one for name, one in model.named_buffers() if not name.endswith("embed_scale")
+    }
+    sizes = [0] * devices
+    for path, device in expand_device_map(found, list(tensors)).items():
+        sizes[int(device)] += tensors[path].nbytes
+    return sizes
+
+
+@pytest.mark.parametrize(
+    ("name", "devices", "layers"),
+    [
+        ("random:Llama-3-8B", 2, (16, 16)),
+        ("random:Llama-3-8B", 4, (7, 12, 12, 1)),
+        ("random:Qwen3-0.6B", 2, (20, 8)),  # tied: the embedding comes with the head, and is never divided
+        ("random:gpt-oss-20b", 2, (12, 12)),
+        ("random:Gemma-3-1b", 4, (11, 15, 0, 0)),  # two GPUs stay empty
+    ],
+)
+def test_the_bytes_of_each_gpu_are_those_of_accelerates_own_map(
+    name: str, devices: int, layers: tuple[int, ...]
+) -> None:
+    facts = resolve(name)
+    assert layers_by_device(facts, "auto", devices) == layers
+    assert [weight_bytes(share(facts, "auto", devices, i)) for i in range(devices)] == held(name, devices)
+
+
+def test_a_device_has_the_cache_of_its_layers_and_the_peak_is_the_first_ones() -> None:
+    facts, setup = resolve("random:gpt-oss-20b"), Setup(device="cuda", capability=(9, 0), devices=2)
+    one, two = by_device(facts, setup, 300, 20, 2)
+    several, alone = peak_bytes(facts, setup, 300, 20, 2), peak_bytes(facts, Setup(device="cuda"), 300, 20, 2)
+    assert one.kv + two.kv == several.kv == alone.kv == kv_bytes(facts, DYNAMIC, 319, 2, 2, 0, 300).total
+    assert several.weights == alone.weights == one.weights + two.weights
+    assert (several.tensors, several.total) == (one.tensors, one.total)
+    assert several.fullest == max(one.total, two.total) < 0.6 * alone.total
