@@ -33,6 +33,11 @@ def default_history() -> Path:
     return data_folder() / "history.sqlite"
 
 
+def ablation_folder(history: Path) -> Path:
+    """The folder of the ablations that belong to a history."""
+    return history.parent / "ablations"
+
+
 def default_users() -> Path:
     """The file of users who may log in, unless another is named."""
     return data_folder() / "users.json"

@@ -14,6 +14,7 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.hosting.visitor import Visitor
 from backend.optimizations import all_axes
+from backend.paths import ablation_folder
 
 ROUNDS, POSITIONS = 3, 96
 """How often each arm runs, and tokens to predict in each text."""
@@ -28,7 +29,7 @@ class Courses:
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
-        self._folder = bench.store.path.parent / "ablations" if bench.store.path is not None else None
+        self._folder = ablation_folder(bench.store.path) if bench.store.path is not None else None
         self._known: dict[str, Course] = {}
         self._lock = threading.Lock()
 

@@ -72,7 +72,7 @@ class Bench:
     ) -> None:
         self.models_dir, self.limits = models_dir, limits
         deadline_override_s()  # report a bad value now, not in the middle of a run
-        self.store = Store(history, Retention.from_environment())
+        self.store = Store(history, Retention.from_environment(limits))
         self.runs = RunLog(self.store, shipped_records)
         self.history = History(self.store, self.runs, limits)
         self._startup = [*startup_messages(), *self.machine().remarks, *_default_model_messages()]

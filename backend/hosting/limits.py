@@ -18,6 +18,10 @@ ALLOWED_KERNELS = "TOKENDYNO_ALLOW_KERNELS"
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
+RECORDING_BYTES = 6 * MIB
+"""About 100,000 tokens. A file within it takes less than 200 MB of memory while it is read: short texts in a list take
+twenty times their bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -45,6 +49,9 @@ class Limits:
     address_events    what the page asked for from one address and has not got yet
     address_requests  of one address, answered at a time; further ones wait
     logins         failed logins of an address, and of a user name, in `logins_per_s`
+    history_days   age from which runs and ablations are deleted
+    history_bytes  of all runs together; past it the oldest are deleted. `ablation_bytes`: likewise of ablations
+    recording_bytes  of a file of one run, unpacked
     """
 
     mode: Mode
@@ -75,6 +82,10 @@ class Limits:
     address_requests: int | None = None
     logins: int = 5
     logins_per_s: float = 60.0
+    history_days: int = 365
+    history_bytes: int = 2 * GIB
+    ablation_bytes: int = 64 * MIB
+    recording_bytes: int = RECORDING_BYTES
 
 
 LIMITS: dict[Mode, Limits] = {

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from backend.errors import InputError
+from backend.hosting.limits import RECORDING_BYTES
 from backend.recordings.columns import require_columns
 from backend.runs.records import ArmEvent, Created, Ended, Record
 from backend.runs.run import Run
@@ -18,9 +19,7 @@ VERSION = 1
 """Raised when older versions of tokendyno could no longer read what is written."""
 
 NAME = b"tokendyno recording "
-MAX_UNPACKED_BYTES = MAX_FILE_BYTES = 6 << 20
-"""About 100,000 tokens. A file within it takes less than 200 MB of memory while it is read: short texts in a list take
-twenty times their bytes."""
+MAX_UNPACKED_BYTES = MAX_FILE_BYTES = RECORDING_BYTES
 
 MAX_DICTIONARY_BYTES = 24 << 20
 """What unpacking itself may take: files are written with a dictionary of 8 MiB."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 
 from backend.errors import InputError
+from backend.paths import ablation_folder
 from backend.runs.history_file import (
     CHECKED_AT_ONCE_BYTES,
     aside_message,
@@ -24,7 +25,7 @@ from backend.runs.history_file import (
     set_aside,
 )
 from backend.runs.records import Created, Ended, decode_record
-from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune, remove_marked
+from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune, prune_ablations, remove_marked
 from backend.runs.row import RunRow, row_of, searched
 from backend.runs.trouble import code_of, lost_sentence, passes, sentence
 from backend.runs.waiting import Item, Waiting
@@ -222,22 +223,27 @@ class HistoryWriter:
         steady = abs(time.time() - self._clock_s - up_s) < STEADY_S
         try:
             remove_marked(self._db, time.time())
-            gone = prune(self._db, self._retention, time.time(), steady and up_s >= AGES_AFTER_S)
+            ages = steady and up_s >= AGES_AFTER_S
+            gone = prune(self._db, self._retention, time.time(), ages)
+            if gone == Deleted():
+                gone = prune_ablations(ablation_folder(self._path), self._retention, time.time(), ages)
         except sqlite3.Error as error:
             log.warning("old runs could not be deleted: %s", error)
             gone = Deleted()
         if gone == Deleted():
             self._prune_at_s = now_s + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
             return
-        self._deleted = Deleted(self._deleted.old + gone.old, self._deleted.large + gone.large)
+        self._deleted = Deleted(*(before + now for before, now in zip(self._deleted, gone, strict=True)))
         self._say_deleted()
 
     def _say_deleted(self) -> None:
-        old, large = self._deleted
-        parts = [f"{old:,} older than {self._retention.days:g} days"] if old else []
+        old, large, ablations = self._deleted
+        parts = [f"{old:,} runs older than {self._retention.days:g} days"] if old else []
         if large:
-            parts.append(f"{large:,} of the oldest, to stay below {(self._retention.max_bytes or 0) >> 20:,} MiB")
-        message = f"Runs deleted from the history since the start: {' and '.join(parts)}."
+            parts.append(f"{large:,} of the oldest runs, to stay below {(self._retention.max_bytes or 0) >> 20:,} MiB")
+        if ablations:
+            parts.append(f"{ablations:,} ablation{'s' * (ablations > 1)}, too old or the oldest of too many")
+        message = f"Deleted from the history since the start: {', '.join(parts)}."
         self.messages = [one for one in self.messages if one != self._deleted_message]
         self._deleted_message = message
         self.report(message)

@@ -1,18 +1,22 @@
-"""What the history forgets: runs that are too old, and the oldest where it is too large.
+"""What the history forgets: runs and ablations that are too old, and the oldest where they are too large.
 
-Running and pinned runs are never deleted.
+Running and pinned runs are never deleted, nor is an ablation that goes on. A run that has a name or a note is not
+deleted for its age, and for size after those that have none.
 """
 
+import fcntl
 import os
 import sqlite3
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from backend.errors import InputError
+from backend.hosting.limits import Limits
 
 DAYS, MIB = "TOKENDYNO_HISTORY_DAYS", "TOKENDYNO_HISTORY_MIB"
-DEFAULT_DAYS, DEFAULT_MIB = 365, 2048
 
 AGES_AFTER_S = 600.0
 """Nothing is deleted for its age sooner after the start: a machine's clock may not be set yet."""
@@ -23,22 +27,27 @@ STEADY_S = 60.0
 UNDO_S = 3_600.0
 """A deleted run can be had back for this long; then it is removed."""
 
+SAID = "(coalesce(name, '') || coalesce(note, '') != '')"
+"""Of a row: whether somebody gave the run a name or wrote a note on it."""
+
 AT_ONCE = 16
 """Runs a transaction deletes, so that writing never waits for long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much history is kept. None: without a limit."""
+    """How much history is kept: the age of runs and ablations, bytes of runs, bytes of ablations. None: without a
+    limit."""
 
     max_age_s: float | None = None
     max_bytes: int | None = None
+    max_ablation_bytes: int | None = None
 
     @staticmethod
-    def from_environment(env: Mapping[str, str] = os.environ) -> "Retention":
-        """The limits as set; 0 lifts one. InputError for anything but a number of days or MiB."""
-        days, mib = _number(env, DAYS, DEFAULT_DAYS), _number(env, MIB, DEFAULT_MIB)
-        return Retention(days * 86_400 or None, int(mib * (1 << 20)) or None)
+    def from_environment(limits: Limits, env: Mapping[str, str] = os.environ) -> "Retention":
+        """The limits of a mode, or as set; 0 lifts one. InputError for anything but a number of days or MiB."""
+        days, mib = _number(env, DAYS, limits.history_days), _number(env, MIB, limits.history_bytes >> 20)
+        return Retention(days * 86_400 or None, int(mib * (1 << 20)) or None, limits.ablation_bytes)
 
     @property
     def days(self) -> float:
@@ -47,22 +56,51 @@ class Retention:
 
 
 class Deleted(NamedTuple):
-    """Runs that were deleted for their age, and for the size of the file."""
+    """Runs that were deleted for their age, and for the size of the file; ablations, for either."""
 
     old: int = 0
     large: int = 0
+    ablations: int = 0
 
 
 def prune(db: sqlite3.Connection, retention: Retention, now_s: float, ages: bool) -> Deleted:
     """Delete up to `AT_ONCE` runs that are past a limit; Deleted(0, 0) when none is left. `now_s`: seconds since the
     epoch; `ages`: whether that clock can be trusted."""
     if ages and retention.max_age_s is not None:
-        old = _delete(db, "NOT pinned AND created < ?", (now_s - retention.max_age_s,))
+        old = _delete(db, f"NOT pinned AND NOT {SAID} AND created < ?", (now_s - retention.max_age_s,))
         if old:
             return Deleted(old=old)
     if retention.max_bytes is not None and used_bytes(db) > retention.max_bytes:
         return Deleted(large=_delete(db, "NOT pinned", ()))
     return Deleted()
+
+
+def prune_ablations(folder: Path, retention: Retention, now_s: float, ages: bool) -> Deleted:
+    """Delete the journals of this folder that are past a limit, by when they were last written."""
+    journals, left_bytes = [], 0
+    for path in folder.glob("*.jsonl"):
+        with suppress(OSError):  # another process may have deleted it
+            found = path.stat()
+            journals.append((found.st_mtime, found.st_size, path))
+            left_bytes += found.st_size
+    deleted = 0
+    for at_s, size, path in sorted(journals):
+        old = ages and retention.max_age_s is not None and at_s < now_s - retention.max_age_s
+        large = retention.max_ablation_bytes is not None and left_bytes > retention.max_ablation_bytes
+        if (old or large) and _remove_unused(path):
+            deleted, left_bytes = deleted + 1, left_bytes - size
+    return Deleted(ablations=deleted)
+
+
+def _remove_unused(path: Path) -> bool:
+    """Remove a journal; False if an ablation writes it, or it cannot be removed."""
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+    except OSError:
+        return False
+    return True
 
 
 def remove_marked(db: sqlite3.Connection, now_s: float) -> int:
@@ -90,7 +128,7 @@ def _delete(db: sqlite3.Connection, where: str, values: tuple[float, ...]) -> in
     db.execute("BEGIN IMMEDIATE")
     try:
         found = db.execute(
-            f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY rowid LIMIT {AT_ONCE}",
+            f"SELECT id FROM runs WHERE status != 'running' AND {where} ORDER BY {SAID}, rowid LIMIT {AT_ONCE}",
             values,
         ).fetchall()
         for table, column in (("records", "run_id"), ("runs", "id")):

@@ -13,17 +13,20 @@ from pathlib import Path
 
 import pytest
 
+from backend.ablation.journal import Journal
 from backend.engine.bench import Bench
 from backend.executors import KINDS
+from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL
 from backend.paths import ROOT
 from backend.runs import history_file, history_writer
 from backend.runs.log import RunLog
 from backend.runs.records import Ended, encode_record
-from backend.runs.retention import Deleted, Retention, prune, used_bytes
+from backend.runs.retention import Deleted, Retention, prune, prune_ablations, used_bytes
 from backend.runs.store import Store
 from backend.runs.trouble import passes
 from backend.runs.waiting import CUT, Waiting
+from tests.backend.ablation.test_journal import HEADING
 from tests.backend.runs.test_store import created, stored, whole
 from tests.support.processes import wait_for, with_path
 from ui.live.panel import answer
@@ -80,6 +83,7 @@ FILL = """
 import os, resource, signal, sys, time
 from pathlib import Path
 from backend.runs.store import Store
+from tests.backend.ablation.test_journal import HEADING
 from tests.backend.runs.test_store import whole
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = Store(Path(sys.argv[1]))
@@ -210,6 +214,12 @@ def history(path: Path, ages_days: list[float]) -> sqlite3.Connection:
     return sqlite3.connect(path, isolation_level=None)
 
 
+def say(db: sqlite3.Connection, **columns: str) -> None:
+    """Fill a column of these runs, as their owner does."""
+    for run_id, column in columns.items():
+        db.execute(f"UPDATE runs SET {column} = 'mine' WHERE id = ?", (run_id,))
+
+
 def ids(db: sqlite3.Connection) -> list[str]:
     assert (
         db.execute("SELECT DISTINCT run_id FROM records ORDER BY 1").fetchall()
@@ -218,23 +228,25 @@ def ids(db: sqlite3.Connection) -> list[str]:
     return [run_id for (run_id,) in db.execute("SELECT id FROM runs ORDER BY rowid")]
 
 
-def test_runs_that_are_too_old_are_deleted_but_not_pinned_or_running_ones(tmp_path: Path) -> None:
-    with closing(history(tmp_path / "h.sqlite", [400, 400, 10, 366, 0])) as db:
+def test_runs_that_are_too_old_are_deleted_but_not_pinned_named_or_running_ones(tmp_path: Path) -> None:
+    with closing(history(tmp_path / "h.sqlite", [400, 400, 10, 366, 0, 400, 400])) as db:
+        say(db, r5="name", r6="note")
         rule = Retention(max_age_s=365 * 86_400.0)
-        assert prune(db, rule, time.time(), ages=False) == Deleted() and len(ids(db)) == 6
+        assert prune(db, rule, time.time(), ages=False) == Deleted() and len(ids(db)) == 8
         assert prune(db, rule, time.time(), ages=True) == Deleted(old=2)
-        assert ids(db) == ["r0", "r2", "r4", "running"]
+        assert ids(db) == ["r0", "r2", "r4", "r5", "r6", "running"]
         assert prune(db, rule, time.time(), ages=True) == Deleted()
 
 
 def test_the_oldest_go_when_the_file_is_too_large(tmp_path: Path) -> None:
     with closing(history(tmp_path / "h.sqlite", [0.0] * 60)) as db:
+        say(db, r1="name")
         most = used_bytes(db) // 2
         gone = 0
         while (found := prune(db, Retention(max_bytes=most), time.time(), ages=True)) != Deleted():
             gone += found.large
         left = ids(db)
-        assert 16 <= gone <= 59 and left[0] == "r0" and left[-1] == "running" and "r59" in left
+        assert 16 <= gone <= 58 and left[:2] == ["r0", "r1"] and left[-1] == "running" and "r59" in left
         assert used_bytes(db) <= most
         assert (
             db.execute("PRAGMA auto_vacuum").fetchone() == (2,)
@@ -242,12 +254,47 @@ def test_the_oldest_go_when_the_file_is_too_large(tmp_path: Path) -> None:
         )
 
 
+def test_named_runs_go_last_where_there_is_no_room(tmp_path: Path) -> None:
+    with closing(history(tmp_path / "h.sqlite", [0.0] * 20)) as db:
+        say(db, **{f"r{n}": "name" for n in range(1, 20)})
+        while prune(db, Retention(max_bytes=1), time.time(), ages=True) != Deleted():
+            pass
+        assert ids(db) == ["r0", "running"], "a stranger's names must not fill the disk"
+
+
+def test_ablations_go_by_age_and_size_but_none_that_goes_on(tmp_path: Path) -> None:
+    days = {"a": 400, "b": 366, "c": 300, "d": 2, "e": 1}
+    for name, age in days.items():
+        path = tmp_path / f"{name}.jsonl"
+        path.write_bytes(bytes(100))
+        os.utime(path, (time.time() - 86_400 * age,) * 2)
+
+    def left(rule: Retention, ages: bool = True) -> tuple[int, str]:
+        deleted = prune_ablations(tmp_path, rule, time.time(), ages)
+        assert deleted == Deleted(ablations=deleted.ablations)
+        return deleted.ablations, "".join(sorted(path.stem for path in tmp_path.iterdir()))
+
+    year = Retention(max_age_s=365 * 86_400.0)
+    assert left(year, ages=False) == (0, "abcde")
+    with closing(Journal(tmp_path / "new.jsonl", HEADING)) as at_work:
+        (tmp_path / "new.jsonl").replace(tmp_path / "a.jsonl")
+        os.utime(tmp_path / "a.jsonl", (0, 0))
+        assert left(year) == (1, "acde"), "the oldest goes on"
+        assert at_work.trials == {}
+    assert left(year) == (1, "cde")
+    assert left(Retention(max_ablation_bytes=200)) == (1, "de") and left(Retention(max_ablation_bytes=200)) == (0, "de")
+    assert prune_ablations(tmp_path / "none", year, time.time(), ages=True) == Deleted()
+
+
 def test_the_store_deletes_and_says_so_once(tmp_path: Path) -> None:
     history(tmp_path / "h.sqlite", [0.0] * 40).close()
-    store = Store(tmp_path / "h.sqlite", Retention(max_bytes=50_000))
+    (tmp_path / "ablations").mkdir()
+    (tmp_path / "ablations" / "one.jsonl").write_bytes(bytes(100))
+    store = Store(tmp_path / "h.sqlite", Retention(max_bytes=50_000, max_ablation_bytes=99))
     wait_for(lambda: store.messages and store._writer._prune_at_s > time.monotonic(), 10, "old runs to be deleted")
     (message,) = store.messages
-    assert "of the oldest, to stay below 0 MiB" in message and store.read("r0") != [] and store.read("r1") == []
+    assert "of the oldest runs, to stay below 0 MiB, 1 ablation, too old" in message
+    assert store.read("r0") != [] and store.read("r1") == [] and not list((tmp_path / "ablations").iterdir())
     store.pin("r0", False)
     with pytest.raises(KeyError):
         store.pin("nobody", True)
@@ -273,9 +320,11 @@ def test_ages_count_only_after_a_while_by_a_clock_that_did_not_jump(
 
 @pytest.mark.parametrize(("text", "days"), [("", 365), ("0", 0), ("30", 30), ("0.5", 0.5)])
 def test_limits_come_from_the_environment(text: str, days: float) -> None:
-    found = Retention.from_environment({"TOKENDYNO_HISTORY_DAYS": text, "TOKENDYNO_HISTORY_MIB": "1"})
-    assert found.days == days and found.max_bytes == 1 << 20
-    assert Retention.from_environment({"TOKENDYNO_HISTORY_MIB": "0"}).max_bytes is None
+    limits = LIMITS["public"]
+    found = Retention.from_environment(limits, {"TOKENDYNO_HISTORY_DAYS": text, "TOKENDYNO_HISTORY_MIB": "1"})
+    assert (found.days, found.max_bytes, found.max_ablation_bytes) == (days, 1 << 20, limits.ablation_bytes)
+    assert Retention.from_environment(limits, {"TOKENDYNO_HISTORY_MIB": "0"}).max_bytes is None
+    assert Retention.from_environment(limits, {}).max_bytes == limits.history_bytes
 
 
 @pytest.mark.parametrize("text", ["-1", "soon", "nan", "inf", "1e300"])
