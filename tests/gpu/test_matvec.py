@@ -152,8 +152,11 @@ def test_generate_itself_goes_the_models_own_way() -> None:
 
 
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "olmo3", "gemma3_text"])
-def test_captured_batches_with_the_kernels_have_the_texts_of_generate(kernels: Any, architecture: str) -> None:
-    """Past the window, with padding; every product in the tiles of each way, and in the one that measuring chose."""
+def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
+    kernels: Any, architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Past the window, with padding; every product in the tiles of each way, and in the one that measuring chose, which
+    is not measured twice."""
     import torch
 
     from tests.backend.worker.loop.test_loop import greedy
@@ -161,14 +164,19 @@ def test_captured_batches_with_the_kernels_have_the_texts_of_generate(kernels: A
     plain, model = build(architecture), with_kernels(build(architecture))
     asked = prompt(20, 3, padded=4)
     expected, rows = greedy(plain, asked), kernels.rows
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     rows.CHOSEN.clear()
     assert torch.equal(Maker(model, 60)(asked), expected)
     chosen = dict(rows.CHOSEN)
     assert {key[1] for key in chosen} == {3}
     assert len(chosen) >= 4
     assert all(rows.LIBRARY in took_us and len(took_us) > 1 for _, took_us in chosen.values())
+    monkeypatch.setattr(kernels.kept, "measured", lambda ways, run: pytest.fail("measured again"))
+    rows.CHOSEN.clear()
+    assert torch.equal(Maker(model, 60)(asked), expected)
+    assert chosen == rows.CHOSEN
     for way in rows.WAYS:
-        rows.CHOSEN.update(dict.fromkeys(chosen, (way, {})))
+        rows.CHOSEN.update({key: (way, took_us) for key, (_, took_us) in chosen.items() if way in took_us})
         assert torch.equal(Maker(model, 60)(asked), expected), way
     rows.CHOSEN.clear()
 

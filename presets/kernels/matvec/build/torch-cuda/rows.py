@@ -1,17 +1,16 @@
 """Products of a matrix with several vectors, a token of each text of a batch: weights are still what is read.
 
 Tensor cores multiply 16 or 32 vectors, of which some may be empty. What multiplies fastest depends on shape, number of
-vectors and card, so it is measured when a shape is first seen, which is during warm-up: the library's product against
-the tile sizes in WAYS. `CHOSEN` says what was found.
+vectors and card, so it is measured when a shape is first seen, which is during warm-up, and kept: the library's product
+against the tile sizes in WAYS. `CHOSEN` says what was found.
 """
-
-from collections.abc import Callable
 
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from . import kept
 from .products import _prefetch, can_be_early, gate
 
 MOST = 32  # vectors
@@ -24,9 +23,8 @@ WAYS: dict[str, dict[str, int]] = {
 }
 """Tile sizes: rows of the matrix in a program, and columns loaded at once."""
 
-CHOSEN: dict[tuple[str, int, int, int, bool, str], tuple[str, dict[str, float]]] = {}
+CHOSEN: dict[tuple[str, int, int, int, bool, str], kept.Measured] = {}
 """(card, vectors, rows, columns, gated, dtype) -> the fastest way, and microseconds of each that ran."""
-ROUNDS = 5
 
 
 @triton.jit
@@ -139,26 +137,8 @@ def product(
     if key not in CHOSEN:
         if torch.cuda.is_current_stream_capturing():
             return run(LIBRARY)
-        CHOSEN[key] = measured(run)
+        CHOSEN[key] = kept.fastest(key, {LIBRARY: torch.__version__, **WAYS}, run)
     return run(CHOSEN[key][0])
-
-
-def measured(run: Callable[[str], torch.Tensor]) -> tuple[str, dict[str, float]]:
-    """The fastest way, and microseconds of each. A way that this card has too little memory for is left out."""
-    took_us: dict[str, float] = {}
-    for way in (LIBRARY, *WAYS):
-        try:
-            run(way)
-        except triton.runtime.errors.OutOfResources:
-            continue
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(ROUNDS):
-            run(way)
-        end.record()
-        end.synchronize()
-        took_us[way] = begin.elapsed_time(end) * 1e3 / ROUNDS
-    return min(took_us, key=lambda way: took_us[way]), took_us
 
 
 def by_library(
