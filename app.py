@@ -4,6 +4,7 @@ Neither torch nor transformers is imported in this process: each arm's worker pr
 """
 
 import argparse
+import importlib.util
 import logging
 import os
 import signal
@@ -37,6 +38,7 @@ class Options:
     hosts        further names that this server answers to
     space        whether this is a Space, whose page is shown in a frame behind a proxy
     kernels_dir  folder for `kernels=local`, or None: the kernels that come with tokendyno
+    mcp          whether the endpoints are also tools of an MCP server
     """
 
     limits: Limits
@@ -51,6 +53,7 @@ class Options:
     models_dir: Path | None
     history: Path
     kernels_dir: Path | None = None
+    mcp: bool = False
 
 
 class _Parser(argparse.ArgumentParser):
@@ -93,7 +96,7 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
                              "(TOKENDYNO_ALLOW_KERNELS)")  # fmt: skip
     parser.add_argument("--allow-host", default=env.get("TOKENDYNO_ALLOW_HOST") or "", metavar="NAME,...",
                         help="further names under which visitors reach this server (TOKENDYNO_ALLOW_HOST)")  # fmt: skip
-    share = env.get("TOKENDYNO_SHARE", "").lower() in ("1", "true", "yes")
+    share = _on(env.get("TOKENDYNO_SHARE", ""))
     parser.add_argument("--share", action="store_true", default=share,
                         help="open a public gradio.live link (TOKENDYNO_SHARE=1)")  # fmt: skip
     parser.add_argument("--models-dir", default=env.get("TOKENDYNO_MODELS_DIR"), metavar="FOLDER",
@@ -102,6 +105,9 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
                         help=f"file that keeps the runs (TOKENDYNO_HISTORY; default: {default})")  # fmt: skip
     parser.add_argument("--kernels-dir", default=env.get("TOKENDYNO_KERNELS"), metavar="FOLDER",
                         help="folder with kernel packages for kernels=local (TOKENDYNO_KERNELS)")  # fmt: skip
+    mcp = _on(env.get("TOKENDYNO_MCP", ""))
+    parser.add_argument("--mcp", action="store_true", default=mcp,
+                        help="offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)")  # fmt: skip
     given = parser.parse_args(arguments)
     if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
         refuse(f"Port {given.port!r} must be a number from 1 to 65535.")
@@ -124,10 +130,16 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
                "--mode team or --mode public, or leave out --host and --share.")  # fmt: skip
     if not limits.kernel_folder and kernels_dir is not None:
         refuse(f"Mode {mode} loads no folder of kernels. Leave out --kernels-dir and unset TOKENDYNO_KERNELS.")
+    if given.mcp and mode == "public":
+        refuse("MCP clients keep no cookie, by which mode public tells visitors apart. Leave out --mcp, or use --mode "
+               "local or --mode team.")  # fmt: skip
+    if given.mcp and importlib.util.find_spec("mcp") is None:
+        refuse('--mcp needs Gradio\'s extra in an environment of its own: pip install "gradio[mcp]". See '
+               "docs/hosting.md.")  # fmt: skip
     hosts = (*_listed(given.allow_host), *filter(None, [env.get("SPACE_HOST")]), *([".gradio.live"] * given.share))
     history = Path(given.history).expanduser()
     return Options(limits, why, given.host, int(given.port), auth, users, hosts, given.share, space, models_dir,
-                   history, kernels_dir)  # fmt: skip
+                   history, kernels_dir, given.mcp)  # fmt: skip
 
 
 def _mode(given: argparse.Namespace, space: bool, accounts: bool) -> tuple[str, str]:
@@ -140,6 +152,10 @@ def _mode(given: argparse.Namespace, space: bool, accounts: bool) -> tuple[str, 
         where = "--share was given" if given.share else f"others can reach {given.host}"
         return ("team", f"{where}, and there are users") if accounts else ("public", where)
     return "local", ""
+
+
+def _on(text: str) -> bool:
+    return text.lower() in ("1", "true", "yes")
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -239,7 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for message in bench.messages:
         print(f"note: {message}", file=sys.stderr, flush=True)
     try:
-        demo = build(bench, logins=visitors.must_log_in)
+        demo = build(bench, logins=visitors.must_log_in, mcp=options.mcp)
     except InputError as error:  # a bad file in presets/
         bench.close()
         refuse(str(error))
@@ -254,10 +270,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             theme=theme(), css=style(), prevent_thread_lock=True, quiet=True, ssr_mode=False, run_history=False,
             _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
             show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
-            footer_links=[], app_kwargs={"middleware": [
+            footer_links=[], mcp_server=options.mcp, app_kwargs={"middleware": [
                 Middleware(PolicyMiddleware, framed=options.space),
                 Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors,
-                           sessions=sessions, pulls=pulls),
+                           sessions=sessions, pulls=pulls, mcp=options.mcp),
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)

@@ -58,11 +58,12 @@ def sentences(endpoint: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coro
     return safe
 
 
-def endpoints(bench: Bench) -> None:
-    """Add the endpoints to the current Blocks."""
+def endpoints(bench: Bench, queued: bool = True) -> None:
+    """Add the endpoints to the current Blocks. `queued`: through Gradio's queue, whose calls an MCP server would send
+    to itself, without the visitor whose calls they are."""
     api = Api(bench)
     for endpoint in (api.check, api.run, api.status, api.result, api.stop, api.fit):
-        api_event(endpoint, api_name=endpoint.__name__, concurrency_limit=None)
+        api_event(endpoint, api_name=endpoint.__name__, concurrency_limit=None, queue=queued)
 
 
 class Api:

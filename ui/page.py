@@ -26,12 +26,12 @@ QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibil
 FOCUS_SCRIPT = Path(__file__).resolve().parent / "js" / "focus.js"
 
 
-def build(bench: Bench, logins: bool = False) -> gr.Blocks:
+def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
     """The whole page over a bench, which may be started later. No model is loaded here. `logins`: visitors have names,
-    and a way out."""
+    and a way out; `mcp`: its endpoints are MCP tools as well."""
     demo: gr.Blocks
     with gr.Blocks(title="tokendyno", fill_width=True, analytics_enabled=False, elem_id="tokendyno") as demo:
-        endpoints(bench)  # first, since Gradio gives a name to whoever takes it first
+        endpoints(bench, queued=not mcp)  # first, since Gradio gives a name to whoever takes it first
         with gr.Row(elem_id="masthead"):
             brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
             gr.HTML(brand, elem_id="brand", js_on_load=FOCUS_SCRIPT.read_text(encoding="utf-8"))

@@ -86,8 +86,8 @@ def served(folder: Path, *arguments: str, env: Mapping[str, str] = {}) -> Iterat
         )
     assert process.stdout is not None
     try:
-        line = process.stdout.readline()
-        assert "ready" in line, (line, (folder / "log").read_text())
+        line = next((line for line in process.stdout if "ready" in line), "")
+        assert line, (folder / "log").read_text()
         yield Served(port, process, folder / "log", history)
     finally:
         process.terminate()

@@ -63,6 +63,7 @@ def test_options_win_over_the_environment(arguments: list[str], env: dict[str, s
         (["--auth", "nopassword"], "user:password"),
         (["--mode", "open"], "Unknown mode 'open'"),
         (["--mode", "local", "--host", "0.0.0.0"], "serves loopback only"),
+        (["--mode", "public", "--mcp"], "MCP clients keep no cookie"),
         (["--mode", "local", "--share"], "serves loopback only"),
         (["--mode", "public", "--kernels-dir", str(ROOT)], "loads no folder of kernels"),
         (["--models-dir", "/no/such/folder"], "does not exist"),

@@ -32,14 +32,16 @@ NO_COOKIE = (
 
 class Gate:
     """ASGI middleware. `hosts`: the names of this server; `visitors`: who is who; `sessions`: whose browser tabs are
-    whose; `pulls`: what is answered without Gradio."""
+    whose; `pulls`: what is answered without Gradio; `mcp`: whether MCP clients are served."""
 
     def __init__(
-        self, app: App, hosts: Hosts, visitors: Visitors, sessions: Sessions | None = None, pulls: Pulls | None = None
-    ) -> None:
+        self, app: App, hosts: Hosts, visitors: Visitors, sessions: Sessions | None = None,
+        pulls: Pulls | None = None, mcp: bool = False,
+    ) -> None:  # fmt: skip
         self._app, self._hosts, self._visitors = app, hosts, visitors
         self._sessions = sessions or Sessions(visitors.limits)
         self._pulls = pulls or Pulls()
+        self._mcp = mcp
         self._lines = Lines(visitors.limits.address_requests)
         self._hashing = asyncio.Semaphore(HASHING)
 
@@ -78,7 +80,7 @@ class Gate:
         if self._visitors.must_log_in and path in (LOGIN, LOGOUT) and method in ("GET", "HEAD", "POST"):
             await self._account(scope, bounded(scope, receive, MAX_LOGIN_BYTES), send)
             return
-        if not exists(method, path):
+        if not exists(method, path, self._mcp):
             raise Refused(404, "There is nothing at this address.")
         receive = bounded(scope, receive, self._visitors.limits.body_bytes)
         visitor = self._visitors.find(scope)

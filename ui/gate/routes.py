@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 from ui.live.panel import PLOTLY_JS
 
 API = "/gradio_api"
+MCP = f"{API}/mcp"
 
 _GET = {
     "/", "/config", "/favicon.ico", "/manifest.json", "/robots.txt", "/theme.css",
@@ -20,13 +21,14 @@ _GET_BELOW = ("/assets/", "/static/", "/svelte/")
 _HEARTBEAT = re.compile(rf"{API}/heartbeat/[A-Za-z0-9_-]{{1,64}}")
 
 
-def exists(method: str, path: str) -> bool:
-    """Whether a request of this method may go to this path (as the server decoded it, without the query)."""
+def exists(method: str, path: str, mcp: bool = False) -> bool:
+    """Whether a request of this method may go to this path (as the server decoded it, without the query). `mcp`: MCP
+    clients are served, by single answers: no stream is held open for them."""
     path = path if path == "/" else path.rstrip("/")
     if ".." in path.split("/") or "\\" in path or "\0" in path:
         return False
     if method == "POST":
-        return path in _POST
+        return path in _POST or (mcp and path == MCP)
     if method not in ("GET", "HEAD"):
         return False
     return path in _GET or path.startswith(_GET_BELOW) or bool(_HEARTBEAT.fullmatch(path))

@@ -22,7 +22,7 @@ import msgspec
 from backend.hosting.limits import Limits
 from backend.hosting.visitor import Visitor
 from ui.gate.asgi import Message, Receive, Refused, Scope, header
-from ui.gate.routes import API
+from ui.gate.routes import API, MCP
 
 JOIN, STREAM, HEARTBEAT = f"{API}/queue/join", f"{API}/queue/data", f"{API}/heartbeat/"
 PULL, SHARED = f"{API}/component_server", "viewers"
@@ -113,8 +113,9 @@ class Sessions:
     # --- requests ---------------------------------------------------------------------------------
 
     def concerns(self, method: str, path: str) -> bool:
-        """Whether a request names a session."""
-        return method == "POST" or path.rstrip("/") == STREAM or path.startswith(HEARTBEAT)
+        """Whether a request names a session; that of an MCP client names none."""
+        posted = method == "POST" and path.rstrip("/") != MCP
+        return posted or path.rstrip("/") == STREAM or path.startswith(HEARTBEAT)
 
     async def rewrite(self, scope: Scope, receive: Receive, visitor: Visitor) -> Receive:
         """Put the visitor's own session into a request. Refused for a body that cannot be one."""
