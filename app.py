@@ -15,12 +15,17 @@ import warnings
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from backend.errors import InputError
 from backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
 from backend.hosting.users import Accounts, OneAccount, Users
 from backend.paths import default_history, default_users
+
+if TYPE_CHECKING:  # importing them takes a second, and must come after `withhold`
+    from gradio import Blocks
+
+    from backend.engine.bench import Bench
 
 DEFAULT_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -218,14 +223,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted."""
     options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
     check_port(options.host, options.port)
-    limits, withheld = options.limits, withhold(options.limits, os.environ)
+    withheld = withhold(options.limits, os.environ)
     if options.kernels_dir is not None:
         os.environ["TOKENDYNO_KERNELS"] = str(options.kernels_dir)  # rules and workers read it
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     # Gradio warns about "<script>" in a message, but messages are shown as text
     warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
 
+    from ui.quick_start import quick_start
+
+    with quick_start():
+        bench, demo = launch(options, withheld)
+    try:
+        bench.start(measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
+        shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
+        print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)
+        if demo.share_url:
+            print(f"public link: {demo.share_url}", flush=True)
+        ended.wait()
+    finally:
+        close(bench, demo)
+    return 0
+
+
+def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
+    """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken from the
+    environment."""
     from starlette.middleware import Middleware
 
     from backend.executors import open_bench
@@ -240,9 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ui.page import build
     from ui.theme import style, theme
 
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+    limits = options.limits
     try:
         visitors = Visitors(limits, accounts(options), framed=options.space, forwarded=options.space)
         bench = open_bench(options.history, options.models_dir, limits, "zero-gpu" if on_zero_gpu() else "subprocess")
@@ -259,9 +284,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except InputError as error:  # a bad file in presets/
         bench.close()
         refuse(str(error))
-    sessions = Sessions(limits)
+    sessions, pulls = Sessions(limits), Pulls()
     sessions.answers = GradioAnswers(demo)
-    pulls = Pulls()
     pulls.functions = pulls_of(demo)
     try:
         demo.launch(
@@ -277,16 +301,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)
-        bench.start(measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
-        shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
-        print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)
-        if demo.share_url:
-            print(f"public link: {demo.share_url}", flush=True)
-        ended.wait()
-    finally:
-        bench.close()
-        demo.close(verbose=False)
-    return 0
+    except BaseException:
+        close(bench, demo)
+        raise
+    return bench, demo
+
+
+def close(bench: "Bench", demo: "Blocks") -> None:
+    """End all workers, then stop serving."""
+    bench.close()
+    demo.close(verbose=False)
 
 
 if __name__ == "__main__":

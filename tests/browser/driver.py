@@ -11,6 +11,11 @@ from ui.compare.unsupported import UNSUPPORTED
 
 LIVE = "document.querySelector('.td-live')"
 
+DRAWN = """(live => live?.dataset.run !== undefined && (!live.dataset.run || !live.offsetParent
+  || live.querySelector('.main-svg') || live.querySelector('.td-failure').textContent)
+)(document.querySelector('#live .td-live'))"""
+"""The panel of Compare says what to do; where it shows a run, its charts are drawn."""
+
 
 def titles(control: str) -> dict[str, str]:
     """Title of each option, by name, of the dropdown of presets, prompts or an axis."""
@@ -31,7 +36,7 @@ class Driver:
     def open(self, query: str = "") -> "Driver":
         """Load the page and wait until it can be used."""
         self.page.goto(f"{self.address}/{query}")
-        self.page.wait_for_selector("#live .main-svg", state="attached")
+        self.wait(DRAWN)
         said = "document.querySelector('#message .td-line-text').textContent"
         self.wait(f"document.querySelector('#verdicts-b .td-memory') || {said}")
         return self

@@ -16,8 +16,11 @@ from backend.redact import redact
 from ui.components.scripts import with_helper
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
+from ui.live.plotly import plotly_address
+from ui.live.sources import FOLDER as LIVE
 
-SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("chart", "detail", "table", "result")]
+OWN = Path(__file__).resolve().parent / "js"
+SCRIPTS = [LIVE / "plotly.js", *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]
 
 _TEMPLATE = """
 <div class="td-claims">
@@ -46,6 +49,7 @@ def claims_page(opened: gr.Tab) -> ClaimsControls:
         js_on_load=with_helper(SCRIPTS),
         apply_default_css=False,
         elem_id="claims",
+        plotly=plotly_address(),
     )
 
     def show() -> Updates:

@@ -6,7 +6,7 @@ import re
 from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes
 
-from ui.live.panel import PLOTLY_JS
+from ui.live.plotly import PLOTLY_JS
 
 API = "/gradio_api"
 MCP = f"{API}/mcp"

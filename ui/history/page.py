@@ -13,14 +13,14 @@ from backend.history.pins import FEWEST, MOST
 from backend.optimizations import all_axes
 from ui.history.answer import answer
 from ui.live.charts import CHARTS
-from ui.live.panel import PLOTLY_JS
 from ui.live.panel import answer as pulled
+from ui.live.plotly import plotly_address
 from ui.live.sources import FOLDER as LIVE
 from ui.visitor import visitor_of
 
 OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [
-    *(LIVE / f"{name}.js" for name in ("dom", "series", "decimate", "windows", "chart_data", "annotations")),
+    *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
     *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
     *(OWN / f"{name}.js" for name in ("state", "search", "rows", "edit", "tray", "overlay", "beside", "page")),
 ]
@@ -66,7 +66,6 @@ TEMPLATE = """
 
 def history_page(bench: Bench) -> None:
     """Build the page inside the current tab. It asks for runs when it is seen."""
-    gr.set_static_paths([PLOTLY_JS])
 
     def ask(question: object, request: gr.Request) -> str:
         return answer(bench, question, visitor_of(request))
@@ -78,11 +77,11 @@ def history_page(bench: Bench) -> None:
         value="",
         html_template=TEMPLATE,
         js_on_load="\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS),
-        head=f'<script src="gradio_api/file={PLOTLY_JS}"></script>',
         server_functions=[ask, pull],
         apply_default_css=False,
         elem_id="history",
         elem_classes=["td-panel"],
+        plotly=plotly_address(),
         charts=[chart.as_json() for chart in CHARTS],
         axes=[{"name": axis.name, "choices": [choice.name for choice in axis.choices]} for axis in all_axes()],
         fewest=FEWEST,

@@ -5,12 +5,10 @@ are therefore all the same read; no viewer holds a queue slot, and the server ke
 """
 
 import re
-from pathlib import Path
 from typing import Annotated, TypeVar
 
 import gradio as gr
 import msgspec
-import plotly
 
 from backend.runs.log import RunLog
 from backend.runs.run import MAX_TOKENS_PER_PULL, Run
@@ -19,9 +17,8 @@ from backend.views.heads import Heads
 from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
+from ui.live.plotly import plotly_address
 from ui.live.sources import TEMPLATE, panel_props, script
-
-PLOTLY_JS = Path(plotly.__file__).resolve().parent / "package_data" / "plotly.min.js"
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8
@@ -73,12 +70,7 @@ def live_panel(
 ) -> gr.HTML:
     """The panel. It fires the event "finished" when its run has ended. `first`: what a visitor without a run is told of
     the arms; `replays`: it plays each run again as soon as it has it, and leaves the address alone.
-
-    plotly.js comes from the plotly package (4.1; Gradio ships an older one) as a static file, by a relative address,
-    so that it is also found behind a proxy's sub-path.
     """
-    gr.set_static_paths([PLOTLY_JS])
-
     heads: Heads[live.Head] = Heads()
 
     def pull(question: object) -> str:
@@ -88,7 +80,6 @@ def live_panel(
         value="",
         html_template=TEMPLATE,
         js_on_load=script(),
-        head=None if replays else f'<script src="gradio_api/file={PLOTLY_JS}"></script>',
         server_functions=[pull],
         apply_default_css=False,
         elem_id=elem_id,
@@ -97,5 +88,6 @@ def live_panel(
         elem_classes=["td-panel"],
         most=MAX_TOKENS_PER_PULL,
         first=first,
+        plotly=plotly_address(),
         **panel_props(),
     )

@@ -8,9 +8,9 @@ from backend.runs.statistics import MIN_SAMPLES
 from ui.live.charts import CHARTS
 
 SCRIPTS = (
-    "dom", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout", "pointer",
-    "fresh", "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles", "details",
-    "ledger", "remarks", "step_time", "panel",
+    "dom", "plotly", "run_line", "series", "decimate", "windows", "chart_data", "annotations", "download", "readout",
+    "pointer", "fresh", "charts", "distribution", "pull", "texts", "race", "phases", "verdict", "quality", "tiles",
+    "details", "ledger", "remarks", "step_time", "panel",
 )  # fmt: skip
 """Files of ui/live/js, in the order in which they are joined into one function body."""
 

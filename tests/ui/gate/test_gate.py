@@ -19,7 +19,7 @@ from ui.gate.asgi import Message, Receive, Scope, Send
 from ui.gate.gate import Gate
 from ui.gate.hosts import Hosts
 from ui.gate.visitors import Visitors
-from ui.live.panel import PLOTLY_JS
+from ui.live.plotly import PLOTLY_JS
 from ui.visitor import KEY
 
 PAGE = b"<html><script>window.x = 1</script><script type=module src=./a.js></script></html>"

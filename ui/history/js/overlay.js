@@ -6,7 +6,6 @@ const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: f
 const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh);
 const pulledRuns = new Map();  // by id: { head, series }, of runs that have ended
 const MAX_HELD = 8;
-let begun = null;
 
 // A whole run.
 async function pullRun(run) {
@@ -46,8 +45,6 @@ async function drawOverlay(arms, wanted) {
     unit, memory_label: labels.size === 1 ? [...labels][0] : 'memory', max_new_tokens: Math.max(...alike.map(one => one.head.max_new_tokens)),
     arms: alike.map(one => ({ ...one.arm, name: one.label, line: Number(one.label) - 1 })),
   };
-  begun = begun || charts.start();
-  await begun;
   charts.reset(arms.map(one => one.pin).join());
   charts.take(head, alike.map(one => one.series));
   charts.end();

@@ -14,10 +14,11 @@ const FIGURE_OPTIONS = {
 function makeCharts(plot, charts, tools, pointer, fresh) {
   let run = '', head = null, series = [], part = null, units = [], tops = [], hidden = new Set(), ended = false, revision = 0;
   let axis = 'token', zoom = null, resets = 0, inFull = false;
-  let dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
+  let begun = false, ready = false, heard = false, dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
   const paintMs = [];
 
   function reset(newRun) {
+    if (newRun) begin();
     run = newRun; head = null; series = []; part = null; units = []; hidden = new Set(); ended = false; dirty = true;
     zoom = null; inFull = false;
     pointer.clear();
@@ -107,7 +108,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
   }
 
   async function paint(force) {
-    if (!dirty || painting || document.hidden || (!force && performance.now() < notBefore)) return;
+    if (!ready || !dirty || painting || document.hidden || (!force && performance.now() < notBefore)) return;
     if (!element.offsetParent) return;
     painting = true; dirty = false;
     const begin = performance.now(), painted = (part || series).map(lengthsOf);
@@ -117,6 +118,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     } finally {
       painting = false;
     }
+    listen();
     const view = { head, series, hidden, axis, units, tops };
     pointer.take(view);
     fresh.take(part ? { ...view, series: part } : view, painted);
@@ -151,8 +153,20 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     return false;
   }
 
-  async function start() {
-    await Plotly.newPlot(plot, traces(), layout(), FIGURE_OPTIONS);
+  // There is something to draw.
+  async function begin() {
+    if (begun) return;
+    begun = true;
+    await plotly(props.plotly);
+    ready = true;
+    setInterval(() => { if (element.isConnected) paint(false); }, 33);
+    paint(true);
+  }
+
+  // After the first paint, since a figure takes no listeners before.
+  function listen() {
+    if (heard) return;
+    heard = true;
     plot.on('plotly_relayout', relayout);
     plot.on('plotly_legendclick', toggle);
     plot.on('plotly_legenddoubleclick', () => false);
@@ -164,14 +178,13 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     });
     for (const button of tools.axes.children) button.addEventListener('click', () => turnTo(button.dataset.axis));
     tools.whole.addEventListener('click', () => { zoom = null; resets++; repaint(); });
-    setInterval(() => { if (element.isConnected) paint(false); }, 33);
   }
 
   return {
-    start, reset,
+    reset,
     take(newHead, newSeries) { head = newHead; series = newSeries; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
-    picture(name) { return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
+    async picture(name) { await plotly(props.plotly); return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
     get zoom() { return zoom && (axis === 'token' ? zoom : translated(zoom, 'token', series)); },
     grow,
     // Draw only these columns, on the axes of the whole run; null: all.

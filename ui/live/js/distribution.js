@@ -91,12 +91,12 @@ function makeDistribution(button, dialog, fewest) {
     });
     const room = 0.02 * (ms[ms.length - 1] - ms[0]), range = [ms[0] - room, ms[ms.length - 1] + room];
     const scale = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6, fixedrange: true }, title = words => ({ text: words, standoff: 4 });
-    Plotly.react(plot, traces, {
+    plotly(props.plotly).then(() => Plotly.react(plot, traces, {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: text, size: 11, family: css('--font') || 'sans-serif' },
       height: 260, margin: { t: 24, b: 38, l: 46, r: 8 }, hovermode: false, legend: { orientation: 'h', x: 1, xanchor: 'right', y: 1, yanchor: 'bottom' },
       xaxis: { ...scale, range, domain: [0, 0.47], title: title('latency, ms') }, yaxis: { ...scale, title: title('% of ' + step), rangemode: 'tozero' },
       xaxis2: { ...scale, domain: [0.55, 1], anchor: 'y2', matches: 'x', title: title('latency, ms') }, yaxis2: { ...scale, anchor: 'x2', title: title('cumulative %'), range: [0, 101] },
-    }, { staticPlot: true, responsive: true, showSendToCloud: false });
+    }, { staticPlot: true, responsive: true, showSendToCloud: false }));
   }
 
   return {

@@ -158,9 +158,5 @@ new ResizeObserver(() => charts.touch()).observe(element);
 element.classList.add('td-live');
 element.live = { get series() { return series; }, get head() { return head; } };
 watch('value', () => { if ((props.value || '') !== run) open(props.value); });
-
-// plotly.js comes with another panel, perhaps later than this one.
-async function plotly() {
-  while (!window.Plotly) await new Promise(resolve => setTimeout(resolve, 20));
-}
-plotly().then(charts.start).then(() => { open(props.value); clock(); });
+open(props.value);
+clock();
