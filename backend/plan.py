@@ -114,6 +114,7 @@ class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     exchanges  what the ranks exchange in a pass, by the model's facts; the proof counts against it
     devices    of one process
     layers     with a device map: how many the model has, by its facts; the proof counts against it
+    hosts      machines that have the ranks, each as many
     """
 
     kind: ParallelKind = "off"
@@ -122,6 +123,7 @@ class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):
     exchanges: Exchanges = Exchanges()
     devices: int = 1
     layers: int = 0
+    hosts: int = 1
 
     @property
     def tensor(self) -> int:

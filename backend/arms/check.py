@@ -160,7 +160,8 @@ def _free_bytes(machine: Machine, plan: Plan) -> int:
 
 def needed_bytes(memory: MemoryEstimate, plan: Plan) -> int:
     """Bytes that an arm needs of one device: of the fullest, where its layers are spread over several."""
-    return max(memory.total, memory.fullest) * (plan.load.parallel.ranks if plan.load.device == "cpu" else 1)
+    shared = plan.load.parallel
+    return max(memory.total, memory.fullest) * (shared.ranks // shared.hosts if plan.load.device == "cpu" else 1)
 
 
 def prompt_tokens(workload: Workload) -> int:

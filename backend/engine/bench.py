@@ -10,6 +10,7 @@ import queue
 import secrets
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from backend.engine.pool import WorkerPool
 from backend.engine.turns import Pace, QueuePlace, Turns, place_of
 from backend.errors import InputError
 from backend.evidence import Verdict
-from backend.hardware import Machine, peak_rates
+from backend.hardware import FarHost, Machine, peak_rates
 from backend.hardware.compatibility import startup_messages
 from backend.history.history import History
 from backend.history.line import line_of
@@ -61,6 +62,7 @@ class Bench:
     choose   which kind of executor carries out a plan
     history  None: runs are kept in memory only
     limits   what visitors may do
+    far      other machines that have joined this one
     """
 
     def __init__(
@@ -69,8 +71,9 @@ class Bench:
         history: Path | None = None,
         models_dir: Path | None = None,
         limits: Limits = LIMITS["local"],
+        far: Sequence[FarHost] = (),
     ) -> None:
-        self.models_dir, self.limits = models_dir, limits
+        self.models_dir, self.limits, self._far = models_dir, limits, tuple(far)
         deadline_override_s()  # report a bad value now, not in the middle of a run
         self.store = Store(history, Retention.from_environment(limits))
         self.runs = RunLog(self.store, shipped_records)
@@ -126,8 +129,8 @@ class Bench:
         self.pool.inbox.put(Letter(None, Wake()))
 
     def machine(self) -> Machine:
-        """The machine as it is now."""
-        return hardware.detect()
+        """The machine as it is now, with those that have joined it."""
+        return replace(hardware.detect(), far=self._far)
 
     @property
     def messages(self) -> list[str]:

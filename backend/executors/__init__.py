@@ -4,6 +4,8 @@ from pathlib import Path
 
 from backend.engine.bench import Bench
 from backend.engine.executor import ExecutorKind
+from backend.executors.hosts.group import of_hosts
+from backend.executors.hosts.lobby import Lobby
 from backend.executors.in_process import IN_PROCESS
 from backend.executors.ranks import of_ranks
 from backend.executors.subprocess import WorkerProcess
@@ -22,15 +24,18 @@ def open_bench(
     models_dir: Path | None = None,
     limits: Limits = LIMITS["local"],
     executor: str = "subprocess",
+    lobby: Lobby | None = None,
 ) -> Bench:
-    """A bench whose arms run on one kind of executor. The other arguments are those of `Bench`. InputError where that
-    kind cannot be used."""
+    """A bench whose arms run on one kind of executor; `lobby`: the machines that share each model. The other arguments
+    are those of `Bench`. InputError where that kind cannot be used."""
     if executor == "zero-gpu":
         call_on_gpu()
 
     def choose(plan: Plan | None) -> ExecutorKind:
+        if lobby is not None and plan is not None:
+            return of_hosts(lobby)
         if plan is not None and plan.load.parallel.ranks > 1:
             return of_ranks(plan.load.parallel.ranks)
         return KINDS[executor]
 
-    return Bench(choose, history, models_dir, limits)
+    return Bench(choose, history, models_dir, limits, lobby.far if lobby is not None else ())

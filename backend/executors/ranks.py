@@ -10,25 +10,27 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import psutil
 
 from backend.engine.executor import HOST, ExecutorKind, Inbox
 from backend.executors.subprocess import WorkerProcess
 from backend.paths import remove_scratch
+from backend.worker.ranks.share import Share
 
 GONE_WAIT_S = 5.0
 
 
 class RankGroup(WorkerProcess):
-    """`ranks` processes that run one model together. A rank that dies ends all of them, and `Died` says which it was
-    and why."""
+    """The processes of this machine that run one model together. A rank that dies ends all of them, and `Died` says
+    which it was and why."""
 
-    def __init__(self, inbox: Inbox, ranks: int) -> None:
-        self._ranks = ranks
+    def __init__(self, inbox: Inbox, share: Share) -> None:
+        self._share = share
         super().__init__(inbox)
 
     def _module(self) -> list[str]:
-        return ["backend.worker.ranks.launch", str(os.getpid()), str(self._ranks)]
+        return ["backend.worker.ranks.launch", str(os.getpid()), msgspec.json.encode(self._share).decode()]
 
     @property
     def pids(self) -> Sequence[int]:
@@ -76,6 +78,6 @@ def _leads_a_group(pid: int) -> bool:
 def of_ranks(ranks: int) -> ExecutorKind:
     """The kind with that many ranks: always the same value, since the pool compares kinds."""
     return ExecutorKind(
-        lambda inbox: RankGroup(inbox, ranks),
+        lambda inbox: RankGroup(inbox, Share(ranks)),
         remark=f"{ranks} ranks run the model together; times and tokens are those of rank 0.",
     )

@@ -24,6 +24,16 @@ PACKAGES = (
 
 
 @dataclass(frozen=True, slots=True)
+class FarHost:
+    """Another machine that has joined this one. `devices`: its GPUs, or CPU cores; `free_bytes`: of the first GPU, or
+    of its host memory, when it joined."""
+
+    name: str
+    devices: int
+    free_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """The machine that runs the arms.
 
@@ -37,6 +47,7 @@ class Machine:
     kernels        folder of `kernels=local`, "" if it has none for this device
     kernel_layers  the layers that it replaces
     zero_gpu       the GPU is lent for a call at a time (`hardware/zero_gpu.py`)
+    far            other machines that have joined, each with as many ranks as this one
     """
 
     cpu: str
@@ -57,6 +68,7 @@ class Machine:
     kernel_layers: tuple[str, ...] = ()
     nvml_problem: str = ""
     zero_gpu: bool = False
+    far: tuple[FarHost, ...] = ()
 
     @property
     def cpu_name(self) -> str:
@@ -94,9 +106,15 @@ class Machine:
         return "cuda" if self.gpus else "cpu"
 
     @property
+    def devices(self) -> int:
+        """GPUs of this machine, or CPU cores without one."""
+        return len(self.gpus) or self.cores
+
+    @property
     def free_device_bytes(self) -> int:
-        """Free memory of that device, in bytes, when the machine was read."""
-        return self.gpus[0].free_bytes if self.gpus else self.free_bytes
+        """Free memory of that device, in bytes, when the machine was read; of several machines the least."""
+        own = self.gpus[0].free_bytes if self.gpus else self.free_bytes
+        return min(own, *(host.free_bytes for host in self.far)) if self.far else own
 
     def describe(self) -> dict[str, str]:
         """Facts by name, as text, for `machine` in a result."""
@@ -112,6 +130,9 @@ class Machine:
         for gpu in self.gpus:
             major, minor = gpu.capability
             facts[f"gpu{gpu.index}"] = f"{gpu.name}, {gpu.memory_bytes / gib:.1f} GiB, capability {major}.{minor}"
+        for number, host in enumerate(self.far, start=2):
+            what = "GPUs" if self.gpus else "CPU cores"
+            facts[f"machine{number}"] = f"{host.name}, {host.devices} {what}, {host.free_bytes / gib:.1f} GiB free"
         if self.driver:
             facts["driver"] = self.driver
         if self.gpu_problem:

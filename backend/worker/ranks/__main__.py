@@ -1,4 +1,4 @@
-"""Entry of one rank: `python -m backend.worker.ranks LAUNCHER_PID FOLDER`, started by torch's elastic launcher.
+"""Entry of one rank: `python -m backend.worker.ranks LAUNCHER_PID FOLDER SHARE`, started by torch's elastic launcher.
 
 All ranks have the pipes of the process that launched them, but only rank 0 reads commands, which it passes on, and
 writes events. A Cancel reaches rank 0 alone: whether a step is the last is agreed on at every step.
@@ -11,7 +11,10 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
+from backend.worker.ranks.share import Share
 
 if TYPE_CHECKING:
     from backend.worker.commands import Commands
@@ -53,6 +56,7 @@ def main() -> None:
     die_with_parent(int(sys.argv[1]))
     guard_group()
     rank, size, folder = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), Path(sys.argv[2])
+    share = msgspec.json.decode(sys.argv[3], type=Share)
     events_fd = keep_events_apart()
     from backend.worker import group
     from backend.worker.channel import PipeChannel
@@ -67,7 +71,7 @@ def main() -> None:
     meet(rank, size)
     from backend.worker.serve import serve
 
-    member = Member(rank, size, folder)
+    member = Member(rank, size, folder, share)
     group.join(member)
     commands = Commands()
     read = read_commands if rank == 0 else follow

@@ -1,7 +1,9 @@
-"""Entry of the launcher: `python -m backend.worker.ranks.launch PARENT_PID RANKS`.
+"""Entry of the launcher: `python -m backend.worker.ranks.launch PARENT_PID SHARE`, a `Share` as JSON.
 
 torch's elastic launcher (torchrun is its command line) starts the ranks, watches them, and ends all of them when one
-dies. Its own pipes are theirs. Why a group ended is the last line on standard error.
+dies. Its own pipes are theirs. Why a group ended is the last line on standard error. Over several machines each has a
+launcher, and they meet by torchrun's static rendezvous: c10d's would number machines by their addresses, and rank 0
+has to be where the engine is.
 """
 
 import logging
@@ -9,20 +11,27 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from backend import paths
 from backend.worker.lifetime import die_with_parent, guard_group
+from backend.worker.ranks.share import Share
 
 END_WAIT_S = 1
 """Seconds that the other ranks get to end after one has died, before they are killed. torch before 2.13 does not know
 the setting; they end at once, since they leave SIGTERM as it is."""
+
+MEET_WAIT_S = 60
+"""How long a launcher waits for those of the other machines, which start at the same moment."""
 
 
 def main() -> None:
     """Tie this process to its parent, then launch and wait."""
     die_with_parent(int(sys.argv[1]))
     guard_group()
-    ranks = int(sys.argv[2])
+    share = msgspec.json.decode(sys.argv[2], type=Share)
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -33,19 +42,31 @@ def main() -> None:
     os.environ["TORCH_ELASTIC_SHUTDOWN_TIMEOUT"] = str(END_WAIT_S)
     folder = paths.make_scratch()
     answers.create(folder / ANSWERS)
+    for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+        if share.interface and not os.environ.get(name):
+            os.environ[name] = share.interface
     config = LaunchConfig(
-        min_nodes=1, max_nodes=1, nproc_per_node=ranks, run_id=f"tokendyno-{os.getpid()}", rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0", max_restarts=0, monitor_interval=0.1, local_addr="localhost",
+        min_nodes=share.hosts, max_nodes=share.hosts, nproc_per_node=share.ranks, max_restarts=0,
+        monitor_interval=0.1, **rendezvous(share),
     )  # fmt: skip
     launch = elastic_launch(config, sys.executable)
     try:
-        launch("-m", "backend.worker.ranks", str(os.getpid()), str(folder))
+        launch("-m", "backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         sys.stderr.write(f"{cause(rank, failure.exitcode, folder)}\n")
         sys.stderr.flush()
         os._exit(1)
     os._exit(0)
+
+
+def rendezvous(share: Share) -> dict[str, Any]:
+    """How the launchers of all machines meet; one alone meets itself, on any free port."""
+    if share.hosts == 1:
+        return {"run_id": f"tokendyno-{os.getpid()}", "rdzv_backend": "c10d", "rdzv_endpoint": "localhost:0",
+                "local_addr": "localhost"}  # fmt: skip
+    return {"run_id": "tokendyno", "rdzv_backend": "static", "rdzv_endpoint": share.endpoint,
+            "rdzv_configs": {"rank": share.host, "timeout": MEET_WAIT_S}}  # fmt: skip
 
 
 def cause(rank: int, code: int, folder: Path) -> str:

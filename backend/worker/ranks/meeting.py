@@ -8,9 +8,10 @@ import torch.distributed as dist
 
 def meet(rank: int, size: int) -> None:
     """Returns once all ranks are there. On GPUs each rank takes the one of its local rank, and NCCL is started now and
-    not within a captured step (rccl#2022); objects still go through gloo. On CPUs the ranks share the cores out."""
+    not within a captured step (rccl#2022); objects still go through gloo. On CPUs the ranks of a machine share its
+    cores out."""
     if not torch.cuda.is_available():
-        torch.set_num_threads(max(1, torch.get_num_threads() // size))
+        torch.set_num_threads(max(1, torch.get_num_threads() // int(os.environ["LOCAL_WORLD_SIZE"])))
         dist.init_process_group("gloo", rank=rank, world_size=size)
         return
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))

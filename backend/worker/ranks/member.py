@@ -1,4 +1,5 @@
-"""A rank as a member of its group: answers through shared memory, everything else through the launcher's store."""
+"""A rank as a member of its group: answers through shared memory, or over several machines by broadcast; everything
+else through the launcher's store."""
 
 import datetime
 import os
@@ -9,8 +10,10 @@ from pathlib import Path
 import msgspec
 import torch.distributed as dist
 
-from backend.messages import Command, Failed, decode_command, encode
+from backend.messages import Command, Failed, Generate, Load, Score, decode_command, encode
 from backend.worker.ranks.answers import Answers
+from backend.worker.ranks.broadcast import BroadcastAnswers
+from backend.worker.ranks.share import Share
 
 EXCHANGE_WAIT_S = 60.0
 """How long a rank waits for what the others give. They leave the same step within milliseconds."""
@@ -18,6 +21,9 @@ EXCHANGE_WAIT_S = 60.0
 SETTLE_WAIT_S = 1.2
 """How long a rank that failed waits for the others to fail alike. A rank that dies is noticed within 0.1 s, and then
 the launcher ends the whole group."""
+
+FAR_SETTLE_WAIT_S = 8.0
+"""The same over several machines, where the end of a group is told by one to the other."""
 
 ANSWERS, FAILURE = "answers", "failure-"
 """Files of the group's folder: the answers, and by rank the sentence of one that failed alone."""
@@ -27,12 +33,14 @@ FOREVER = datetime.timedelta(days=365)
 
 
 class Member:
-    """One of `size` ranks on this host. `folder` holds the answers, and the sentence of a rank that failed alone."""
+    """One of `size` ranks. `folder`: of those on this machine, with the answers, and the sentence of a rank that failed
+    alone."""
 
-    def __init__(self, rank: int, size: int, folder: Path) -> None:
+    def __init__(self, rank: int, size: int, folder: Path, share: Share) -> None:
         self.rank, self.size = rank, size
-        self._folder = folder
-        self._answers = Answers(folder / ANSWERS, rank)
+        self._folder, self._share = folder, share
+        self._answers = Answers(folder / ANSWERS, rank) if share.hosts == 1 else BroadcastAnswers()
+        self._settle_s = SETTLE_WAIT_S if share.hosts == 1 else FAR_SETTLE_WAIT_S
         self._store, self._waiting = connect(), connect()
         self._exchanges = self._failures = 0
 
@@ -55,7 +63,7 @@ class Member:
         self._store.set(f"failed/{number}/{self.rank}", failed.error)
         if self.rank:
             (self._folder / f"{FAILURE}{self.rank}").write_text(failed.error, encoding="utf-8")
-        alike = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], SETTLE_WAIT_S)
+        alike = self._wait([f"failed/{number}/{rank}" for rank in range(self.size)], self._settle_s)
         if alike:
             (self._folder / f"{FAILURE}{self.rank}").unlink(missing_ok=True)
             return failed
@@ -75,7 +83,7 @@ class Member:
         while True:
             key = f"command/{number}"
             self._waiting.wait([key], FOREVER)
-            yield decode_command(self._waiting.get(key))
+            yield on_this_machine(decode_command(self._waiting.get(key)), self._share)
             number += 1
 
     # --- waiting ----------------------------------------------------------------------------------
@@ -98,6 +106,18 @@ class Member:
             if rank != self.rank and path.is_file():
                 return f"Rank {rank} failed: {path.read_text(encoding='utf-8')}"
         return ""
+
+
+def on_this_machine(command: Command, share: Share) -> Command:
+    """The same command, with the places of the model and of kernels as they are on this machine."""
+    if share.host == 0 or not isinstance(command, Load | Generate | Score):
+        return command
+    load = command.plan.load
+    if load.source.path:
+        load = msgspec.structs.replace(load, source=msgspec.structs.replace(load.source, path=share.model_path))
+    if load.kernels_path:
+        load = msgspec.structs.replace(load, kernels_path=share.kernels_path)
+    return msgspec.structs.replace(command, plan=msgspec.structs.replace(command.plan, load=load))
 
 
 def connect() -> dist.Store:

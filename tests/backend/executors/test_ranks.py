@@ -12,6 +12,7 @@ import pytest
 from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.executors.ranks import RankGroup
+from backend.worker.ranks.share import Share
 from tests.sabotage.small_models import llama
 from tests.support.processes import gone, sitecustomize, wait_for, with_path
 from tests.support.worker import request
@@ -127,7 +128,7 @@ def test_stop_during_the_load_ends_every_rank(bench: Bench) -> None:
 def test_no_rank_outlives_a_launcher_that_is_killed() -> None:
     import queue
 
-    group = RankGroup(queue.SimpleQueue(), 2)
+    group = RankGroup(queue.SimpleQueue(), Share(2))
     wait_for(lambda: len(group.pids) == 3, 60, "the ranks")
     pids = group.pids
     os.kill(group.pid, signal.SIGKILL)

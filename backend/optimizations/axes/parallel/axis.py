@@ -2,6 +2,7 @@
 on several GPUs."""
 
 import json
+from collections.abc import Mapping
 
 import msgspec
 
@@ -28,6 +29,12 @@ def _named(name: str) -> Named:
         case "tensor" | "expert" | "device-map":
             return Named(kind, int(devices))
     return Named("off", 1)
+
+
+def ranks_of(choices: Mapping[str, str]) -> int:
+    """Processes that share the model of an arm with these choices; 1 without ranks."""
+    kind, devices = _named(choices.get(NAME, "off"))
+    return devices if kind in ("tensor", "expert") else 1
 
 
 def _choices() -> tuple[Choice, ...]:
@@ -81,8 +88,9 @@ class Parallel(Optimization):
             return [Verdict("note", self.name, said, {}, _MAPS)]
         if subject.cuda:
             return []
+        whose = "the machines' cores" if subject.machine.far else "this CPU's cores"
         said = (
-            f"Without a GPU, {named.devices} processes share this CPU's cores and exchange through gloo. It shows "
+            f"Without a GPU, {named.devices} processes share {whose} and exchange through gloo. It shows "
             "how the model is split, with the same text, but is slower than one process."
         )
         return [Verdict("note", self.name, said, {}, "MEASUREMENTS.md")]
@@ -106,7 +114,7 @@ class Parallel(Optimization):
             case _:
                 expert = devices if kind == "expert" else 1
                 counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices, expert)
-                found = ParallelPlan(kind, devices, *counted)
+                found = ParallelPlan(kind, devices, *counted, hosts=1 + len(subject.machine.far))
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
 
     def write(self, script: Script, plan: Plan) -> None:

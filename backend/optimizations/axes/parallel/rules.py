@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from backend.errors import InputError
+from backend.hardware import Machine
 from backend.models import ModelFacts
 from backend.optimizations.conditions import runs_mxfp4
 from backend.optimizations.subject import Subject
@@ -99,11 +100,21 @@ def impossible(named: Named, subject: Subject) -> str:
     quantization = "mxfp4-dequantized" if dequantized else subject.choices["quantization"]
     if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
         return refused
-    devices = len(machine.gpus) if subject.cuda else machine.cores
-    if ranks > devices:
-        what = "GPU" if subject.cuda else "CPU core"
-        return f"{ranks} ranks need {ranks} {what}s; this machine has {devices}."
-    return ""
+    return _too_many(ranks, machine)
+
+
+def _too_many(ranks: int, machine: Machine) -> str:
+    """Why there are too few devices for so many ranks, on one machine or several; "" if there are enough."""
+    hosts, what = 1 + len(machine.far), "GPU" if machine.gpus else "CPU core"
+    each = [machine.devices, *(host.devices for host in machine.far)]
+    if ranks % hosts:
+        return f"{ranks} ranks cannot be shared out evenly over {hosts} machines. Take a multiple of {hosts}."
+    if ranks // hosts <= min(each):
+        return ""
+    if hosts == 1:
+        return f"{ranks} ranks need {ranks} {what}s; this machine has {machine.devices}."
+    have = ", ".join(map(str, each))
+    return f"{ranks} ranks on {hosts} machines need {ranks // hosts} {what}s on each; they have {have}."
 
 
 def _unplaced(named: Named, subject: Subject) -> str:

@@ -9,7 +9,7 @@ import pytest
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
-from backend.hardware import Machine
+from backend.hardware import FarHost, Machine
 from backend.models import resolve
 from backend.optimizations import Observation
 from backend.optimizations.axes.parallel import AXIS, proof
@@ -24,6 +24,8 @@ from tests.support.machines import CPU, EIGHT, H200, facts
 
 MXFP4 = str(PRESETS / "models" / "pocket-mxfp4")
 MORE_CORES = replace(CPU, cores=8)
+TWO_HOSTS = replace(EIGHT, far=(FarHost("node-b", 2, 139 << 30),))
+THREE_HOSTS = replace(CPU, far=(FarHost("node-b", 2, 1 << 30), FarHost("node-c", 2, 1 << 30)))
 
 
 def refusal(model: str, machine: Machine, **choices: str) -> tuple[str, dict[str, str]]:
@@ -42,12 +44,25 @@ def refusal(model: str, machine: Machine, **choices: str) -> tuple[str, dict[str
         ("random:Qwen3-0.6B", EIGHT, "expert-2", "it has no experts"),
         ("random:Qwen3-0.6B", H200, "tensor-2", "2 ranks need 2 GPUs; this machine has 1."),
         ("random:Qwen3-0.6B", CPU, "tensor-4", "4 ranks need 4 CPU cores; this machine has 2."),
+        ("random:Qwen3-0.6B", TWO_HOSTS, "tensor-8", "8 ranks on 2 machines need 4 GPUs on each; they have 8, 2."),
+        ("random:Qwen3-0.6B", THREE_HOSTS, "tensor-2", "2 ranks cannot be shared out evenly over 3 machines."),
         (MXFP4, CPU, "tensor-2", "whole experts can be shared out, parts cannot"),
     ],
 )
 def test_what_cannot_be_split_says_why_and_what_can(model: str, machine: Machine, choice: str, says: str) -> None:
     reason, fix = refusal(model, machine, parallel=choice)
     assert says in reason and fix == {"parallel": "off"}
+
+
+def test_the_devices_of_machines_that_joined_count_and_each_needs_memory_for_its_own_ranks() -> None:
+    two = replace(CPU, far=(FarHost("node-b", 2, 8 << 30),))
+    assert refusal("random:Qwen3-0.6B", CPU, parallel="tensor-4")[0]
+    assert refusal("random:Qwen3-0.6B", two, parallel="tensor-4") == ("", {})
+    config = make_config("pocket", {"parallel": "tensor-2"})
+    alone, shared = (check(config, resolve("pocket"), one, Workload(prompt="Once")) for one in (CPU, two))
+    assert (alone.plan.load.parallel.hosts, shared.plan.load.parallel.hosts) == (1, 2)
+    assert alone.needed_bytes == 2 * shared.needed_bytes
+    assert two.free_device_bytes == 8 << 30, "the machine with the least"
 
 
 @pytest.mark.parametrize(
