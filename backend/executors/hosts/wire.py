@@ -138,7 +138,8 @@ class Wire:
         """Hang up; a thread that reads gets Gone."""
         self._closed.set()
         with contextlib.suppress(OSError):
-            self._link.shutdown(socket.SHUT_RDWR)
+            self._link.shutdown(socket.SHUT_RDWR)  # a thread that reads lets go of the lines
+        self._lines.close()
         self._link.close()
 
     def _beat(self) -> None:
