@@ -1,6 +1,7 @@
 """What is predicted for an arm once the length of its prompt is known: KV cache, memory, roofline bound."""
 
 from dataclasses import replace
+from typing import Literal
 
 from backend.arms.check import Checked
 from backend.hardware import Machine, peak_rates
@@ -10,7 +11,7 @@ from backend.predict import roofline
 from backend.predict.kv import kv_polyline
 from backend.predict.memory import peak_bytes
 from backend.predict.parallel import shard
-from backend.predict.roofline import bound, bound_points
+from backend.predict.roofline import Bound, bound, bound_points
 from backend.predict.setup import setup_of
 from backend.runs.records import Predicted, RooflinePoint, StepReads
 
@@ -40,9 +41,15 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
     reads = StepReads(weights, cached, rates.bandwidth_bytes_per_s, rates.source)
     bounds = [RooflinePoint(*at) for at in bound_points(facts, setup, begin, last, started.batch_size, rates)]
     step = bound(facts, setup, begin, started.batch_size, rates)
-    work = roofline.work(step)
+    work = roofline.work(step, rates)
     if checked.plan.generate.prompt_lookup:
         work += " for a step of one token: speculation can beat it"
-    if checked.plan.load.parallel.ranks > 1:
-        work += " on each rank, exchanges between the ranks not counted"
-    return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads)
+    if checked.plan.load.parallel.devices > 1:
+        work += " on GPUs that work one after the other"
+    return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads, _exchanges(step))
+
+
+def _exchanges(step: Bound) -> Literal["", "included", "not counted"]:
+    if not step.exchanged_bytes:
+        return ""
+    return "not counted" if step.exchange_s is None else "included"

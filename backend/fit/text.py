@@ -133,11 +133,21 @@ def shared(found: Fit) -> list[str]:
         names = sorted({row.choices[axis.name] for row in found.rows})
         untried += [name for name in names if not axis.choice(name).tried_on_several_gpus]
     return [
-        f"Predicted for {tensor} ranks, as {choice} runs dense weights. {how} The roofline "
-        "bound leaves out communication between GPUs, the peak leaves out NCCL's buffers.",
+        f"Predicted for {tensor} ranks, as {choice} runs dense weights. {how} {_exchanges(found)} The peak leaves out "
+        "NCCL's buffers.",
         *found.refused,
         f"Untested on several GPUs: {', '.join(untried)}." if untried else "",
     ]
+
+
+def _exchanges(found: Fit) -> str:
+    """Whether the bound has what the ranks exchange."""
+    if found.limits is None or found.limits.link_bytes_per_s is None:
+        return "The roofline bound leaves out what they exchange: the bandwidth between these GPUs is unknown."
+    return (
+        f"The roofline bound has what they exchange, at {found.limits.link_bytes_per_s / 1e9:,.4g} GB/s each way "
+        f"({found.limits.link}), without the latency of each exchange."
+    )
 
 
 def _arm(row: FitRow) -> str:

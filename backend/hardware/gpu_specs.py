@@ -24,6 +24,7 @@ class GpuSpec:
     bandwidth_bytes_per_s  peak memory bandwidth
     flops_per_s            dense operations per second by torch dtype; a dtype whose rate is unknown is missing
     source                 address of the data sheet
+    link_bytes_per_s       NVLink to another GPU of the host, each way; None where not every board has it
     """
 
     name: str
@@ -33,6 +34,7 @@ class GpuSpec:
     capability: tuple[int, int]
     flops_per_s: dict[str, float] = field(default_factory=dict, hash=False)
     source: str = ""
+    link_bytes_per_s: float | None = None
 
 
 class _GpuTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,6 +49,7 @@ class _GpuTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     float8: float | None = None
     int8: float | None = None
     float32: float | None = None
+    nvlink_gb_per_s: float | None = None
 
 
 class _GpuFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -75,6 +78,7 @@ def _spec(table: _GpuTable, path: Path) -> GpuSpec:
     if match is None:
         raise invalid(path, f"capability of {table.name!r} is {table.capability!r}, not two numbers such as 9.0.")
     numbers = [table.memory_mib, table.bandwidth_gb_per_s, *(getattr(table, name) or 1 for name in _RATES)]
+    numbers.append(1 if table.nvlink_gb_per_s is None else table.nvlink_gb_per_s)
     if not all(number > 0 for number in numbers):
         raise invalid(path, f"a number of {table.name!r} is not positive.")
     if not table.source.startswith("https://"):
@@ -83,6 +87,7 @@ def _spec(table: _GpuTable, path: Path) -> GpuSpec:
     return GpuSpec(
         table.name, tuple(table.nvml), table.memory_mib << 20, table.bandwidth_gb_per_s * 1e9,
         (int(match[1]), int(match[2])), rates, table.source,
+        1e9 * table.nvlink_gb_per_s if table.nvlink_gb_per_s else None,
     )  # fmt: skip
 
 

@@ -17,11 +17,18 @@ class PeakRates:
     bandwidth_bytes_per_s  reading memory
     flops_per_s            dense operations in the compute dtype; None if unknown
     source                 in words: measured here, or whose data sheet
+    link_bytes_per_s       between two devices, each way; None if unknown
+    link                   what that is, in words
     """
 
     bandwidth_bytes_per_s: float
     flops_per_s: float | None
     source: str
+    link_bytes_per_s: float | None = None
+    link: str = ""
+
+
+THROUGH_MEMORY = "processes on a CPU exchange through its memory"
 
 
 def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
@@ -31,13 +38,21 @@ def of_machine(machine: Machine, dtype: str) -> PeakRates | None:
     found = bandwidth.recall(machine)
     if found is not None:
         strange = ", not in the catalogue" if machine.gpus and spec is None else ""
-        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{strange}")
+        link = (spec.link_bytes_per_s, _link_of(spec)) if spec else (None, "")
+        if not machine.gpus:
+            link = found.read_bytes_per_s, THROUGH_MEMORY
+        return PeakRates(found.read_bytes_per_s, flops, f"measured on this machine{strange}", *link)
     return of_gpu(spec, dtype) if spec else None
 
 
 def of_gpu(spec: GpuSpec, dtype: str) -> PeakRates:
     """Rates of a GPU of the catalogue, from its data sheet."""
-    return PeakRates(spec.bandwidth_bytes_per_s, spec.flops_per_s.get(dtype), f"data sheet of {spec.name}")
+    flops, source = spec.flops_per_s.get(dtype), f"data sheet of {spec.name}"
+    return PeakRates(spec.bandwidth_bytes_per_s, flops, source, spec.link_bytes_per_s, _link_of(spec))
+
+
+def _link_of(spec: GpuSpec) -> str:
+    return f"NVLink, data sheet of {spec.name}" if spec.link_bytes_per_s else ""
 
 
 def measure_unknown_gpu(machine: Machine, say: Callable[[str], None], stopped: Callable[[], bool]) -> None:

@@ -3,8 +3,9 @@
 A lower bound on latency for any implementation, not an estimate of one: every weight that the step needs and every key
 and value that it may attend to is read from memory once, and nothing else is. (Williams, Waterman, Patterson: Roofline,
 CACM 52(4).) Only data that stays in an on-chip cache can be read faster, so a model of a few megabytes may beat its
-bound. Where several GPUs share the model, the bound is that of one rank; communication between ranks, at least one
-all-reduce per block, is not counted.
+bound. Where several ranks share the model, the bound is that of one rank, and the bytes that they must exchange take
+their time over the link besides: a product that needs the sum of all parts cannot read its weights before it, unless
+they wait in an on-chip cache. How long an exchange takes to begin is not counted.
 """
 
 from dataclasses import dataclass
@@ -13,10 +14,12 @@ from typing import Literal
 from backend.hardware.peak_rates import PeakRates
 from backend.models import ModelFacts
 from backend.plan import DYNAMIC
+from backend.predict.exchanged import exchanged_bytes
 from backend.predict.kv import kv_bytes
 from backend.predict.parallel import shard
 from backend.predict.setup import Setup
 from backend.predict.weights import itemsize, quantization_on, weight_bytes_read
+from backend.units import bytes_text, seconds_text
 
 POINTS = 17
 """Cache lengths at which the bound's curve is sampled, corners not counted. Between corners it is straight, except
@@ -28,8 +31,10 @@ class Bound:
     """What one step of the whole batch must read and compute, and the least time for it.
 
     flops       floating-point operations, a multiply-add counted as two
-    seconds     the larger of the memory time and the compute time
-    limited_by  which of the two that is
+    seconds     the larger of the memory time and the compute time, and the time of the exchanges
+    limited_by  which of the first two is larger
+    exchanged_bytes, exchange_s  what a rank must receive from the others, and the least time for it; None where the
+                link's bandwidth is unknown
     """
 
     weight_bytes: int
@@ -37,6 +42,8 @@ class Bound:
     flops: int
     seconds: float
     limited_by: Literal["memory", "compute"]
+    exchanged_bytes: int = 0
+    exchange_s: float | None = 0.0
 
     @property
     def bytes(self) -> int:
@@ -58,7 +65,12 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
     flops = _flops(rank, length, rows)
     memory_s = (weights + kv) / rates.bandwidth_bytes_per_s
     compute_s = flops / rates.flops_per_s if rates.flops_per_s else 0.0
-    return Bound(weights, kv, flops, max(memory_s, compute_s), "compute" if compute_s > memory_s else "memory")
+    shared = setup.tensor_parallel, setup.expert_parallel
+    exchanged = exchanged_bytes(facts, *shared, rows, itemsize(facts, setup.dtype))
+    link = rates.link_bytes_per_s
+    exchange_s = 0.0 if not exchanged else exchanged / link if link else None
+    seconds = max(memory_s, compute_s) + (exchange_s or 0.0)
+    return Bound(weights, kv, flops, seconds, "compute" if compute_s > memory_s else "memory", exchanged, exchange_s)
 
 
 def bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> tuple[int, int]:
@@ -122,8 +134,17 @@ def basis(step: Bound, rates: PeakRates) -> str:
     return f"{rates.bandwidth_bytes_per_s / 1e9:,.4g} GB/s, {rates.source}"
 
 
-def work(step: Bound) -> str:
-    """What a step must do at that rate, e.g. "16.1 GB to read"."""
-    if step.limited_by == "compute":
-        return f"{step.flops / 1e12:,.3g} Tflop"
-    return f"{step.bytes / 1e9:,.3g} GB to read"
+def work(step: Bound, rates: PeakRates) -> str:
+    """What a step must do at that rate, e.g. "16.1 GB to read", and what ranks must exchange."""
+    tflop = f"{step.flops / 1e12:,.3g} Tflop"
+    found = tflop if step.limited_by == "compute" else f"{step.bytes / 1e9:,.3g} GB to read"
+    return f"{found} on each rank, {exchange(step, rates)}" if step.exchanged_bytes else found
+
+
+def exchange(step: Bound, rates: PeakRates) -> str:
+    """What a rank must receive from the others in a step, and how long that takes over their link."""
+    size = " ".join(bytes_text(step.exchanged_bytes))
+    if step.exchange_s is None or rates.link_bytes_per_s is None:
+        return f"{size} exchanged between the ranks, not counted: the bandwidth of their link is unknown"
+    took = " ".join(seconds_text(step.exchange_s))
+    return f"{size} exchanged between the ranks in {took} ({rates.link_bytes_per_s / 1e9:,.4g} GB/s, {rates.link})"

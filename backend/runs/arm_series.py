@@ -81,6 +81,7 @@ class ArmSeries:
     roofline: list[RooflinePoint] = field(default_factory=list)
     roofline_note: str = ""
     roofline_work: str = ""
+    exchanges: str = ""
     reads: StepReads | None = None
     predicted_memory: dict[str, int] = field(default_factory=dict)
     expected_s: dict[PhaseName, float] = field(default_factory=dict)
@@ -140,6 +141,7 @@ class ArmSeries:
         self.predicted_kv, self.predicted_memory = record.kv, record.memory
         self.roofline, self.roofline_note = record.roofline, record.roofline_note
         self.roofline_work, self.reads = record.roofline_work, record.reads
+        self.exchanges = record.exchanges
 
     def _take_tokens(self, event: Tokens) -> None:
         if event.first != len(self.t_s):

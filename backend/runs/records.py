@@ -104,6 +104,7 @@ class Predicted(
     roofline       corners of the roofline curve
     roofline_note  the peak rates behind the bound, or why there is none
     roofline_work  bytes or FLOPs of the first decode step
+    exchanges      whether the bound has what several ranks exchange: "" where there is one
     memory         peak memory of this run: bytes by part, "tensors" and "total" among them
     reads          what one of the first steps must read; None where steps differ
     """
@@ -115,6 +116,7 @@ class Predicted(
     roofline_work: str = ""
     memory: dict[str, int] = {}
     reads: StepReads | None = None
+    exchanges: Literal["", "included", "not counted"] = ""
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):

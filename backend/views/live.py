@@ -62,10 +62,12 @@ class KvCurve(msgspec.Struct, frozen=True):
 
 
 class RooflineCurve(msgspec.Struct, frozen=True):
-    """Roofline bound in seconds over the token's index, as corner points."""
+    """Roofline bound in seconds over the token's index, as corner points. `exchanges`: whether what several ranks
+    exchange is in it, "" where there is one."""
 
     x: list[int]
     s: list[float]
+    exchanges: str = ""
 
 
 class RankCurves(msgspec.Struct, frozen=True):
@@ -291,4 +293,5 @@ def _roofline_curve(arm: ArmSeries, unit: Unit, max_steps: int) -> RooflineCurve
     if unit == "forward":
         return RooflineCurve([0, max(1, max_steps - 1)], [arm.roofline[0].seconds] * 2)
     prompt = arm.started.prompt_tokens
-    return RooflineCurve([p.length - prompt for p in arm.roofline], [p.seconds for p in arm.roofline])
+    x, seconds = [p.length - prompt for p in arm.roofline], [p.seconds for p in arm.roofline]
+    return RooflineCurve(x, seconds, arm.exchanges)

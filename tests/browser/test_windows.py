@@ -140,11 +140,16 @@ def test_the_csv_file_holds_every_token_and_every_sample(js: ChartPage) -> None:
 def test_the_roofline_bound_is_labelled_with_its_value_at_the_right_edge(
     js: ChartPage, bounds_s: tuple[float, float], axis: str, zoom: list[float] | None, wanted: str
 ) -> None:
-    arms = [{"name": name, "floor": {"x": [0, 100], "s": [0.001, s]}} for name, s in zip("AB", bounds_s, strict=True)]
+    arms: list[dict[str, Any]] = [
+        {"name": name, "floor": {"x": [0, 100], "s": [0.001, s]}} for name, s in zip("AB", bounds_s, strict=True)
+    ]
     drawn = {"axis": axis, "zoom": zoom, "units": [{"unit": "ms", "scale": 1}]}
     state = {"head": {"arms": arms}, "series": spaced(0.1, 0.1), **drawn}
     (label,) = js.call("curveLabels", CHARTS_JSON[LATENCY], 0, state, "black")
     assert label["text"] == wanted
+    arms[1]["floor"]["exchanges"] = "included"
+    (label,) = js.call("curveLabels", CHARTS_JSON[LATENCY], 0, state, "black")
+    assert label["text"] == f"{wanted}, exchanges of B included"
 
 
 # --- the distribution of latencies ----------------------------------------------------------------

@@ -26,14 +26,14 @@ def test_a_card_of_the_catalogue_has_its_data_sheet() -> None:
     assert (
         found
         == peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
-        == PeakRates(4.8e12, 989.4e12, "data sheet of H200-SXM")
+        == PeakRates(4.8e12, 989.4e12, "data sheet of H200-SXM", 450e9, "NVLink, data sheet of H200-SXM")
     )
 
 
 def test_what_was_measured_here_goes_before_it() -> None:
     bandwidth.remember(bandwidth.Bandwidth(4.6e12, 4.3e12, "NVIDIA H200", "sum"))
     found = peak_rates.of_machine(H200, "bfloat16")
-    assert found == PeakRates(4.6e12, 989.4e12, "measured on this machine")
+    assert found == PeakRates(4.6e12, 989.4e12, "measured on this machine", 450e9, "NVLink, data sheet of H200-SXM")
 
 
 def test_without_either_there_is_none_and_it_says_what_to_do() -> None:
@@ -57,11 +57,11 @@ def test_an_unknown_rate_stays_unknown() -> None:
 def test_a_bound_names_its_rate_and_its_work() -> None:
     facts, found = resolve("Llama-3-8B"), peak_rates.of_gpu(find_gpu("H200"), "bfloat16")
     light, busy = (bound(facts, Setup(), 64, batch, found) for batch in (1, 1_024))
-    assert (roofline.work(light), roofline.basis(light, found)) == (
+    assert (roofline.work(light, found), roofline.basis(light, found)) == (
         "15 GB to read",
         "4,800 GB/s, data sheet of H200-SXM",
     )
-    assert (roofline.work(busy), roofline.basis(busy, found)) == (
+    assert (roofline.work(busy, found), roofline.basis(busy, found)) == (
         "15.4 Tflop",
         "989.4 Tflop/s, data sheet of H200-SXM",
     )

@@ -12,10 +12,11 @@ from backend.hardware.peak_rates import PeakRates
 from backend.models import ModelFacts, catalogue, resolve
 from backend.models.families import FAMILIES
 from backend.plan import DYNAMIC, Exchanges
+from backend.predict.exchanged import exchanged_bytes
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import peak_bytes
 from backend.predict.parallel import MAX_GPUS, check_sizes, exchanges, group_sizes, plan_of, refusal, shard
-from backend.predict.roofline import bound
+from backend.predict.roofline import bound, work
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
 from tests.backend.predict.test_weights import TINY, VARIANTS
@@ -180,6 +181,34 @@ def test_the_floor_is_that_of_one_gpus_bytes() -> None:
     oss = resolve("random:gpt-oss-20b")
     one, four = (bound(oss, Setup(tensor_parallel=n, expert_parallel=n), 64, 8, fast) for n in (1, 4))
     assert 1 / 4 < four.weight_bytes / one.weight_bytes < 0.5 and four.kv_bytes == one.kv_bytes // 4
+
+
+def test_the_floor_has_what_the_ranks_exchange() -> None:
+    """Llama 3 8B at batch 4 over two ranks: 65 all-reduces of 4,096 numbers and the logits, in bf16."""
+    facts, setup = resolve("random:Llama-3-8B"), Setup(tensor_parallel=2)
+    linked = PeakRates(4.3e12, 989e12, "a test", 450e9, "a link")
+    unlinked = replace(linked, link_bytes_per_s=None)
+    plain, counted = (bound(facts, setup, 4_096, 4, rates) for rates in (unlinked, linked))
+    assert counted.exchanged_bytes == 4 * (65 * 4_096 * 2 + 128_256) * 2 // 2 == plain.exchanged_bytes
+    assert counted.seconds == pytest.approx(plain.seconds + counted.exchanged_bytes / 450e9)
+    assert plain.exchange_s is None and "link is unknown" in work(plain, unlinked)
+    said = work(counted, linked)
+    assert "2.52 MiB exchanged between the ranks in 0.00587 ms" in said and "450 GB/s, a link" in said
+    alone = bound(facts, Setup(), 4_096, 4, linked)
+    assert alone.exchanged_bytes == 0 and "rank" not in work(alone, linked)
+
+
+@pytest.mark.parametrize(("name", "gpus", "whole"), [
+    ("random:Olmo-3-7B", 2, 32 * 3 * 4_096),  # queries, keys and values of every layer are put together
+    ("random:gpt-oss-20b", 4, 0),
+])  # fmt: skip
+def test_what_is_put_together_counts_for_the_part_that_a_rank_lacks(name: str, gpus: int, whole: int) -> None:
+    facts = resolve(name)
+    tensor, expert = group_sizes(facts, gpus)
+    counted = exchanges(facts, tensor, expert)
+    together = facts.vocab + whole
+    expected = (2 * counted.all_reduce * facts.hidden + together) * 2 * (gpus - 1) / gpus
+    assert exchanged_bytes(facts, tensor, expert, 1, 2) == round(expected)
 
 
 def test_packed_weights_that_fail_when_split_are_refused_and_others_are_not() -> None:

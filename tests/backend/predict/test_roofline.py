@@ -104,5 +104,5 @@ def test_the_rate_that_is_named_is_the_one_that_limits(flops_per_s: float, batch
 def test_what_a_step_must_do_is_said_in_the_unit_that_limits_it() -> None:
     facts = resolve("Llama-3-8B")
     few, many = (bound(facts, Setup(), 128, batch, FAST) for batch in (1, 1_024))
-    assert work(few) == f"{few.bytes / 1e9:,.3g} GB to read"
-    assert work(many) == f"{many.flops / 1e12:,.3g} Tflop"
+    assert work(few, FAST) == f"{few.bytes / 1e9:,.3g} GB to read"
+    assert work(many, FAST) == f"{many.flops / 1e12:,.3g} Tflop"

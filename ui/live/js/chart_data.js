@@ -195,8 +195,10 @@ function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) 
   });
   const shown = values.map(value => Number(value.toPrecision(3))), near = Math.max(...values) < 1.1 * Math.min(...values);
   const said = near ? shown[0] : known.map(([arm], n) => withoutMarkup(arm.name) + ' ' + shown[n]).join(', ');
+  const shared = known.filter(([{ floor }]) => floor.exchanges)
+    .map(([{ name, floor }]) => ', exchanges of ' + withoutMarkup(name) + ' ' + floor.exchanges).join('');
   return [{
-    text: 'roofline bound ' + said + ' ' + unit, showarrow: false, xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i),
+    text: 'roofline bound ' + said + ' ' + unit + shared, showarrow: false, xref: 'x' + axisSuffix(i) + ' domain', yref: 'y' + axisSuffix(i),
     x: 1, y: Math.max(...values), xanchor: 'right', yanchor: 'bottom', font: { size: 10, color: ink },
   }];
 }
