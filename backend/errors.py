@@ -3,11 +3,17 @@
 import difflib
 from collections.abc import Iterable
 
+import msgspec
+
 MAX_LISTED = 24  # valid names; beyond that only the nearest are listed
 MAX_NEAREST = 6
 NEAR = 0.65  # likeness (difflib's ratio) from which a name is suggested: "nonsense" and "bert-base-uncased" have 0.40
 LEAST_BEGINNING = 3  # letters
 MAX_SHOWN = 64  # characters of what was given that a sentence repeats
+
+
+UNDECODABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
+"""What msgspec raises for bytes from anywhere: text that is not UTF-8 and endless nesting are errors of their own."""
 
 
 class InputError(ValueError):

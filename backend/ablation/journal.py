@@ -9,7 +9,7 @@ from typing import BinaryIO
 import msgspec
 
 from backend.config import Workload
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 
 
 class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ablation", tag_field="line"):
@@ -69,7 +69,7 @@ def heading_of(path: Path) -> Heading:
     try:
         with path.open("rb") as file:
             first = _decode(file.readline(MAX_HEADING_BYTES))
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, *UNDECODABLE) as error:
         raise InputError(f"The journal {path.name} cannot be read.") from error
     if not isinstance(first, Heading):
         raise InputError(f"{path.name} is no journal: it must begin with what is ablated.")
@@ -136,7 +136,7 @@ class Journal:
                 break  # torn by a kill while it was written
             try:
                 line = _decode(data)
-            except msgspec.MsgspecError as error:
+            except UNDECODABLE as error:
                 raise InputError(
                     f"Line {number + 1} of {self._path} is no line of a journal of this version. Name another file."
                 ) from error

@@ -11,9 +11,11 @@ import msgspec
 from backend.claims.declared import FOLDER
 from backend.claims.samples import Doubt, Samples
 from backend.claims.trials import ClaimTest
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 
 RESULTS = FOLDER / "results"
+
+MAX_BYTES = 8 << 20
 
 _BAD_END = "Measure it again (tokendyno claims NAME --run --keep), or remove the file."
 
@@ -101,10 +103,14 @@ def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict
 
 def _read(path: Path) -> Result:
     try:
-        result = msgspec.json.decode(path.read_bytes(), type=Result)
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise InputError(f"{path} has more than {MAX_BYTES:,} bytes, which no result has. {_BAD_END}")
+        result = msgspec.json.decode(data, type=Result)
     except OSError as error:
         raise InputError(f"The result {path} cannot be read ({error.strerror}). {_BAD_END}") from error
-    except msgspec.MsgspecError as error:
+    except UNDECODABLE as error:
         raise InputError(f"{path} is no result of this version: {error}. {_BAD_END}") from error
     if result.digest != _digest(result):
         raise InputError(f"{path} was changed after it was measured: its digest does not fit. {_BAD_END}")

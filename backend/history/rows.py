@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from backend.errors import UNDECODABLE
 from backend.history.line import line_of
 from backend.history.search import Search
 from backend.hosting.limits import Limits
@@ -158,7 +159,7 @@ def _row(found: dict[str, Any], visitor: Visitor) -> Row:
     texts = {name: plain(str(found[name])) for name in _COLUMNS if name not in ("created", "verdict", "shared", "arms")}
     try:
         arms = msgspec.json.decode(str(found["arms"]), type=list[ArmText])
-    except msgspec.MsgspecError:
+    except UNDECODABLE:
         arms = []
     owner, mine = texts.pop("owner"), found["owner"] == visitor.owner
     return Row(

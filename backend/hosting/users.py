@@ -15,7 +15,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A user's name. It has no colon, which sets guests apart, and is not empty, which the local user's is."""
@@ -161,7 +161,7 @@ class Users:
             raise self._unreadable(f"it has more than {MAX_FILE_BYTES:,} bytes")
         try:
             return msgspec.json.decode(data, type=_File).users
-        except msgspec.MsgspecError as error:
+        except UNDECODABLE as error:
             raise self._unreadable(str(error)) from error
 
     def _unreadable(self, why: str) -> InputError:

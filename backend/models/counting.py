@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 from backend.models.counted import VERSION, Answer, Counted
 from backend.models.files.config_fields import Fields
 from backend.paths import ROOT, is_private, private_folder
@@ -95,7 +95,7 @@ def _kept(file: Path) -> Answer | None:
         if not is_private(file):
             return None
         return msgspec.json.decode(file.read_bytes(), type=Answer)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNDECODABLE):
         return None
 
 
@@ -121,7 +121,7 @@ def _ask(data: bytes, where: str) -> Answer:
             timeout=SECONDS, check=True,
         )  # fmt: skip
         return msgspec.json.decode(done.stdout, type=Answer)
-    except (OSError, subprocess.SubprocessError, msgspec.MsgspecError) as error:
+    except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:
         stopped = isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU
         what = "took more than a minute" if stopped else "ended without an answer"
         raise InputError(

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from backend.errors import UNDECODABLE
 from backend.runs.history_file import READ_WAIT_S, check_path, connect
 from backend.runs.history_writer import HistoryWriter
 from backend.runs.records import UNREADABLE, Created, Ended, Record, decode_record
@@ -167,7 +168,7 @@ class Store:
                 "AND deleted_at IS NULL ORDER BY created DESC LIMIT ?"
             )
             for (body,) in self.query(firsts_of, (model, limit)):
-                with suppress(msgspec.MsgspecError, TypeError):  # damaged
+                with suppress(*UNDECODABLE, TypeError):  # damaged
                     if isinstance(first := decode_record(body), Created):
                         found.setdefault(first.id, first)
         return sorted(found.values(), key=lambda first: -first.created)[:limit]

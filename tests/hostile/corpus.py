@@ -3,6 +3,7 @@ them. Kept deterministic: the same examples each time."""
 
 import json
 import struct
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import strategies as st
@@ -153,3 +154,48 @@ bodies = st.one_of(
                            "fn_name": st.one_of(st.sampled_from(["pull", "__init__", "constructor"]), texts),
                            "session_hash": texts}).map(_json),
 )  # fmt: skip
+
+STORY = (PRESETS / "stories" / "launch-bound.md").read_bytes()
+stories = st.one_of(
+    damaged(STORY),
+    st.tuples(texts, texts).map(lambda two: STORY.replace(b"\n", _bytes(f"\n{two[0]} = {two[1]}\n"), 1)),
+    values.map(lambda value: _bytes(f"+++\ntitle = {json.dumps(value)}\n+++\n{value}")),
+    st.integers(1, 20_000).map(lambda n: b"+++\na = " + b"[" * n + b"\n+++\n"),
+)
+
+CLAIMS = (PRESETS / "claims" / "cache.toml").read_bytes()
+claims = st.one_of(
+    damaged(CLAIMS),
+    st.tuples(texts, texts).map(lambda two: CLAIMS + _bytes(f"\n{two[0]} = {two[1]}\n")),
+    st.integers(1, 3_000).map(lambda n: CLAIMS + b"\na" + b".a" * n + b" = 1"),
+)
+
+
+@st.composite
+def changed_lines(draw: st.DrawFn, lines: list[Any], encode: Callable[[object], bytes]) -> bytes:
+    """Records, some of whose fields, at any depth, are anything; some missing or twice."""
+    made = json.loads(json.dumps(lines))
+    for _ in range(draw(st.integers(1, 4))):
+        at = draw(st.integers(0, len(made) - 1))
+        kind = draw(st.sampled_from(["field", "field", "drop", "again"]))
+        if kind == "drop" and len(made) > 1:
+            del made[at]
+        elif kind == "again":
+            made.insert(at, made[at])
+        elif isinstance(made[at], dict):
+            inner = made[at]
+            for _ in range(draw(st.integers(0, 3))):
+                inner = draw(
+                    st.sampled_from([inner, *(one for one in inner.values() if isinstance(one, dict) and one)])
+                )
+            inner[draw(st.sampled_from(sorted(inner)))] = draw(values)
+    return encode(made)
+
+
+def json_lines(made: Any) -> bytes:
+    """One value a line."""
+    return b"".join(_json(line) + b"\n" for line in made)
+
+
+REQUESTS = [{"max_new_tokens": 8, "prompt_tokens": 16}, {"max_new_tokens": 8, "token_ids": [1, 2], "arrival_s": 0.5}]
+traces = st.one_of(changed_lines(REQUESTS, json_lines), st.binary(max_size=200), values.map(_json))

@@ -2,7 +2,9 @@
 KIND COUNT`. Prints how many were read and refused; anything else than an answer or an InputError ends it with a code.
 """
 
+import functools
 import logging
+import lzma
 import os
 import resource
 import signal
@@ -16,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
@@ -81,6 +84,164 @@ def histories() -> st.SearchStrategy[bytes]:
     return corpus.damaged(data)
 
 
+def _recording(folder: Path, data: bytes) -> None:
+    from backend.recordings.files import read_recording
+
+    read_recording(_file(folder, "a.dyno", data))
+
+
+def recordings() -> st.SearchStrategy[bytes]:
+    """Recordings whose packed part is damaged, or whose records are."""
+    from backend.recordings.format import NAME, pack
+    from tests.support.runs import arm_records, created, ended
+
+    run = [created(), *arm_records("A", 6), *arm_records("B", 6), ended()]
+    body, line = msgspec.msgpack.encode(run), NAME + b"1\n"
+
+    def packed(data: bytes) -> bytes:
+        return line + lzma.compress(data, preset=0)
+
+    records = corpus.changed_lines(msgspec.to_builtins(run), lambda made: msgspec.msgpack.encode(small_numbers(made)))
+    return st.one_of(corpus.damaged(pack(run)), corpus.damaged(body).map(packed), records.map(packed))
+
+
+def small_numbers(value: Any) -> Any:
+    """The same with numbers that MessagePack can hold."""
+    match value:
+        case int() if not -(2**63) <= value < 2**64:
+            return value % 2**64
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list():
+            return [small_numbers(one) for one in value]
+        case dict():
+            return {small_numbers(key): small_numbers(one) for key, one in value.items()}
+    return value
+
+
+def _story(folder: Path, data: bytes) -> None:
+    from backend.stories.story import stories
+
+    stories(_file(folder, "a.md", data).parent)
+
+
+def _claims(folder: Path, data: bytes) -> None:
+    from backend.claims.declared import read_claims
+
+    read_claims(_file(folder, "a.toml", data).parent)
+
+
+def _result(folder: Path, data: bytes) -> None:
+    from backend.claims.declared import shipped_claims
+    from backend.claims.results import read_results
+
+    read_results(shipped_claims().tests, _file(folder, "a.json", data).parent)
+
+
+def results() -> st.SearchStrategy[bytes]:
+    """Damaged results of claims, some with a digest that fits."""
+    from backend.claims.results import RESULTS
+
+    path = min(RESULTS.glob("*.json"))
+    line = corpus.changed_lines([msgspec.json.decode(path.read_bytes())], corpus.json_lines)
+    return st.one_of(corpus.damaged(path.read_bytes()), line)
+
+
+def _journal(folder: Path, data: bytes) -> None:
+    from backend.ablation.journal import Journal, heading_of
+    from tests.backend.ablation.test_journal import HEADING
+
+    path = _file(folder, "a.jsonl", data)
+    with suppress(InputError):
+        heading_of(path)
+    Journal(path, HEADING).close()
+
+
+def journals() -> st.SearchStrategy[bytes]:
+    """Damaged journals of ablations."""
+    from tests.backend.ablation.test_journal import COST, HEADING, TRIALS
+
+    lines = msgspec.to_builtins([HEADING, *TRIALS, COST])
+    return st.one_of(corpus.changed_lines(lines, corpus.json_lines), corpus.damaged(corpus.json_lines(lines)))
+
+
+def _trace(folder: Path, data: bytes) -> None:
+    from backend.traffic.trace_file import read_trace
+
+    read_trace(_file(folder, "a.jsonl", data))
+
+
+def _api(folder: Path, call: tuple[str, list[Any]]) -> None:
+    """A call of an endpoint for programs; an error of it counts as refused, the general one as a failure."""
+    import gradio as gr
+
+    from tests.support.event_loops import finished
+    from ui.errors import UNEXPECTED
+
+    try:
+        finished(getattr(_endpoints(), call[0])(*call[1]))
+    except gr.Error as error:
+        assert UNEXPECTED not in str(error), call
+        raise InputError(str(error)) from None
+
+
+@functools.cache
+def _endpoints() -> Any:
+    """Those of a public page. It is not started: what is queued waits."""
+    from backend.executors import open_bench
+    from backend.hosting.limits import LIMITS
+    from ui.api import Api
+
+    return Api(open_bench(None, limits=LIMITS["public"]))
+
+
+def calls() -> st.SearchStrategy[tuple[str, list[Any]]]:
+    """Calls of the endpoints: what programs send, with anything in its place."""
+    from tests.ui.test_api import request_of
+
+    usual: dict[str, list[Any]] = {
+        "check": ["pocket", "cache=static", "Once", 0, 8, 1],
+        "run": ["pocket", "", "loop=own", "Once", 0, 8, 1, 0.0, 0, 1, False, False, ""],
+        "status": ["a"],
+        "result": ["a", 0.0],
+        "stop": ["a"],
+        "fit": ["pocket", None, "8GiB", None, 1, 1],
+    }
+
+    @st.composite
+    def call(draw: st.DrawFn) -> tuple[str, list[Any]]:
+        name = draw(st.sampled_from(sorted(usual)))
+        given = list(usual[name])
+        for _ in range(draw(st.integers(1, 3))):
+            given[draw(st.integers(0, len(given) - 1))] = draw(st.one_of(corpus.values, corpus.texts))
+        return name, ([request_of("guest")] if name in ("run", "stop") else []) + given
+
+    return call()
+
+
+def _controls(folder: Path, values: list[Any]) -> None:
+    from ui.compare.request import read_request
+
+    read_request(values)
+
+
+def controls() -> st.SearchStrategy[list[Any]]:
+    """Values of the page's controls, a few of which are anything."""
+    from backend.optimizations import prompt_axes
+
+    usual: list[Any] = ["pocket", "Once", 8, 1, 0.0, 0, 1, 0, False, 0, 1.0, False, "", ""]
+    usual += [axis.default for axis in prompt_axes()] * 2
+
+    @st.composite
+    def some(draw: st.DrawFn) -> list[Any]:
+        given = list(usual)
+        for _ in range(draw(st.integers(1, 3))):
+            given[draw(st.integers(0, len(given) - 1))] = draw(st.one_of(corpus.values, corpus.texts))
+        return given
+
+    return some()
+
+
 KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any], object]]] = {
     "names": (lambda: corpus.texts, _name),
     "configs": (lambda: corpus.configs, lambda folder, data: _model(folder, "config.json", data)),
@@ -91,6 +252,14 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "ggufs": (lambda: corpus.ggufs, lambda folder, data: read_gguf(_file(folder, "m.gguf", data))),
     "tomls": (lambda: corpus.tomls, lambda folder, data: read_arm(_file(folder, "autotuned.toml", data))),
     "histories": (histories, _history),
+    "recordings": (recordings, _recording),
+    "stories": (lambda: corpus.stories, _story),
+    "claims": (lambda: corpus.claims, _claims),
+    "results": (results, _result),
+    "journals": (journals, _journal),
+    "traces": (lambda: corpus.traces, _trace),
+    "calls": (calls, _api),
+    "controls": (controls, _controls),
 }
 """Each kind of input: what is drawn, and how the app reads it."""
 

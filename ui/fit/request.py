@@ -6,7 +6,7 @@ import msgspec
 
 from backend import hardware
 from backend.engine.bench import Bench
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 from backend.fit.device import device_of, is_size
 from backend.fit.table import Fit, fit_facts
 from backend.optimizations import all_axes
@@ -38,7 +38,7 @@ def read_amounts(value: object) -> Amounts:
     """The sliders' value, which is JSON."""
     try:
         return msgspec.json.decode(read_text("The context", value), type=Amounts)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise InputError("Context and batch size cannot be read. Reload the page.") from error
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from backend.errors import UNDECODABLE
 from ui.gate.asgi import Receive, Scope, Send, answer, header
 from ui.gate.sessions import PULL, once
 from ui.live.pace import PACE
@@ -53,7 +54,7 @@ class Pulls:
         message = await receive()
         try:
             question = msgspec.json.decode(message.get("body", b""), type=_Question)
-        except (msgspec.MsgspecError, RecursionError):
+        except UNDECODABLE:
             return once(message, receive)
         pull = self.functions.get(question.component_id)
         if pull is None or question.fn_name != "pull":

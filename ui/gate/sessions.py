@@ -19,6 +19,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from backend.errors import UNDECODABLE
 from backend.hosting.limits import Limits
 from backend.hosting.visitor import Visitor
 from ui.gate.asgi import Message, Receive, Refused, Scope, header
@@ -153,7 +154,7 @@ class Sessions:
         try:
             found = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
             word = msgspec.json.decode(found.get("session_hash", msgspec.Raw(b"null")), type=str | None)
-        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        except UNDECODABLE:
             raise Refused(400, "This request cannot be read. Reload the page.") from None
         if word is not None and len(word) > MAX_WORD:
             raise Refused(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
