@@ -1,9 +1,9 @@
 """An exported script beside the run of the same arm: `python -m tools.bench.script_times [--arm ARM ...] [--rounds N]`.
 
 Each in a process of its own, in turns: `tokendyno run`, then the script that `tokendyno export` writes for the same arm
-and workload. Printed are the shortest medians of the time per token, because other programs only ever make a process
-slower, their ratio, and that of each round: 1 where the script measures as the run does. Exit code 1 if an arm's ratio
-of the shortest is further from 1 than --tolerance.
+and workload. Processes of one and the same script differ by several percent (where its memory happens to lie), so
+medians over processes are compared: 1 where the script measures as the run does. Printed beside their ratio are the
+fastest and slowest process of both. Exit code 1 if an arm's ratio is further from 1 than --tolerance.
 """
 
 import argparse
@@ -42,18 +42,20 @@ class Times:
 
 def run_times(model: str, arm: str, workload: Sequence[str]) -> Times:
     """Of `tokendyno run`. RuntimeError if it fails."""
-    told = _output("-m", "backend", "run", "--model", model, "--arm", arm, *workload, "--json", "-")
+    told = _output("-m", "backend", "run", "--model", model, "--arm", arm, *workload, "--no-history", "--json", "-")
     summary = json.loads(told)["arms"][0]["summary"]
     return Times(summary["ttft_s"] or 0.0, summary["latency_median_s"])
 
 
-def script_times(model: str, arm: str, workload: Sequence[str]) -> Times:
-    """Of the script of that arm. RuntimeError if it fails."""
+def script_times(script: Path) -> Times:
+    """Of a script that `write_script` wrote. RuntimeError if it fails."""
+    return Times(*json.loads(_output(str(script)).splitlines()[-1]))
+
+
+def write_script(script: Path, model: str, arm: str, workload: Sequence[str]) -> None:
+    """The script of that arm, which tells its times unrounded too. RuntimeError if the arm is refused."""
     text = _output("-m", "backend", "export", "--model", model, "--arm", arm, *workload)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "script.py"
-        path.write_text(text + FIGURES)
-        return Times(*json.loads(_output(str(path)).splitlines()[-1]))
+    script.write_text(text + FIGURES)
 
 
 def _output(*arguments: str) -> str:
@@ -66,29 +68,40 @@ def _output(*arguments: str) -> str:
     return done.stdout
 
 
+def pairs_of(model: str, arm: str, workload: Sequence[str], rounds: int) -> list[tuple[Times, Times]]:
+    """Of the run and of the script, in each round; every other round begins with the script."""
+    pairs = []
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "script.py"
+        write_script(script, model, arm, workload)
+        for number in range(rounds):
+            last = script_times(script) if number % 2 else None
+            run = run_times(model, arm, workload)
+            pairs.append((run, last or script_times(script)))
+    return pairs
+
+
 def measure(arms: Sequence[tuple[str, str]], workload: Sequence[str], rounds: int, tolerance: float) -> bool:
     """Print a line per arm, then everything as JSON. Whether each arm is within the tolerance."""
     found, good = [], True
     for model, arm in arms:
-        pairs = []
-        for number in range(rounds):
-            both = [(run_times, "run"), (script_times, "script")]
-            one = {name: take(model, arm, workload) for take, name in both[:: -1 if number % 2 else 1]}
-            pairs.append((one["run"], one["script"]))
-        ratios = [script.latency_s / run.latency_s for run, script in pairs]
-        run, script = (min((pair[i] for pair in pairs), key=lambda one: one.latency_s) for i in (0, 1))
-        first_run_s, first_script_s = (min(pair[i].ttft_s for pair in pairs) for i in (0, 1))
-        ratio = script.latency_s / run.latency_s
+        pairs = pairs_of(model, arm, workload, rounds)
+        run_s, script_s = ([pair[i].latency_s for pair in pairs] for i in (0, 1))
+        first_run_s, first_script_s = (statistics.median(pair[i].ttft_s for pair in pairs) for i in (0, 1))
+        ratio = statistics.median(script_s) / statistics.median(run_s)
         good = good and abs(ratio - 1) <= tolerance
-        print(
-            f"{model} {arm}: run {1e3 * run.latency_s:.3f} ms, script {1e3 * script.latency_s:.3f} ms a token, ratio "
-            f"{ratio:.3f}; rounds {', '.join(f'{one:.3f}' for one in ratios)}, median {statistics.median(ratios):.3f}; "
-            f"first token {1e3 * first_run_s:.1f} and {1e3 * first_script_s:.1f} ms",
-            flush=True,
-        )
+        print(f"{model} {arm}, medians of {rounds} processes: run {_spread(run_s)}, script {_spread(script_s)} ms a "
+              f"token, ratio {ratio:.3f}; first token {1e3 * first_run_s:.1f} and {1e3 * first_script_s:.1f} ms",
+              flush=True)  # fmt: skip
         found.append({"model": model, "arm": arm, "pairs": [[asdict(run), asdict(script)] for run, script in pairs]})
     print(json.dumps(found))
     return good
+
+
+def _spread(times_s: Sequence[float]) -> str:
+    """Median of processes, with the fastest and the slowest, in ms."""
+    median, low, high = (1e3 * of(times_s) for of in (statistics.median, min, max))
+    return f"{median:.3f} ({low:.3f} to {high:.3f})"
 
 
 def options(parser: argparse.ArgumentParser, arms: Sequence[tuple[str, str]], rounds: int, new: int) -> int:
@@ -106,4 +119,4 @@ def options(parser: argparse.ArgumentParser, arms: Sequence[tuple[str, str]], ro
 
 
 if __name__ == "__main__":
-    sys.exit(options(argparse.ArgumentParser(description=__doc__), ARMS, rounds=5, new=160))
+    sys.exit(options(argparse.ArgumentParser(description=__doc__), ARMS, rounds=9, new=160))

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from backend.messages import BatchEvent, RequestEnds
+from backend.messages import BatchEvent, PageMoves, RequestEnds
 from backend.runs.batch_series import BatchSeries
 from backend.runs.batch_summary import differing, summarize_batch, token_s
 from backend.traffic import Limits
@@ -74,3 +74,26 @@ def test_nothing_is_known_before_the_first_step() -> None:
 def test_slots_are_those_of_the_arm() -> None:
     one, four = (summarize_batch(folded(static_events()), TRAFFIC, slots) for slots in (1, 4))
     assert one.busy_share is not None and one.busy_share == pytest.approx(4 * (four.busy_share or 0))
+
+
+@pytest.mark.parametrize(
+    ("moves", "held", "most"),
+    [
+        ([(0, 0, 0), (0, 1, 1), (1, 0, -1), (1, 2, 1)], [2, 2, 2, 2], 200),
+        ([(0, 0, 0), (1, 1, 1), (1, 0, -1), (2, 1, -1)], [1, 1, 0, 0], 100),  # two only within a step
+        ([(0, 0, 0), (0, 1, 0), (0, 2, 0), (1, 0, -1), (1, 1, -1)], [3, 1, 1, 1], 300),
+    ],
+)
+def test_pages_are_held_by_the_end_of_a_step(moves: list[tuple[int, int, int]], held: list[int], most: int) -> None:
+    """Moves as (step, page, request, -1 where nobody has it any more)."""
+    events = [event for event in paged_events() if not isinstance(event, PageMoves)]
+    steps, pages, requests = (list(column) for column in zip(*moves, strict=True))
+    series = folded([*events, PageMoves(steps, [0] * len(moves), pages, requests)])
+    assert series.held_pages() == [held]
+    assert summarize_batch(series, TRAFFIC).held_peak_bytes == most
+
+
+def test_a_page_that_is_handed_on_counts_once() -> None:
+    events = [event for event in paged_events() if not isinstance(event, PageMoves)]
+    series = folded([*events, PageMoves([0, 1], [0, 0], [0, 0], [0, 1])])
+    assert summarize_batch(series, TRAFFIC).held_peak_bytes == 100

@@ -86,3 +86,17 @@ def test_keys_follow_what_a_wait_depends_on() -> None:
     newer = but(place=place._replace(versions={"torch": "2.14"}))
     for other in (elsewhere, newer, but(plan=replace(plan, load=replace(plan.load, dtype="float32")))):
         assert other.load != keys.load and other.run != keys.run
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_reading_is_of_the_files_as_they_are(tmp_path: Path, kind: str) -> None:
+    """A model that was trained on and written again is another one, though its load takes as long."""
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"1")
+    plan = Plan(LoadPlan(ModelSource("folder", str(file if kind == "file" else tmp_path))))
+    before = wait_keys(plan, Workload(prompt="x"), Place({}, {}))
+    (tmp_path / "empty").mkdir()
+    assert wait_keys(plan, Workload(prompt="x"), Place({}, {})) == before
+    file.write_bytes(b"22")
+    after = wait_keys(plan, Workload(prompt="x"), Place({}, {}))
+    assert after.plan != before.plan and (after.load, after.run) == (before.load, before.run)
