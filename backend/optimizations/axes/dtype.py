@@ -154,13 +154,17 @@ def _kept_in_float32(model: Any) -> re.Pattern[str] | None:
 
 
 def _biases_of_packed(model: Any) -> Iterator[str]:
-    """Names of the biases of packed weights, such as MXFP4's experts, whose products are summed in float32."""
+    """Names of the biases of packed weights, such as MXFP4's experts, whose products are summed in float32. The weight
+    is a tensor of integers, or the kernels' own object, which is no tensor."""
     for path, module in model.named_modules():
-        held = dict(module.named_parameters(recurse=False))
-        for name in held:
+        for name, _ in module.named_parameters(recurse=False):
             weight = name.removesuffix("_bias")
-            packed = held.get(weight, held.get(f"{weight}_blocks"))
-            if weight != name and packed is not None and not packed.is_floating_point():
+            if weight == name:
+                continue
+            packed = getattr(module, f"{weight}_blocks", None)
+            packed = getattr(module, weight, None) if packed is None else packed
+            is_float = getattr(packed, "is_floating_point", None)
+            if packed is not None and not (is_float and is_float()):
                 yield f"{path}.{name}" if path else name
 
 

@@ -81,17 +81,22 @@ def test_what_bfloat16_costs_on_a_cpu_is_one_note(model: str, choices: dict[str,
     assert len(found) == len(words) and all(text in reason for text, reason in zip(words, found, strict=True))
 
 
-@pytest.mark.parametrize(("blocks", "reached"), [("uint8", 3), ("bfloat16", 4)])
+@pytest.mark.parametrize(("blocks", "reached"), [("uint8", 3), ("bfloat16", 4), ("a kernel's own", 3)])
 def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: int) -> None:
     """MXFP4's experts add theirs to sums in float32; beside plain weights the same biases are of another format."""
     import torch
 
     experts, model = torch.nn.Module(), torch.nn.Module()
-    for name, dtype in (("gate_up_proj_blocks", getattr(torch, blocks)), ("gate_up_proj_bias", torch.float32)):
+    held = {"gate_up_proj_bias": torch.float32}
+    if blocks == "a kernel's own":
+        experts.gate_up_proj = object()
+    else:
+        held["gate_up_proj_blocks"] = getattr(torch, blocks)
+    for name, dtype in held.items():
         experts.register_parameter(name, torch.nn.Parameter(torch.zeros(4, dtype=dtype), requires_grad=False))
     model.experts = experts
     model.head = torch.nn.Linear(64, 64, dtype=torch.bfloat16)
     model.norm = torch.nn.RMSNorm(64, dtype=torch.bfloat16)
     found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
     assert (found.effective, found.reached) == ("bfloat16", reached)
-    assert found.expected == (3 if blocks == "uint8" else 5)
+    assert found.expected == (5 if blocks == "bfloat16" else 3)
