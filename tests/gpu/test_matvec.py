@@ -141,6 +141,27 @@ def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture
         assert torch.equal(made(one), text)
 
 
+def test_a_card_that_nothing_was_swept_on_measures_and_keeps_what_it_found(
+    kernels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from tests.backend.worker.loop.test_loop import greedy
+
+    expected, model, products = greedy(build("qwen3"), prompt(9)), with_kernels(build("qwen3")), kernels.products
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(products, "SWEPT", ())
+    monkeypatch.setattr(products, "CHOSEN", {})
+    assert torch.equal(Maker(model, 60)(prompt(9)), expected)
+    chosen = dict(products.CHOSEN)
+    assert len(chosen) == 5
+    assert all(len(took_us) == len(products.WAYS) for _, took_us in chosen.values())
+    monkeypatch.setattr(products, "CHOSEN", {})
+    monkeypatch.setattr(kernels.kept, "measured", lambda ways, run: pytest.fail("measured again"))
+    assert torch.equal(Maker(model, 60)(prompt(9)), expected)
+    assert chosen == products.CHOSEN
+
+
 def test_generate_itself_goes_the_models_own_way() -> None:
     import torch
 

@@ -14,7 +14,22 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from . import kept
+
 MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
+ONCE = 1 << 30  # one program per group of rows, none persistent
+SWEPT = ("NVIDIA H200",)  # cards on which `config` was found, in whole decoder layers
+WAYS: dict[str, dict[str, int]] = {
+    "rows 1x8": {"BN": 1, "STAGES": 1, "CTAS": ONCE, "num_warps": 8},
+    "rows 2x4": {"BN": 2, "STAGES": 1, "CTAS": ONCE, "num_warps": 4},
+    "rows 4x4": {"BN": 4, "STAGES": 1, "CTAS": ONCE, "num_warps": 4},
+    "persistent 4x8": {"BN": 4, "STAGES": 4, "CTAS": 132, "num_warps": 8},
+    "tiles 4x512": {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2},
+    "tiles 16x256": {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4},
+}
+"""What other cards choose from, by measuring: rows of a program times warps, or rows and columns of a tile."""
+CHOSEN: dict[tuple[str, int, int, int, bool, str], kept.Measured] = {}
+"""As in `rows`, with one vector."""
 
 
 @triton.jit
@@ -266,9 +281,9 @@ def can_be_early() -> bool:
 def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     """Tile sizes and launch settings: the best of sweeps on an H200 in the shapes of Llama 3 8B and Qwen3 0.6B, within
     whole decoder layers."""
-    if not can_be_early():  # other GPUs: untuned, with little shared memory
+    if not can_be_early():  # before anything was measured, with little shared memory
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
-    once = 1 << 30  # one program per group of rows, none persistent
+    once = ONCE
     if item == 1:
         if columns > 8192:
             return {"BN": 1 if gated else 2, "STAGES": 4, "CTAS": 132, "num_warps": 8}
@@ -318,6 +333,17 @@ def product(
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
     early = can_be_early() if early is None else early
+
+    card = torch.cuda.get_device_name()
+    if tuned is None and card not in SWEPT:
+
+        def run(way: str) -> None:
+            product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu)
+
+        key = (card, 1, rows, columns, gated, str(w.dtype))
+        if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
+            CHOSEN[key] = kept.fastest(key, WAYS, run)
+        tuned = WAYS[CHOSEN[key][0]] if key in CHOSEN else None
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
     programs = how.pop("CTAS", 0)
     grid = triton.cdiv(rows, how["BN"])
