@@ -24,7 +24,7 @@ LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED
     "GptOssRotaryEmbedding": "HalfRotaryEmbedding",
     "Olmo3DecoderLayer": "DecoderLayer",
     "Olmo3RotaryEmbedding": "FloatRotaryEmbedding",
-    "Gemma3DecoderLayer": "DecoderLayer",
+    "Gemma3DecoderLayer": "DecoderLayerOfGemma",
     "Gemma3RotaryEmbedding": "TypedRotaryEmbedding",
     "Gemma3RMSNorm": "OffsetRMSNorm",
 }

@@ -1,5 +1,7 @@
 """Fused projections give the same text in as many bytes; weights that cannot be concatenated are refused."""
 
+import ast
+import inspect
 from typing import Any
 
 import pytest
@@ -7,6 +9,8 @@ import torch
 from torch import nn
 
 from backend.errors import InputError
+from backend.hardware import kernel_packages
+from backend.optimizations.axes.projections import LAYERS
 from backend.worker.patch.projections import Fused, Slice, fuse, joinable
 from tests.backend.worker.loop.test_loop import greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
@@ -127,3 +131,21 @@ def test_it_compiles_in_one_graph() -> None:
     fuse(model)
     asked = prompt(5)
     assert torch.equal(own(model, asked, compile_mode="default"), greedy(tiny("olmo3"), asked))
+
+
+def test_our_layers_take_the_arguments_of_those_that_they_replace() -> None:
+    """`kernels` refuses a class whose `forward` takes others; ours are parsed, since a CPU has no Triton."""
+    files = (package / "build/torch-cuda/layers.py" for package in kernel_packages.BUNDLED.iterdir())
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    ours = {node.name: node.body[-1].args for node in ast.parse(source).body if isinstance(node, ast.ClassDef)}
+    checked = 0
+    for architecture in GROUPS:
+        for kind in {type(module) for module in tiny(architecture).modules()}:
+            if layer := LAYERS.get(kind.__name__):
+                taken = inspect.signature(kind.forward).parameters.values()
+                named = [one for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
+                assert len(ours[layer].args) == len(named), kind.__name__
+                more = any(one.kind is one.VAR_KEYWORD for one in taken)
+                assert (ours[layer].kwarg is not None) is more, kind.__name__
+                checked += 1
+    assert checked == len(LAYERS)

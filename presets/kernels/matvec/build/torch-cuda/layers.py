@@ -51,6 +51,24 @@ class DecoderLayer(nn.Module):
         )  # fmt: skip
 
 
+class DecoderLayerOfGemma(nn.Module):
+    """The same for Gemma 3, whose layers take other arguments."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(
+        self, hidden_states, position_embeddings=None, attention_mask=None, position_ids=None, past_key_values=None,
+        **kwargs,
+    ):  # fmt: skip
+        if ops.fits(self, hidden_states, past_key_values):
+            return ops.layer(self, hidden_states, past_key_values, *position_embeddings)
+        return type(self).forward(
+            self, hidden_states, position_embeddings=position_embeddings, attention_mask=attention_mask,
+            position_ids=position_ids, past_key_values=past_key_values, **kwargs,
+        )  # fmt: skip
+
+
 class RotaryEmbedding(nn.Module):
     """Replaces the rotary embedding of the same models: one kernel for the angles of a new token."""
 

@@ -16,12 +16,13 @@ from .products import _prefetch, can_be_early, gate
 MOST = 32  # vectors
 LIBRARY = "library"
 WAYS: dict[str, dict[str, int]] = {
-    "32x128": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 6},
-    "32x256": {"BN": 32, "BK": 256, "num_warps": 4, "num_stages": 3},
-    "16x256": {"BN": 16, "BK": 256, "num_warps": 4, "num_stages": 5},
-    "64x128": {"BN": 64, "BK": 128, "num_warps": 4, "num_stages": 4},
+    "32x128, 4 ahead": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 4},
+    "32x128, 9 ahead": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 9},
+    "32x128, 14 ahead": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 14},
+    "16x256, 6 ahead": {"BN": 16, "BK": 256, "num_warps": 4, "num_stages": 6},
+    "64x128, 4 ahead": {"BN": 64, "BK": 128, "num_warps": 4, "num_stages": 4},
 }
-"""Tile sizes: rows of the matrix in a program, and columns loaded at once."""
+"""Tile sizes: rows of the matrix in a program, columns loaded at once, and loads under way."""
 
 CHOSEN: dict[tuple[str, int, int, int, bool, str], kept.Measured] = {}
 """(card, vectors, rows, columns, gated, dtype) -> the fastest way, and microseconds of each that ran."""
