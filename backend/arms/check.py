@@ -59,11 +59,17 @@ class Checked:
         load = structs.replace(self.plan.load, source=source)
         return replace(self, plan=structs.replace(self.plan, load=load))
 
-    def require_runnable(self, arm: str = "") -> None:
-        """InputError with the first reason why this arm cannot run, and its fix. `arm` is its name in a comparison."""
+    def refusal(self, arm: str = "") -> str:
+        """The first reason why this arm cannot run, and its fix; "" if it can. `arm` is its name in a comparison."""
         for verdict in self.blocked:
             fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-            raise InputError((f"Arm {arm}: " if arm else "") + verdict.reason + (f" Set {fix}." if fix else ""))
+            return (f"Arm {arm}: " if arm else "") + verdict.reason + (f" Set {fix}." if fix else "")
+        return ""
+
+    def require_runnable(self, arm: str = "") -> None:
+        """InputError with the refusal of this arm, if there is one."""
+        if reason := self.refusal(arm):
+            raise InputError(reason)
 
 
 def check(

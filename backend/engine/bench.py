@@ -185,8 +185,8 @@ class Bench:
         facts, arms = self._judge(request)
         if lacking := self.obstacle(facts):
             raise InputError(lacking)
-        for name, checked in arms.items():
-            checked.require_runnable(name if len(arms) > 1 else "")
+        if refused := [said for name, one in arms.items() if (said := one.refusal(name if len(arms) > 1 else ""))]:
+            raise InputError(" ".join(refused))
         source = pinned(facts)
         check_download(download_bytes(source), self.limits)
         facts, arms = replace(facts, source=source), {name: checked.of(source) for name, checked in arms.items()}

@@ -150,6 +150,8 @@ def test_a_blocked_arm_is_refused_before_anything_starts(bench: Bench) -> None:
         bench.submit(request({"loop": "own"}))
     with pytest.raises(InputError, match=r"^Arm B: .*cache=static"):
         bench.submit(request({}, {"loop": "own"}))
+    with pytest.raises(InputError, match=r"^Arm A: .*cache=static.* Arm B: .*cache=dynamic"):
+        bench.submit(request({"loop": "own"}, {"cache": "offloaded"}))
     assert bench.runs.newest(LOCAL) == newest
 
 
