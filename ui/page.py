@@ -98,7 +98,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
 def first_page(bench: Bench, request: gr.Request) -> str:
     """Where a visit begins whose address names no page: with a story where there is neither a GPU nor a run of this
     visitor."""
-    named = any(request.query_params.get(key) for key in ("run", "worth", "model"))
+    named = any(request.query_params.get(key) for key in ("run", "worth", "sweep", "model"))
     known = bench.machine().device == "cuda" or bench.runs.newest(visitor_of(request).owner) is not None
     return "compare" if named or known else "stories"
 

@@ -7,7 +7,14 @@ import gradio as gr
 
 STYLES = [
     Path(__file__).resolve().parent / name
-    for name in ("style.css", "batching/style.css", "fit/style.css", "history/style.css", "claims/style.css")
+    for name in (
+        "style.css",
+        "batching/style.css",
+        "fit/style.css",
+        "history/style.css",
+        "claims/style.css",
+        "worth/style.css",
+    )
 ]
 
 _SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")

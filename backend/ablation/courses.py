@@ -1,14 +1,17 @@
-"""The ablations of all visitors: begun, stopped, gone on with, and found again by their id, after a restart too."""
+"""The ablations and sweeps of all visitors: begun, stopped, gone on with, and found again by their id, after a restart
+too."""
 
 import re
 import secrets
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backend import hardware
-from backend.ablation.course import Course
 from backend.ablation.journal import Heading, heading_of
-from backend.ablation.steps import KINDS, plan_steps
+from backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
+from backend.ablation.steps import KINDS
+from backend.ablation.sweep import SIZES
 from backend.config import Request
 from backend.engine.bench import Bench
 from backend.errors import InputError
@@ -17,11 +20,11 @@ from backend.optimizations import all_axes
 from backend.paths import ablation_folder
 
 ROUNDS, POSITIONS = 3, 96
-"""How often each arm runs, and tokens to predict in each text."""
+"""How often each arm or point runs, and tokens to predict in each text."""
 
 ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 MAX_KEPT = 32
-"""Ablations that stay in memory; others are read from their journals."""
+"""Of them that stay in memory; others are read from their journals."""
 
 
 class Courses:
@@ -30,39 +33,56 @@ class Courses:
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
         self._folder = ablation_folder(bench.store.path) if bench.store.path is not None else None
-        self._known: dict[str, Course] = {}
+        self._known: dict[str, Ablation | Sweep] = {}
         self._lock = threading.Lock()
 
-    def begin(self, asked: Request, visitor: Visitor) -> Course:
+    def begin(self, asked: Request, visitor: Visitor) -> Ablation | Sweep:
         """Ablate what two arms differ in. InputError says what is wrong and what to do."""
-        work, limits = asked.workload, self._bench.limits
+        a, b = (arm.choices for arm in asked.arms)
+        changes = changes_of(a, b)
+        decoder = self._bench.facts(asked.model).kind == "decoder"
+        return self._begin(asked, a, changes, [*KINDS], POSITIONS if decoder else 0, visitor)
+
+    def begin_sweep(
+        self, asked: Request, over: Mapping[str, Sequence[str]], quality: bool, visitor: Visitor
+    ) -> Ablation | Sweep:
+        """Sweep the only arm of a request. InputError says what is wrong and what to do."""
+        (arm,) = asked.arms
+        changes = [(name, ",".join(values)) for name, values in over.items()]
+        if quality and set(over) <= set(SIZES):
+            raise InputError(
+                "Quality compares choices, and only sizes vary here. Sweep over a choice too, or turn it off."
+            )
+        return self._begin(asked, arm.choices, changes, [SWEEP], POSITIONS if quality else 0, visitor)
+
+    def _begin(
+        self, asked: Request, base: Mapping[str, str], changes: list[tuple[str, str]], kinds: list[str],
+        positions: int, visitor: Visitor,
+    ) -> Ablation | Sweep:  # fmt: skip
+        most = self._bench.limits.trials
+        device, versions = self._bench.machine().device, hardware.versions()
+        heading = Heading(
+            asked.model, dict(base), changes, kinds, asked.workload, device, versions, ROUNDS, positions, visitor.owner
+        )
         with self._lock:
             self._require_idle(visitor)
-            a, b = (arm.choices for arm in asked.arms)
-            changes = changes_of(a, b)
-            device, versions = self._bench.machine().device, hardware.versions()
-            positions = POSITIONS if self._bench.facts(asked.model).kind == "decoder" else 0
-            heading = Heading(
-                asked.model, dict(a), changes, [*KINDS], work, device, versions, ROUNDS, positions, visitor.owner
-            )
-            plan_steps(asked.model, a, changes, KINDS)
             course_id = secrets.token_hex(12)
-            course = Course(self._bench, course_id, heading, self._path(course_id))
-            if limits.trials is not None and course.trials > limits.trials:
-                raise InputError(
-                    f"These choices take {course.trials} runs, over the limit of {limits.trials} here. Remove one or "
-                    "two of them."
-                )
+            path = self._path(course_id)
+            course = course_of(self._bench, course_id, heading, path)
+            if most is not None and course.trials > most:
+                if path is not None:
+                    path.unlink(missing_ok=True)
+                raise InputError(f"This takes {course.trials} runs, over the limit of {most} here. Remove some of it.")
             self._keep(course)
             course.begin(visitor)
         return course
 
-    def again(self, course_id: str, visitor: Visitor) -> Course:
-        """Go on with a stopped or failed ablation of this visitor."""
+    def again(self, course_id: str, visitor: Visitor) -> Ablation | Sweep:
+        """Go on with one of this visitor that was stopped or failed."""
         course = self.get(course_id)
         with self._lock:
             if course is None or course.heading.owner != visitor.owner:
-                raise InputError("There is no ablation of yours to go on with.")
+                raise InputError("There is nothing of yours to go on with.")
             if not course.live:
                 self._require_idle(visitor)
                 course.begin(visitor)
@@ -76,7 +96,7 @@ class Courses:
         course.stop()
         return True
 
-    def get(self, course_id: str) -> Course | None:
+    def get(self, course_id: str) -> Ablation | Sweep | None:
         """One by its id, read from its journal where it is not in memory. InputError where the journal is of other
         versions or another machine, or cannot be read."""
         if not ID.fullmatch(course_id):
@@ -87,7 +107,7 @@ class Courses:
             path = self._path(course_id)
             if path is None or not path.is_file():
                 return None
-            course = Course(self._bench, course_id, heading_of(path), path)
+            course = course_of(self._bench, course_id, heading_of(path), path)
             course.state = "done" if course.finished >= course.trials else "stopped"
             here = self._bench.machine().device, hardware.versions()
             if course.state == "stopped" and (course.heading.device, course.heading.versions) != here:
@@ -96,14 +116,16 @@ class Courses:
             self._keep(course)
             return course
 
-    def newest(self, owner: str) -> str:
-        """Id of the ablation of an owner that was begun or looked at last since the app started; "" without one."""
-        found = [course.id for course in self._known.values() if course.heading.owner == owner]
+    def newest(self, owner: str, kind: type[Ablation | Sweep]) -> str:
+        """Id of the one of that kind of an owner that was begun or looked at last since the app started; "" without
+        one."""
+        courses = (course for course in self._known.values() if course.heading.owner == owner)
+        found = [course.id for course in courses if isinstance(course, kind)]
         return found[-1] if found else ""
 
     def _require_idle(self, visitor: Visitor) -> None:
         if any(course.live and course.heading.owner == visitor.owner for course in self._known.values()):
-            raise InputError("An ablation of yours is under way. Stop it first, or wait for its end.")
+            raise InputError("An ablation or a sweep of yours is under way. Stop it first, or wait for its end.")
 
     def _path(self, course_id: str) -> Path | None:
         if self._folder is None:
@@ -111,7 +133,7 @@ class Courses:
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return self._folder / f"{course_id}.jsonl"
 
-    def _keep(self, course: Course) -> None:
+    def _keep(self, course: Ablation | Sweep) -> None:
         self._known[course.id] = course
         for known in [one for one in self._known.values() if not one.live][: max(0, len(self._known) - MAX_KEPT)]:
             del self._known[known.id]

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import msgspec
@@ -103,13 +104,14 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
 
 
 def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:
-    return Workload(
-        prompt=work.prompt,
+    return replace(
+        work,
         prompt_tokens=sizes.get("prompt_tokens", work.prompt_tokens),
         max_new_tokens=sizes.get("max_new_tokens", work.max_new_tokens),
         batch_size=sizes.get("batch_size", work.batch_size),
-        temperature=work.temperature, seed=work.seed, ignore_eos=True, top_k=work.top_k, top_p=work.top_p,
-    )  # fmt: skip
+        repeats=1,
+        ignore_eos=True,
+    )
 
 
 def _whole(name: str, text: str) -> int:

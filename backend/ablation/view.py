@@ -5,10 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.ablation.course import Course, CourseState
+from backend.ablation.course_view import CourseView, course_view
+from backend.ablation.kinds import Ablation
 from backend.ablation.result import StepResult
-from backend.optimizations import all_axes
+from backend.ablation.steps import arm_text
+from backend.optimizations import all_axes, defaults
 from backend.units import bytes_text, seconds_text, three
+from backend.views.pareto import Cost, Pareto, pareto
 
 TITLES = {
     "stair": ("One after the other", "from arm A to arm B, in the order of the axes; each against the one before"),
@@ -51,17 +54,12 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class WorthView(msgspec.Struct, frozen=True):
-    """What the page gets. `left`: time left in words."""
+    """What the page gets. `figures`: titles of the bars of a row; `pareto`: every arm once."""
 
-    id: str
-    state: CourseState
-    sentence: str
-    message: str
-    share: float
-    doing: str
-    left: str
+    course: CourseView
     figures: list[str]
     groups: list[Group]
+    pareto: Pareto | None
 
 
 class _Figure(NamedTuple):
@@ -73,8 +71,8 @@ class _Figure(NamedTuple):
     intervals: Sequence[tuple[float, float] | None]
 
 
-def worth_view(course: Course) -> WorthView:
-    """A course as it is now."""
+def worth_view(course: Ablation) -> WorthView:
+    """An ablation as it is now."""
     steps = course.results()
     figures = [_latency(steps), _memory(steps)] + ([_quality(steps)] if course.heading.positions else [])
     groups = []
@@ -83,25 +81,19 @@ def worth_view(course: Course) -> WorthView:
         rows += [_row(index, steps, figures, kind) for index, step in enumerate(steps) if step.kind == kind]
         rows += [_start("without", steps, figures)] if kind == "stair" else []
         groups.append(Group(title, what, rows))
-    left_s = course.left_s()
-    return WorthView(
-        course.id, course.state, _sentence(course), course.message, course.finished / max(1, course.trials),
-        course.doing, f"about {_duration(left_s)} left" if left_s is not None else "",
-        [figure.title for figure in figures], groups,
-    )  # fmt: skip
+    return WorthView(course_view(course), [figure.title for figure in figures], groups, _pareto(steps, figures))
 
 
-def _sentence(course: Course) -> str:
-    count = f"{course.finished} of {course.trials} runs"
-    match course.state:
-        case "running":
-            return f"Measuring: {count}."
-        case "done":
-            return f"{course.trials} runs of {course.heading.rounds} rounds; intervals are bootstrapped (95%)."
-        case "stopped":
-            return f"Stopped after {count}, which are kept. Go on measures the rest."
-        case "failed":
-            return f"Ended after {count}, which are kept."
+def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto | None:
+    """Every arm once, by what it has in place of arm A's choices."""
+    base, arms = steps[0].choices, dict[str, Cost]()
+    for index, step in enumerate(steps):
+        added = [change_title(f"{a}={c}") for a, c in step.choices.items() if base.get(a) != c]
+        added += [change_title(f"{a}={defaults()[a]}") for a in base if a not in step.choices]
+        title = "Arm A" if step.kind == "base" else "Arm B" if step.kind == "all" else ", ".join(added)
+        latency_s, memory_bytes, *kl = (figure.values[index] for figure in figures)
+        arms.setdefault(arm_text(step.choices), Cost(title, latency_s, memory_bytes, kl[0] if kl else None))
+    return pareto(list(arms.values()), "KL divergence from A")
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -200,7 +192,3 @@ def _remarks(step: StepResult) -> list[str]:
     if step.quality is not None and step.quality.cost in ("small", "large"):
         said.append(f"what it predicts differs from arm A: {step.quality.cost}")
     return said
-
-
-def _duration(seconds: float) -> str:
-    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"

@@ -16,7 +16,7 @@ from tests.browser import stored_runs
 from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
-from tests.support.ablations import stored
+from tests.support.ablations import stored, stored_sweep
 from tests.support.ports import free_port
 
 NAMED = "<img src=x onerror=alert(1)>"
@@ -84,6 +84,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             store.add(run_id, record)
     store.close()
     stored(folder)
+    stored_sweep(folder)
     port = free_port()
     command = [sys.executable, "app.py", "--port", str(port), "--history", str(history), "--models-dir", str(models)]
     with (folder / "log").open("w") as log:

@@ -1,4 +1,4 @@
-"""What each choice is worth, on the Compare page: an ablation by its link, and begun, stopped and gone on with."""
+"""What each choice is worth and sweeps, on the Compare page: by their links, and begun, stopped and gone on with."""
 
 import itertools
 from collections.abc import Callable
@@ -16,8 +16,11 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     user = open_page("?worth=stored-worth", 1440, 900)
     user.page.wait_for_selector(".td-worth-group")
     assert user.chips("a") == ["Dtype bfloat16"] and user.chips("b") == ["Dtype float32", "KV cache static"]
-    assert user.text(".td-worth-sentence").startswith("Stopped after 13 of 15 runs")
-    assert user.page.locator(".td-worth-again").is_visible() and not user.page.locator(".td-worth-stop").is_visible()
+    assert user.text("#worth .td-worth-sentence").startswith("Stopped after 13 of 15 runs")
+    assert (
+        user.page.locator("#worth .td-worth-again").is_visible()
+        and not user.page.locator("#worth .td-worth-stop").is_visible()
+    )
     rows = user.page.locator(".td-worth-group").first.locator("tbody tr")
     assert rows.all_inner_texts()[1].split()[:2] == ["Dtype:", "float32"]
     boxes = [rows.nth(i).locator(".td-worth-bar").first.bounding_box() for i in range(3)]
@@ -29,33 +32,57 @@ def test_an_ablation_comes_back_by_its_link_with_its_arms(open_page: Open) -> No
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_beats(open_page: Open) -> None:
+    user = open_page("?sweep=stored-sweep", 1440, 900)
+    user.page.wait_for_selector("#sweep .td-pareto .main-svg")
+    panel = user.page.locator("#sweep")
+    assert panel.locator(".td-worth-sentence").inner_text().startswith("Stopped after 16 of 19 runs")
+    values = panel.locator(".td-sweep-values")
+    assert [values.nth(i).input_value() for i in (0, 1)] == ["1, 4, 16", "bfloat16, float32"]
+    assert panel.locator("figcaption").all_inner_texts()[0] == "Time per token"
+    drawn = "[...document.querySelectorAll('#sweep .td-plotted')].map(one => one.data && one.data[0].type || 'scatter')"
+    user.wait(f"{drawn}.filter(type => type === 'heatmap').length === 2")
+    assert panel.locator(".td-pareto li").count() == 5 and panel.locator(".td-sweep-table tbody tr").count() == 6
+    widths = user.page.evaluate(
+        "[...document.querySelectorAll('#sweep .td-plotted')].map(one => [one.clientWidth, "
+        "one.querySelector('.main-svg').clientWidth])"
+    )
+    assert all(inner <= outer for outer, inner in widths), "no plot lies over the one beside it"
+    user.shot("sweep-1440", full=True)
+    user.page.set_viewport_size({"width": 390, "height": 844})
+    assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
+    panel.locator(".td-sweep-values").first.fill("1, two")
+    user.page.locator("#sweep .td-worth-begin").click()
+    user.wait("document.querySelector('#message').textContent.includes('two')")
+
+
 @pytest.mark.full
 def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> None:
     user = open_page()
-    said = "document.querySelector('.td-worth-sentence').textContent"
-    user.page.click(".td-worth-begin")
+    said = "document.querySelector('#worth .td-worth-sentence').textContent"
+    user.page.click("#worth .td-worth-begin")
     user.wait("document.querySelector('#message').textContent.includes('differ in one choice')")
     user.take("b", "static", "static")
     user.type("max-new-tokens", "2")
-    user.page.click(".td-worth-begin")
+    user.page.click("#worth .td-worth-begin")
     user.wait(f"/^Measuring: [1-9]/.test({said})", 120)
-    user.page.click(".td-worth-stop")
+    user.page.click("#worth .td-worth-stop")
     user.wait(f"{said}.startsWith('Stopped after')", 60)
-    user.page.click(".td-worth-again")
+    user.page.click("#worth .td-worth-again")
     user.wait(f"{said}.startsWith('Measuring')", 30)
-    user.page.click(".td-worth-stop")
+    user.page.click("#worth .td-worth-stop")
     user.wait(f"{said}.startsWith('Stopped after')", 60)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["?worth=stored-worth", "?run=reading"])
+@pytest.mark.parametrize("page", ["?worth=stored-worth", "?sweep=stored-sweep", "?run=reading"])
 def test_both_readings_keep_nobody_out(open_page: Open, page: str) -> None:
     try:
         script()
     except NotFetchedError:
         pytest.skip("axe-core cannot be fetched")
     user = open_page(page, 1366, 900, reduced_motion="reduce")
-    user.page.wait_for_selector(".td-worth-group" if "worth" in page else ".td-quality table")
+    user.page.wait_for_selector(".td-quality table" if "run" in page else ".td-worth-group")
     for theme in ("light", "dark"):
         user.page.evaluate(f"document.body.classList.toggle('dark', {str(theme == 'dark').lower()})")
         for what in (violations, small_targets, overlaps):

@@ -8,6 +8,7 @@ import msgspec
 
 from backend import hardware
 from backend.ablation.courses import Courses
+from backend.ablation.kinds import Ablation, Sweep
 from backend.config import Request
 from backend.engine.bench import Bench
 from backend.errors import InputError
@@ -43,7 +44,7 @@ from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID, live_panel
 from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
-from ui.worth.panel import worth_panel
+from ui.worth.panel import Asked, sweep_panel, worth_panel
 
 FIRST = {
     "cpu": (
@@ -94,7 +95,7 @@ def compare_page(bench: Bench) -> CompareControls:
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
     courses = Courses(bench)
-    worth = worth_panel(courses)
+    worth = worth_panel(courses), sweep_panel(courses)
     _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses, worth).wire()
     return CompareControls(row.work, arms[0].axes, arms[1].axes)
 
@@ -104,13 +105,14 @@ class _Page:
 
     def __init__(
         self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML,
-        older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code], courses: Courses, worth: gr.HTML,
+        older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code], courses: Courses,
+        worth: tuple[gr.HTML, gr.HTML],
     ) -> None:  # fmt: skip
         self.bench, self.arms, self.live, self.codes = bench, arms, live, codes
         self.work, self.run_button, self.measure_button, self.quality_button, self.stop_button, self.facts = row
         self.same, self.message, self.stale = same, message, older
         self.palette = offered
-        self.courses, self.worth = courses, worth
+        self.courses, (self.worth, self.swept) = courses, worth
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
 
@@ -121,7 +123,7 @@ class _Page:
         of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
         checked = [self.facts, self.same, self.message, self.stale, *of_arms, *self.codes]
         buttons = [self.run_button, self.measure_button, self.quality_button, self.stop_button]
-        everything = [*self.inputs, *checked, self.live, self.worth, *buttons]
+        everything = [*self.inputs, *checked, self.live, self.worth, self.swept, *buttons]
 
         texts = (self.work.prompt, self.work.system)
         changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
@@ -151,9 +153,10 @@ class _Page:
         self.quality_button.click(safe(self.read), [self.live, *self.asked], [self.live, self.message, *buttons],
                                   concurrency_limit=None, **quiet)  # fmt: skip
         self.stop_button.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
-        self.worth.begin(safe(self.ablate), self.asked, [self.worth, self.message], concurrency_limit=None, **quiet)
-        self.worth.halt(safe(self.halt), self.worth, [self.message], queue=False, **quiet)
-        self.worth.again(safe(self.go_on), self.worth, [self.worth, self.message], concurrency_limit=None, **quiet)
+        for panel, begin in ((self.worth, self.ablate), (self.swept, self.sweep)):
+            panel.begin(safe(begin), self.asked, [panel, self.message], concurrency_limit=None, **quiet)
+            panel.halt(safe(self.halt), panel, [self.message], queue=False, **quiet)
+            panel.again(safe(self.go_on(panel)), panel, [panel, self.message], concurrency_limit=None, **quiet)
         self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
         context = gr.context.Context.root_block
         assert context is not None
@@ -278,15 +281,31 @@ class _Page:
         course = self.courses.begin(read_request(values), visitor_of(request))
         return {self.worth: course.id, self.message: ""}
 
+    def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
+        """One arm is to be measured over sizes and choices."""
+        try:
+            wanted = msgspec.convert(event._data, Asked)
+            at = ARMS.index(wanted.arm)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise InputError("What is to be swept cannot be read. Reload the page.") from error
+        asked = read_request(values)
+        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
+        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
+        return {self.swept: course.id, self.message: ""}
+
     def halt(self, request: gr.Request, course_id: Any) -> Updates:
-        """Stop of an ablation was pressed."""
+        """Stop of an ablation or a sweep was pressed."""
         stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
         return {self.message: "" if stopped else REFUSED}
 
-    def go_on(self, request: gr.Request, course_id: Any) -> Updates:
-        """A stopped ablation goes on."""
-        course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-        return {self.worth: course.id, self.message: ""}
+    def go_on(self, panel: gr.HTML) -> Any:
+        """Handler: what was stopped goes on, in that panel."""
+
+        def again(request: gr.Request, course_id: Any) -> Updates:
+            course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
+            return {panel: course.id, self.message: ""}
+
+        return again
 
     def start(self, asked: Request, request: gr.Request) -> Updates:
         """Queue a run and show it."""
@@ -307,26 +326,27 @@ class _Page:
         return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
     def attach(self, request: gr.Request) -> Updates:
-        """The page was opened: show the run of `?run=` or the ablation of `?worth=`, else this visitor's newest, with
-        its settings. A model that the address names stays."""
+        """The page was opened: show the run of `?run=`, the ablation of `?worth=` or the sweep of `?sweep=`, else this
+        visitor's newest, with its settings. A model that the address names stays."""
         asked = read_address(request).model
-        course_id = request.query_params.get("worth") or ""
-        worth = self.courses.newest(visitor_of(request).owner)
-        found = self.opened_course(course_id) if course_id else {self.worth: worth} | self.opened_run(request)
+        course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
+        owner = visitor_of(request).owner
+        newest = {self.worth: self.courses.newest(owner, Ablation), self.swept: self.courses.newest(owner, Sweep)}
+        found = newest | (self.opened_course(course_id) if course_id else self.opened_run(request))
         return found | ({self.work.model: asked} if asked else {})
 
     def opened_course(self, course_id: str) -> Updates:
-        """An ablation, with the arms between which it goes."""
+        """An ablation with the arms between which it goes, or a sweep with its arm in both."""
         course = self.courses.get(course_id)
         if course is None:
-            return {self.live: "", self.message: f"There is no ablation {course_id[:64]!r} here."}
-        heading = course.heading
+            return {self.live: "", self.message: f"There is no ablation or sweep {course_id[:64]!r} here."}
+        heading, sweeps = course.heading, isinstance(course, Sweep)
         updates = self.work.values(heading.model, heading.workload)
-        whole = {**heading.base, **dict(heading.changes)}
+        whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
         for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
             updates |= zip(arm.axes, choice_values(choices), strict=True)
             updates[arm.preset] = CUSTOM
-        return updates | {self.live: "", self.worth: course.id}
+        return updates | {self.live: "", self.swept if sweeps else self.worth: course.id}
 
     def opened_run(self, request: gr.Request) -> Updates:
         """The run that is shown at first, with its settings."""

@@ -1,44 +1,89 @@
-"""What is each choice worth: an HTML component whose value is an ablation's id, and the function that its JavaScript
-calls. As in `ui.live.panel`, the browser pulls, and the server keeps no state for a viewer.
+"""What is each choice worth, and sweeps: HTML components whose value is the id of an ablation or a sweep, and the
+function that their JavaScript calls. As in `ui.live.panel`, the browser pulls, and the server keeps no state for a
+viewer.
 """
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import gradio as gr
 import msgspec
 
 from backend.ablation.courses import Courses
+from backend.ablation.kinds import Ablation, Sweep
+from backend.ablation.sweep import SIZES
+from backend.ablation.sweep_view import SIZE_TITLES, sweep_view
 from backend.ablation.view import worth_view
 from backend.errors import InputError
+from backend.optimizations import prompt_axes
 from ui.components.pulls import refusal
 from ui.components.scripts import with_helper
 
-SCRIPT = Path(__file__).resolve().parent / "js" / "worth.js"
+OWN = Path(__file__).resolve().parent / "js"
+PARETO = OWN / "pareto.js"
+FIRST_SIZES = {"batch_size": "1, 4, 16", "prompt_tokens": "64, 256, 1024", "max_new_tokens": "16, 64"}
+"""Values that a size has when it is chosen."""
 
 TEMPLATE = """
-<section class="td-worth" aria-labelledby="td-worth-title">
-  <header><h2 id="td-worth-title">What is each worth?</h2>
-  <button type="button" class="td-worth-begin">Measure each choice</button>
+<section class="td-worth" aria-labelledby="td-{kind}-title">
+  <header><h2 id="td-{kind}-title">{title}</h2>{form}
+  <button type="button" class="td-worth-begin">{begin}</button>
   <button type="button" class="td-worth-stop" hidden>Stop</button>
   <button type="button" class="td-worth-again" hidden>Go on</button>
   <span class="td-worth-link" hidden><a class="td-worth-address"></a></span></header>
   <p class="td-worth-sentence" role="status"></p>
-  <progress class="td-worth-progress" max="1" value="0" aria-label="Runs of this ablation" hidden></progress>
+  <progress class="td-worth-progress" max="1" value="0" aria-label="Runs of this {what}" hidden></progress>
   <p class="td-worth-doing"></p>
   <p class="td-worth-failure td-failure" role="alert"></p>
-  <div class="td-worth-groups"></div>
+  <div class="td-worth-result"></div>
 </section>
 """
 
+FORM = """
+  <span class="td-sweep-form" role="group" aria-label="What is swept">
+    <label>Arm <select class="td-sweep-arm"><option>A</option><option>B</option></select></label>
+    <label>over <select class="td-sweep-name" aria-label="What varies"></select></label>
+    <input class="td-sweep-values" aria-label="Its values, with commas between" autocomplete="off">
+    <label>and <select class="td-sweep-name" aria-label="What varies besides"></select></label>
+    <input class="td-sweep-values" aria-label="Values of that, with commas between" autocomplete="off" hidden>
+    <label class="td-sweep-quality"><input type="checkbox"> quality</label>
+  </span>"""
+
+
+class Kind(NamedTuple):
+    """One of the two components. `key`: of the address; `missing`: what is said of an unknown id."""
+
+    key: str
+    course: type[Ablation | Sweep]
+    missing: str
+
+
+WORTH = Kind("worth", Ablation, "There is no such ablation here.")
+SWEEP = Kind("sweep", Sweep, "There is no such sweep here.")
+
 
 class Query(msgspec.Struct, forbid_unknown_fields=True):
-    """A pull: the ablation's id."""
+    """A pull: the id of an ablation or a sweep."""
 
     id: Annotated[str, msgspec.Meta(max_length=64)]
 
 
-def answer(courses: Courses, question: object) -> str:
+class Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """What the browser sends when a sweep is begun: names with their values, as they were typed."""
+
+    arm: str
+    over: Annotated[list[tuple[str, str]], msgspec.Meta(min_length=1, max_length=2)]
+    quality: bool
+
+    def values(self) -> dict[str, list[str]]:
+        """The values of each name. InputError where a name is given twice."""
+        found = {name: [one.strip() for one in text.split(",") if one.strip()] for name, text in self.over}
+        if len(found) < len(self.over):
+            raise InputError("Both vary the same. Choose another one, or leave the second out.")
+        return found
+
+
+def answer(courses: Courses, kind: Kind, question: object) -> str:
     """The JSON text for one pull. Nothing of `question` is trusted."""
     try:
         query = msgspec.convert(question, Query, strict=True)
@@ -47,22 +92,45 @@ def answer(courses: Courses, question: object) -> str:
         return refusal(f"This pull cannot be read: {error}.")
     except InputError as error:
         return refusal(str(error))
-    if course is None:
-        return refusal("There is no such ablation here.")
-    return msgspec.json.encode(worth_view(course)).decode()
+    match course:
+        case Ablation() if kind is WORTH:
+            return msgspec.json.encode(worth_view(course)).decode()
+        case Sweep() if kind is SWEEP:
+            return msgspec.json.encode(sweep_view(course)).decode()
+        case _:
+            return refusal(kind.missing)
 
 
 def worth_panel(courses: Courses) -> gr.HTML:
-    """The component. It fires the events "begin", "halt" and "again"."""
+    """What each choice is worth. It fires the events "begin", "halt" and "again"."""
+    template = TEMPLATE.format(
+        kind="worth", title="What is each worth?", form="", begin="Measure each choice", what="ablation"
+    )
+    return _panel(courses, WORTH, template, "worth")
 
+
+def sweep_panel(courses: Courses) -> gr.HTML:
+    """Sweeps. It fires the same events; "begin" carries what `Asked` says."""
+    template = TEMPLATE.format(kind="sweep", title="Sweep", form=FORM, begin="Measure", what="sweep")
+    sizes = [{"name": name, "title": SIZE_TITLES[name], "values": FIRST_SIZES[name]} for name in SIZES]
+    axes = [
+        {"name": axis.name, "title": axis.title, "values": ", ".join(choice.name for choice in axis.choices)}
+        for axis in prompt_axes()
+    ]
+    return _panel(courses, SWEEP, template, "sweep", varied=[*sizes, *axes])
+
+
+def _panel(courses: Courses, kind: Kind, template: str, script: str, **props: Any) -> gr.HTML:
     def pull(question: object) -> str:
-        return answer(courses, question)
+        return answer(courses, kind, question)
 
     return gr.HTML(
         value="",
-        html_template=TEMPLATE,
-        js_on_load=with_helper([SCRIPT]),
+        html_template=template,
+        js_on_load=with_helper([PARETO, OWN / "course.js", OWN / f"{script}.js"]),
         server_functions=[pull],
         apply_default_css=False,
-        elem_id="worth",
+        elem_id=kind.key,
+        key_of_address=kind.key,
+        **props,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from backend.ablation.courses import Courses, changes_of
+from backend.ablation.kinds import Ablation, Sweep
 from backend.ablation.view import worth_view
 from backend.config import ArmRequest, Request
 from backend.engine.bench import Bench
@@ -33,7 +34,7 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     stored(tmp_path)
     bench = bench_in(tmp_path)
     course = Courses(bench).get("stored-worth")
-    assert course is not None and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
+    assert isinstance(course, Ablation) and (course.state, course.finished, course.trials) == ("stopped", 13, 4 * 3 + 3)
     view = worth_view(course)
     bench.close()
     stairs, alone, without = view.groups
@@ -62,9 +63,10 @@ def test_others_may_look_and_not_touch(tmp_path: Path) -> None:
     courses = Courses(bench)
     assert courses.get("stored-worth") is not None and courses.get("../history") is None
     assert not courses.stop("stored-worth", OTHER)
-    with pytest.raises(InputError, match="no ablation of yours"):
+    with pytest.raises(InputError, match="nothing of yours"):
         courses.again("stored-worth", OTHER)
-    assert courses.newest("") == "stored-worth" and courses.newest(OTHER.owner) == ""
+    assert courses.newest("", Ablation) == "stored-worth" and courses.newest(OTHER.owner, Ablation) == ""
+    assert courses.newest("", Sweep) == ""
     older = courses.get("older-one")
     assert older is not None and older.state == "failed" and "other versions" in older.message
     bench.close()
@@ -76,8 +78,17 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
     assert changes_of({"dtype": "bfloat16"}, B) == [("dtype", "float32"), ("cache", "static")]
     bench = bench_in(tmp_path, "public")
     bench.limits = replace(bench.limits, trials=14)
-    with pytest.raises(InputError, match="take 15 runs, over the limit of 14 here"):
+    with pytest.raises(InputError, match="takes 15 runs, over the limit of 14 here"):
         Courses(bench).begin(asked(), LOCAL_USER)
+    assert not list((tmp_path / "ablations").iterdir()), "what was not begun leaves no journal"
+    one = Request("pocket", [ArmRequest("A", {})], WORK)
+    for over, quality, why in (
+        ({"batch_size": ["1", "2"]}, True, "only sizes vary"), ({"batch_size": ["1"]}, False, "two values or more"),
+        ({"cache": ["offloaded", "offloaded_static"]}, False, "No point can run here"),
+        ({"batch_size": ["1", "2", "3", "4", "5"]}, False, "takes 15 runs"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=why):
+            Courses(bench).begin_sweep(one, over, quality, LOCAL_USER)
     bench.close()
 
 

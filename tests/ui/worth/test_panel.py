@@ -1,4 +1,4 @@
-"""What a browser gets of an ablation."""
+"""What a browser gets of an ablation and of a sweep."""
 
 import json
 from pathlib import Path
@@ -6,21 +6,22 @@ from pathlib import Path
 import pytest
 
 from backend.ablation.courses import Courses
+from backend.errors import InputError
 from backend.executors import open_bench
-from tests.support.ablations import stored
-from ui.worth.panel import answer
+from tests.support.ablations import stored, stored_sweep
+from ui.worth.panel import SWEEP, WORTH, Asked, answer
 
 
 def test_whoever_knows_the_id_gets_the_waterfall_and_others_a_sentence(tmp_path: Path) -> None:
     stored(tmp_path)
     bench = open_bench(tmp_path / "history.sqlite")
     courses = Courses(bench)
-    found = json.loads(answer(courses, {"id": "stored-worth"}))
+    found = json.loads(answer(courses, WORTH, {"id": "stored-worth"}))
     assert found["figures"] == ["Time per token", "Peak memory", "KL divergence from A"]
     assert [group["title"] for group in found["groups"]] == ["One after the other", "Each alone", "All but one"]
     questions: list[object] = [{"id": "unknown-one"}, {"id": "../stored-worth"}, {"id": 7}, {}, [], {"id": "x" * 65}]
     for question in questions:
-        assert json.loads(answer(courses, question)).keys() == {"error"}, question
+        assert json.loads(answer(courses, WORTH, question)).keys() == {"error"}, question
     bench.close()
 
 
@@ -29,6 +30,25 @@ def test_a_damaged_journal_is_a_sentence(line: str, tmp_path: Path) -> None:
     stored(tmp_path)
     (tmp_path / "ablations" / "damaged-one.jsonl").write_text(line)
     bench = open_bench(tmp_path / "history.sqlite")
-    said = json.loads(answer(Courses(bench), {"id": "damaged-one"}))["error"]
+    said = json.loads(answer(Courses(bench), WORTH, {"id": "damaged-one"}))["error"]
     assert "damaged-one.jsonl cannot be read" in said
     bench.close()
+
+
+def test_each_panel_shows_its_own_kind(tmp_path: Path) -> None:
+    stored(tmp_path)
+    stored_sweep(tmp_path)
+    bench = open_bench(tmp_path / "history.sqlite")
+    courses = Courses(bench)
+    assert len(json.loads(answer(courses, SWEEP, {"id": "stored-sweep"}))["table"]) == 7
+    assert "no such sweep" in json.loads(answer(courses, SWEEP, {"id": "stored-worth"}))["error"]
+    assert "no such ablation" in json.loads(answer(courses, WORTH, {"id": "stored-sweep"}))["error"]
+    bench.close()
+
+
+def test_values_are_read_as_they_are_typed() -> None:
+    assert Asked("A", [("batch_size", "1, 8 ,"), ("cache", "static")], False).values() == {
+        "batch_size": ["1", "8"], "cache": ["static"],
+    }  # fmt: skip
+    with pytest.raises(InputError, match="Both vary the same"):
+        Asked("A", [("cache", "a,b"), ("cache", "c,d")], False).values()

@@ -40,7 +40,7 @@ function showLink(run) {
   const here = new URL(location.href), view = here.searchParams.get('view');
   if (view && view !== 'compare' && view !== 'batching') return;  // another page is shown, whose address it is
   here.searchParams.set('run', run);
-  here.searchParams.delete('worth');
+  for (const key of ['worth', 'sweep']) here.searchParams.delete(key);
   if (here.href !== location.href) history.replaceState(history.state, '', here.href);
 }
 

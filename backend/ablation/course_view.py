@@ -1,0 +1,43 @@
+"""How far an ablation or a sweep is, in words."""
+
+import msgspec
+
+from backend.ablation.course import Course, CourseState
+
+
+class CourseView(msgspec.Struct, frozen=True):
+    """What the page gets of both. `share`: of the runs, from 0 to 1; `doing`: the run in flight; `left`: time left."""
+
+    id: str
+    state: CourseState
+    sentence: str
+    message: str
+    share: float
+    doing: str
+    left: str
+
+
+def course_view(course: Course) -> CourseView:
+    """A course as it is now."""
+    left_s = course.left_s()
+    return CourseView(
+        course.id, course.state, _sentence(course), course.message, course.finished / max(1, course.trials),
+        course.doing, f"about {_duration(left_s)} left" if left_s is not None else "",
+    )  # fmt: skip
+
+
+def _sentence(course: Course) -> str:
+    count = f"{course.finished} of {course.trials} runs"
+    match course.state:
+        case "running":
+            return f"Measuring: {count}."
+        case "done":
+            return f"{course.trials} runs of {course.heading.rounds} rounds, with 95% intervals."
+        case "stopped":
+            return f"Stopped after {count}, which are kept. Go on measures the rest."
+        case "failed":
+            return f"Ended after {count}, which are kept."
+
+
+def _duration(seconds: float) -> str:
+    return f"{max(1, round(seconds))} s" if seconds < 90 else f"{round(seconds / 60)} min"

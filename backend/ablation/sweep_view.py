@@ -1,0 +1,232 @@
+"""A sweep on the page: lines with intervals, a heat map where two things vary, time against memory, and a table."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from backend.ablation.course_view import CourseView, course_view
+from backend.ablation.kinds import Sweep
+from backend.ablation.sweep import SIZES, PointResult
+from backend.optimizations import all_axes
+from backend.units import bytes_text, seconds_text, three
+from backend.views.pareto import Cost, Pareto, pareto
+
+SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
+
+
+class Line(msgspec.Struct, frozen=True):
+    """One line: a value at each place of the horizontal axis; None where nothing is known. `low`, `high`: 95%
+    interval."""
+
+    title: str
+    values: list[float | None]
+    low: list[float | None]
+    high: list[float | None]
+    texts: list[str]
+
+
+class LineChart(msgspec.Struct, frozen=True):
+    """A figure over what varies first, a line for each combination of the rest."""
+
+    title: str
+    unit: str
+    lines: list[Line]
+
+
+class HeatMap(msgspec.Struct, frozen=True):
+    """A figure where two things vary: a row for each value of the one, a column for each of the other."""
+
+    title: str
+    rows: list[str]
+    columns: list[str]
+    values: list[list[float | None]]
+    texts: list[list[str]]
+
+
+class SweepView(msgspec.Struct, frozen=True):
+    """What the page gets.
+
+    arm          the arm that is swept, as it is written
+    over         what is varied, with its values as they are typed
+    horizontal   what the lines run over: its title and values; `numbers`: whether these are lengths
+    across, down what the columns and rows of heat maps are
+    table        titles, then a row for each point
+    """
+
+    course: CourseView
+    arm: str
+    over: list[tuple[str, str]]
+    horizontal: str
+    places: list[str]
+    numbers: bool
+    charts: list[LineChart]
+    across: str
+    down: str
+    heats: list[HeatMap]
+    pareto: Pareto | None
+    table: list[list[str]]
+
+
+class _Figure(NamedTuple):
+    """A figure of a point, in the unit in which it is drawn."""
+
+    title: str
+    unit: str
+    value: Callable[[PointResult], float | None]
+    low: Callable[[PointResult], float | None]
+    high: Callable[[PointResult], float | None]
+    text: Callable[[float], str]
+
+
+def sweep_view(course: Sweep) -> SweepView:
+    """A sweep as it is now."""
+    found = course.results()
+    kls = _divergences(course, found)
+    over = {name: list(values) for name, values in course.over.items()}
+    first = next((name for name in over if name in SIZES), next(iter(over)))
+    others = [name for name in over if name != first]
+    two = [*over] if len(over) == 2 else []
+    return SweepView(
+        course=course_view(course),
+        arm=",".join(f"{axis}={choice}" for axis, choice in course.heading.base.items()),
+        over=[(name, ", ".join(values)) for name, values in over.items()],
+        horizontal=title_of(first),
+        places=[value_title(first, value) for value in over[first]],
+        numbers=first in SIZES,
+        charts=[_chart(figure, found, first, over[first], others) for figure in _FIGURES],
+        across=title_of(two[1]) if two else "",
+        down=title_of(two[0]) if two else "",
+        heats=[_heat(figure, found, two, over) for figure in _HEATED] if two else [],
+        pareto=_pareto(course, found, kls),
+        table=_table(course, found, kls),
+    )
+
+
+def title_of(name: str) -> str:
+    """Of a size or an axis."""
+    return SIZE_TITLES.get(name) or next((axis.title for axis in all_axes() if axis.name == name), name)
+
+
+def value_title(name: str, value: str) -> str:
+    """Of a size as a number, of a choice as it is called."""
+    if name in SIZES:
+        return f"{int(value):,}"
+    return next((axis.choice(value).title for axis in all_axes() if axis.name == name), value)
+
+
+def _named(point: PointResult, names: Sequence[str]) -> str:
+    return ", ".join(f"{title_of(name)}: {value_title(name, point.settings[name])}" for name in names)
+
+
+# --- figures --------------------------------------------------------------------------------------
+
+
+def _scaled(name: str, scale: float) -> Callable[[PointResult], float | None]:
+    def value(point: PointResult) -> float | None:
+        found = getattr(point, name)
+        return None if found is None else found * scale
+
+    return value
+
+
+def _none(point: PointResult) -> float | None:
+    return None
+
+
+def _ms(value: float) -> str:
+    return " ".join(seconds_text(value / 1e3))
+
+
+def _mib(value: float) -> str:
+    return " ".join(bytes_text(value * 2**20))
+
+
+_TIME = _Figure("Time per token", "ms", _scaled("latency_median_s", 1e3), _scaled("latency_low_s", 1e3),
+                _scaled("latency_high_s", 1e3), _ms)  # fmt: skip
+_MEMORY = _Figure("Peak memory", "MiB", _scaled("peak_memory_bytes", 2**-20), _none, _none, _mib)
+_FIGURES = (
+    _TIME,
+    _Figure("Tokens per second, all sequences", "", _scaled("tokens_per_s", 1.0), _none, _none, three),
+    _Figure("Time to first token", "ms", _scaled("ttft_s", 1e3), _none, _none, _ms),
+    _MEMORY,
+)
+_HEATED = (_TIME, _MEMORY)
+
+
+def _chart(
+    figure: _Figure, found: Sequence[PointResult], first: str, places: Sequence[str], others: Sequence[str]
+) -> LineChart:
+    lines = []
+    combinations = dict.fromkeys(tuple(point.settings[name] for name in others) for point in found)
+    for chosen in combinations:
+        on = {p.settings[first]: p for p in found if tuple(p.settings[name] for name in others) == chosen}
+        points = [on[place] for place in places]
+        lines.append(
+            Line(
+                _named(points[0], others), [figure.value(p) for p in points], [figure.low(p) for p in points],
+                [figure.high(p) for p in points], [_text(figure, p) for p in points],
+            )
+        )  # fmt: skip
+    return LineChart(figure.title, figure.unit, lines)
+
+
+def _heat(figure: _Figure, found: Sequence[PointResult], two: Sequence[str], over: dict[str, list[str]]) -> HeatMap:
+    at = {(p.settings[two[0]], p.settings[two[1]]): p for p in found}
+    grid = [[at[down, across] for across in over[two[1]]] for down in over[two[0]]]
+    rows, columns = ([value_title(name, value) for value in over[name]] for name in two)
+    return HeatMap(
+        figure.title, rows, columns, [[figure.value(p) for p in row] for row in grid],
+        [[_text(figure, p) for p in row] for row in grid],
+    )  # fmt: skip
+
+
+def _text(figure: _Figure, point: PointResult) -> str:
+    value = figure.value(point)
+    return figure.text(value) if value is not None else "refused" if point.refused else "not measured"
+
+
+def _pareto(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | None]) -> Pareto | None:
+    """Points compete with those of the same sizes; None where only sizes vary."""
+    if all(name in SIZES for name in course.over):
+        return None
+    sizes = [name for name in course.over if name in SIZES]
+    costs = [
+        Cost(_named(p, [*course.over]), p.latency_median_s, p.peak_memory_bytes, kl, _named(p, sizes))
+        for p, kl in zip(found, kls, strict=True)
+    ]
+    return pareto(costs, "KL divergence")
+
+
+def _divergences(course: Sweep, found: Sequence[PointResult]) -> list[float | None]:
+    """Of each point, nats from the choices that the others are compared with; those have none from themselves."""
+    reference = next((p.arm for p in course.points if p.name not in course.refused), "")
+    read = course.heading.positions > 0
+    return [
+        one.quality.kl_nats if one.quality is not None else 0.0 if read and point.arm == reference else None
+        for point, one in zip(course.points, found, strict=True)
+    ]
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+HEAD = ("Time per token", "95% interval", "Tokens/s", "First token", "Memory")
+UNKNOWN = "\u2013"
+
+
+def _table(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | None]) -> list[list[str]]:
+    read = course.heading.positions > 0
+    rows = [[*(title_of(name) for name in course.over), *HEAD, *(["KL divergence"] if read else []), ""]]
+    for point, kl in zip(found, kls, strict=True):
+        ends = [_ms(end) for end in (_TIME.low(point), _TIME.high(point)) if end is not None]
+        step, *rest = (UNKNOWN if point.refused else _text(figure, point) for figure in _FIGURES)
+        cells = [step, " to ".join(ends) if len(ends) == 2 else UNKNOWN, *rest]
+        cells += [f"{three(kl)} nats" if kl is not None else UNKNOWN] if read else []
+        rows.append([*(value_title(name, point.settings[name]) for name in course.over), *cells, _remark(point)])
+    return rows
+
+
+def _remark(point: PointResult) -> str:
+    titles = {axis.name: axis.title for axis in all_axes()}
+    said = [f"{titles.get(a, a)} is not as planned ({s.replace('_', ' ')})" for a, s in point.doubtful.items()]
+    return point.refused or "; ".join(said)

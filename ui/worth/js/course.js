@@ -1,0 +1,84 @@
+// What an ablation and a sweep share: pulled by an id, begun, stopped, gone on with, and found again by an address. Text
+// reaches text nodes only.
+const EVERY_MS = 1000, STOPPED_MS = 4000;
+const find = (name) => element.querySelector('.td-worth-' + name);
+const write = (name, text) => { if (find(name).textContent !== text) find(name).textContent = text; };
+const result = find('result');
+
+// A chart with its title above it and room for words below.
+function figureIn(parent, title, className) {
+  const figure = add(parent, 'figure', className || '');
+  add(figure, 'figcaption', '', title);
+  const plot = add(figure, 'div', 'td-plotted');
+  plot.setAttribute('aria-hidden', 'true');
+  return { figure, plot };
+}
+// draw(found): shows what was measured; begin(): what the event "begin" carries; explained: what is said before it.
+function showCourse({ draw, begin, explained }) {
+  let id = '', shown = '', last = null, due = 0;
+  const drawn = (found) => {
+    const { course, ...rest } = found, now = JSON.stringify(rest);
+    if (now === shown) return;
+    shown = now;
+    last = found;
+    result.replaceChildren();
+    draw(found);
+  };
+  const state = (found) => {
+    const running = found.state === 'running', open = found.state === 'stopped' || found.state === 'failed';
+    find('begin').hidden = running;
+    find('stop').hidden = !running;
+    find('again').hidden = !open;
+    find('progress').hidden = !running;
+    find('progress').value = found.share;
+    write('sentence', found.sentence);
+    write('doing', [found.doing, found.left].filter(Boolean).join(' \u00b7 '));
+    write('failure', found.message);
+  };
+  const pull = async () => {
+    clearTimeout(due);
+    const mine = id;
+    if (!mine || !element.isConnected) return;
+    let next = EVERY_MS;
+    try {
+      const found = document.hidden ? null : JSON.parse(await server.pull({ id: mine }));
+      if (mine !== id) return;
+      if (found && found.error) { write('failure', found.error); return; }
+      if (found) {
+        drawn(found);
+        state(found.course);
+        if (found.course.state === 'done') return;
+        if (found.course.state !== 'running') next = STOPPED_MS;
+      }
+    } catch (error) {
+      write('doing', 'The server does not answer. Retrying; nothing is lost.');
+    }
+    due = setTimeout(pull, next);
+  };
+  const link = () => {
+    find('link').hidden = !id;
+    if (!id) return;
+    const here = new URL(location.href);
+    here.search = '?' + new URLSearchParams({ [props.key_of_address]: id });
+    find('address').href = here.href;
+    find('address').textContent = here.search;
+  };
+  const open = () => {
+    id = props.value || '';
+    shown = '';
+    last = null;
+    result.replaceChildren();
+    write('failure', '');
+    write('doing', '');
+    write('sentence', id ? '' : explained);
+    link();
+    if (id) pull();
+  };
+  find('begin').addEventListener('click', () => trigger('begin', begin()));
+  find('stop').addEventListener('click', () => { trigger('halt', {}); });
+  find('again').addEventListener('click', () => { trigger('again', {}); due = setTimeout(pull, 600); });
+  new MutationObserver(() => { if (last) { result.replaceChildren(); draw(last); } })
+    .observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  open();
+  watch('value', () => { if ((props.value || '') !== id) open(); });
+}

@@ -1,0 +1,67 @@
+// Plots of this folder and, on the History page, of pinned arms. The numbers stand beside them as text, so plots are
+// hidden from those who do not see them.
+const PLOT_HEIGHT = 260;
+const cssOf = (node) => (name) => getComputedStyle(node).getPropertyValue(name).trim();
+// Plotly renders some markup in texts, so its characters are dropped.
+const bare = (text) => text.replace(/[<>&]/g, ' ');
+
+// Draws into a node once Plotly is there. `layout(css)` is asked again when the theme changes.
+async function drawPlot(node, traces, layout) {
+  do await new Promise(resolve => setTimeout(resolve, 20)); while (!window.Plotly);  // and what stands beside it is there
+  if (!node.isConnected) return;
+  const css = cssOf(node), subdued = css('--body-text-color-subdued'), grid = css('--border-color-primary');
+  const { xaxis, yaxis, ...rest } = layout(css);
+  const axis = { gridcolor: grid, linecolor: grid, zeroline: false, fixedrange: true, automargin: true, title: { font: { size: 11 } } };
+  Plotly.react(node, traces(css), {
+    height: PLOT_HEIGHT, margin: { t: 8, b: 38, l: 52, r: 12 }, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
+    font: { color: subdued, size: 11, family: css('--font') || 'sans-serif' }, showlegend: false, dragmode: false,
+    hoverlabel: { font: { size: 12 } }, xaxis: { ...axis, ...xaxis }, yaxis: { ...axis, ...yaxis }, ...rest,
+  }, { displayModeBar: false, showTips: false });
+  new ResizeObserver(() => { if (node.clientWidth) Plotly.Plots.resize(node); }).observe(node);
+}
+
+// What no other beats in everything, from the fastest on, those that compete together.
+function frontOf(found) {
+  const kinds = [...new Set(found.points.map(one => one.alike))];
+  return kinds.flatMap(kind => found.points.filter(one => one.front && one.alike === kind).sort((a, b) => a.latency_s - b.latency_s));
+}
+
+// Time against memory, a point for each arm. The front is filled, numbered and joined by a line; a point is the larger,
+// the more its texts differ.
+function drawPareto(node, found) {
+  const large = Math.max(...found.points.map(one => one.memory_bytes)) > 4 * 2 ** 30;
+  const scale = large ? 2 ** -30 : 2 ** -20, most = found.quality ? Math.max(...found.points.map(one => one.quality)) : 0;
+  const x = (one) => one.latency_s * 1e3, y = (one) => one.memory_bytes * scale;
+  const size = (one) => 9 + (most ? 13 * Math.sqrt((one.quality || 0) / most) : 0);
+  const front = frontOf(found), ends = front.flatMap((one, at) => at && front[at - 1].alike !== one.alike ? [null, one] : [one]);
+  const others = found.points.filter(one => !one.front);
+  const dots = (points, ink, filled) => ({
+    x: points.map(x), y: points.map(y), mode: filled ? 'markers+text' : 'markers', cliponaxis: false,
+    marker: { size: points.map(size), color: filled ? ink : 'rgba(0,0,0,0)', line: { color: ink, width: 1.5 } },
+    text: points.map((one, at) => String(at + 1)), textposition: 'top center', textfont: { size: 11, color: ink },
+    customdata: points.map(one => bare(one.label + ': ' + one.text)), hovertemplate: '%{customdata}<extra></extra>',
+  });
+  return drawPlot(node, (css) => [
+    { x: ends.map(one => one && x(one)), y: ends.map(one => one && y(one)), mode: 'lines', line: { color: css('--body-text-color-subdued'), width: 1, dash: 'dot' }, hoverinfo: 'skip' },
+    dots(others, css('--body-text-color-subdued'), false), dots(front, css('--body-text-color'), true),
+  ], () => ({
+    xaxis: { title: { text: 'Time per token (ms)', font: { size: 11 } } }, yaxis: { title: { text: 'Peak memory (' + (large ? 'GiB' : 'MiB') + ')', font: { size: 11 } } },
+    margin: { t: 22, b: 38, l: 52, r: 24 },
+  }));
+}
+
+// The chart under a title, with its numbers in words.
+function showPareto(parent, found) {
+  const make = (into, tag, text) => { const node = document.createElement(tag); node.textContent = text || ''; into.append(node); return node; };
+  const figure = make(parent, 'figure'), front = frontOf(found);
+  figure.className = 'td-pareto';
+  make(figure, 'figcaption', found.quality ? 'Time, memory and quality' : 'Time and memory');
+  const plot = make(figure, 'div');
+  plot.className = 'td-plotted';
+  plot.setAttribute('aria-hidden', 'true');
+  const among = new Set(found.points.map(one => one.alike)).size > 1 ? ' of the same sizes' : '';
+  make(figure, 'p', 'What no other' + among + ' beats in ' + (found.quality ? 'time, memory and ' + found.quality + ' together; a larger point has more of the last:' : 'time and memory together:'));
+  const list = make(figure, 'ol');
+  for (const one of front) make(list, 'li', one.label + ': ' + one.text);
+  drawPareto(plot, found);
+}

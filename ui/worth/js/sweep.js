@@ -1,0 +1,87 @@
+// A sweep: what is varied is chosen here; lines with intervals, heat maps where two things vary, and a table.
+const EXPLAINED = 'One arm at every combination of these values, in rounds that favour none: lines with 95% intervals, and what no other beats.';
+const COLOURS = ['#4269d0', '#ff725c', '#3ca951', '#a463f2', '#9c6b4e'], DASHES = ['solid', 'dash', 'dot', 'dashdot', 'longdash'];
+const names = [...element.querySelectorAll('.td-sweep-name')], values = [...element.querySelectorAll('.td-sweep-values')];
+
+// --- what is varied ---
+names.forEach((select, at) => {
+  if (at) add(select, 'option', '', 'nothing else').value = '';
+  for (const one of props.varied) add(select, 'option', '', one.title).value = one.name;
+  const fill = () => {
+    const chosen = props.varied.find(one => one.name === select.value);
+    values[at].hidden = !chosen;
+    values[at].value = chosen ? chosen.values : '';
+  };
+  select.addEventListener('change', fill);
+  fill();
+});
+const begin = () => ({
+  arm: element.querySelector('.td-sweep-arm').value,
+  over: names.map((select, at) => [select.value, values[at].value]).filter(([name]) => name),
+  quality: element.querySelector('.td-sweep-quality input').checked,
+});
+for (const field of values) field.addEventListener('keydown', (event) => { if (event.key === 'Enter') find('begin').click(); });
+
+// --- what was measured ---
+function lines(plot, found, chart) {
+  const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : bare(place));
+  const colour = (css, i) => chart.lines.length > 1 ? COLOURS[i % COLOURS.length] : css('--body-text-color');
+  return drawPlot(plot, (css) => chart.lines.flatMap((line, i) => {
+    const ends = at.flatMap((x, n) => line.low[n] === null ? [] : [[x, line.low[n]], [x, line.high[n]], [null, null]]);
+    return [
+      { x: ends.map(([x]) => x), y: ends.map(([, y]) => y), mode: 'lines', line: { color: colour(css, i), width: 6 }, opacity: 0.4, hoverinfo: 'skip', showlegend: false },
+      {
+        x: at, y: line.values, mode: 'lines+markers', name: bare(line.title), line: { color: colour(css, i), width: 1.5, dash: DASHES[i % DASHES.length] },
+        marker: { size: 6 }, customdata: line.texts.map((text) => (line.title ? bare(line.title) + ': ' : '') + text), hovertemplate: '%{customdata}<extra></extra>',
+      },
+    ];
+  }), () => ({
+    xaxis: {
+      title: { text: bare(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
+    },
+    yaxis: { title: { text: chart.unit, font: { size: 11 } }, rangemode: 'tozero' }, showlegend: chart.lines.length > 1,
+    legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
+  }));
+}
+function heat(plot, found, map) {
+  return drawPlot(plot, (css) => [{
+    type: 'heatmap', z: map.values, x: map.columns.map(bare), y: map.rows.map(bare), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
+    xgap: 2, ygap: 2, colorscale: [[0, css('--background-fill-secondary')], [1, css('--body-text-color-subdued')]],
+  }], () => ({
+    xaxis: { type: 'category', title: { text: bare(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: bare(found.down), font: { size: 11 } } },
+  }));
+}
+function table(parent, found) {
+  const scroll = add(parent, 'div', 'td-worth-group'), [head, ...rows] = found.table;
+  Object.assign(scroll, { tabIndex: 0, ariaLabel: 'Points of the sweep' });
+  scroll.setAttribute('role', 'region');
+  const whole = add(scroll, 'table', 'td-sweep-table'), top = add(add(whole, 'thead', ''), 'tr', ''), body = add(whole, 'tbody', '');
+  for (const title of head) { const cell = add(top, title ? 'th' : 'td', '', title); if (title) cell.scope = 'col'; }
+  for (const row of rows) {
+    const tr = add(body, 'tr', '');
+    row.forEach((text, at) => { const cell = add(tr, at ? 'td' : 'th', '', text); if (!at) cell.scope = 'row'; });
+  }
+}
+let begun = '';
+// The fields show what is swept, once.
+const show = (found) => {
+  if (begun === found.course.id) return;
+  begun = found.course.id;
+  names.forEach((select, at) => {
+    const [name, text] = found.over[at] || ['', ''];
+    select.value = name;
+    values[at].value = text;
+    values[at].hidden = !name;
+  });
+};
+const draw = (found) => {
+  show(found);
+  add(result, 'p', 'td-sweep-arm-said', 'Arm: ' + (found.arm || 'every axis at its default') + '.');
+  const grid = add(result, 'div', 'td-plots');
+  const unknown = (chart) => chart.lines.every(line => line.values.every(value => value === null));
+  for (const chart of found.charts) if (!unknown(chart)) lines(figureIn(grid, chart.title).plot, found, chart);
+  for (const map of found.heats) if (map.values.flat().some(value => value !== null)) heat(figureIn(grid, map.title + ' by both').plot, found, map);
+  if (found.pareto) showPareto(grid, found.pareto);
+  table(result, found);
+};
+showCourse({ draw, begin, explained: EXPLAINED });
