@@ -16,11 +16,12 @@ from .products import _prefetch, can_be_early, gate
 MOST = 32  # vectors
 LIBRARY = "library"
 WAYS: dict[str, dict[str, int]] = {
-    "32x128, 4 ahead": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 4},
-    "32x128, 9 ahead": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 9},
-    "32x128, 14 ahead": {"BN": 32, "BK": 128, "num_warps": 4, "num_stages": 14},
-    "16x256, 6 ahead": {"BN": 16, "BK": 256, "num_warps": 4, "num_stages": 6},
-    "64x128, 4 ahead": {"BN": 64, "BK": 128, "num_warps": 4, "num_stages": 4},
+    "32x128, 4 ahead": {"BN": 32, "BK": 128, "TURNED": 0, "num_warps": 4, "num_stages": 4},
+    "32x128, 9 ahead": {"BN": 32, "BK": 128, "TURNED": 0, "num_warps": 4, "num_stages": 9},
+    "32x128, 14 ahead": {"BN": 32, "BK": 128, "TURNED": 0, "num_warps": 4, "num_stages": 14},
+    "16x256, 6 ahead": {"BN": 16, "BK": 256, "TURNED": 0, "num_warps": 4, "num_stages": 6},
+    "64x128, 4 ahead, turned": {"BN": 64, "BK": 128, "TURNED": 1, "num_warps": 4, "num_stages": 4},
+    "64x128, 6 ahead, turned": {"BN": 64, "BK": 128, "TURNED": 1, "num_warps": 4, "num_stages": 6},
 }
 """Tile sizes: rows of the matrix in a program, columns loaded at once, and loads under way."""
 
@@ -54,12 +55,13 @@ def tokendyno_rows_norm(
 @triton.jit
 def tokendyno_rows_product(
     x, w, bias, residual, out, B, N, K: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BB: tl.constexpr, WHOLE: tl.constexpr, AHEAD: tl.constexpr,
-    EARLY: tl.constexpr,
+    GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BB: tl.constexpr, TURNED: tl.constexpr,
+    WHOLE: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (B, N) = residual + x (B, K) @ w (N, K).T + bias; gated: w is (2N, K), out = act(first) * second.
 
-    BB      vectors that are multiplied, B of them real; WHOLE: K and N are multiples of the tile
+    BB      vectors that are multiplied, B of them real; TURNED: rows of w, not vectors, are the rows of the product
+    WHOLE   K and N are multiples of the tile
     AHEAD   elements of each row that are asked into L2 before x is ready; EARLY: launched before its predecessor ended
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -77,17 +79,25 @@ def tokendyno_rows_product(
         if GATED:
             _prefetch(first + tl.cast(N, tl.int64) * K)
         gdc_wait()
-    total = tl.zeros((BB, BN), tl.float32)
-    second = tl.zeros((BB, BN), tl.float32)
+    total = tl.zeros((BN, BB) if TURNED else (BB, BN), tl.float32)
+    second = total
     for k in tl.range(0, K, BK):
         here = (k + columns < K)[None, :]
         known = None if WHOLE else inside & here
         weights = tl.load(at + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
         vectors = tl.load(x + tokens[:, None] * K + k + columns[None, :], mask=real & here, other=0.0)
-        total = tl.dot(vectors, tl.trans(weights), total, input_precision="ieee")
+        if TURNED:
+            total = tl.dot(weights, tl.trans(vectors), total, input_precision="ieee")
+        else:
+            total = tl.dot(vectors, tl.trans(weights), total, input_precision="ieee")
         if GATED:
             others = tl.load(more + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
-            second = tl.dot(vectors, tl.trans(others), second, input_precision="ieee")
+            if TURNED:
+                second = tl.dot(others, tl.trans(vectors), second, input_precision="ieee")
+            else:
+                second = tl.dot(vectors, tl.trans(others), second, input_precision="ieee")
+    if TURNED:
+        total, second = tl.trans(total), tl.trans(second)
     if BIAS:
         total += tl.load(bias + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
         if GATED:
@@ -166,7 +176,8 @@ def by_tiles(
     tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
         x, w, x if bias is None else bias, x if residual is None else residual, out, count, rows, K=columns,
         BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, GELU=gelu,
-        BB=max(16, triton.next_power_of_2(count)), WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
+        BB=max(8 if how["TURNED"] else 16, triton.next_power_of_2(count)),
+        WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
         AHEAD=512 if columns >= 512 else 64, EARLY=early, launch_pdl=early, **how,
     )  # fmt: skip
     return out
