@@ -15,7 +15,7 @@ from .products import can_be_early
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
 BLOCK, WARPS = 64, 4  # cache slots per iteration of a program, and its warps
-MOST_PROGRAMS = 512  # of several texts: with more, slots of one are split less
+MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
 
 @triton.jit
@@ -231,7 +231,7 @@ def attend(
     group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
     block = block or BLOCK
-    most = 32 if texts == 1 else max(1, MOST_PROGRAMS // (texts * kv_heads))
+    most = max(1, min(32, MOST_PROGRAMS // (texts * kv_heads)))
     splits = splits or triton.next_power_of_2(min(most, triton.cdiv(length, block)))
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
