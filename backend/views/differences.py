@@ -47,7 +47,7 @@ def _of(a: float | None, b: float | None, better: str, noise: bool) -> Differenc
     text = less_or_more(a / b - 1 if better == "A" else b / a - 1)
     if not text:
         return Difference("B the same")
-    return Difference(f"{better or 'B'} {text}{', within noise' if noise else ''}", better)
+    return Difference(f"{_than(better or 'B', text)}{', within noise' if noise else ''}", better)
 
 
 def _bytes(a: int | None, b: int | None, noise: float) -> Difference | None:
@@ -58,7 +58,12 @@ def _bytes(a: int | None, b: int | None, noise: float) -> Difference | None:
     if not change:
         return Difference("B the same")
     better = "B" if change < 0 else "A"
-    return Difference(f"{better} {less_or_more(pair.change(better))}", better)
+    return Difference(_than(better, less_or_more(pair.change(better))), better)
+
+
+def _than(arm: str, text: str) -> str:
+    """ "B 16% less", "B 11x that of A"."""
+    return f"{arm} {text} that of {'A' if arm == 'B' else 'B'}" if text.endswith("x") else f"{arm} {text}"
 
 
 def _apart(a: Interval | None, b: Interval | None) -> str:

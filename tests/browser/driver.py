@@ -99,7 +99,7 @@ class Driver:
         self.wait(f"({LIVE}.live.series[{arm}]?.t.length ?? 0) >= {count}", seconds)
 
     def wait_over(self, run_id: str, seconds: float = 90) -> None:
-        self.wait(f"{LIVE}.dataset.over === {run_id!r}", seconds)
+        self.wait(f"{LIVE}.dataset.over === {run_id!r} && {DRAWN}", seconds)
 
     def point(self, chart: int, x: float) -> None:
         """Move the pointer to x on the horizontal axis of a chart."""

@@ -81,6 +81,7 @@ def test_on_a_phone_everything_is_stacked(open_page: Open) -> None:
     assert user.layout("yaxis.domain[0]") > user.layout("yaxis2.domain[1]") > user.layout("yaxis3.domain[1]")
     a, b = (user.page.locator(f"#arm-{arm}").bounding_box() for arm in "ab")
     assert a["y"] + a["height"] <= b["y"] and a["width"] <= 390
+    assert user.page.evaluate("document.querySelector('#masthead').scrollWidth") <= 390, "nothing sticks out"
     shown = [user.page.locator(one).bounding_box()["y"] for one in (".td-sentence", ".td-texts", ".td-plot")]
     assert b["y"] < shown[0] < shown[1] < shown[2]
     user.shot("phone-390", full=True)

@@ -24,7 +24,9 @@ def measured(b_step_s: list[float], done: bool = True) -> Run:
 
 def test_a_faster_arm_is_marked_only_where_the_interval_says_so() -> None:
     found = differences(measured([0.1, 0.101, 0.099]).snapshot())
-    assert found["latency_median"] == Difference("B 50% less", "B") and found["rate"] == Difference("B 2.0x", "B")
+    assert found["latency_median"] == Difference("B 50% less", "B") and found["rate"] == Difference(
+        "B 2.0x that of A", "B"
+    )
     once = differences(measured([0.1]).snapshot())
     assert once["latency_median"] == Difference("B 50% less") and once["rate"].better == ""
     noisy = differences(measured([0.1, 0.5, 0.25]).snapshot())
