@@ -14,9 +14,9 @@ from backend.cli.arms import written_arms
 from backend.cli.check_text import check_text
 from backend.cli.doctor import doctor_report
 from backend.cli.doctor_text import doctor_text
-from backend.cli.documents import ModelEntry, ModelsDocument
+from backend.cli.documents import ModelEntry, ModelsDocument, ShardingDocument
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
-from backend.cli.fit_table import fit_text
+from backend.cli.fit_table import fit_text, sharding_text
 from backend.cli.history_option import history_of
 from backend.cli.models_text import models_text
 from backend.cli.nodes import joined
@@ -30,6 +30,7 @@ from backend.executors.hosts.lobby import Lobby
 from backend.export.script import script
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
+from backend.fit.sharding import sharding
 from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
 from backend.recordings.files import ENDING, write_recording
 from backend.runs.gate import gate_of
@@ -188,11 +189,22 @@ def fit(options: argparse.Namespace) -> int:
     """Which quantizations and caches fit."""
     check_writable(options.json)
     check_folder(options.models_dir)
+    if options.sharding:
+        return _sharding(options)
     device = device_of(hardware.detect(), options.gpu, options.vram)
     found = fit_table.fit(options.model, device, options.context, options.batch, options.models_dir, gpus=options.gpus)
     if options.json != "-":
         print(fit_text(found, _screen(options), options.all))
     write_json(options.json, found.as_json())
+    return OK
+
+
+def _sharding(options: argparse.Namespace) -> int:
+    name = options.model.removeprefix("random:")
+    split = sharding(resolve(f"random:{name}", options.models_dir), options.sharding)
+    if options.json != "-":
+        print(sharding_text(split, _screen(options)))
+    write_json(options.json, ShardingDocument(split.facts.model, split.choice, split.rank_bytes, list(split.rows)))
     return OK
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from backend.fit.sharding import ShardRow
 from backend.hardware.bandwidth import Bandwidth
 from backend.hosting.limits import Limits
 
@@ -22,6 +23,17 @@ class ModelsDocument(msgspec.Struct, frozen=True):
 
     models: list[ModelEntry]
     kind: str = "models"
+    schema: int = 2
+
+
+class ShardingDocument(msgspec.Struct, frozen=True):
+    """How a choice of `parallel` splits a model."""
+
+    model: str
+    choice: str
+    rank_bytes: int
+    rows: list[ShardRow]
+    kind: str = "sharding"
     schema: int = 2
 
 

@@ -185,4 +185,6 @@ def _add_fit(sub: argparse.ArgumentParser) -> None:
     sub.add_argument("--context", type=int, metavar="N", help=f"tokens in the KV cache (default: {DEFAULT_CONTEXT:,})")
     sub.add_argument("--batch", type=int, default=1, metavar="N", help="sequences in one batch")
     sub.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs of that kind that share the model")
+    sub.add_argument("--sharding", metavar="CHOICE",
+                     help="instead: how a choice of parallel, such as tensor-2, splits each parameter")  # fmt: skip
     sub.add_argument("--all", action="store_true", help="all rows, not only those that differ most")

@@ -110,14 +110,19 @@ def _keep(file: Path, answer: Answer) -> Answer:
     return answer
 
 
-def _ask(data: bytes, where: str) -> Answer:
-    """Start the process and wait for its answer. InputError if it has none: that is not kept."""
+def bare_environment() -> dict[str, str]:
+    """The environment of a process that builds a model from a stranger's config: no secrets, no Hub, no GPU."""
     passed = {k: v for k, v in os.environ.items() if not any(part in k.upper() for part in NOT_PASSED_ON)}
     offline = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    return passed | offline
+
+
+def _ask(data: bytes, where: str) -> Answer:
+    """Start the process and wait for its answer. InputError if it has none: that is not kept."""
     try:
         done = subprocess.run(
             COMMAND,
-            input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=passed | offline, cwd=ROOT,
+            input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=bare_environment(), cwd=ROOT,
             timeout=SECONDS, check=True,
         )  # fmt: skip
         return msgspec.json.decode(done.stdout, type=Answer)

@@ -1,0 +1,95 @@
+"""How each parameter of a model is split over ranks, layer by layer: told by transformers' own sharding.
+
+A process of its own builds the model without memory and splits it in a group whose other ranks do not exist
+(`backend/worker/sharding.py`), so that every architecture is shown that transformers knows, with the plan that a run
+would have.
+"""
+
+import subprocess
+import sys
+from dataclasses import dataclass
+
+import msgspec
+
+from backend.errors import InputError
+from backend.models import ModelFacts
+from backend.models.counting import bare_environment
+from backend.paths import ROOT
+from backend.predict.parallel import check_sizes
+from backend.units import bytes_text
+
+SECONDS = 120.0
+COMMAND = (sys.executable, "-m", "backend.worker.sharding")
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """A config (the text of a config.json), the dtype of the weights, and `tp_size` and `ep_size` of transformers."""
+
+    config_json: str
+    dtype: str
+    tensor: int
+    expert: int
+
+
+class ShardRow(msgspec.Struct, frozen=True):
+    """Parameters with one name but for the number of their layer, and of one shape.
+
+    name    with * in place of the layer's number
+    count   how many there are
+    how     in words: which part of it a rank has
+    whole, local  shape in the model, and on the first rank, which has the largest part
+    bytes   of all of them on the first rank
+    """
+
+    name: str
+    count: int
+    how: str
+    whole: tuple[int, ...]
+    local: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """How `choice` of the axis `parallel` splits a model."""
+
+    facts: ModelFacts
+    choice: str
+    rows: tuple[ShardRow, ...]
+
+    @property
+    def rank_bytes(self) -> int:
+        """Parameters of the first rank."""
+        return sum(row.bytes for row in self.rows)
+
+
+def sharding(facts: ModelFacts, choice: str) -> Sharding:
+    """InputError for a choice that splits nothing, for numbers that do not divide the model, and for a model that
+    transformers cannot build. `facts` are those of random weights, which bring their config."""
+    kind, _, number = choice.partition("-")
+    if kind not in ("tensor", "expert") or not number.isdecimal() or int(number) < 2:
+        raise InputError(f"{choice!r} splits no parameter. Give tensor-N or expert-N, such as tensor-2.")
+    ranks = int(number)
+    expert = ranks if kind == "expert" else 1
+    check_sizes(facts, ranks, expert)
+    asked = Asked(facts.source.config_json, facts.dtype, ranks, expert)
+    try:
+        done = subprocess.run(
+            COMMAND, input=msgspec.json.encode(asked), capture_output=True, env=bare_environment(), cwd=ROOT,
+            timeout=SECONDS, check=True,
+        )  # fmt: skip
+        return Sharding(facts, choice, msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...]))
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1][:300]
+        raise InputError(f"transformers cannot split {facts.label} as {choice}: {said}") from None
+    except (OSError, subprocess.TimeoutExpired, msgspec.MsgspecError):
+        raise InputError(f"{facts.label} was not split within {SECONDS:.0f} s. Try again.") from None
+
+
+def sharding_cells(row: ShardRow) -> list[str]:
+    """Name, how, number, shapes and bytes, as text."""
+    whole, local = (" x ".join(f"{size:,}" for size in shape) for shape in (row.whole, row.local))
+    return [row.name, row.how, f"{row.count:,}", whole, local, " ".join(bytes_text(row.bytes))]
+
+
+SHARDING_COLUMNS = ("Parameter", "How", "Number", "Shape", "On rank 0", "Bytes there")

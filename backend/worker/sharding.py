@@ -1,0 +1,87 @@
+"""Splits a model without memory as a run would: `python -m backend.worker.sharding` reads an `Asked` as JSON from
+standard input and writes `ShardRow`s to standard output.
+
+Torch's fake process group has one rank, the first, and answers for the others; no memory is allocated.
+"""
+
+import os
+import re
+import sys
+from typing import Any
+
+import msgspec
+
+from backend.fit.sharding import Asked, ShardRow
+
+_EXPERTS = re.compile(r"\bexperts\b")
+
+
+def rows(asked: Asked) -> list[ShardRow]:
+    """The parameters of the first rank, those that differ only in the number of their layer together."""
+    from transformers.distributed.expert_parallel import apply_expert_parallelism
+    from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
+
+    from backend.worker.load.parallel import distributed_config
+    from backend.worker.load.random_model import empty_model
+
+    whole = empty_model(asked.config_json, asked.dtype, None)
+    split = empty_model(asked.config_json, asked.dtype, None)
+    tensor_plan, expert_plan = resolve_parallel_plans(
+        split, distributed_config(split.config.model_type, asked.tensor, asked.expert)
+    )
+    mesh = _mesh(asked.tensor)
+    if tensor_plan:
+        apply_tensor_parallelism(split, mesh, tensor_plan)
+    if expert_plan:
+        apply_expert_parallelism(split, mesh, mesh, expert_plan)
+    split.tie_weights()
+    found: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
+    shapes = {name: tuple(one.shape) for name, one in whole.named_parameters()}
+    for name, one in split.named_parameters():
+        local = one.to_local() if hasattr(one, "to_local") else one
+        plain = re.sub(r"\.\d+\.", ".*.", name)
+        key = plain, _how(name, one, shapes[name]), shapes[name], tuple(local.shape)
+        found.setdefault(key, []).append(int(local.nbytes))
+    return [
+        ShardRow(name, len(sizes), how, shape, part, sum(sizes)) for (name, how, shape, part), sizes in found.items()
+    ]
+
+
+def _mesh(ranks: int) -> Any:
+    """So many ranks, of which this process is the first and the others do not exist."""
+    import torch.distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    dist.init_process_group("fake", rank=0, world_size=ranks, store=FakeStore())
+    return init_device_mesh("cpu", (ranks,), mesh_dim_names=("tp",))
+
+
+def _how(name: str, parameter: Any, whole: tuple[int, ...]) -> str:
+    """Which part a rank has, by the dimension that is smaller in it."""
+    local = tuple(parameter.to_local().shape) if hasattr(parameter, "to_local") else tuple(parameter.shape)
+    smaller = [dim for dim, (part, size) in enumerate(zip(local, whole, strict=True)) if part < size]
+    if not smaller:
+        return "replicated"
+    (dim,) = smaller
+    if _EXPERTS.search(name) and len(whole) > 1 and dim == 0:
+        return "whole experts"
+    if _EXPERTS.search(name):
+        return "part of each expert"
+    if "embed" in name or name.startswith("lm_head"):
+        return "part of the vocabulary"
+    if len(whole) == 1:
+        return "with the rows of its matrix" if name.endswith("bias") else "by heads"
+    return "column-parallel: some outputs" if dim == 0 else "row-parallel: some inputs"
+
+
+def main() -> None:
+    answers = os.dup(1)
+    os.dup2(2, 1)  # libraries print
+    asked = msgspec.json.decode(sys.stdin.buffer.read(), type=Asked)
+    with os.fdopen(answers, "wb") as out:
+        out.write(msgspec.json.encode(rows(asked)))
+
+
+if __name__ == "__main__":
+    main()

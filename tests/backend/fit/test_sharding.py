@@ -1,0 +1,43 @@
+"""How each parameter is split: transformers' own sharding of a model without memory."""
+
+import pytest
+
+from backend.errors import InputError
+from backend.fit.sharding import sharding, sharding_cells
+from backend.models import resolve
+from backend.predict.parallel import shard
+from backend.predict.weights import weight_bytes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "choice", "tensor", "expert"), [
+    ("random:Llama-3-8B", "tensor-2", 2, 1), ("random:gpt-oss-20b", "expert-4", 4, 4),
+])  # fmt: skip
+def test_the_rows_add_up_to_what_is_predicted_for_a_rank(model: str, choice: str, tensor: int, expert: int) -> None:
+    facts = resolve(model)
+    found = sharding(facts, choice)
+    assert found.rank_bytes == weight_bytes(shard(facts, tensor, expert)) - facts.buffer_bytes
+    rows = {row.name: row for row in found.rows}
+    query = rows["model.layers.*.self_attn.q_proj.weight"]
+    assert query.count == facts.layers and query.local == (query.whole[0] // tensor, facts.hidden)
+    assert query.how.startswith("column-parallel")
+    assert rows["model.layers.*.self_attn.o_proj.weight"].how.startswith("row-parallel")
+    assert rows["model.norm.weight"].how == "replicated"
+    if expert > 1:
+        experts = rows["model.layers.*.mlp.experts.down_proj"]
+        assert experts.how == "whole experts" and experts.local[0] == facts.experts // expert
+        assert rows["model.layers.*.self_attn.sinks"].how == "by heads"
+    assert "128,256 x 4,096" in sharding_cells(found.rows[0]) or expert > 1
+
+
+@pytest.mark.parametrize(("model", "choice", "says"), [
+    ("random:Llama-3-8B", "off", "Give tensor-N or expert-N"),
+    ("random:Llama-3-8B", "tensor-1", "splits no parameter"),
+    ("random:Llama-3-8B", "device-map-2", "splits no parameter"),
+    ("random:Llama-3-8B", "tensor-3", "Take one of 1, 2, 4, 8."),
+    ("random:Llama-3-8B", "expert-2", "it has no experts"),
+    ("random:gpt2", "tensor-2", "no parallel plan for gpt2"),
+])  # fmt: skip
+def test_what_splits_nothing_or_not_evenly_is_refused(model: str, choice: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        sharding(resolve(model), choice)
