@@ -227,6 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.kernels_dir is not None:
         os.environ["TOKENDYNO_KERNELS"] = str(options.kernels_dir)  # rules and workers read it
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "100"  # Gradio keeps and copies them with every event, and shows nobody
     # Gradio warns about "<script>" in a message, but messages are shown as text
     warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")

@@ -16,7 +16,7 @@ from backend.runs.records import ArmEvent, Record
 from backend.runs.run import Run
 from backend.runs.store import Store
 from tools.soak.site import Site
-from tools.soak.workers import armed, request_for
+from tools.soak.workers import WHOLE_RUN_S, armed, request_for
 
 REAL_TIME = time.time
 UNLIMITED = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
@@ -127,7 +127,7 @@ def one(site: Site, fault: Fault, phase: PhaseName, path: Path) -> str:
     run = site.bench.runs.get(site.run_id)
     assert run is not None
     try:
-        until_s = time.monotonic() + 60
+        until_s = time.monotonic() + WHOLE_RUN_S
         while time.monotonic() < until_s and not (run.ended and (said or not fault.said)):
             trouble = site.pull(run.id)["trouble"]
             if trouble and fault.said in trouble:

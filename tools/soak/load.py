@@ -113,6 +113,8 @@ def _watched(web: psutil.Process, address: str, crowd: Crowd) -> list[str]:
     while (passed_s := time.monotonic() - begin_s) < crowd.seconds:
         if passed_s >= warm_s:
             held.append((passed_s, web.memory_full_info().uss, web.num_fds()))
+            if len(held) % 60 == 1:
+                print(f"{passed_s:.0f} s: {held[-1][1] / 1e6:.1f} MB, {held[-1][2]} open files", flush=True)
         time.sleep(1.0)
     seen = Seen()
     for client, here in clients:
@@ -138,8 +140,7 @@ def _clients(number: int, crowd: Crowd, scene: Scene, out: Any) -> None:
         thread.start()
         time.sleep(0.01)
     time.sleep(max(0.0, scene.until_s - time.monotonic()))
-    for thread in threads:
-        thread.join(0.2)
+    time.sleep(0.5)  # those that still wait for an answer are not waited for
     out.send(seen)
 
 

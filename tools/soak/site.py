@@ -91,6 +91,7 @@ def serving(history: Path, spares: int = 2) -> Iterator[Site]:
     demo = build(bench)
     port = _free_port()
     demo.launch(server_name="127.0.0.1", server_port=port, prevent_thread_lock=True, quiet=True, ssr_mode=False,
+                _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine
                 show_error=False, footer_links=[])  # fmt: skip
     bench.start(prewarm=spares)
     site = Site(bench, port)
