@@ -18,6 +18,7 @@ from backend.runs.log import RunLog
 from backend.runs.row import choices_text
 from backend.runs.snapshot import Snapshot
 from backend.views.ledger import ledger_summary, prompt_rows
+from backend.views.pareto import Cost, Pareto, pareto
 
 FEWEST, MOST = 2, 5
 
@@ -65,12 +66,14 @@ class PinnedArm(msgspec.Struct, frozen=True):
 
 
 class SideBySide(msgspec.Struct, frozen=True):
-    """The table. `remarks`: sentences on what else differs; `missing`: pins of which there is no run or arm here."""
+    """The table. `remarks`: sentences on what else differs; `missing`: pins of which there is no run or arm here;
+    `pareto`: the arms by time, memory and, where texts were read, perplexity."""
 
     arms: list[PinnedArm]
     rows: list[SideRow]
     remarks: list[str]
     missing: list[str]
+    pareto: Pareto | None = None
     kind: str = "pins"
     schema: int = 2
 
@@ -118,7 +121,20 @@ def beside(pins: Sequence[Pin], runs: RunLog) -> SideBySide:
     rows = [*_condition_rows(arms), *_choice_rows(arms), *_figure_rows(arms, heads)]
     rows += [_row("ledger", "Ledger", [Cell(_ledger(arm)) for arm in arms])]
     rows += [_row("text", "Text begins", [Cell(beginning(arm.run.arms[arm.pin.arm].text)) for arm in arms])]
-    return SideBySide(heads, rows, _remarks(arms, heads, rows), missing)
+    return SideBySide(heads, rows, _remarks(arms, heads, rows), missing, _pareto(arms, heads))
+
+
+def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
+    """Arms compete with those of the same model and lengths as the first; others stand alone."""
+    costs = []
+    for arm, head in zip(arms, heads, strict=True):
+        time, memory, read = (
+            found.value if (found := arm.figures.get(key)) else None
+            for key in ("latency_median", "memory", "perplexity")
+        )
+        title = f"{head.label}, {head.title}" + (f" ({head.choices})" if head.choices else "")
+        costs.append(Cost(title, time, memory, read, "" if head.alike else head.label))
+    return pareto(costs, "perplexity")
 
 
 def _head(n: int, arm: _Arm, first: _Arm) -> PinnedArm:

@@ -53,6 +53,8 @@ def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
     lines = {(line["arm"], line["chart"]) for line in drawn}
     assert {("1", "latency"), ("2", "latency"), ("1", "kv"), ("2", "kv")} <= lines
     assert page.evaluate("document.activeElement.className") == "td-back"
+    wait(page, "document.querySelector('#history .td-pareto .main-svg')")
+    assert page.locator("#history .td-pareto li").count() == 2
     for what in (violations, small_targets, overlaps):
         assert what(page) == [], what
     user.shot("history-beside", full=True)

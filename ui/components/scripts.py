@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-HELPER = Path(__file__).resolve().parent / "js" / "add.js"
+_OWN = Path(__file__).resolve().parent / "js"
+HELPER = _OWN / "add.js"
+PARETO = _OWN / "pareto.js"
+"""Charts of arms by time and memory."""
 
 
 def with_helper(files: Iterable[Path]) -> str:

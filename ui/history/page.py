@@ -11,6 +11,7 @@ import gradio as gr
 from backend.engine.bench import Bench
 from backend.history.pins import FEWEST, MOST
 from backend.optimizations import all_axes
+from ui.components.scripts import PARETO
 from ui.history.answer import answer
 from ui.live.charts import CHARTS
 from ui.live.panel import answer as pulled
@@ -22,6 +23,7 @@ OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [
     *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
     *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
+    PARETO,
     *(OWN / f"{name}.js" for name in ("state", "search", "rows", "edit", "tray", "overlay", "beside", "page")),
 ]
 """Joined into one function body, in this order."""
@@ -59,6 +61,7 @@ TEMPLATE = """
     <div class="td-moments" aria-hidden="true"></div>
     <p class="td-noted" aria-hidden="true" hidden></p>
   </div>
+  <div class="td-front"></div>
   <div class="td-side" role="region" tabindex="0" aria-label="Pinned arms, figure by figure"></div>
 </section>
 """

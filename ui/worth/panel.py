@@ -17,10 +17,11 @@ from backend.ablation.view import worth_view
 from backend.errors import InputError
 from backend.optimizations import prompt_axes
 from ui.components.pulls import refusal
-from ui.components.scripts import with_helper
+from ui.components.scripts import PARETO, with_helper
+from ui.live.plotly import plotly_address
+from ui.live.sources import FOLDER as LIVE
 
 OWN = Path(__file__).resolve().parent / "js"
-PARETO = OWN / "pareto.js"
 FIRST_SIZES = {"batch_size": "1, 4, 16", "prompt_tokens": "64, 256, 1024", "max_new_tokens": "16, 64"}
 """Values that a size has when it is chosen."""
 
@@ -127,10 +128,11 @@ def _panel(courses: Courses, kind: Kind, template: str, script: str, **props: An
     return gr.HTML(
         value="",
         html_template=template,
-        js_on_load=with_helper([PARETO, OWN / "course.js", OWN / f"{script}.js"]),
+        js_on_load=with_helper([LIVE / "plotly.js", PARETO, OWN / "course.js", OWN / f"{script}.js"]),
         server_functions=[pull],
         apply_default_css=False,
         elem_id=kind.key,
         key_of_address=kind.key,
+        plotly=plotly_address(),
         **props,
     )

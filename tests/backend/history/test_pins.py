@@ -61,6 +61,16 @@ def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Besid
     assert found.arms[1].unlike[:1] == ["Machine"] and not found.arms[2].alike
 
 
+def test_arms_of_like_runs_compete_in_time_and_memory(kept: Beside) -> None:
+    found = kept("here.A,here.B,longer.A").pareto
+    assert found is not None and found.quality == ""
+    assert [point.label for point in found.points][1].startswith("2, ") and found.points[1].label.endswith(
+        "unwindowed)"
+    )
+    assert [point.alike for point in found.points] == ["", "", "3"] and found.points[2].front
+    assert kept("batch.A,passes.A").pareto is None, "neither has a time per token and a memory"
+
+
 def test_runs_of_every_kind_can_be_pinned(kept: Beside) -> None:
     found = kept("here.A,passes.A,batch.A,batch.B")
     assert cells(found, "Useful tokens")[:2] == ["n/a", "n/a"] and "tok/s" in cells(found, "Useful tokens")[2]

@@ -59,6 +59,8 @@ async function showBeside(wanted) {
   showTray();
   showTable(found);
   find('.td-beside').hidden = false;
+  find('.td-front').replaceChildren();
+  if (found.pareto) showPareto(find('.td-front'), found.pareto);
   if (pins !== shownPins) find('.td-back').focus();
   shownPins = pins;
   await drawOverlay(found.arms, wanted);

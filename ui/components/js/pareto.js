@@ -1,13 +1,14 @@
-// Plots of this folder and, on the History page, of pinned arms. The numbers stand beside them as text, so plots are
-// hidden from those who do not see them.
+// Plots of ablations, sweeps and pinned arms. The numbers stand beside them as text, so plots are hidden from those who do
+// not see them.
 const PLOT_HEIGHT = 260;
 const cssOf = (node) => (name) => getComputedStyle(node).getPropertyValue(name).trim();
 // Plotly renders some markup in texts, so its characters are dropped.
 const bare = (text) => text.replace(/[<>&]/g, ' ');
 
-// Draws into a node once Plotly is there. `layout(css)` is asked again when the theme changes.
+// Draws into a node, as wide as it is. `layout(css)` is asked again when the theme changes.
 async function drawPlot(node, traces, layout) {
-  do await new Promise(resolve => setTimeout(resolve, 20)); while (!window.Plotly);  // and what stands beside it is there
+  await new Promise(resolve => setTimeout(resolve));  // what stands beside it is there, so its width is known
+  await plotly(props.plotly);
   if (!node.isConnected) return;
   const css = cssOf(node), subdued = css('--body-text-color-subdued'), grid = css('--border-color-primary');
   const { xaxis, yaxis, ...rest } = layout(css);
