@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import experts, products, rows, tiles
+from . import experts, products, rows, texts, tiles
 from .attention import attend
 from .products import MOST_COLUMNS
 
@@ -169,7 +169,7 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
     weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
     if hidden.shape[0] > 1:
-        return decoder_layer_of_texts(
+        return texts.decoder_layer_of_texts(
             hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, biases, norms,
             [None if head is None else head.weight for head in heads], eps, attention.scaling,
             getattr(held.slots, "turns", None), **more,
@@ -327,39 +327,4 @@ def _(
     gelu=False,
     offset=0.0,
 ):
-    return torch.empty_like(hidden)
-
-
-@torch.library.custom_op("tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values"))
-def decoder_layer_of_texts(
-    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
-    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None],
-    norms: list[torch.Tensor | None], head_norms: list[torch.Tensor | None], eps: float, scaling: float,
-    turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
-) -> torch.Tensor:  # fmt: skip
-    """`decoder_layer` for a token of each of several texts, hidden (B, 1, H): products on tensor cores, and norms in
-    kernels of their own, since each program of a product would compute them for all texts."""
-
-    def normed(x: torch.Tensor, number: int, residual: torch.Tensor | None = None) -> torch.Tensor:
-        weight = norms[number]
-        return x if weight is None else rows.norm(x, weight, eps, offset, residual)
-
-    def added(x: torch.Tensor, number: int, residual: torch.Tensor, after: int) -> torch.Tensor:
-        if norms[after] is None:
-            return rows.product(x, weights[number], biases[number], residual)
-        return normed(rows.product(x, weights[number], biases[number]), after, residual)
-
-    qkv = rows.product(normed(hidden, 0), weights[0], biases[0])
-    mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
-    attend(
-        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
-        offset=offset,
-    )  # fmt: skip
-    middle = added(mixed, 1, hidden, 1)
-    wide = rows.product(normed(middle, 2), weights[2], biases[2], gated=True, gelu=gelu)
-    return added(wide, 3, middle, 3)
-
-
-@decoder_layer_of_texts.register_fake
-def _(hidden, *args, **kwargs):
     return torch.empty_like(hidden)

@@ -1,0 +1,41 @@
+"""A decoder layer for a token of each of several texts."""
+
+import torch
+
+from . import rows
+from .attention import attend
+
+
+@torch.library.custom_op("tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values"))
+def decoder_layer_of_texts(
+    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None],
+    norms: list[torch.Tensor | None], head_norms: list[torch.Tensor | None], eps: float, scaling: float,
+    turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
+) -> torch.Tensor:  # fmt: skip
+    """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
+    program of a product would compute them for all texts."""
+
+    def normed(x: torch.Tensor, number: int, residual: torch.Tensor | None = None) -> torch.Tensor:
+        weight = norms[number]
+        return x if weight is None else rows.norm(x, weight, eps, offset, residual)
+
+    def added(x: torch.Tensor, number: int, residual: torch.Tensor, after: int) -> torch.Tensor:
+        if norms[after] is None:
+            return rows.product(x, weights[number], biases[number], residual)
+        return normed(rows.product(x, weights[number], biases[number]), after, residual)
+
+    qkv = rows.product(normed(hidden, 0), weights[0], biases[0])
+    mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
+    attend(
+        qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
+        offset=offset,
+    )  # fmt: skip
+    middle = added(mixed, 1, hidden, 1)
+    wide = rows.product(normed(middle, 2), weights[2], biases[2], gated=True, gelu=gelu)
+    return added(wide, 3, middle, 3)
+
+
+@decoder_layer_of_texts.register_fake
+def _(hidden, *args, **kwargs):
+    return torch.empty_like(hidden)
