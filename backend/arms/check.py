@@ -161,7 +161,7 @@ def _remedy(
 def _free_bytes(machine: Machine, plan: Plan) -> int:
     """Free memory of the device in use, or of the fullest one of several."""
     used = machine.gpus[: max(plan.load.parallel.ranks, plan.load.parallel.devices)]
-    return min((gpu.free_bytes for gpu in used), default=machine.free_device_bytes)
+    return min([machine.free_device_bytes, *(gpu.free_bytes for gpu in used)])
 
 
 def needed_bytes(memory: MemoryEstimate, plan: Plan) -> int:

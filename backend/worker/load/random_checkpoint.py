@@ -17,8 +17,14 @@ from backend import hardware
 from backend.plan import LoadPlan
 from backend.worker.load import parallel, quantization, random_model, staging
 from backend.worker.load.device import Observed, device_keywords, moved, observing
+from backend.worker.load.drawn import Drawn, drawn_state
 
 MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and their negatives
+HOST_SHARE = 0.8
+"""Of host memory, that copies of a model for all ranks may take."""
+
+_DRAWN = "no room in host memory for a copy for each rank: drawn tensor by tensor, which gives different numbers"
+
 NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
 """Modules that the published gpt-oss checkpoints list as not quantized."""
 
@@ -50,7 +56,7 @@ class Checkpoint:
 
     model_class: Any
     config: Any
-    state: Mapping[str, "ReadOnce | RandomBytes | torch.Tensor"]
+    state: Mapping[str, "ReadOnce | RandomBytes | Drawn | torch.Tensor"]
     note: str = ""
 
 
@@ -94,6 +100,8 @@ def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> C
     experts: dict[str, RandomBytes] = {}
     if plan.quantization.startswith("mxfp4"):
         experts = random_mxfp4_experts(model, plan.device)
+    if plan.parallel.ranks > 1 and not experts and _too_large(model, plan.parallel.ranks):
+        return Checkpoint(type(model), model.config, drawn_state(model, plan.device), _DRAWN)
     where = where or _choose_staging(model, plan.device)
     model = random_model.initialize(model, where.device)
     excluded = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in experts)}
@@ -105,7 +113,14 @@ def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> C
     if plan.parallel.ranks > 1:  # parts of them are read
         return Checkpoint(type(model), model.config, tensors, where.note)
     state: dict[str, ReadOnce | RandomBytes] = {name: ReadOnce(tensors, name) for name in tensors}
-    return Checkpoint(type(model), model.config, state | experts, where.note)
+    return Checkpoint(type(model), model.config, {**state, **experts}, where.note)
+
+
+def _too_large(model: Any, ranks: int) -> bool:
+    """Whether host memory has no room for the whole model once for each rank. By its size, which does not change, since
+    all ranks must find the same."""
+    dense_bytes = sum(parameter.nbytes for parameter in model.parameters())
+    return bool(ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0])
 
 
 def _choose_staging(model: Any, device: str) -> staging.Staging:

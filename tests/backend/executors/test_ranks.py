@@ -94,6 +94,19 @@ def test_fused_projections_on_the_parts_give_the_same_text(bench: Bench) -> None
     assert ledger["parallel"].status == ledger["projections"].status == "verified", ledger
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("loop", ["generate", "own"])
+def test_a_compiled_step_across_ranks_gives_the_same_text_in_one_graph(bench: Bench, loop: str) -> None:
+    plain = {"cache": "static", "loop": loop}
+    compiled = plain | {"parallel": "tensor-2", "compile": "default"}
+    run = bench.wait(bench.submit(request(plain, compiled, model=llama(), prompt_tokens=12)), 600)
+    assert run.status == "done" and run.arms["A"].ids == run.arms["B"].ids, run.message
+    ledger = {row.finding.axis: row for row in run.ledger("B")}
+    assert ledger["parallel"].status == ledger["compile"].status == "verified", ledger
+    seen = run.arms["B"].finished.compiled if run.arms["B"].finished else None
+    assert seen is not None and len(seen.graphs) == 1 and not seen.breaks and not seen.skips
+
+
 FAIL = """
 import os, sys
 if "backend.worker.ranks" in sys.orig_argv and os.environ.get("RANK") == "1":
@@ -112,6 +125,32 @@ def test_a_rank_that_cannot_load_fails_the_run_with_its_own_sentence(
     monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
     run = bench.wait(bench.submit(request({"dtype": "float32", "parallel": "tensor-2"})), 120)
     assert run.status == "failed" and "Rank 1 failed: ValueError: no room on this device" in run.message
+
+
+NEVER_COMES = """
+import os, sys
+if "backend.worker.ranks" in sys.orig_argv:
+    if os.environ.get("RANK") == "1":
+        import time
+        time.sleep(600)
+    import backend.worker.ranks.meeting as meeting
+    meeting.COME_WAIT_S = 2
+"""
+
+
+@pytest.mark.slow
+def test_a_rank_that_never_comes_is_named_with_what_to_do_and_all_are_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: Bench
+) -> None:
+    sitecustomize(tmp_path, NEVER_COMES)
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    run_id = bench.submit(request({"dtype": "float32", "parallel": "tensor-2"}))
+    wait_for(lambda: ranks_of(bench), 60, "the ranks")
+    pids = ranks_of(bench)
+    run = bench.wait(run_id, 60)
+    assert run.status == "failed" and "rank 1 did not come within 2 s" in run.message, run.message
+    assert "take fewer ranks" in run.message
+    wait_for(lambda: all(map(gone, pids)), 2, "the group to be gone")
 
 
 @pytest.mark.full

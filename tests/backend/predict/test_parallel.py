@@ -111,6 +111,13 @@ def test_what_cannot_be_split_says_what_can(model: str, tensor: int, expert: int
     assert says in str(error.value)
 
 
+def test_experts_that_do_not_divide_name_the_numbers_that_do() -> None:
+    facts = replace(resolve("random:gpt-oss-20b"), experts=12)
+    with pytest.raises(InputError, match=r"its 12 experts cannot be split evenly. Take one of 1, 2, 4\."):
+        check_sizes(facts, 8, 8)
+    check_sizes(facts, 4, 4)
+
+
 @pytest.mark.parametrize(
     ("change", "expert", "seen"),
     [

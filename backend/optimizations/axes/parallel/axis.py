@@ -20,7 +20,12 @@ from backend.script.parts import Script
 SIZES = (2, 4, 8)
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
 _MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"
+_SEEN = "tests/backend/executors/test_ranks.py; MEASUREMENTS.md"
 _OFF = {NAME: "off"}
+COMPILED = (
+    "Each rank compiles the step for itself, exchanges included. Seen with a Llama over two processes: one graph, no "
+    "graph break, no recompilation, and the same greedy text. The ledger counts them."
+)
 
 
 def _named(name: str) -> Named:
@@ -86,14 +91,15 @@ class Parallel(Optimization):
                 "what layers need of each other is copied between GPUs in every pass."
             )
             return [Verdict("note", self.name, said, {}, _MAPS)]
+        compiled = [] if subject.choices["compile"] == "off" else [Verdict("note", self.name, COMPILED, {}, _SEEN)]
         if subject.cuda:
-            return []
+            return compiled
         whose = "the machines' cores" if subject.machine.far else "this CPU's cores"
         said = (
             f"Without a GPU, {named.devices} processes share {whose} and exchange through gloo. It shows "
             "how the model is split, with the same text, but is slower than one process."
         )
-        return [Verdict("note", self.name, said, {}, "MEASUREMENTS.md")]
+        return [Verdict("note", self.name, said, {}, "MEASUREMENTS.md"), *compiled]
 
     def matters(self, facts: ModelFacts) -> bool:
         return facts.kind == "decoder"

@@ -40,7 +40,12 @@ RANKS = (
         "Our kernels for experts know one device: untried here.",
     ),
     Conflict("projections", ("separate",), "Matrices that are split over ranks are not fused: untried."),
-    Conflict("compile", ("off",), "torch.compile across ranks is untried here."),
+    Conflict(
+        "compile",
+        ("off",),
+        "torch.compile across ranks is tried only in its default mode, on the dense layers of Llama, Mistral and Qwen "
+        "3 as transformers splits them; not with experts, fused projections or kernels.",
+    ),
     Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),
     Conflict("batching", ("off",), "Many requests across ranks are untried here."),
     Conflict("quantization", ("none", "mxfp4-dequantized"), "Quantized weights across ranks are untried here."),
@@ -125,6 +130,8 @@ def _unplaced(named: Named, subject: Subject) -> str:
             'device_map="auto" spreads layers over GPUs, and this machine has none: the whole model would lie in host '
             "memory, as without it."
         )
+    if subject.machine.far:
+        return "A device map is that of one process, which has the GPUs of one machine."
     if devices > gpus:
         return f"A device map over {devices} GPUs needs {devices}; this machine has {gpus}."
     if facts.quantization or facts.source.kind == "gguf":
@@ -140,9 +147,13 @@ def _unplaced(named: Named, subject: Subject) -> str:
 
 
 def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
-    """Whether that choice of another axis works on the parts: fused projections, and the kernels of this repository."""
+    """Whether that choice of another axis works on the parts: fused projections, the kernels of this repository, and
+    torch.compile."""
     if named.kind != "tensor" or subject.facts.architecture not in PLAIN:
         return False
+    if axis == "compile":
+        as_it_comes = subject.choices["projections"] == "separate" and subject.choices["kernels"] == "off"
+        return as_it_comes and subject.choices["compile"] == "default"
     # a tied or uneven head stays a distributed tensor, which no kernel takes
     whole_head = subject.facts.tied or subject.facts.vocab % named.devices
     return (axis, subject.choices[axis]) == ("projections", "fused") or (

@@ -1,0 +1,50 @@
+"""Tensors that are drawn when a rank reads its part of them."""
+
+import threading
+
+import torch
+from transformers import GptOssConfig, GptOssForCausalLM
+
+from backend.worker.load.drawn import drawn_state
+
+
+def model() -> GptOssForCausalLM:
+    """Tiny, tied, with biases, sinks, norms and experts, on the meta device."""
+    config = GptOssConfig(
+        hidden_size=32, intermediate_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+        head_dim=8, num_local_experts=4, vocab_size=64, tie_word_embeddings=True,
+    )  # fmt: skip
+    with torch.device("meta"):
+        return GptOssForCausalLM(config)
+
+
+def test_every_rank_draws_the_same_and_keeps_its_part() -> None:
+    one, other = drawn_state(model(), "cpu"), drawn_state(model(), "cpu")
+    name = "model.layers.1.mlp.experts.gate_up_proj"
+    whole = one[name][...]
+    part = other[name][(slice(2, 4), slice(None), slice(None))]
+    assert torch.equal(whole[2:], part) and part.untyped_storage().nbytes() == part.nbytes
+    assert one[name].get_shape() == [4, 32, 64] and one[name].get_dtype() == "F32"
+
+
+def test_numbers_are_those_of_the_models_own_initialization_and_tied_weights_come_once() -> None:
+    state = drawn_state(model(), "cpu")
+    assert set(state) == {name for name, _ in model().named_parameters()} - {"lm_head.weight"}
+    assert (
+        state["model.norm.weight"][...].eq(1).all() and state["model.layers.0.self_attn.q_proj.bias"][...].eq(0).all()
+    )
+    first, second = (state[f"model.layers.{i}.self_attn.q_proj.weight"][...] for i in (0, 1))
+    assert abs(float(first.std()) / 0.02 - 1) < 0.1 and not torch.equal(first, second)
+
+
+def test_threads_that_read_at_once_change_nothing() -> None:
+    state = drawn_state(model(), "cpu")
+    names = [name for name in state if name.endswith("proj.weight")]
+    alone = {name: state[name][...] for name in names}
+    together = dict[str, torch.Tensor]()
+    threads = [threading.Thread(target=lambda n=name: together.update({n: state[n][...]})) for name in names]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert all(torch.equal(alone[name], together[name]) for name in names)
