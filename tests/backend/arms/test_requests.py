@@ -1,11 +1,14 @@
 """Many requests are checked one by one before anything runs, and so are the pages of continuous batching."""
 
+from dataclasses import replace
+
 import pytest
 
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.arms.requests import of_arm
 from backend.config import workload_of
+from backend.hardware import Machine
 from backend.traffic import Traffic, TrafficRequest
 from backend.traffic.draw import Draw
 from backend.traffic.presets import drawn
@@ -66,6 +69,32 @@ def test_pages_count_as_the_cache_of_continuous_batching() -> None:
 )
 def test_what_cannot_be_together_is_refused_with_a_reason(choices: dict[str, str], named: str) -> None:
     assert named in reasons(checked(requests((8, 8)), **choices))
+
+
+OLD = replace(H200, gpus=(replace(H200.gpus[0], capability=(7, 5)),))
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "choices", "named"),
+    [
+        ("random:gpt-oss-20b", H200, {}, ""),
+        ("random:gpt-oss-20b", H200, {"dtype": "float32"}, "copies its offsets"),
+        ("random:gpt-oss-20b", H200, {"dtype": "float32", "experts": "batched_mm"}, ""),
+        ("random:gpt-oss-20b", H200, {"experts": "eager"}, "asks on the host"),
+        ("random:gpt-oss-20b", OLD, {"experts": "grouped_mm"}, "copies its offsets"),
+        ("random:Qwen3-0.6B", H200, {"dtype": "float32"}, ""),
+        ("random:Qwen3-0.6B", H200, {"experts": "eager"}, ""),
+        ("random:Qwen3-0.6B", CPU, {}, "need an NVIDIA GPU"),
+    ],
+)
+def test_what_a_graph_of_a_step_cannot_contain(
+    model: str, machine: Machine, choices: dict[str, str], named: str
+) -> None:
+    arm = {"batching": "continuous", "batch_graphs": "on"} | choices
+    traffic = requests((8, 8))
+    found = check(make_config("m", arm), facts(model), machine, workload_of(traffic), 0, traffic)
+    said = " ".join(verdict.reason for verdict in found.blocked if verdict.axis == "batch_graphs")
+    assert named in said and bool(said) is bool(named)
 
 
 def test_an_encoder_has_no_requests_to_batch() -> None:

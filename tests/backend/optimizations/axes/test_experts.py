@@ -306,6 +306,18 @@ def test_a_script_sets_what_the_plan_sets(way: str, machine: Any) -> None:
     assert made.get_experts_implementation() == wanted.get_experts_implementation()
 
 
+@pytest.mark.parametrize(
+    ("kind", "quantization", "packed"),
+    [("random", "none", False), ("random", "mxfp4", True), ("folder", "none", True), ("folder", "mxfp4", True),
+     ("folder", "mxfp4-dequantized", False)],
+)  # fmt: skip
+def test_a_script_of_our_kernels_reads_packed_experts_as_they_lie(kind: Any, quantization: Any, packed: bool) -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource(kind), experts="triton", quantization=quantization)))
+    assert ("read_packed(True)" in script.prepare) is packed
+    assert script.patch[0].startswith("use_triton(model, ")
+
+
 @pytest.mark.parametrize(("capability", "noted"), [((7, 5), True), ((8, 0), False), ((8, 9), False), ((9, 0), False)])
 def test_torchs_own_grouped_product_needs_compute_capability_8(capability: tuple[int, int], noted: bool) -> None:
     machine = replace(H200, gpus=(replace(H200.gpus[0], capability=capability),))

@@ -119,6 +119,31 @@ def test_what_is_said_of_a_local_folder(model: str, machine: Machine, levels: se
     assert set(said("local", model, machine)) == levels
 
 
+WHOLE = replace(H200, kernel_layers=("DecoderLayer", "Linear", "RMSNorm"))
+FUSED = {"cache": "static", "loop": "own", "projections": "fused"}
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "choices", "noted"),
+    [
+        (LLAMA, WHOLE, FUSED, True),
+        (LLAMA, H200, FUSED, False),  # its folder has no whole layers
+        (LLAMA, WHOLE, FUSED | {"projections": "separate"}, False),
+        (LLAMA, WHOLE, FUSED | {"loop": "generate"}, False),
+        ("random:gpt2", WHOLE, FUSED, False),
+        (OSS, WHOLE, FUSED | {"experts": "triton"}, True),
+        (OSS, WHOLE, FUSED | {"experts": "grouped_mm"}, False),
+        (LLAMA, WHOLE, FUSED | {"experts": "triton"}, True),
+        ("random:gpt2", WHOLE, FUSED | {"experts": "triton"}, False),
+        (OSS, replace(WHOLE, hub_offline=True), FUSED | {"experts": "auto", "quantization": "mxfp4"}, True),
+    ],
+)
+def test_whole_layers_are_noted_where_kernels_compute_them(
+    model: str, machine: Machine, choices: dict[str, str], noted: bool
+) -> None:
+    assert ("whole decoder layers" in said("local", model, machine, **choices).get("note", "")) is noted
+
+
 def test_the_plan_names_the_folder_and_the_mode() -> None:
     bare = Plan(LoadPlan(ModelSource("random")))
     subject = subject_of(facts(LLAMA), H200, {"compile": "off"})

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,11 +12,12 @@ from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.hardware import FarHost, Machine
 from backend.models import resolve
+from backend.models.source import ModelSource
 from backend.optimizations import Observation
 from backend.optimizations.axes.parallel import AXIS, proof
 from backend.optimizations.proof import Trace
 from backend.paths import PRESETS
-from backend.plan import Exchanges, ParallelPlan
+from backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
 from backend.predict.parallel import shard
 from backend.predict.weights import weight_bytes
 from backend.script.parts import Script
@@ -205,3 +207,15 @@ def test_the_script_of_a_device_map_is_plain_from_pretrained() -> None:
     AXIS.write(script, checked.plan)
     assert script.load["device_map"] == '"auto"' and "range(2)" in script.load["max_memory"]
     assert not script.imports and not script.patch
+
+
+@pytest.mark.parametrize(
+    ("load", "made", "biases"),
+    [({}, False, True), ({"projections": "fused"}, True, True), ({"kernels": "local"}, True, True),
+     ({"parallel": ParallelPlan("expert", 2)}, False, False)],
+)  # fmt: skip
+def test_a_script_puts_plain_parts_where_something_is_replaced(load: dict[str, Any], made: bool, biases: bool) -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random"), **{"parallel": ParallelPlan("tensor", 2)} | load)))
+    assert ("make_local(model)" in script.patch) is made
+    assert ("add_biases_once(model, rank)" in script.patch) is biases
