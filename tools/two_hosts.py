@@ -120,7 +120,8 @@ def result(path: Path) -> dict[str, object]:
     """Arm A of a document, in short."""
     arm = json.loads(path.read_text())["arms"][0]
     row = next(row for row in arm["evidence"] if row["axis"] == "parallel")
-    return {"text": arm["text"], "status": row["status"], "proof": row["proof"], "ranks": arm.get("ranks"),
+    held = [one["weight_bytes"] for one in arm.get("ranks") or []]
+    return {"text": arm["text"], "status": row["status"], "proof": row["proof"], "weight_bytes": held,
             "latency_median_s": statistics.median(arm["latency_s"][1:])}  # fmt: skip
 
 

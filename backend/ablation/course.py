@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from backend.ablation.journal import Heading, Journal
-from backend.ablation.trials import Stopped, TrialFailed, perform, read_texts
+from backend.ablation.trials import Stopped, TrialFailed, perform, reading_tasks, trial_tasks
 from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
@@ -124,13 +124,12 @@ class Course:
 
     def _carry_out(self, visitor: Visitor) -> None:
         heading, (choices, works, readings) = self.heading, self._tasks
-        follow = self._follow(visitor)
-        perform(self._bench, heading.model, [*choices], choices, heading.workload, heading.rounds, self.journal, follow,
-                visitor, self.id, works)  # fmt: skip
+        tasks = trial_tasks(heading.model, [*choices], choices, heading.workload, heading.rounds, self.journal,
+                            self.id, works)  # fmt: skip
         if heading.positions:
             asked = Quality(shipped_texts(), positions=heading.positions)
-            read_texts(self._bench, heading.model, [*readings], readings, asked, self.journal, follow, visitor,
-                       self.id)  # fmt: skip
+            tasks += reading_tasks(heading.model, [*readings], readings, asked, self.journal, self.id)
+        perform(self._bench, tasks, self.journal, self._follow(visitor), visitor)
 
     def _follow(self, visitor: Visitor) -> Callable[[Run, str], None]:
         def wait(run: Run, what: str) -> None:

@@ -34,7 +34,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial", tag_field="line"):
     """One run of one arm. `latency_s`: of each step; `ids`: what it generated; `doubtful`: axes that its ledger does
-    not show as planned, with their status."""
+    not show as planned, with their status; `gpu`: UUID of the card, "" on a CPU; `node`: machine, "" for this one."""
 
     arm: str
     round: int
@@ -44,6 +44,8 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
     kv_bytes: int | None
     ids: list[int]
     doubtful: dict[str, str] = {}
+    gpu: str = ""
+    node: str = ""
 
 
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality", tag_field="line"):

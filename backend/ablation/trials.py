@@ -64,22 +64,69 @@ def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Ad
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What the journal lacks: a trial of an arm, or, without a round, a reading of texts against the base. `what`: for
+    the user."""
+
+    arm: str
+    round: int | None
+    request: Request
+    what: str
+
+
+def trial_tasks(
+    model: str, arms: Sequence[str], choices: Mapping[str, dict[str, str]], work: Workload, rounds: int,
+    journal: Journal, ablation: str = "", works: Mapping[str, Workload] | None = None,
+) -> list[Task]:  # fmt: skip
+    """Every arm once a round. `arms`: what can run, the base first; `ablation`: its id, which each run names; `works`:
+    workloads of arms that have one of their own."""
+    return [
+        Task(
+            arm, number, Request(model, [ArmRequest("A", choices[arm])], (works or {}).get(arm, work), trial=ablation),
+            f"round {number + 1} of {rounds}: {arm or 'defaults'}",
+        )
+        for number in range(rounds)
+        for arm in order(arms, number)
+        if (arm, number) not in journal.trials
+    ]  # fmt: skip
+
+
+def reading_tasks(
+    model: str, arms: Sequence[str], choices: Mapping[str, dict[str, str]], quality: Quality, journal: Journal,
+    ablation: str = "",
+) -> list[Task]:  # fmt: skip
+    """Every arm but the first is compared with it on given texts."""
+    base = ArmRequest("A", choices[arms[0]])
+    return [
+        Task(
+            arm, None,
+            Request(model, [base, ArmRequest("B", choices[arm])], reading_of(quality), None, quality, ablation),
+            f"quality: {arm}",
+        )
+        for arm in arms[1:]
+        if arm not in journal.costs
+    ]  # fmt: skip
+
+
 def perform(
-    bench: Bench, model: str, arms: Sequence[str], choices: dict[str, dict[str, str]], work: Workload, rounds: int,
-    journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER, ablation: str = "",
-    works: Mapping[str, Workload] | None = None,
-) -> None:  # fmt: skip
-    """Run what the journal lacks. `arms`: what can run, the base first; `ablation`: its id, which each run names;
-    `works`: workloads of arms that have one of their own. Raises Stopped where a run was cancelled, and
-    TrialFailed where one failed."""
-    for number in range(rounds):
-        for arm in order(arms, number):
-            if (arm, number) in journal.trials:
-                continue
-            own = (works or {}).get(arm, work)
-            request = Request(model, [ArmRequest("A", choices[arm])], own, trial=ablation)
-            run = _run(bench, request, visitor, follow, f"round {number + 1} of {rounds}: {arm or 'defaults'}")
-            journal.add(_trial(run, arm, number))
+    bench: Bench, tasks: Sequence[Task], journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER
+) -> None:
+    """Run one after the other. Raises Stopped where a run was cancelled, and TrialFailed where one failed."""
+    for task in tasks:
+        run = bench.runs.get(bench.submit(task.request, visitor))
+        assert run is not None
+        follow(run, task.what)
+        keep(task, run, journal)
+
+
+def keep(task: Task, run: Run, journal: Journal, node: str = "") -> None:
+    """Note what a run came to. `node`: where it ran, "" for here. Raises Stopped and TrialFailed."""
+    if run.status == "cancelled":
+        raise Stopped
+    if run.status != "done":
+        raise TrialFailed(f"{task.what}: {run.message}")
+    journal.add(_cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node))
 
 
 def order(arms: Sequence[str], number: int) -> list[str]:
@@ -89,38 +136,17 @@ def order(arms: Sequence[str], number: int) -> list[str]:
     return turned[::-1] if number % 2 else turned
 
 
-def read_texts(
-    bench: Bench, model: str, arms: Sequence[str], choices: dict[str, dict[str, str]], quality: Quality,
-    journal: Journal, follow: Follow, visitor: Visitor = LOCAL_USER, ablation: str = "",
-) -> None:  # fmt: skip
-    """Compare every arm with the base on given texts, but for those that the journal has."""
-    base = arms[0]
-    for arm in arms[1:]:
-        if arm in journal.costs:
-            continue
-        both = [ArmRequest("A", choices[base]), ArmRequest("B", choices[arm])]
-        request = Request(model, both, reading_of(quality), None, quality, ablation)
-        run = _run(bench, request, visitor, follow, f"quality: {arm}").snapshot()
-        found = whole_reading(run)
-        assert found is not None and found.difference is not None
-        one, apart = found.difference, [nats for score in run.arms["B"].scores for nats in score.kl_nats]
-        cost = Cost(arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, cost_of(one), mean_interval(apart))
-        journal.add(cost)
+def _cost(run: Run, arm: str) -> Cost:
+    snapshot = run.snapshot()
+    found = whole_reading(snapshot)
+    assert found is not None and found.difference is not None
+    one, apart = found.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
+    return Cost(arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, cost_of(one), mean_interval(apart))
 
 
-def _run(bench: Bench, request: Request, visitor: Visitor, follow: Follow, what: str) -> Run:
-    run = bench.runs.get(bench.submit(request, visitor))
-    assert run is not None
-    follow(run, what)
-    if run.status == "cancelled":
-        raise Stopped
-    if run.status != "done":
-        raise TrialFailed(f"{what}: {run.message}")
-    return run
-
-
-def _trial(run: Run, arm: str, number: int) -> Trial:
+def _trial(run: Run, arm: str, number: int, node: str) -> Trial:
     series, summary = run.arms["A"], run.summary("A")
     memory, ttft_s = summary.peak_memory_bytes or 0, summary.ttft_s or 0.0
     doubtful: dict[str, str] = {row.finding.axis: row.status for row in run.ledger("A") if row.status in DOUBTFUL}
-    return Trial(arm, number, series.latency_s, ttft_s, memory, summary.kv_bytes, series.ids, doubtful)
+    gpu = run.created.machine.get("uuid", "")
+    return Trial(arm, number, series.latency_s, ttft_s, memory, summary.kv_bytes, series.ids, doubtful, gpu, node)

@@ -8,7 +8,7 @@ from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.result import AblationDocument, results
 from backend.ablation.steps import KINDS, Step, plan_steps
-from backend.ablation.trials import Admitted, Follow, admit, perform, read_texts
+from backend.ablation.trials import Admitted, admit, reading_tasks, trial_tasks
 from backend.cli.ablate_table import ablation_table
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json
@@ -75,12 +75,10 @@ def _perform(
 ) -> bool:
     choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
 
-    def act(watch: Follow) -> None:
-        perform(bench, options.model, [*choices], choices, work, options.rounds, journal, watch)
-        if options.quality:
-            read_texts(bench, options.model, [*choices], choices, given_texts(), journal, watch)
-
-    return stopped_in(bench, act)
+    tasks = trial_tasks(options.model, [*choices], choices, work, options.rounds, journal)
+    if options.quality:
+        tasks += reading_tasks(options.model, [*choices], choices, given_texts(), journal)
+    return stopped_in(bench, options, tasks, journal, together=True)
 
 
 def _change(text: str) -> tuple[str, str]:

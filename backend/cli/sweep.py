@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
-from backend.ablation.trials import Follow, perform, read_texts
+from backend.ablation.trials import reading_tasks, trial_tasks
 from backend.cli.commands import OK, STOPPED, workload
 from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.history_option import history_of
@@ -77,12 +77,10 @@ def _perform(bench: Bench, options: argparse.Namespace, points: Sequence[Point],
     arms = {point.arm: point.choices for point in points}
     first = points[0].workload
 
-    def act(watch: Follow) -> None:
-        perform(bench, options.model, [*choices], choices, first, options.rounds, journal, watch, works=works)
-        if options.quality:
-            read_texts(bench, options.model, [*arms], arms, given_texts(), journal, watch)
-
-    return stopped_in(bench, act)
+    tasks = trial_tasks(options.model, [*choices], choices, first, options.rounds, journal, works=works)
+    if options.quality:
+        tasks += reading_tasks(options.model, [*arms], arms, given_texts(), journal)
+    return stopped_in(bench, options, tasks, journal)
 
 
 def _over(text: str) -> tuple[str, list[str]]:

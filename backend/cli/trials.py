@@ -1,17 +1,23 @@
 """What `ablate` and `sweep` share: rounds of trials, kept in a journal, until they are done or stopped."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 from backend import hardware
-from backend.ablation.trials import Follow, Stopped, TrialFailed
+from backend.ablation.elsewhere import perform_elsewhere
+from backend.ablation.journal import Journal
+from backend.ablation.places import Place, gpu_places
+from backend.ablation.ray_places import ray_places
+from backend.ablation.trials import Stopped, Task, TrialFailed, perform
 from backend.arms.bundles import gave_way
 from backend.cli.arms import written_arms
 from backend.cli.progress import follow, say
 from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
+from backend.executors.errand import Errand
+from backend.hardware import Machine
 from backend.models import resolve
 from backend.quality import Quality
 from backend.quality.presets import shipped_texts
@@ -28,6 +34,13 @@ def add_trial_options(sub: argparse.ArgumentParser, what: str) -> None:
     sub.add_argument(
         "--journal", type=Path, metavar="FILE",
         help="keep each finished trial there; the same command goes on where it was ended",
+    )  # fmt: skip
+    sub.add_argument(
+        "--side-by-side", type=int, metavar="N", help="run N trials at once, each on a GPU of its own (default: one)"
+    )
+    sub.add_argument(
+        "--ray", default="", metavar="ADDRESS",
+        help="run trials as tasks of this Ray cluster, a GPU each, or on CPUs a node each",
     )  # fmt: skip
 
 
@@ -56,16 +69,34 @@ def trial_arm(options: argparse.Namespace, text: str, work: Workload) -> dict[st
     return dict(arm.choices)
 
 
-def stopped_in(bench: Bench, act: Callable[[Follow], None]) -> bool:
-    """Carry trials out and say how each goes. True if that was stopped with Ctrl-C."""
+def places_of(options: argparse.Namespace, machine: Machine) -> Sequence[Place]:
+    """Where trials run besides here; none: one after the other on this bench. InputError where that cannot be."""
+    if options.ray and options.side_by_side is not None:
+        raise InputError("Give --ray or --side-by-side, not both: Ray hands GPUs out by itself.")
+    if options.ray:
+        return ray_places(options.ray, machine.device)
+    return gpu_places(options.side_by_side, machine) if options.side_by_side is not None else []
+
+
+def stopped_in(
+    bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool = False
+) -> bool:
+    """Carry trials out and say how each goes. True if that was stopped with Ctrl-C. `together`: those of a round on one
+    GPU."""
 
     def watch(run: Run, what: str) -> None:
         say(what)
         follow(bench, run)
 
+    places = places_of(options, bench.machine())
     try:
-        act(watch)
-    except Stopped:
+        if places:
+            folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
+            errand = Errand([], folder, bench.machine().device, hardware.versions())
+            perform_elsewhere(bench, places, errand, tasks, journal, together, say)
+        else:
+            perform(bench, tasks, journal, watch)
+    except (Stopped, KeyboardInterrupt):
         return True
     except TrialFailed as error:
         raise InputError(f"{error} Finished trials are kept where --journal names a file.") from error

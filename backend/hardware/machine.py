@@ -106,6 +106,11 @@ class Machine:
         return "cuda" if self.gpus else "cpu"
 
     @property
+    def gpu_uuid(self) -> str:
+        """NVML's name of the very card in use; "" without a GPU."""
+        return self.gpus[0].uuid if self.gpus else ""
+
+    @property
     def devices(self) -> int:
         """GPUs of this machine, or CPU cores without one."""
         return len(self.gpus) or self.cores
@@ -133,6 +138,8 @@ class Machine:
         for number, host in enumerate(self.far, start=2):
             what = "GPUs" if self.gpus else "CPU cores"
             facts[f"machine{number}"] = f"{host.name}, {host.devices} {what}, {host.free_bytes / gib:.1f} GiB free"
+        if self.gpu_uuid:
+            facts["uuid"] = self.gpu_uuid
         if self.driver:
             facts["driver"] = self.driver
         if self.gpu_problem:

@@ -15,13 +15,15 @@ from backend.hardware import cuda_driver
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One NVIDIA GPU. `capability`: CUDA compute capability as (major, minor), e.g. (9, 0)."""
+    """One NVIDIA GPU. `capability`: CUDA compute capability as (major, minor), e.g. (9, 0); `uuid`: as NVML names this
+    very card, "" without it."""
 
     index: int
     name: str
     memory_bytes: int
     free_bytes: int
     capability: tuple[int, int]
+    uuid: str = ""
 
 
 @contextlib.contextmanager
@@ -65,7 +67,10 @@ def detect_gpus() -> DetectedGpus:
                 memory = lib.nvmlDeviceGetMemoryInfo(handle)  # type: ignore[attr-defined]
                 name = lib.nvmlDeviceGetName(handle)  # type: ignore[attr-defined]
                 capability = lib.nvmlDeviceGetCudaComputeCapability(handle)  # type: ignore[attr-defined]
-                found.append(Gpu(i, _text(name), int(memory.total), int(memory.free), (capability[0], capability[1])))
+                uuid = _text(lib.nvmlDeviceGetUUID(handle))  # type: ignore[attr-defined]
+                found.append(
+                    Gpu(i, _text(name), int(memory.total), int(memory.free), (capability[0], capability[1]), uuid)
+                )
             driver = _text(lib.nvmlSystemGetDriverVersion())  # type: ignore[attr-defined]
             cuda = _driver_cuda(lib)
     except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
@@ -140,11 +145,12 @@ def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | 
 
 
 def _visible(gpus: tuple[Gpu, ...], wanted: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that torch will see, in its order, where CUDA_VISIBLE_DEVICES lists them by number."""
-    numbers = [part.strip() for part in (wanted or "").split(",")]
-    if not all(number.isdecimal() and int(number) < len(gpus) for number in numbers):
-        return gpus  # not set, or listed by UUID
-    return tuple(gpus[int(number)] for number in numbers)
+    """The GPUs that torch will see, in its order, where CUDA_VISIBLE_DEVICES lists them by number or UUID."""
+    known = {str(gpu.index): gpu for gpu in gpus} | {gpu.uuid: gpu for gpu in gpus}
+    names = [part.strip() for part in (wanted or "").split(",")]
+    if not all(name and name in known for name in names):
+        return gpus  # not set, or by the beginning of a UUID
+    return tuple(known[name] for name in names)
 
 
 def _text(value: object) -> str:

@@ -41,7 +41,7 @@ class Place(NamedTuple):
 def wait_keys(plan: Plan, workload: Workload, place: Place) -> WaitKeys:
     """Equal keys: the same wait is to be expected. Lengths are rounded up to powers of two, since prompts of about the
     same length take about the same time."""
-    here = {name: fact for name, fact in place.machine.items() if name not in ("python", "system", "memory")}
+    here = {name: fact for name, fact in place.machine.items() if name not in ("python", "system", "memory", "uuid")}
     used = [place.versions.get(name, "") for name in ("torch", "transformers")]
     load = _hash(plan.load_key, here, used)
     prompt = workload.prompt_tokens or len((workload.system + workload.prompt).encode())

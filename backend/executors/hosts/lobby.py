@@ -29,13 +29,11 @@ from backend.executors.hosts.wire import (
     Terms,
     Wire,
 )
+from backend.executors.same_versions import version_gap
 from backend.hardware import FarHost, versions
 
 JOIN_WAIT_S = 300.0
 """How long the first machine waits for the others; TOKENDYNO_DEADLINE_S overrides it."""
-
-SAME = ("tokendyno", "torch", "transformers")
-"""What must have the same version on all machines; of torch without the build (+cpu)."""
 
 
 class Watcher(Protocol):
@@ -156,11 +154,8 @@ class Lobby:
 
     def _unfit(self, hello: Hello) -> str:
         """Why a machine cannot take part, as far as this one can tell."""
-        own = versions()
-        for package in SAME:
-            here, there = (found.get(package, "none").partition("+")[0] for found in (own, hello.versions))
-            if here != there:
-                return f"It has {package} {there}, the first machine {here}. Install the same version on both."
+        if gap := version_gap(versions(), hello.versions):
+            return gap
         what = "GPU" if self._device == "cuda" else "CPU core"
         if hello.device != self._device:
             return f"The first machine runs on {self._device}, this one on {hello.device}. Use machines of one kind."

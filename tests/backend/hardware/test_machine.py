@@ -41,6 +41,9 @@ class FakeNvml:
     def nvmlDeviceGetMemoryInfo(self, handle: int) -> Memory:
         return Memory(140 * GIB, (139 - handle) * GIB)
 
+    def nvmlDeviceGetUUID(self, handle: int) -> str:
+        return f"GPU-{handle}0f"
+
     def nvmlDeviceGetName(self, handle: int) -> str | bytes:
         name = f"NVIDIA H200 no. {handle}"
         return name.encode() if self.as_bytes else name
@@ -87,12 +90,13 @@ def test_gpus_are_read_whole(with_nvml: Callable[..., hardware.Machine], as_byte
     assert [gpu.name for gpu in machine.gpus] == ["NVIDIA H200 no. 0", "NVIDIA H200 no. 1"]
     assert (machine.device, machine.driver, machine.gpu_problem) == ("cuda", "575.1", "")
     assert machine.gpus[0].capability == (9, 0)
+    assert machine.gpu_uuid == machine.describe()["uuid"] == "GPU-00f"
     assert machine.free_device_bytes == 139 * GIB
 
 
 @pytest.mark.parametrize(
     ("visible", "indexes"),
-    [("1", [1]), ("1,0", [1, 0]), ("0", [0]), ("GPU-123", [0, 1]), ("7", [0, 1])],
+    [("1", [1]), ("1,0", [1, 0]), ("0", [0]), ("GPU-123", [0, 1]), ("GPU-10f", [1]), ("7", [0, 1])],
 )
 def test_the_first_gpu_is_the_one_that_torch_will_take(
     with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, visible: str, indexes: list[int]

@@ -1,0 +1,49 @@
+"""Trials as tasks of a Ray cluster with one node, and what is said where there is none."""
+
+import builtins
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.ablation.ray_places import ray_places
+from backend.errors import InputError
+from tests.support.command_line import cli
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    imported = builtins.__import__
+
+    def without_ray(name: str, *more: Any, **keywords: Any) -> Any:
+        if name == "ray":
+            raise ImportError(name)
+        return imported(name, *more, **keywords)
+
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
+    monkeypatch.setattr(builtins, "__import__", without_ray)
+    with pytest.raises(InputError, match=r"pip install 'tokendyno\[ray\]'"):
+        ray_places("127.0.0.1:6379", "cpu")
+
+
+@pytest.mark.full
+def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        found = cli(
+            "sweep", "--over", "batch_size=1,2", "--rounds", "1", "--max-new-tokens", "4", "--ray", cluster.address,
+            "--history", str(tmp_path / "history.sqlite"), "--journal", str(tmp_path / "s.jsonl"), "--json", "-",
+        )  # fmt: skip
+        nowhere = cli("sweep", "--over", "batch_size=1,2", "--ray", "127.0.0.1:1", "--no-history")
+    finally:
+        cluster.shutdown()
+    assert found.returncode == 0, found.stderr
+    assert json.loads(found.stdout)["complete"]
+    lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
+    assert [line["node"] != "" for line in lines if line["line"] == "trial"] == [True, True]
+    assert cli("history", "--history", str(tmp_path / "history.sqlite"), "--json", "-").stdout.count('"done"') == 2
+    assert nowhere.returncode == 2 and "No Ray cluster answers at 127.0.0.1:1" in nowhere.stderr
