@@ -259,6 +259,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     from backend.executors import open_bench
     from backend.hardware.zero_gpu import on_zero_gpu
     from ui.csp import PolicyMiddleware
+    from ui.files import Files
     from ui.gate.connections import bound_connections
     from ui.gate.gate import Gate
     from ui.gate.hosts import Hosts
@@ -298,7 +299,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
             footer_links=[], mcp_server=options.mcp, app_kwargs={"middleware": [
                 Middleware(PolicyMiddleware, framed=options.space),
                 Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors,
-                           sessions=sessions, pulls=pulls, mcp=options.mcp),
+                           sessions=sessions, pulls=pulls, mcp=options.mcp, files=Files(bench)),
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)

@@ -4,20 +4,17 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from backend.arms.parse import make_config
 from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.progress import say
 from backend.cli.run_table import table
 from backend.cli.stored import WHAT, add_history, find_run
 from backend.errors import InputError
 from backend.executors import open_bench
-from backend.export.script import script
-from backend.models import check_loadable
-from backend.runs.run import Run
 from backend.terminal import screen_of
 from backend.views.document import document
 from backend.views.series import recorded_kv, series_csv
 from ui.report.page import report as html_report
+from ui.report.scripts import scripts_of
 
 
 def report(options: argparse.Namespace) -> int:
@@ -29,7 +26,7 @@ def report(options: argparse.Namespace) -> int:
     if run.request.traffic is not None or run.request.quality is not None:
         raise InputError("A report is of one prompt; this run is of many requests or given texts. Open it on the page.")
     if options.html is not None:
-        write_text(options.html, html_report(run, scripts_of(run, options)), "--html")
+        write_text(options.html, html_report(run, scripts_of(run, open_bench(None, options.models_dir))), "--html")
     if options.csv is not None:
         write_text(options.csv, series_csv(run), "--csv")
     if options.json is not None:
@@ -39,29 +36,6 @@ def report(options: argparse.Namespace) -> int:
     else:
         say(f"Wrote {', '.join(name for name in (options.html, options.csv, options.json) if name)}.")
     return 0
-
-
-def scripts_of(run: Run, options: argparse.Namespace) -> dict[str, str]:
-    """Each arm as a standalone script, or why this machine cannot write it."""
-    bench, found = open_bench(None, options.models_dir), dict[str, str]()
-    for arm in run.request.arms:
-        config = make_config(run.request.model, arm.choices)
-        written = ",".join(f"{axis}={choice}" for axis, choice in config.choices)
-        elsewhere = (
-            f"On the machine of the run: tokendyno export --model {run.request.model}"
-            f"{f' --arm {written}' if written else ''}"
-        )
-        try:
-            if bench.machine().device != run.created.device:
-                raise InputError(f"The run was on {run.created.device}, and this machine has {bench.machine().device}.")
-            checked = bench.check(run.request)[arm.name]
-            checked.require_runnable()
-            facts = bench.facts(run.request.model)
-            check_loadable(facts)
-            found[arm.name] = script(checked, facts, run.request.workload)
-        except InputError as error:
-            found[arm.name] = f"# No script was written here. {error}\n# {elsewhere}"
-    return found
 
 
 def add_report(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:

@@ -30,6 +30,7 @@ class Limits:
     login          whether a visitor must log in or send a token; otherwise a random cookie tells visitors apart
     local_paths    folders and files of this machine as models
     owner_token    the Hugging Face token and login of whoever started the app
+    imports        runs taken in from files
     kernel_folder  a folder of kernels named with --kernels-dir, TOKENDYNO_KERNELS or LOCAL_KERNELS
     hub_kernels    kernels downloaded from the Hub, which are binaries; `kernels` lists exceptions
     models         the only models there are; empty: any within `model_bytes`
@@ -58,6 +59,7 @@ class Limits:
     login: bool = False
     local_paths: bool = True
     owner_token: bool = True
+    imports: bool = True
     kernel_folder: bool = True
     hub_kernels: bool = True
     kernels: tuple[str, ...] = ()
@@ -95,10 +97,10 @@ LIMITS: dict[Mode, Limits] = {
         address_connections=256, address_events=64, address_requests=16,
     ),
     "public": Limits(
-        "public", local_paths=False, owner_token=False, kernel_folder=False, hub_kernels=False, model_bytes=4 * GIB,
-        prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5, run_tokens=65_536,
-        run_s=300, trials=60, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB, sessions=256,
-        address_connections=256, address_events=64, address_requests=16,
+        "public", local_paths=False, owner_token=False, imports=False, kernel_folder=False, hub_kernels=False,
+        model_bytes=4 * GIB, prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5,
+        run_tokens=65_536, run_s=300, trials=60, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB,
+        sessions=256, address_connections=256, address_events=64, address_requests=16,
     ),
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ ID_BYTES = 12
 class Keeps(Protocol):
     """Where imported runs go (`backend.runs.store.Store`)."""
 
-    def add(self, run_id: str, record: Record) -> None: ...
+    def add(self, run_id: str, *records: Record) -> None: ...
     def flush(self) -> None: ...
     def pin(self, run_id: str, pinned: bool) -> None: ...
 
@@ -55,12 +55,16 @@ def shipped_records(run_id: str) -> list[Record]:
 def import_run(path: Path, store: Keeps, owner: str = "") -> str:
     """Take the run of a file into a history as the owner's, marked as imported; returns its new id.
 
-    It is read whole before anything is stored, and on disk when this returns. It is pinned, for its date may lie before
-    what the history keeps. InputError if it cannot be read; KeyError if it could not be stored.
+    InputError if it cannot be read; KeyError if it could not be stored.
     """
+    return import_records(read_recording(path), store, owner)
+
+
+def import_records(records: Sequence[Record], store: Keeps, owner: str) -> str:
+    """The same with the records of a recording, all of which were read before anything is stored, in one transaction.
+    They are on disk when this returns. The run is pinned, for its date may lie before what the history keeps."""
     run_id = secrets.token_hex(ID_BYTES)
-    for record in _as(run_id, owner, "imported", read_recording(path)):
-        store.add(run_id, record)
+    store.add(run_id, *_as(run_id, owner, "imported", records))
     store.flush()
     store.pin(run_id, True)
     return run_id

@@ -72,12 +72,13 @@ class Store:
         """What is not being kept at this moment, and what to do; "" while all is well."""
         return self._writer.trouble if self.path is not None else ""
 
-    def add(self, run_id: str, record: Record) -> None:
-        """Store one more record. Returns at once; it is on disk within about 0.1 s, or after `flush`."""
+    def add(self, run_id: str, *records: Record) -> None:
+        """Store further records, all of them in one transaction. Returns at once; they are on disk within about 0.1 s,
+        or after `flush`."""
         if self.path is None:
-            self._memory.setdefault(run_id, []).append(record)
+            self._memory.setdefault(run_id, []).extend(records)
         else:
-            self._waiting.add(run_id, record)
+            self._waiting.add(run_id, *records)
             self._some.set()
 
     def flush(self, limit_s: float = 30.0) -> None:

@@ -36,14 +36,14 @@ class Waiting:
         self._cut: dict[str, bool] = {}  # runs that lost records and have not ended: whether wholly
         self._lock = threading.Lock()
 
-    def add(self, run_id: str, record: Record) -> None:
-        """Append a record of a run."""
+    def add(self, run_id: str, *records: Record) -> None:
+        """Append records of a run; several are written in one transaction."""
         with self._lock:
             seq = self._next.get(run_id, 0)
-            self._next[run_id] = seq + 1
+            self._next[run_id] = seq + len(records)
             if len(self._next) > KEPT_NUMBERS:
                 del self._next[next(iter(self._next))]
-            self._items.append(Item(run_id, seq, record))
+            self._items += [Item(run_id, seq + i, record) for i, record in enumerate(records)]
 
     def all(self) -> list[Item]:
         """Everything that waits, oldest first."""

@@ -2,6 +2,7 @@
 deletion and its undoing; markup in runs stays text."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,6 +70,26 @@ def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
     wait(page, "location.search.includes('view=compare')")
     page.go_back()
     wait(page, "document.querySelector('.td-side table')?.offsetParent")
+
+
+def test_a_run_is_saved_as_a_file_and_taken_in_again(open_page: Open, tmp_path: Path) -> None:
+    user = open_page("?view=history&q=two", 1440, 900)
+    page = user.page
+    row = page.locator(ROW.format("two"))
+    row.wait_for()
+    with page.expect_download() as saved:
+        row.get_by_role("link", name="File of").click()
+    file = tmp_path / "two.dyno"
+    saved.value.save_as(file)
+    user.shot("history-files")
+    page.locator(".td-import-file").set_input_files(file)
+    wait(page, f"{RUNS}.length === 1 && {RUNS}[0] !== 'two'")
+    assert "imported" in page.locator(".td-runs tbody tr").inner_text()
+    file.write_bytes(file.read_bytes()[:-30])
+    page.locator(".td-import-file").set_input_files(file)
+    wait(page, "document.querySelector('#history .td-failure').textContent.includes('damaged')")
+    page.locator(".td-runs .td-delete").click()
+    wait(page, f"{RUNS}.length === 0")
 
 
 def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:

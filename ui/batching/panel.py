@@ -16,8 +16,8 @@ from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
 from ui.live.pace import PACE
 from ui.live.panel import MAX_ARMS, Pull, asked
+from ui.live.sources import FILE_LINKS, RUN_LINK
 from ui.live.sources import FOLDER as SHARED
-from ui.live.sources import RUN_LINK
 
 SHARED_SCRIPTS = ("dom", "run_line", "series", "pull", "phases", "verdict", "tiles", "details", "ledger", "remarks")
 """Files of ui/live/js that this panel uses as well."""
@@ -38,7 +38,7 @@ TEMPLATE = f"""
     <span class="td-title"></span><span class="td-note"></span><span class="td-traffic"></span>
     <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-pace"></span>
     <span class="td-connection" role="status"></span>
-{RUN_LINK}  </p>
+{RUN_LINK}{FILE_LINKS}  </p>
   <p class="td-unkept" role="status"></p>
 </div>
 <h2 class="td-hidden td-figures-title">Figures</h2>

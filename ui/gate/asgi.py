@@ -47,6 +47,18 @@ def set_cookie(name: str, value: str, max_age_s: int, *, framed: bool, secure: b
     return b"set-cookie", f"{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly{where}".encode()
 
 
+async def whole_body(receive: Receive) -> bytes:
+    """The body of a request; b"" of one that is gone."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return b""
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
 async def answer(send: Send, status: int, body: bytes, kind: str, headers: Iterable[Header] = ()) -> None:
     """A whole response. Nothing of what the gate says may be kept by a cache."""
     always = [

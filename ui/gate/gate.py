@@ -3,9 +3,11 @@ scope, and names a session that is that visitor's alone."""
 
 import asyncio
 import logging
+from typing import Protocol
 
 from backend.errors import InputError
-from ui.gate.asgi import App, Message, Receive, Refused, Scope, Send, answer, refuse
+from backend.hosting.visitor import Visitor
+from ui.gate.asgi import App, Message, Receive, Refused, Scope, Send, answer, refuse, whole_body
 from ui.gate.body import bounded
 from ui.gate.hosts import Hosts
 from ui.gate.lines import Lines
@@ -30,18 +32,27 @@ NO_COOKIE = (
 )
 
 
+class OwnAnswers(Protocol):
+    """Addresses that are answered without Gradio, for visitors only (`ui.files.Files`)."""
+
+    def serves(self, method: str, path: str) -> bool: ...
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send, visitor: Visitor) -> None: ...
+
+
 class Gate:
     """ASGI middleware. `hosts`: the names of this server; `visitors`: who is who; `sessions`: whose browser tabs are
-    whose; `pulls`: what is answered without Gradio; `mcp`: whether MCP clients are served."""
+    whose; `pulls`: what is answered without Gradio; `mcp`: whether MCP clients are served; `files`: what else
+    is answered without Gradio."""
 
     def __init__(
         self, app: App, hosts: Hosts, visitors: Visitors, sessions: Sessions | None = None,
-        pulls: Pulls | None = None, mcp: bool = False,
+        pulls: Pulls | None = None, mcp: bool = False, files: OwnAnswers | None = None,
     ) -> None:  # fmt: skip
         self._app, self._hosts, self._visitors = app, hosts, visitors
         self._sessions = sessions or Sessions(visitors.limits)
         self._pulls = pulls or Pulls()
-        self._mcp = mcp
+        self._mcp, self._files = mcp, files
         self._lines = Lines(visitors.limits.address_requests)
         self._hashing = asyncio.Semaphore(HASHING)
 
@@ -80,7 +91,8 @@ class Gate:
         if self._visitors.must_log_in and path in (LOGIN, LOGOUT) and method in ("GET", "HEAD", "POST"):
             await self._account(scope, bounded(scope, receive, MAX_LOGIN_BYTES), send)
             return
-        if not exists(method, path, self._mcp):
+        own = self._files if self._files is not None and self._files.serves(method, path) else None
+        if own is None and not exists(method, path, self._mcp):
             raise Refused(404, "There is nothing at this address.")
         receive = bounded(scope, receive, self._visitors.limits.body_bytes)
         visitor = self._visitors.find(scope)
@@ -92,14 +104,18 @@ class Gate:
         if visitor is None and not self._visitors.must_log_in and path in GREETED:
             visitor, cookie = self._visitors.new_guest(scope)
             send = _adding(send, cookie)
-        named = self._sessions.concerns(method, path)
-        if visitor is None and named:
+        named = own is None and self._sessions.concerns(method, path)
+        if visitor is None and (named or own is not None):
             raise Refused(401, NO_COOKIE)
         if visitor is not None:
             scope[KEY] = visitor
             receive = await self._sessions.rewrite(scope, receive, visitor) if named else receive
         if path == "/":
             scope["query_string"] = without_gradios_own(scope["query_string"])
+        if own is not None and visitor is not None:
+            async with self._lines.turn(visitor.address):
+                await own.answer(scope, receive, send, visitor)
+            return
         async with self._lines.turn(visitor.address if visitor and method == "POST" else ""):
             left = await self._pulls.answer(scope, receive, send)
             if left is not None:
@@ -116,7 +132,7 @@ class Gate:
             page, headers = login_page(query)
             await answer(send, 200, page, "text/html; charset=utf-8", headers)
             return
-        form = read_form(await _whole(receive))
+        form = read_form(await whole_body(receive))
         status, alert = 401, "This user name and password do not belong together. Try again."
         try:
             async with self._hashing:
@@ -139,17 +155,6 @@ class Gate:
         else:
             page, headers = logout_page(visitor.name)
             await answer(send, 200, page, "text/html; charset=utf-8", headers)
-
-
-async def _whole(receive: Receive) -> bytes:
-    parts = []
-    while True:
-        message = await receive()
-        if message["type"] != "http.request":
-            return b""
-        parts.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(parts)
 
 
 async def _go(send: Send, path: str, cookie: tuple[bytes, bytes] | None = None) -> None:

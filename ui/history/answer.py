@@ -53,12 +53,13 @@ class Change(_Question, tag="change"):
 
 
 class Runs(msgspec.Struct):
-    """The answer to `Find`. `kept`: whether runs outlive the app; `team`: whether they can be shared; `trouble`: what
-    is not being kept at this moment."""
+    """The answer to `Find`. `kept`: whether runs outlive the app; `team`: whether they can be shared; `imports`:
+    whether they can be taken in from files; `trouble`: what is not being kept at this moment."""
 
     found: Found
     kept: bool
     team: bool
+    imports: bool
     trouble: str
 
 
@@ -94,7 +95,8 @@ def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> ms
     match asked:
         case Find(fields=fields, page=page, zone=zone):
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
-            return Runs(kept.listing.find(search, visitor), kept.kept, kept.team, bench.store.trouble)
+            found = kept.listing.find(search, visitor)
+            return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble)
         case Beside(pins=pins):
             return kept.beside(read_pins(pins))
         case Change():

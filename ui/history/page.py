@@ -24,7 +24,7 @@ SCRIPTS = [
     *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
     *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
     PARETO,
-    *(OWN / f"{name}.js" for name in ("state", "search", "rows", "edit", "tray", "overlay", "beside", "page")),
+    *(OWN / f"{name}.js" for name in ("state", "search", "rows", "files", "edit", "tray", "overlay", "beside", "page")),
 ]
 """Joined into one function body, in this order."""
 
@@ -36,6 +36,8 @@ TEMPLATE = """
 <div class="td-undo" role="status"></div>
 <div class="td-tray" role="group" aria-label="Pinned arms" hidden></div>
 <div class="td-list">
+  <p class="td-take-in" hidden><button type="button" class="td-import">Import a file</button>
+  <input type="file" class="td-import-file" accept=".dyno" aria-label="A recording" hidden></p>
   <p class="td-count" role="status"></p>
   <p class="td-empty-run"></p>
   <div class="td-runs" role="region" tabindex="0" aria-label="Runs, the newest first" hidden></div>

@@ -25,6 +25,14 @@ RUN_LINK = """    <span class="td-link" hidden>
 """
 """Where a run is found again: its link, and its place in the history."""
 
+FILE_LINKS = """    <span class="td-files" hidden>
+      <a class="td-file-json" download title="Figures, ledger and series">JSON</a>
+      <a class="td-file-html" download title="One HTML file that opens offline">Report</a>
+      <a class="td-file-dyno" download title="The whole run as one file, which tokendyno reads again">File</a>
+    </span>
+"""
+"""The run as a file of the server."""
+
 TEMPLATE = f"""
 <p class="td-empty-run"></p>
 <div class="td-failure" role="alert"></div>
@@ -60,7 +68,7 @@ TEMPLATE = f"""
     <button type="button" class="td-distribution" aria-haspopup="dialog">Latency distribution</button>
     <button type="button" class="td-csv" title="Every token and memory sample of this run">CSV</button>
     <button type="button" class="td-png" title="The charts as a picture">PNG</button>
-</p>
+{FILE_LINKS}</p>
 <div class="td-stage">
   <div class="td-plot" role="group" aria-label="Charts of token latency, memory and KV cache for arms A and B;
  the figures above give the same data as numbers"></div>

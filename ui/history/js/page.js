@@ -32,6 +32,7 @@ async function showList(wanted) {
   if (find('.td-form')) { later = setTimeout(show, UNDER_WAY_MS); return; }  // somebody is typing there
   complain(null);
   setText(find('.td-unkept'), reply.trouble ? '\u25B2 ' + reply.trouble : '');
+  find('.td-take-in').hidden = !(reply.imports && reply.kept);
   showRows(reply.found, reply.team);
   showTray();
   showCount(reply.found);

@@ -2,7 +2,7 @@
 
 const ENDED = { failed: 'Failed', cancelled: 'Stopped', interrupted: 'Interrupted', running: 'Under way' };
 const KINDS = { batch: 'many requests', quality: 'quality' };
-const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Change'];
+const COLUMNS = ['When', 'Run', 'Arms: press to pin', 'Verdict', 'Save as', 'Change'];
 const seen = new Map();  // by pin, what it is called
 
 function button(className, text, label, act) {
@@ -69,7 +69,7 @@ function showRows(found, team) {
   for (const row of found.rows) {
     const line = el('tr'), date = el('td', 'td-when', when(row.created));
     line.dataset.run = row.id;
-    line.append(date, nameCell(row), armsCell(row), verdictCell(row), changeCell(row, team));
+    line.append(date, nameCell(row), armsCell(row), verdictCell(row), saveCell(row), changeCell(row, team));
     body.append(line);
   }
   table.append(el('thead'), body);

@@ -28,7 +28,7 @@ function showMessage(status, message) {
 
 // The address bar names the run as well. '': there is none.
 function showLink(run) {
-  find('.td-link').hidden = !run;
+  find('.td-link').hidden = find('.td-files').hidden = !run;
   if (!run) return;
   const link = new URL(location.href);
   link.search = '?' + new URLSearchParams({ run });
@@ -37,6 +37,10 @@ function showLink(run) {
   setText(find('.td-permalink'), link.search);
   find('.td-kept').href = '?' + new URLSearchParams({ view: 'history', q: run });
   find('.td-kept').hidden = run.startsWith('recorded-');  // it came with tokendyno
+  for (const ending of ['dyno', 'html', 'json']) {
+    find('.td-file-' + ending).href = 'files/' + encodeURIComponent(run) + '.' + ending;
+  }
+  find('.td-file-html').hidden = !find('.td-plot');  // a report is of one prompt
   const here = new URL(location.href), view = here.searchParams.get('view');
   if (view && view !== 'compare' && view !== 'batching') return;  // another page is shown, whose address it is
   here.searchParams.set('run', run);

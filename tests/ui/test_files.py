@@ -1,0 +1,98 @@
+"""Runs as files, through the real gate: saved by whoever has the id, taken in as the visitor's own, and refused in a
+sentence where the mode, the file or the run does not allow it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from backend.hosting.limits import LIMITS, Mode
+from backend.hosting.users import Users
+from backend.recordings.format import pack, unpack
+from backend.recordings.shelf import SHIPPED
+from tests.support.event_loops import finished
+from tests.support.kept_runs import history_of, made, run_on
+from tests.support.runs import created
+from ui.files import NO_FILE, NOT_HERE, Files
+from ui.gate.gate import Gate
+from ui.gate.hosts import Hosts
+from ui.gate.visitors import Visitors
+
+RUN = made(run_on("mine", owner="ada"))
+Ask = Callable[..., httpx.Response]
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Any:
+    """A gate over a history with a run of Ada and one that goes on; `bob`: asks as Bob."""
+    with history_of(tmp_path / "h.sqlite", [RUN, [created("open", owner="ada")]]):
+        pass
+    users = Users(tmp_path / "users.json")
+    users.add("bob", "battery staple")
+    token, benches = users.new_token("bob"), list[Bench]()
+
+    def opened(mode: Mode) -> tuple[Bench, Ask]:
+        benches.append(open_bench(tmp_path / "h.sqlite", None, LIMITS[mode]))
+        accounts = users if LIMITS[mode].login else None
+
+        async def nothing(*arguments: object) -> None:
+            raise AssertionError("it went on to Gradio")
+
+        def ask(method: str, path: str, bearer: bool = True, cookie: str = "", **more: Any) -> httpx.Response:
+            gate = Gate(nothing, Hosts(machine=False), Visitors(LIMITS[mode], accounts), files=Files(benches[-1]))
+            headers = ({"Authorization": f"Bearer {token}"} if bearer else {}) | {"Cookie": cookie}
+
+            async def once() -> httpx.Response:
+                transport = httpx.ASGITransport(gate)
+                async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860") as client:
+                    return await client.request(method, path, headers=headers, **more)
+
+            return finished(once())
+
+        return benches[-1], ask
+
+    yield opened
+    for bench in benches:
+        bench.close()
+
+
+def test_a_run_is_saved_in_every_form_by_whoever_has_its_id(site: Any) -> None:
+    _, ask = site("team")
+    saved = ask("GET", "/files/mine.dyno")
+    assert unpack(saved.content)[1:] == RUN[1:] and saved.headers["content-disposition"].startswith("attachment")
+    assert ask("GET", "/files/mine.json").json()["run"] == "mine"
+    assert ask("GET", "/files/mine.csv").text.startswith("arm,series,index")
+    page = ask("GET", "/files/mine.html").text
+    assert page.startswith("<!doctype html>") and 4_000_000 < len(page) < 6_000_000
+    assert ask("GET", "/files/recorded-compile.dyno").status_code == 200
+    assert ask("GET", "/files/open.dyno").json()["detail"].startswith("This run has not ended")
+    assert ask("GET", "/files/none.html").json()["detail"] == NO_FILE
+    assert "of one prompt" in ask("GET", "/files/recorded-batching.html").json()["detail"]
+    assert ask("GET", "/files/mine.dyno", bearer=False).status_code == 401
+    for path in ("/files/mine.py", "/files/../mine.dyno", "/files/mine"):
+        assert ask("GET", path).status_code == 404
+
+
+def test_a_file_is_taken_in_as_the_visitors_own_or_refused_in_a_sentence(site: Any) -> None:
+    bench, ask = site("team")
+    data = (SHIPPED / "compile.dyno").read_bytes()
+    run = bench.runs.get(ask("POST", "/import", content=data).json()["run"])
+    assert (run.created.owner, run.created.origin, run.status) == ("bob", "imported", "done")
+    kept = bench.store.query("SELECT count(*) FROM runs", ())
+    for bad, said in ((b"", "not a recording"), (data[:-50], "end is missing"), (data + b"x", "something follows")):
+        reply = ask("POST", "/import", content=bad)
+        assert reply.status_code == 400 and said in reply.json()["detail"]
+    assert ask("POST", "/import", content=bytes(9 << 20)).status_code == 413
+    assert ask("POST", "/import", content=data, bearer=False).status_code == 401
+    assert bench.store.query("SELECT count(*) FROM runs", ()) == kept
+
+
+def test_strangers_take_in_nothing(site: Any) -> None:
+    _, ask = site("public")
+    reply = ask("POST", "/import", cookie=f"tokendyno_visitor={'a' * 43}", content=pack(RUN))
+    assert reply.status_code == 403 and reply.json()["detail"] == NOT_HERE
+    assert ask("POST", "/import", bearer=False, content=pack(RUN)).status_code == 401

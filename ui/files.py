@@ -1,0 +1,89 @@
+"""Runs as files: saved as a recording, a report, CSV or JSON, and taken in from a recording where the mode allows it.
+
+Plain HTTP behind the gate, since Gradio would keep every file on the disk. Like watching, saving takes the id of a run.
+"""
+
+import asyncio
+import re
+
+import msgspec
+
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.hosting.visitor import Visitor
+from backend.recordings.format import pack, unpack
+from backend.recordings.shelf import import_records, shipped_records
+from backend.runs.run import Run
+from backend.views.document_of import document_of
+from backend.views.series import series_csv
+from ui.gate.asgi import Receive, Refused, Scope, Send, answer, whole_body
+from ui.report.page import report
+from ui.report.scripts import scripts_of
+
+IMPORT = "/import"
+SAVED = re.compile(r"/files/([A-Za-z0-9_-]{1,64})\.(dyno|html|csv|json)")
+KINDS = {"dyno": "application/octet-stream", "html": "text/html", "csv": "text/csv", "json": "application/json"}
+
+AT_A_TIME = 2
+"""Files that are written or read at the same time, each with a few hundred megabytes of memory at most."""
+
+NO_FILE = "There is no such run here, or it is not kept."
+NOT_HERE = "Files are not taken in here. Run tokendyno on a machine of your own: tokendyno import FILE."
+
+
+class Files:
+    """Answers what the gate lets through."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._turns = asyncio.Semaphore(AT_A_TIME)
+
+    def serves(self, method: str, path: str) -> bool:
+        """Whether a request is for a file."""
+        return path == IMPORT if method == "POST" else method == "GET" and bool(SAVED.fullmatch(path))
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send, visitor: Visitor) -> None:
+        """Answer such a request. Refused says in a sentence what is wrong."""
+        async with self._turns:
+            try:
+                if scope["method"] == "POST":
+                    data = await whole_body(receive)
+                    run_id = await asyncio.to_thread(self._take_in, data, visitor)
+                    await answer(send, 200, msgspec.json.encode({"run": run_id}), "application/json")
+                    return
+                found = SAVED.fullmatch(scope["path"])
+                assert found is not None
+                run_id, kind = found.groups()
+                data = await asyncio.to_thread(self._saved, run_id, kind)
+            except InputError as error:
+                raise Refused(400, str(error)) from error
+        name = f'attachment; filename="tokendyno-{run_id}.{kind}"'  # never shown as a page of this server
+        await answer(send, 200, data, KINDS[kind], [(b"content-disposition", name.encode())])
+
+    def _take_in(self, data: bytes, visitor: Visitor) -> str:
+        if not self._bench.limits.imports:
+            raise Refused(403, NOT_HERE)
+        run_id = import_records(unpack(data), self._bench.store, visitor.owner)
+        if trouble := self._bench.store.trouble:
+            raise InputError(trouble)
+        return run_id
+
+    def _saved(self, run_id: str, kind: str) -> bytes:
+        run = self._bench.runs.get(run_id)
+        if run is None:
+            raise Refused(404, NO_FILE)
+        if not run.ended:
+            raise InputError("This run has not ended. Wait for its end, or stop it.")
+        if kind == "dyno":
+            records = self._bench.store.read(run_id) or shipped_records(run_id)
+            if not records:
+                raise Refused(404, NO_FILE)
+            return pack(records)
+        if kind == "json":
+            return msgspec.json.encode(document_of(run))
+        return self._of_one_prompt(run, kind)
+
+    def _of_one_prompt(self, run: Run, kind: str) -> bytes:
+        if run.request.traffic is not None or run.request.quality is not None:
+            raise InputError("A report and CSV are of one prompt; this run is of many requests or given texts.")
+        return (report(run, scripts_of(run, self._bench)) if kind == "html" else series_csv(run)).encode()

@@ -1,0 +1,31 @@
+"""The arms of a run as scripts, where this machine can write them."""
+
+from backend.arms.parse import make_config
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.export.script import script
+from backend.models import check_loadable
+from backend.runs.run import Run
+
+
+def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
+    """Each arm as a standalone script, or why this machine cannot write it."""
+    found = dict[str, str]()
+    for arm in run.request.arms:
+        config = make_config(run.request.model, arm.choices)
+        written = ",".join(f"{axis}={choice}" for axis, choice in config.choices)
+        elsewhere = (
+            f"On the machine of the run: tokendyno export --model {run.request.model}"
+            f"{f' --arm {written}' if written else ''}"
+        )
+        try:
+            if bench.machine().device != run.created.device:
+                raise InputError(f"The run was on {run.created.device}, and this machine has {bench.machine().device}.")
+            checked = bench.check(run.request)[arm.name]
+            checked.require_runnable()
+            facts = bench.facts(run.request.model)
+            check_loadable(facts)
+            found[arm.name] = script(checked, facts, run.request.workload)
+        except InputError as error:
+            found[arm.name] = f"# No script was written here. {error}\n# {elsewhere}"
+    return found
