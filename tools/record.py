@@ -22,8 +22,8 @@ from backend.errors import InputError, unknown
 from backend.paths import ROOT
 from backend.recordings.files import ENDING, read_recording, write_recording
 from backend.recordings.shelf import SHIPPED
-from backend.runs.records import Created, Record
-from backend.runs.run import Run
+from backend.runs.records import Record
+from backend.runs.run import folded
 from backend.runs.store import Store
 from backend.toml_files import read_toml
 
@@ -80,12 +80,8 @@ def check(path: Path, recipe: Recipe) -> str:
     size = path.stat().st_size
     if size > MAX_BYTES:
         raise InputError(f"{size:,} bytes, over the limit of {MAX_BYTES:,}")
-    first, *rest = read_recording(path)
-    assert isinstance(first, Created)
-    run = Run(first)
-    for record in rest:
-        run.append(record)
-    now = run.snapshot()
+    now = folded(read_recording(path)).snapshot()
+    first = now.created
     if now.status != "done":
         raise InputError(f"the run is {now.status}: {now.message}")
     if first.device != recipe.device:

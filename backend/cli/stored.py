@@ -8,8 +8,8 @@ from backend.cli.history_option import default_file
 from backend.errors import InputError, shown
 from backend.recordings.files import ENDING, read_recording
 from backend.recordings.shelf import shipped_id, shipped_names, shipped_records
-from backend.runs.records import Created, Record
-from backend.runs.run import Run
+from backend.runs.records import Record
+from backend.runs.run import Run, folded
 from backend.runs.store import Store
 
 WHAT = f"id of a run, name of a recording that comes with tokendyno, or a {ENDING} file"
@@ -35,11 +35,7 @@ def find_records(what: str, history: Path) -> list[Record]:
 
 def find_run(what: str, history: Path) -> Run:
     """The same, folded. InputError if it has not ended."""
-    first, *rest = find_records(what, history)
-    assert isinstance(first, Created)
-    run = Run(first)
-    for record in rest:
-        run.append(record)
+    run = folded(find_records(what, history))
     if not run.ended:
         raise InputError("This run has not ended. Wait for its end, or stop it.")
     return run

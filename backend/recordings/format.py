@@ -13,7 +13,7 @@ from backend.errors import InputError
 from backend.hosting.limits import RECORDING_BYTES
 from backend.recordings.columns import require_columns
 from backend.runs.records import ArmEvent, Created, Ended, Record
-from backend.runs.run import Run
+from backend.runs.run import folded
 
 VERSION = 1
 """Raised when older versions of tokendyno could no longer read what is written."""
@@ -95,11 +95,10 @@ def _records(body: bytes) -> list[Record]:
 def _require_folds(first: Created, rest: Sequence[Record]) -> None:
     """InputError if these records do not make a run that can be shown."""
     try:
-        run = Run(first)
         for record in rest:
             if isinstance(record, ArmEvent):
                 require_columns(record.event)
-            run.append(record)
+        folded([first, *rest])
     except Exception as error:  # a file may hold anything
         raise _damaged("its records do not follow one another") from error
 

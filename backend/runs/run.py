@@ -184,6 +184,16 @@ class Run(OfRun):
             return BatchPast(self.status, self.ended and whole, self.version, columns, snapshot)
 
 
+def folded(records: Sequence[Record]) -> Run:
+    """The run that records make, the first of which says that it was created."""
+    first, *rest = records
+    assert isinstance(first, Created)
+    run = Run(first)
+    for record in rest:
+        run.append(record)
+    return run
+
+
 def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
     tokens, samples, characters = len(arm.t_s), len(arm.sample_t_s), len(arm.text)
     first, sample, character = (
