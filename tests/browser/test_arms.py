@@ -75,7 +75,7 @@ def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page
     assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_was_set_stays_in_sight(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "float32")
@@ -85,7 +85,7 @@ def test_what_was_set_stays_in_sight(open_page: Open) -> None:
     user.page.locator("#axis-a-dtype").wait_for(state="hidden")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_model_without_a_cache_folds_what_is_about_it(open_page: Open) -> None:
     user = open_page()
     user.type("model", "random:bert-base-uncased")
@@ -125,7 +125,7 @@ def test_hostile_words_are_text_in_the_code_too(open_page: Open) -> None:
     assert user.page.locator("#code").locator("script, iframe, img, a[href^=javascript]").count() == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_on_a_phone_the_scripts_are_stacked(open_page: Open) -> None:
     user = open_page("", 390, 844)
     user.page.locator("#code").get_by_role("button", name="Code").click()
@@ -179,7 +179,7 @@ def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) 
     assert user.chosen("axis-b-cache") == before == "unwindowed"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     user = open_page()
     user.choose("axis-a-cuda_graphs", "manual", UNSUPPORTED)
@@ -191,7 +191,7 @@ def test_a_verdicts_source_opens_with_the_keyboard(open_page: Open) -> None:
     assert source.locator("a").get_attribute("href").startswith("https://docs.pytorch.org/")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_button_for_more_options_covers_nothing(open_page: Open) -> None:
     user = open_page()
     user.show_form("a")

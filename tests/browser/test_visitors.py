@@ -1,7 +1,6 @@
 """Two visitors of a public page: what one starts the other neither sees nor stops, unless the first sends the link."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,7 +50,9 @@ def start(driver: Driver, **fields: str) -> str:
     return driver.run()
 
 
-def test_a_run_is_its_visitors_own_and_others_watch_it_by_its_link_alone(visitor: Callable[..., Driver]) -> None:
+def test_a_run_is_its_visitors_own_and_others_watch_it_by_its_link_alone(
+    visitor: Callable[..., Driver], public: Served
+) -> None:
     ada = visitor()
     ada.page.click("#more-button")
     run_id = start(ada, prompt=SECRET, max_new_tokens="600", repeats="5")
@@ -77,6 +78,11 @@ def test_a_run_is_its_visitors_own_and_others_watch_it_by_its_link_alone(visitor
     bob.wait_over(waiting)
     assert bob.text(".td-status") == "Done"
 
+    (cookie,) = bob.page.context.cookies()  # which is in no history
+    assert cookie["httpOnly"] and cookie["sameSite"] == "Lax"
+    stored = b"".join(file.read_bytes() for file in public.history.parent.glob("history.sqlite*"))
+    assert waiting.encode() in stored and b"guest:" in stored and cookie["value"].encode() not in stored
+
 
 def test_nobody_else_stops_a_run_by_a_raw_request(visitor: Callable[..., Driver], public: Served) -> None:
     """The page of a stranger has no button for it; the request behind the button is refused as well."""
@@ -92,13 +98,3 @@ def test_nobody_else_stops_a_run_by_a_raw_request(visitor: Callable[..., Driver]
     assert ada.text(".td-status") in ("Queued", "Running")
     ada.page.click("#stop")
     ada.wait_status("cancelled")
-
-
-def test_a_cookie_is_in_no_history(visitor: Callable[..., Driver], public: Served, tmp_path: Path) -> None:
-    ada = visitor()
-    run_id = start(ada, max_new_tokens="3")
-    ada.wait_over(run_id)
-    (cookie,) = ada.page.context.cookies()
-    assert cookie["httpOnly"] and cookie["sameSite"] == "Lax"
-    stored = b"".join(file.read_bytes() for file in public.history.parent.glob("history.sqlite*"))
-    assert run_id.encode() in stored and b"guest:" in stored and cookie["value"].encode() not in stored
