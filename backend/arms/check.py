@@ -246,7 +246,7 @@ def _too_large(
 ) -> Verdict:
     gib = 1 << 30
     where = "GPU memory" if machine.device == "cuda" else "memory"
-    each = " in each rank" if needed > memory.total else ""
+    each = " on the GPUs together" if memory.fullest else " in each rank" if needed > memory.total else ""
     advice = "Use a smaller model, fewer tokens or a smaller batch, or close other programs."
     if fix:
         advice = f"With {', '.join(f'{axis}={choice}' for axis, choice in fix.items())} it needs {fixed / gib:.1f} GiB."

@@ -96,7 +96,9 @@ def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offer
         )
     )  # fmt: skip
     needed = checked.needed_bytes
-    if needed > memory.total:
+    if memory.fullest:
+        parts = f"on the GPUs together {parts}; the fullest GPU needs {_size(memory.fullest)}"
+    elif needed > memory.total:
         parts = f"in each rank {parts}"
     blocked, over = bool(checked.blocked), needed > room_bytes
     settled = [verdict for verdict in checked.verdicts if verdict.level == "note" and verdict.becomes]

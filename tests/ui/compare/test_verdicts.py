@@ -8,7 +8,7 @@ from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import ArmRequest, Workload
 from backend.hardware.number_formats import FormatTime
-from tests.support.machines import CPU, facts
+from tests.support.machines import CPU, EIGHT, facts
 from tests.support.worker import request
 from ui.compare.verdicts import describe, unchecked
 
@@ -56,3 +56,13 @@ def test_an_arm_that_cannot_be_checked_still_shows_its_chips() -> None:
     found = json.loads(unchecked(ArmRequest("B", {"cache": "static"})))
     assert (found["title"], found["memory"], found["verdicts"]) == ("Static cache", "", [])
     assert [chip["choice"] for chip in found["chips"]] == ["static"]
+
+
+def test_the_fullest_of_several_gpus_is_what_counts_and_the_parts_are_said_to_be_of_all() -> None:
+    choices = {"parallel": "device-map-2"}
+    checked = check(make_config("random:Llama-3-8B", choices), facts("random:Llama-3-8B"), EIGHT, Workload(prompt="x"))
+    arm = request(choices).arms[0]
+    found = json.loads(describe(arm, "", checked, 64 << 30))
+    size = found["memory"].split()[0]
+    assert found["parts"].startswith("on the GPUs together weights 15.0 GiB")
+    assert f"the fullest GPU needs {size} " in found["parts"]
