@@ -46,7 +46,7 @@ function lines(plot, found, chart) {
 function heat(plot, found, map) {
   return drawPlot(plot, (css) => [{
     type: 'heatmap', z: map.values, x: map.columns.map(bare), y: map.rows.map(bare), text: map.texts, texttemplate: '%{text}', hoverinfo: 'skip', showscale: false,
-    xgap: 2, ygap: 2, colorscale: [[0, css('--background-fill-secondary')], [1, css('--body-text-color-subdued')]],
+    xgap: 2, ygap: 2, colorscale: [[0, css('--background-fill-secondary')], [1, css('--input-border-color')]], textfont: { color: css('--body-text-color') },
   }], () => ({
     xaxis: { type: 'category', title: { text: bare(found.across), font: { size: 11 } } }, yaxis: { type: 'category', autorange: 'reversed', title: { text: bare(found.down), font: { size: 11 } } },
   }));
