@@ -14,7 +14,7 @@ from .products import can_be_early
 
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
-BLOCK, WARPS = 64, 4  # cache slots per iteration of a program, and its warps
+BLOCK, WARPS = 64, 4  # cache slots per iteration of a program (heads of 256: half), and its warps
 MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
 
@@ -230,7 +230,7 @@ def attend(
     texts, kv_heads, length, size = keys.shape
     group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
-    block = block or BLOCK
+    block = block or (BLOCK if size < 256 else BLOCK // 2)
     most = max(1, min(32, MOST_PROGRAMS // (texts * kv_heads)))
     splits = splits or triton.next_power_of_2(min(most, triton.cdiv(length, block)))
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
@@ -243,7 +243,7 @@ def attend(
         GP=padded, HKV=kv_heads, D=size, ANGLES=cos.shape[-1], BT=block, SPLITS=splits,
         AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
         WHOLE=q_norm is not None and q_norm.numel() != size, OFFSET=offset, SINKS=sinks is not None, FOLDED=folded,
-        EARLY=early, launch_pdl=early, num_warps=warps or (WARPS if size < 256 else 2 * WARPS),
+        EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
     )  # fmt: skip
     if folded:
         return

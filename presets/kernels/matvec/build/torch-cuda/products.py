@@ -293,8 +293,8 @@ def can_be_early() -> bool:
 
 
 def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
-    """Tile sizes and launch settings: the best of sweeps on an H200 in the shapes of Llama 3 8B and Qwen3 0.6B, within
-    whole decoder layers."""
+    """Tile sizes and launch settings: the best of sweeps on an H200 in the shapes of Llama 3 8B, Qwen3 0.6B and Gemma
+    3 1B, within whole decoder layers."""
     if not can_be_early():  # before anything was measured, with little shared memory
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
     once = ONCE
@@ -308,6 +308,13 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 4 if columns <= 4096 else 2, "STAGES": 1, "CTAS": once, "num_warps": 4}
     if item == 4:
         return {"BN": 4, "BK": min(512, triton.next_power_of_2(columns)), "STAGES": 1, "AHEAD": 0, "num_warps": 2}
+    if 1024 < columns <= 1536:  # Gemma 3 1B: rows of whole programs would be half empty
+        if rows > 1 << 15:
+            return {"BN": 16, "BK": 128, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
+        if gated:
+            return {"BN": 4, "STAGES": 3, "CTAS": 528, "num_warps": 4}
+    if rows <= 1536 and 4096 < columns <= 8192:
+        return {"BN": 1, "STAGES": 1, "CTAS": once, "num_warps": 8}
     if 2048 < columns <= 3072 and not gated:
         if rows > 1 << 15:
             return {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
@@ -339,10 +346,12 @@ Join = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def joins(w: torch.Tensor, gated: bool) -> bool:
-    """Whether the product with this matrix is one of whole rows, which can add up its vector first."""
+    """Whether the product with this matrix adds up its vector first: one of whole rows by persistent programs, since
+    each program repeats the sum."""
     if not w.is_floating_point() or torch.cuda.get_device_name() not in SWEPT:
         return False
-    return "CTAS" in config(w.shape[0] // (2 if gated else 1), w.shape[1], w.element_size(), gated)
+    how = config(w.shape[0] // (2 if gated else 1), w.shape[1], w.element_size(), gated)
+    return how.get("CTAS", ONCE) < ONCE
 
 
 def product(
