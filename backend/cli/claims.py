@@ -134,6 +134,10 @@ def add_claims(add: Callable[..., argparse.ArgumentParser]) -> argparse.Argument
         "--results", type=Path, metavar="FOLDER", help="where results are kept (default: those of tokendyno)"
     )
     sub.add_argument(
-        "--seconds", type=float, default=0.0, metavar="S", help="with --run: begin no further test after S seconds"
+        "--seconds",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="with --run: begin no further test after S seconds; 0: no limit",
     )
     return sub

@@ -1,6 +1,7 @@
 """Every choice of every axis has a saboteur, or a stated reason; and no proof is satisfied by nothing."""
 
 import importlib
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +40,28 @@ def test_a_choice_has_a_saboteur_or_a_reason(axis: str, choice: str) -> None:
     said = REASONS.get((axis, choice), "")
     assert broken or said or (axis, choice) in OFF, "nobody breaks it, and nobody says why"
     assert not (broken and said), "it is broken after all: the reason is out of date"
+
+
+BY_LAYER = ("dtype", "quantization", "attention", "kernels", "experts", "projections", "parallel", "cache")
+"""Axes that reach some layers or all of them."""
+LEVELS = {"one": "one", "half": "half", "whole": "all|removed|measured run|does nothing|nothing is"}
+"""How much of a model is broken, and how a manner says so."""
+UNLEVELLED = {
+    ("dtype", "auto"): "It is bfloat16 or float32 by another name, both of which are broken at every level.",
+    ("cache", "offloaded"): "Layers are moved by one call for all of them, which is what is broken.",
+    ("cache", "offloaded_static"): "Layers are moved by one call for all of them, which is what is broken.",
+}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize(
+    ("axis", "choice"), sorted({(one.axis, one.choice) for one in SABOTEURS if one.axis in BY_LAYER})
+)
+def test_what_reaches_layers_is_broken_in_one_in_half_and_whole(axis: str, choice: str, level: str) -> None:
+    if (axis, choice) in UNLEVELLED:
+        return
+    manners = [one.manner for one in SABOTEURS if (one.axis, one.choice) == (axis, choice)]
+    assert any(re.search(rf"\b({LEVELS[level]})\b", manner) for manner in manners), manners
 
 
 def test_what_is_registered_exists() -> None:
