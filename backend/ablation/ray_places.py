@@ -34,9 +34,9 @@ class RayPlace:
                 raise PlaceLost(str(error.cause)) from error
             raise
         except self._ray.exceptions.RayError as error:
-            first = str(error).strip().partition("\n")[0]
+            first = str(error).strip().partition("\n")[0].partition(". ")[0]
             left = self._ray.cluster_resources().get(self._resource, 0)
-            raise PlaceLost(f"{type(error).__name__}: {first[:200]}", gone=not left) from error
+            raise PlaceLost(f"{type(error).__name__}: {first[:160].rstrip('.')}", gone=not left) from error
 
     def stop(self) -> None:
         if self._running is not None:

@@ -84,7 +84,8 @@ class SideBySide(Generic[Key]):
         unit.losses += 1
         if unit.losses > MAX_LOSSES:
             raise InputError(f"The same trial was lost {unit.losses} times: {lost.error}")
-        self._say(f"note: {lost.place.name} was lost ({lost.error}). {len(unit.trials)} trials run again elsewhere.")
+        left = "1 trial runs" if len(unit.trials) == 1 else f"{len(unit.trials)} trials run"
+        self._say(f"note: {lost.place.name} was lost ({lost.error}); {left} again elsewhere.")
         self._waiting.append(unit)
         if not lost.error.gone:
             self._free.append(lost.place)

@@ -59,7 +59,7 @@ def test_a_lost_place_gives_back_what_it_had_not_finished_and_nothing_else() -> 
     kept, said = performed([dying, other], [["a", "b", "c"], ["d"]])
     assert sorted(key for key, _ in kept) == ["a", "b", "c", "d"], "none twice, none missing"
     assert ("a", "dying") in kept and {("b", "other"), ("c", "other")} <= set(kept)
-    assert said == ["note: dying was lost (the node died). 2 trials run again elsewhere."]
+    assert said == ["note: dying was lost (the node died); 2 trials run again elsewhere."]
     assert dying.begun == 2, "a place that is gone gets nothing more"
 
 
