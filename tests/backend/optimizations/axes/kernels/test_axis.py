@@ -245,7 +245,11 @@ def test_a_layer_that_a_folder_offers_is_wanted_where_no_such_layer_was_replaced
 
 def test_what_warm_up_found_fastest_is_said(replaced: list[Layer], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the packages whose layers are in the model, and of no other."""
-    chosen = {("card", 8, 64): ("32x128", {}), ("card", 8, 32): ("library", {}), ("card", 8, 16): ("32x128", {})}
+    chosen: dict[Any, Any] = {
+        ("card", 8, 64): ("32x128", {}),
+        ("card", 8, 32): ("library", {}),
+        ("card", 8, 16): ("32x128", {}),
+    }
     for name, found in (("package.rows", chosen), ("another.rows", {("card", 3, 64): ("library", {})})):
         monkeypatch.setitem(sys.modules, name, SimpleNamespace(CHOSEN=found))
     proof = AXIS.find(observed(counted(6))).proof
