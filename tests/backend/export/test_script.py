@@ -318,3 +318,10 @@ def test_the_script_of_an_encoder_runs(arm: str, tmp_path: Path, capsys: pytest.
     assert made["output"].last_hidden_state.shape == (2, 64 if "buckets" in arm else 60, 64)
     assert len(made["latencies_s"]) == 3
     assert "ms per pass" in capsys.readouterr().out
+
+
+def test_a_script_of_ranks_says_how_it_is_started_on_one_machine_and_on_two() -> None:
+    head = exported(arm="parallel=tensor-2").partition("\nimport")[0]
+    assert "torchrun --standalone --nproc-per-node 2" in head
+    assert "torchrun --nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint HOST:PORT" in head
+    assert "torchrun" not in exported()
