@@ -3,6 +3,8 @@
 
 // A chart that is narrower than TIGHT_PX has its legend below its title, not beside it.
 const NARROW_PX = 760, NARROW_HEIGHT = 250, TIGHT_PX = 420;
+// A longer title would lie over that of the next chart: a stored run may call its memory anything.
+const TITLE_LETTERS = 40;
 // The charts of a wide page take about a quarter of the window, so that texts and charts share one screen.
 const wideHeight = () => Math.round(Math.min(420, Math.max(200, 0.26 * window.innerHeight)));
 const FIGURE_OPTIONS = {
@@ -82,7 +84,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
       const from = i * (size + gap), x = stacked ? [0, 1] : [from, from + size], y = stacked ? [1 - from - size, 1 - from] : [0, 1];
       const unit = chart.unit === 'bytes' ? units[i] && units[i].unit : chart.unit;
       const wording = (head && head.unit === 'forward' && chart.encoder) || chart;
-      const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory'));
+      const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory')).slice(0, TITLE_LETTERS);
       const scale = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !wording.note };
       figure['xaxis' + axisSuffix(i)] = {
         ...scale, domain: x, anchor: 'y' + axisSuffix(i), uirevision: [run, resets, axis].join('/'), ...(zoom ? { range: [...zoom], autorange: false } : {}),
