@@ -8,6 +8,8 @@ _SECRETS = re.compile(
 )
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
+MAX_TOLD = 200  # characters of an error of a decoder
+
 
 def plain(text: str) -> str:
     """The text without terminal control codes; newlines and tabs stay."""
@@ -17,3 +19,10 @@ def plain(text: str) -> str:
 def redact(text: str) -> str:
     """The text without Hugging Face tokens, credentials in URLs, bearer tokens and terminal control codes."""
     return _SECRETS.sub("[redacted]", plain(text))  # control codes first: one inside a secret would hide it
+
+
+def told(error: Exception) -> str:
+    """What an error of a decoder says, as part of a sentence: it may repeat any name that a file holds, of any length
+    and with any character in it."""
+    text = " ".join(plain(str(error)).split()).rstrip(".")
+    return text if len(text) <= MAX_TOLD else f"{text[:MAX_TOLD]}..."

@@ -139,7 +139,8 @@ class Api:
 
         def found() -> dict[str, Any]:
             facts = self._bench.facts(read_text("model", model).strip())
-            device = device_of(hardware.detect(), gpu, vram)
+            names = [None if name is None else read_text(what, name) for what, name in (("gpu", gpu), ("vram", vram))]
+            device = device_of(hardware.detect(), *names)
             table = fit_table.fit(
                 facts.model, device, numbers[0], numbers[1] or 1, self._bench.models_dir, gpus=read_whole("gpus", gpus)
             )

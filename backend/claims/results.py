@@ -12,6 +12,7 @@ from backend.claims.declared import FOLDER
 from backend.claims.samples import Doubt, Samples
 from backend.claims.trials import ClaimTest
 from backend.errors import UNDECODABLE, InputError
+from backend.redact import told
 
 RESULTS = FOLDER / "results"
 
@@ -111,7 +112,7 @@ def _read(path: Path) -> Result:
     except OSError as error:
         raise InputError(f"The result {path} cannot be read ({error.strerror}). {_BAD_END}") from error
     except UNDECODABLE as error:
-        raise InputError(f"{path} is no result of this version: {error}. {_BAD_END}") from error
+        raise InputError(f"{path} is no result of this version: {told(error)}. {_BAD_END}") from error
     if result.digest != _digest(result):
         raise InputError(f"{path} was changed after it was measured: its digest does not fit. {_BAD_END}")
     return result

@@ -16,6 +16,7 @@ from typing import Annotated, Protocol
 import msgspec
 
 from backend.errors import UNDECODABLE, InputError
+from backend.redact import told
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A user's name. It has no colon, which sets guests apart, and is not empty, which the local user's is."""
@@ -162,7 +163,7 @@ class Users:
         try:
             return msgspec.json.decode(data, type=_File).users
         except UNDECODABLE as error:
-            raise self._unreadable(str(error)) from error
+            raise self._unreadable(told(error)) from error
 
     def _unreadable(self, why: str) -> InputError:
         return InputError(f"The file of users {self.path} cannot be read ({why}). Repair it, or move it away.")

@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 
 from backend.errors import InputError
+from backend.redact import told
 from backend.traffic.requests import TrafficRequest, check_request
 from backend.traffic.shape import MAX_REQUESTS
 
@@ -52,9 +53,7 @@ def _request(line: bytes, name: str, number: int) -> TrafficRequest:
     try:
         read = msgspec.json.decode(line, type=_Line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{name} cannot be read: {str(error).rstrip('.')}. Write a request such as {_EXAMPLE}."
-        ) from None
+        raise InputError(f"{name} cannot be read: {told(error)}. Write a request such as {_EXAMPLE}.") from None
     drawn = TrafficRequest(read.arrival_s, read.max_new_tokens, read.prompt_tokens, read.prompt, read.token_ids, number)
     check_request(drawn, name)
     return drawn

@@ -28,6 +28,8 @@ def test_requests_come_in_the_order_of_their_arrival(tmp_path: Path) -> None:
         ('{"max_new_tokens": 5, "prompt": "a", "token_ids": [1]}', "line 4 has token_ids and another prompt"),
         ('{"max_new_tokens": 5, "prompt": "a", "arrival_s": -1}', "line 4: arrival_s is -1"),
         ("\xff", "line 4 cannot be read"),
+        ('{"a\\nb\\u001b[2J": 1}', "unknown field `a b`"),
+        ('{"' + "x" * 5_000 + '": 1}', r"x\.\.\.\. Write"),
     ],
 )
 def test_a_bad_line_is_named_by_its_number(tmp_path: Path, line: str, said: str) -> None:
