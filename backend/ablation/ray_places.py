@@ -1,12 +1,14 @@
 """Trials as tasks of a Ray cluster: one GPU each, or on CPUs a node each. Ray is an optional extra."""
 
 import os
+import socket
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from backend.ablation.places import Place, PlaceLost
 from backend.errors import InputError
 from backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
+from backend.executors.hosts.endpoint import parse_endpoint
 
 
 def task(errand: bytes) -> Iterator[bytes]:
@@ -51,8 +53,11 @@ def ray_places(address: str, device: str) -> Sequence[Place]:
         raise InputError("--ray needs Ray: pip install 'tokendyno[ray]'.") from error
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
+        if "://" not in address and ":" in address:  # Ray itself would try for minutes
+            endpoint = parse_endpoint(address)
+            socket.create_connection((endpoint.host, endpoint.port), timeout=5.0).close()
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         first = str(error).strip().partition("\n")[0]
         raise InputError(
             f"No Ray cluster answers at {address} ({first[:200]}). Give the address that `ray start --head` printed."
