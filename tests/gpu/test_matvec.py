@@ -208,6 +208,7 @@ def test_products_of_several_rows_are_those_of_double_precision(
     kernels: Any, dtype: str, count: int, rows: int, columns: int
 ) -> None:
     import torch
+    from triton.runtime.errors import OutOfResources
 
     kind, limit = getattr(torch, dtype), 1e-5 if dtype == "float32" else 1e-2
     torch.manual_seed(rows)
@@ -226,9 +227,10 @@ def test_products_of_several_rows_are_those_of_double_precision(
         residual = random(count, rows)
         expected += residual.double()
         for way, how in kernels.rows.WAYS.items():
-            if dtype == "float32" and how["BN"] * how["BK"] > 32 * 128:
-                continue  # twice the bytes: more than a multiprocessor holds
-            out = kernels.rows.by_tiles(x, w[:used], bias[:used], residual, gated, gelu, how)
+            try:
+                out = kernels.rows.by_tiles(x, w[:used], bias[:used], residual, gated, gelu, how)
+            except OutOfResources:
+                continue  # a multiprocessor holds less: `kept.measured` leaves such a way out too
             error = float((out.double() - expected).norm() / expected.norm())
             assert error < limit, (way, gated, gelu, error)
 
