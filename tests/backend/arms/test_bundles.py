@@ -95,7 +95,7 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     notes = grant(preset, model, CPU, WORK).notes
     assert {note.axis for note in notes} == {"projections", "cuda_graphs"}
     assert with_notes.verdicts == (*notes, *checked.verdicts)
-    assert noted(checked, ArmRequest("A", arm.choices), model, CPU, WORK) is checked
+    assert noted(checked, ArmRequest("A", arm.choices), model, CPU, WORK) == checked
     changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)
     assert noted(checked, changed, model, CPU, WORK) is checked
     assert noted(checked, ArmRequest("A", arm.choices, "nosuch"), model, CPU, WORK) is checked

@@ -32,10 +32,10 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
     def open_one(hosts: int = 2, ranks: int = 1, model: str = "pocket", like: str = "pocket") -> Lobby:
         device = hardware.detect().device
         endpoint = Endpoint("127.0.0.1", free_port())
-        found.append(Lobby(endpoint, hosts, ranks, model, digest_of(resolve(like)), device, said.append))
+        found.append(Lobby(endpoint, hosts, ranks, model, digest_of(resolve(like)), device, said.put))
         return found[-1]
 
-    said: list[str] = []
+    said: queue.Queue[str] = queue.Queue()
     open_one.said = said  # type: ignore[attr-defined]
     yield open_one
     for one in found:
@@ -136,7 +136,7 @@ def test_what_a_machine_lacks_is_told_on_both(opened: Open, asked: dict[str, int
     receive(first)
     error = last(*join(first.endpoint))
     assert isinstance(error, InputError) and says in str(error), error
-    assert says in " ".join(opened.said)  # type: ignore[attr-defined]
+    assert says in opened.said.get(timeout=5)  # type: ignore[attr-defined]
 
 
 def test_machines_that_do_not_come_are_waited_for_no_longer_than_said(
