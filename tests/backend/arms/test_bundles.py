@@ -97,8 +97,8 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     assert with_notes.verdicts == (*notes, *checked.verdicts)
     assert noted(checked, ArmRequest("A", arm.choices), model, CPU, WORK) == checked
     changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)
-    assert noted(checked, changed, model, CPU, WORK) is checked
-    assert noted(checked, ArmRequest("A", arm.choices, "nosuch"), model, CPU, WORK) is checked
+    assert noted(checked, changed, model, CPU, WORK) == checked
+    assert noted(checked, ArmRequest("A", arm.choices, "nosuch"), model, CPU, WORK) == checked
 
 
 @pytest.mark.parametrize("machine", [CPU, H200], ids=["cpu", "h200"])
