@@ -56,8 +56,11 @@ class Parser(argparse.ArgumentParser):
 
 def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
     """What is said of options that a command does not have."""
-    near = near_names(unknown[0].partition("=")[0], options.known) if unknown[0].startswith("--") else []
-    hint = f" Did you mean {near[0]}?" if near else ""
+    typed = unknown[0].partition("=")[0]
+    near = []
+    if typed.startswith("--"):
+        near = [name for name in options.known if name.startswith(typed)] or near_names(typed, options.known)[:1]
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"unrecognized arguments: {' '.join(unknown)}.{hint} See tokendyno {options.command} --help."
 
 

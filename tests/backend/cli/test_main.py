@@ -91,8 +91,8 @@ BAD = [
     (["--history", "empty"], "cannot be written (Is a directory)"),
     (["--history", "/proc/none/history.sqlite"], "cannot be written"),
     (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
+    (["--a", "cache=static"], "unrecognized arguments: --a cache=static. Did you mean --arm or --all?"),
     (["--max-tokens", "3"], "unrecognized arguments: --max-tokens 3. Did you mean --max-new-tokens?"),
-    (["--a", "static"], "unrecognized arguments: --a static"),
 ]
 
 
