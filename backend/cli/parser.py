@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
 def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
     """What is said of options that a command does not have."""
     typed = unknown[0].partition("=")[0]
-    near = []
+    near: list[str] = []
     if typed.startswith("--"):
         near = [name for name in options.known if name.startswith(typed)] or near_names(typed, options.known)[:1]
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
