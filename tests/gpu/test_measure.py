@@ -28,7 +28,7 @@ while True:
 def document() -> dict[str, Any]:
     found = bench(
         "measure", "compare", "--model", MODEL, "--a", "cache=static", "--b", "cache=static,compile=reduce-overhead",
-        "--prompt-tokens", "64", "--max-new-tokens", "700", "--repeats", "3",
+        "--prompt-tokens", "64", "--max-new-tokens", "350", "--repeats", "3",
     )  # fmt: skip
     tell(found)
     for arm in found["arms"]:
@@ -92,7 +92,7 @@ def test_the_graph_is_found_faster_and_percentiles_are_given(document: dict[str,
 def test_an_arm_against_itself_shows_no_large_difference() -> None:
     found = bench(
         "same", "compare", "--model", MODEL, "--a", "cache=static,compile=reduce-overhead", "--b",
-        "cache=static,compile=reduce-overhead", "--prompt-tokens", "64", "--max-new-tokens", "300", "--repeats", "6",
+        "cache=static,compile=reduce-overhead", "--prompt-tokens", "64", "--max-new-tokens", "200", "--repeats", "6",
     )["comparison"]  # fmt: skip
     print(found)
     assert found["ratio"] == pytest.approx(1.0, abs=0.03)
@@ -102,7 +102,7 @@ def test_a_stranger_on_the_gpu_is_seen() -> None:
     stranger = subprocess.Popen([sys.executable, "-c", HEAVY], stdout=subprocess.PIPE, text=True)
     try:
         assert stranger.stdout is not None and stranger.stdout.readline().strip() == "ready"
-        found = bench("stranger", "run", "--model", MODEL, "--prompt-tokens", "64", "--max-new-tokens", "300")
+        found = bench("stranger", "run", "--model", MODEL, "--prompt-tokens", "64", "--max-new-tokens", "100")
     finally:
         stranger.kill()
         stranger.wait()
@@ -139,7 +139,7 @@ def test_without_nvml_the_gpu_is_used_and_what_nvml_tells_is_left_out(
         "class NVMLError(Exception): pass\ndef nvmlInit(): raise NVMLError('Not Supported')\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    found = bench("no-nvml", "run", "--model", MODEL, "--prompt-tokens", "64", "--max-new-tokens", "200")
+    found = bench("no-nvml", "run", "--model", MODEL, "--prompt-tokens", "64", "--max-new-tokens", "100")
     (arm,) = found["arms"]
     assert found["machine"]["device"] == "cuda" and "n/a" in found["machine"]["nvml"]
     assert "NVML gives none" in arm["memory_label"] and arm["summary"]["peak_memory_bytes"] > arm["weight_bytes"]
