@@ -1,10 +1,12 @@
-"""Runs the app's bench as a ZeroGPU Space does, on this CPU: `python -m tests.support.zero_gpu`.
+"""Runs the app's bench as a ZeroGPU Space does: `python -m tests.support.zero_gpu cpu|cuda|ordinary`.
 
-The package `spaces` is the real one: it schedules, forks, queues and releases. What it talks to is a small HTTP server
-here, and its module that patches torch, for which a CPU has no CUDA to patch, does nothing. Prints what was seen as
-JSON.
+The package `spaces` is the real one. `cpu` and `cuda`: it schedules, forks, queues and releases; what it talks to is a
+small HTTP server here, and its module that patches torch does nothing, so that a fork computes on this machine's CPU or
+GPU. `ordinary`: there is no platform, and `spaces` calls the function in this process, as on a GPU of one's own. Prints
+what was seen as JSON.
 """
 
+import argparse
 import json
 import os
 import signal
@@ -18,6 +20,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
+
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from tests.support.worker import light
 
 ASKED: list[tuple[str, dict[str, str]]] = []
 """Each request to the platform: its path and its parameters."""
@@ -45,14 +51,15 @@ class Platform(BaseHTTPRequestHandler):
 
 
 def stand_in() -> None:
-    """The environment of a ZeroGPU Space, and nothing in place of what patches torch."""
+    """The environment of a ZeroGPU Space, and nothing in place of what patches torch. Forks use the device that
+    TOKENDYNO_DEVICE names, as workers do."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), Platform)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     cgroup = Path(tempfile.mkdtemp()) / "cgroup"
     cgroup.write_text("0::/space\n")
     os.environ |= {
         "SPACES_ZERO_GPU": "true", "SPACES_ZERO_DEVICE_API_URL": f"http://127.0.0.1:{server.server_port}",
-        "ZEROGPU_PROC_SELF_CGROUP_PATH": str(cgroup), "TOKENDYNO_DEVICE": "cpu",
+        "ZEROGPU_PROC_SELF_CGROUP_PATH": str(cgroup),
     }  # fmt: skip
     stub = types.ModuleType("spaces.zero.torch")
     for name in ("patch", "unpatch", "init", "move", "enter_mode", "is_in_bad_fork"):
@@ -77,37 +84,58 @@ def until(condition: Callable[[], Any]) -> Any:
     raise TimeoutError
 
 
-def main() -> None:
-    """Two arms; a run that is stopped; a run whose time ends, which the platform does with SIGKILL."""
-    stand_in()
-    from backend.executors import open_bench
-    from tests.support.worker import light
+def seen_of_any(bench: Bench) -> dict[str, Any]:
+    """Two arms, and a run that is stopped."""
+    both = bench.wait(bench.submit(light({}, {"cache": "static", "loop": "own"}, max_new_tokens=8)), 120)
+    stopped = begun(bench)
+    bench.cancel(stopped)
+    again = bench.wait(stopped, 60)
+    return {
+        "own": os.getpid(), "status": both.status, "message": both.message, "device": both.created.device,
+        "ids": {name: arm.ids for name, arm in both.arms.items()},
+        "rows": sorted({row.status for arm in both.arms for row in both.ledger(arm)}),
+        "remarks": [verdict.reason for verdict in both.created.arms[0].verdicts],
+        "stopped": [again.status, len(again.arms["A"].ids)],
+    }  # fmt: skip
 
+
+def seen_of_forks(bench: Bench) -> dict[str, Any]:
+    """The same; then a run whose time ends, which the platform does with SIGKILL."""
+    seen = seen_of_any(bench)
+    until(lambda: len(parameters("/release")) == 3)  # each given back although nobody ended it
+    killed = begun(bench)
+    os.kill(int(parameters("/allow")[-1]["pid"]), signal.SIGKILL)
+    lost = bench.wait(killed, 60)
+    return seen | {
+        "durations": [int(asked["durationSeconds"]) for asked in parameters("/schedule")],
+        "pids": [int(asked["pid"]) for asked in parameters("/allow")],
+        "lost": [lost.status, lost.message], "fails": [asked["fail"] for asked in parameters("/release")],
+    }  # fmt: skip
+
+
+def begun(bench: Bench) -> str:
+    """A long run that has begun to write."""
+    run_id = bench.submit(light({}, max_new_tokens=3000))
+    until(lambda: (run := bench.runs.get(run_id)) and run.arms["A"].ids)
+    return run_id
+
+
+def main() -> None:
+    """Run them and print."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.zero_gpu")
+    parser.add_argument("where", choices=("cpu", "cuda", "ordinary"), nargs="?", default="cpu")
+    where = parser.parse_args().where
+    if where == "cpu":
+        os.environ["TOKENDYNO_DEVICE"] = "cpu"
+    if where != "ordinary":
+        stand_in()
     bench = open_bench(executor="zero-gpu")
     bench.start()
     try:
-        both = bench.wait(bench.submit(light({}, {"cache": "static", "loop": "own"}, max_new_tokens=8)), 120)
-        until(lambda: len(parameters("/release")) == 2)  # given back although nobody ended it
-        stopped = bench.submit(light({}, max_new_tokens=3000))
-        until(lambda: (run := bench.runs.get(stopped)) and run.arms["A"].ids)
-        bench.cancel(stopped)
-        again = bench.wait(stopped, 60)
-        killed = bench.submit(light({}, max_new_tokens=3000))
-        until(lambda: (run := bench.runs.get(killed)) and run.arms["A"].ids)
-        os.kill(int(parameters("/allow")[-1]["pid"]), signal.SIGKILL)
-        lost = bench.wait(killed, 60)
-        report = {
-            "own": os.getpid(), "status": both.status, "message": both.message,
-            "ids": {name: arm.ids for name, arm in both.arms.items()},
-            "remarks": [verdict.reason for verdict in both.created.arms[0].verdicts],
-            "durations": [int(asked["durationSeconds"]) for asked in parameters("/schedule")],
-            "pids": [int(asked["pid"]) for asked in parameters("/allow")],
-            "stopped": [again.status, len(again.arms["A"].ids)], "lost": [lost.status, lost.message],
-            "fails": [asked["fail"] for asked in parameters("/release")],
-        }  # fmt: skip
+        seen = seen_of_any(bench) if where == "ordinary" else seen_of_forks(bench)
     finally:
         bench.close()
-    print(json.dumps(report))
+    print(json.dumps(seen))
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def arm_of(model: ModelFacts, choices: dict[str, str]) -> Checked:
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("spaces") is None, reason="pip install --no-deps spaces")
 def test_a_run_goes_through_the_calls_of_the_real_package() -> None:
-    command = [sys.executable, "-m", "tests.support.zero_gpu"]
+    command = [sys.executable, "-m", "tests.support.zero_gpu", "cpu"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout.splitlines()[-1])
