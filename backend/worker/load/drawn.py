@@ -4,7 +4,7 @@ drawn on the device when its part is read, and nothing else is kept."""
 import copy
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -15,6 +15,34 @@ _TURN = threading.Lock()
 """Readers are several threads, and the seed is the process's."""
 
 
+ALIGNED = 512
+"""Bytes to which the beginning of a tensor is rounded up, as torch's allocator does."""
+
+
+class Scratch:
+    """Room for the parameters of one module, in which all are drawn, one after the other. Blocks of their own would lie
+    between the parts that are kept, and stay reserved: 46 of 118 GB with Llama 3 70B."""
+
+    def __init__(self, modules: Iterable[Any], device: str) -> None:
+        sizes = [sum(_room(one) for one in module._parameters.values() if one is not None) for module in modules]
+        self._bytes = torch.empty(max(sizes, default=0), dtype=torch.uint8, device=device)
+
+    def parameters(self, module: Any) -> dict[str, Any]:
+        """Without meaningful numbers, in the shapes and dtypes of this module's."""
+        found, begin = {}, 0
+        for name, one in module._parameters.items():
+            found[name] = one
+            if one is not None:
+                room = self._bytes[begin : begin + one.nbytes].view(one.dtype).view(one.shape)
+                found[name] = torch.nn.Parameter(room, False)
+                begin += _room(one)
+        return found
+
+
+def _room(tensor: Any) -> int:
+    return -(-int(tensor.nbytes) // ALIGNED) * ALIGNED
+
+
 class Drawn:
     """A parameter that does not exist yet, by the interface of a slice of a safetensors file.
 
@@ -22,8 +50,8 @@ class Drawn:
     its part.
     """
 
-    def __init__(self, model: Any, path: str, name: str, device: str) -> None:
-        self._model, self._module, self._name, self._device = model, model.get_submodule(path), name, device
+    def __init__(self, model: Any, path: str, name: str, scratch: Scratch) -> None:
+        self._model, self._module, self._name, self._scratch = model, model.get_submodule(path), name, scratch
         self._seed = RANDOM_SEED + zlib.crc32(f"{path}.{name}".encode())
         self._shape = tuple(self._module._parameters[name].shape)
         self._format = {torch.float32: "F32", torch.float16: "F16"}.get(self._module._parameters[name].dtype, "BF16")
@@ -39,19 +67,17 @@ class Drawn:
     def __getitem__(self, index: Any) -> torch.Tensor:
         owner = copy.copy(self._module)
         owner._modules = {}
-        owner._parameters = {
-            name: one if one is None else torch.nn.Parameter(torch.empty_like(one, device=self._device), False)
-            for name, one in self._module._parameters.items()
-        }
         with _TURN, torch.no_grad():
+            owner._parameters = self._scratch.parameters(self._module)
             torch.manual_seed(self._seed)
             self._model._init_weights(owner)
-            return owner._parameters[self._name].data[index].clone()  # a view would keep the whole
+            return owner._parameters[self._name].data[index].clone()
 
 
 def drawn_state(model: Any, device: str) -> dict[str, Drawn]:
     """All parameters of a model on the meta device but tied ones, by name."""
-    found = {f"{path}.{name}": Drawn(model, path, name, device) for path, name in _owners(model)}
+    scratch = Scratch(model.modules(), device)
+    found = {f"{path}.{name}": Drawn(model, path, name, scratch) for path, name in _owners(model)}
     return {name: one for name, one in found.items() if name not in model.all_tied_weights_keys}
 
 

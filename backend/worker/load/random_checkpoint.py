@@ -44,6 +44,8 @@ def load_as_checkpoint(plan: LoadPlan, observed: Observed, where: staging.Stagin
             None, config=checkpoint.config, state_dict=dict(checkpoint.state), dtype=dtype, **keywords
         )
     del checkpoint
+    if plan.parallel.ranks > 1 and plan.device == "cuda":
+        torch.cuda.empty_cache()  # the room in which parameters were drawn
     quantization.finish(model, plan)
     parallel.finish(model, plan)
     return moved(model, plan, observed)

@@ -5,7 +5,7 @@ import threading
 import torch
 from transformers import GptOssConfig, GptOssForCausalLM
 
-from backend.worker.load.drawn import drawn_state
+from backend.worker.load.drawn import Scratch, drawn_state
 
 
 def model() -> GptOssForCausalLM:
@@ -48,3 +48,17 @@ def test_threads_that_read_at_once_change_nothing() -> None:
     for one in threads:
         one.join()
     assert all(torch.equal(alone[name], together[name]) for name in names)
+
+
+def test_all_are_drawn_in_the_room_of_the_largest_module_without_running_into_each_other() -> None:
+    whole = model()
+    largest = max(sum(one.nbytes for one in part._parameters.values() if one is not None) for part in whole.modules())
+    scratch, experts = Scratch(whole.modules(), "cpu"), whole.model.layers[0].mlp.experts
+    parts = scratch.parameters(experts)
+    assert len({one.untyped_storage().data_ptr() for one in parts.values()}) == 1
+    assert parts["down_proj"].untyped_storage().nbytes() < 1.1 * largest
+    with torch.no_grad():
+        for number, one in enumerate(parts.values()):
+            one.fill_(number)
+    assert all(bool((one == number).all()) for number, one in enumerate(parts.values()))
+    assert {name: one.shape for name, one in parts.items()} == {n: one.shape for n, one in experts.named_parameters()}
