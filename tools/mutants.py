@@ -1,14 +1,16 @@
 """Do the tests notice small mistakes? `python tools/mutants.py --seed 10 --count 300 --out mutants.json`.
 
 Changes one condition or constant of the product at a time, in a copy of the tree, and runs the tests that execute that
-line and start no process. Prints each mutant as killed, survived, or uncovered (no such test executes it), and rewrites
-`--out` after each; a later call with the same `--out` goes on from there. `--prefer FILE` takes the mutants of an
-earlier run's file first, which makes two trees comparable. The tests that execute a line are recorded once, beside
-`--out`.
+line and start no process, those that mirror its module first. Prints each mutant as killed, survived, or uncovered (no
+such test executes it), and rewrites `--out` after each; a later call with the same `--out` goes on from there.
+`--prefer FILE` takes the mutants of an earlier run's file first, which makes two trees comparable. The tests that
+execute a line are recorded once, beside `--out`.
 """
 
 import argparse
 import compileall
+import functools
+import itertools
 import json
 import os
 import shutil
@@ -16,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +28,11 @@ if __name__ == "__main__":
     sys.path.insert(0, str(HERE))  # `mutation` alone: the product is imported from the copy
 
 if __package__:
-    from tools.mutation import runner, sites
+    from tools.mutation import runner, sites, warm
+    from tools.mutation.judge import Judge
 else:
-    from mutation import runner, sites  # type: ignore[import-not-found,no-redef]
+    from mutation import runner, sites, warm  # type: ignore[import-not-found,no-redef]
+    from mutation.judge import Judge  # type: ignore[import-not-found,no-redef]
 
 PATHS = ["backend/optimizations", "backend/predict", "backend/runs", "backend/arms"]
 IGNORED = [
@@ -62,7 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
     options = parser.parse_args(arguments)
     deadline_s = time.monotonic() + options.limit_s
-    os.nice(15)
     os.environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         tree = Path(folder) / "tree"
@@ -105,6 +108,39 @@ def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[
     """Records coverage unless that is done, then tries the mutants that have no result yet."""
     log = options.out.with_suffix(".log").resolve()
     recorded = coverage(tree, options, log)
+    chosen = choose(tree, options)
+    done = json.loads(options.out.read_text()) if options.out.exists() else []
+    results = {result["key"]: result for result in done}
+    screen = os.fdopen(os.dup(1), "w")  # a child's own output goes into the log
+
+    def report(site: "sites.Site", killer: str, status: str = "") -> None:
+        status = status or ("killed" if killer else "survived")
+        results[site.key] = {"key": site.key, "path": site.path, "line": site.line, "status": status, "by": killer}
+        print(f"{len(results):4} {status:9} {site.path}:{site.line} {site.before[:50]} -> {site.after[:50]}",
+              file=screen, flush=True)  # fmt: skip
+        options.out.write_text(json.dumps(list(results.values()), indent=1))
+
+    attempts = [(site, select(site, recorded)) for site in chosen if site.key not in results]
+    for site, names in attempts:
+        if not names:
+            report(site, "", "uncovered")
+
+    def in_time(at_import: bool) -> Iterator[warm.Attempt]:
+        for site, names in attempts:
+            if names and runs_at_import(site, recorded) == at_import and time.monotonic() < deadline_s:
+                yield site, names
+
+    files = list(dict.fromkeys(name.partition("::")[0] for _, names in in_time(False) for name in names))
+    warm.run(tree, in_time(False), files, report, max(1.0, deadline_s + 60 - time.monotonic()), log)
+    results.update({result["key"]: result for result in json.loads(options.out.read_text())})
+    judge = Judge(functools.partial(first_failure_anew, tree, recorded["tests"], log))
+    for site, names in in_time(True):
+        report(site, judge.killer(site, names))
+    return [results[site.key] for site in chosen if site.key in results]
+
+
+def choose(tree: Path, options: argparse.Namespace) -> list["sites.Site"]:
+    """As many sites as asked for, those of another run or tree first."""
     found = sites.find(tree, options.paths)
     preferred: list[str] = []
     if options.prefer:
@@ -115,22 +151,11 @@ def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[
     chosen = sites.pick(found, options.seed, options.count, preferred)
     wanted = set(preferred)
     print(f"{len(found)} sites, {len(chosen)} chosen, {sum(site.key in wanted for site in chosen)} of them preferred")
-    done = json.loads(options.out.read_text()) if options.out.exists() else []
-    results = {result["key"]: result for result in done}
-    for site in chosen:
-        if site.key in results:
-            continue
-        if time.monotonic() > deadline_s:
-            break
-        results[site.key] = result = attempt(tree, site, recorded["tests"], log)
-        print(f"{len(results):4} {result['status']:9} {site.path}:{site.line} {site.before[:50]} -> {site.after[:50]}",
-              flush=True)  # fmt: skip
-        options.out.write_text(json.dumps([results[s.key] for s in chosen if s.key in results], indent=1))
-    return [results[site.key] for site in chosen if site.key in results]
+    return chosen
 
 
 def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, Any]:
-    """Which tests execute which lines. A test must pass twice: traced, and as it will be run for a mutant."""
+    """Which tests execute which lines."""
     file = options.out.with_suffix(".coverage.json")
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text())
@@ -141,55 +166,65 @@ def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, An
     found = runner.record(tree, options.tests, ignored, list(sites.sources(tree, options.paths)), log)
     assert found is not None and found["tests"], log.read_text()[-2000:]
     runner.preload(found["modules"])
-    again = runner.run(tree, list(found["tests"]), 3600, log, stop=False)
-    assert again is not None, log.read_text()[-2000:]
-    for name in again["failed"]:
-        found["tests"].pop(name, None)
-    print(f"{len(found['tests'])} tests; left out because they fail here: {again['failed']}; {again['seconds']} s")
+    print(f"{len(found['tests'])} tests that pass and start no process")
     file.write_text(json.dumps(found))
     return found
 
 
-def attempt(tree: Path, site: "sites.Site", tests: dict[str, Any], log: Path) -> dict[str, Any]:
-    """Mutate, run, restore."""
-    names, by = select(site, tests)
-    result = {"key": site.key, "path": site.path, "line": site.line, "tests": len(names), "selected_by": by}
-    if not names:
-        return {**result, "status": "uncovered"}
+def first_failure_anew(
+    tree: Path, tests: dict[str, Any], log: Path, names: Sequence[str], site: "sites.Site | None"
+) -> str:
+    """Mutate the file, run, restore."""
+    limit_s = 60 + 5 * sum(tests[name]["seconds"] for name in names)
+    if site is None:
+        return runner.first_failure(tree, names, limit_s, log)
     file = tree / site.path
     source, state = file.read_bytes(), file.stat()
     file.write_bytes(site.applied(source))
     os.utime(file, (1, 1))  # so that the compiled original is not taken for it
     try:
-        ran = runner.run(tree, names, 30 + 5 * sum(tests[name]["seconds"] for name in names), log)
+        return runner.first_failure(tree, names, limit_s, log)
     finally:
         file.write_bytes(source)
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
-    if ran is None:
-        return {**result, "status": "killed", "by": "time limit, or the process died"}
-    by_test = ran["failed"][0] if ran["failed"] else f"pytest's exit code {ran['code']}"
-    return {**result, "status": "killed" if ran["code"] else "survived", "by": by_test if ran["code"] else "",
-            "seconds": ran["seconds"]}  # fmt: skip
 
 
-def select(site: "sites.Site", tests: dict[str, Any]) -> tuple[list[str], str]:
+def runs_at_import(site: "sites.Site", recorded: dict[str, Any]) -> bool:
+    """Whether the product or a test file executes it when imported."""
+    return site.at_import or not lines_of(site).isdisjoint(recorded["collected"].get(site.path, ()))
+
+
+def lines_of(site: "sites.Site") -> set[int]:
+    return set(range(site.line, site.last_line + 1))
+
+
+def select(site: "sites.Site", recorded: dict[str, Any]) -> list[str]:
     """Tests that execute the expression; for what runs at import, those that execute anything of the file, and for
-    what an axis declares those of `READERS`. Quickest first, up to `MOST_S` seconds."""
-    lines = set(range(site.line, site.last_line + 1))
+    what an axis declares those of `READERS`. Those that mirror the module first, up to `MOST_S` seconds."""
+    tests = recorded["tests"]
+    by_file = runs_at_import(site, recorded)
+    lines = lines_of(site)
     found = [
         name
         for name, test in tests.items()
-        if (site.path in test["lines"] and (site.at_import or lines & set(test["lines"][site.path])))
-        or (site.at_import and site.path.startswith(DECLARED) and name.startswith(READERS))
+        if (site.path in test["lines"] and (by_file or lines & set(test["lines"][site.path])))
+        or (by_file and site.path.startswith(DECLARED) and name.startswith(READERS))
     ]
     chosen: list[str] = []
     total_s = 0.0
-    for name in sorted(found, key=lambda name: tests[name]["seconds"]):
+    for name in sorted(found, key=lambda name: (-closeness(site.path, name), tests[name]["seconds"])):
         total_s += tests[name]["seconds"]
         if chosen and total_s > MOST_S:
             break
         chosen.append(name)
-    return chosen, "file" if site.at_import else "line"
+    return chosen
+
+
+def closeness(path: str, test: str) -> int:
+    """How far the path of a test's file follows that of a module."""
+    mirrored = test.partition("::")[0].removeprefix("tests/").replace("test_", "").removesuffix(".py").split("/")
+    pairs = zip(path.removesuffix(".py").split("/"), mirrored, strict=False)
+    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 if __name__ == "__main__":

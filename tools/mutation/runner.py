@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import traceback
 import warnings
 from collections import defaultdict
@@ -26,7 +25,7 @@ OPTIONS = [
     "-o",
     "addopts=",
     "-m",
-    "not slow and not gpu",
+    "not slow and not full and not gpu",
     "-p",
     "no:xdist",
     "-p",
@@ -36,6 +35,9 @@ OPTIONS = [
     "-W",
     "ignore::pytest.PytestAssertRewriteWarning",
 ]
+
+
+DIED = "time limit, or the process died"
 
 
 class NoProcesses:
@@ -57,11 +59,18 @@ class Recorder(NoProcesses):
 
     def __init__(self, files: dict[str, str]) -> None:
         self._files = files
-        self._into: set[tuple[str, int]] = set()
+        self._collected: set[tuple[str, int]] = set()
+        self._into = self._collected
         self._shared: dict[str, set[tuple[str, int]]] = defaultdict(set)
         self.lines: dict[str, set[tuple[str, int]]] = {}
         self.seconds: dict[str, float] = defaultdict(float)
         self._failed: set[str] = set()
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_collection(self) -> Iterator[None]:
+        sys.settrace(self._on_call)
+        yield
+        sys.settrace(None)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -100,16 +109,22 @@ class Recorder(NoProcesses):
         return on_line
 
     def found(self) -> dict[str, Any]:
-        """Seconds and executed lines (by file) of each passing test, and the packages that were imported."""
-        tests = {}
-        for name, lines in self.lines.items():
-            by_file: dict[str, list[int]] = defaultdict(list)
-            for path, line in sorted(lines | self._shared[name.partition("::")[0]]):
-                by_file[path].append(line)
-            if name not in self._failed:
-                tests[name] = {"seconds": self.seconds[name], "lines": by_file}
+        """Seconds and executed lines (by file) of each passing test, the lines that collecting them executes, and
+        the packages that were imported."""
+        tests = {
+            name: {"seconds": self.seconds[name], "lines": _by_file(lines | self._shared[name.partition("::")[0]])}
+            for name, lines in self.lines.items()
+            if name not in self._failed
+        }
         heavy = [name for name in sys.modules if name.partition(".")[0] not in (*OWN, "__main__", "conftest")]
-        return {"tests": tests, "modules": heavy}
+        return {"tests": tests, "collected": _by_file(self._collected), "modules": heavy}
+
+
+def _by_file(lines: set[tuple[str, int]]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = defaultdict(list)
+    for path, line in sorted(lines):
+        found[path].append(line)
+    return found
 
 
 class Chosen(NoProcesses):
@@ -197,17 +212,23 @@ def record(tree: Path, tests: Sequence[str], ignored: Sequence[str], sources: Se
     return in_child(tree, act, 3600, log)
 
 
-def run(tree: Path, names: Sequence[str], limit_s: float, log: Path, stop: bool = True) -> dict[str, Any] | None:
-    """Exit code of pytest, the failed tests and the seconds; None where the limit was exceeded or the child died."""
-    begin_s = time.monotonic()
+def first_failure(tree: Path, names: Sequence[str], limit_s: float, log: Path) -> str:
+    """Runs these tests in a new process until one fails, and names it; "" where none does.
+
+    Where pytest ends otherwise, as when the product cannot be imported, tells how.
+    """
     files = list(dict.fromkeys(name.partition("::")[0] for name in names))
 
     def act() -> dict[str, Any]:
         sys.dont_write_bytecode = True
         chosen = Chosen(names)
-        options = [option for option in OPTIONS if stop or option != "-x"]
-        code = pytest.main([*options, *files], plugins=[chosen])
+        code = pytest.main([*OPTIONS, *files], plugins=[chosen])
         return {"code": int(code), "failed": chosen.failed}
 
     answer = in_child(tree, act, limit_s, log)
-    return answer and {**answer, "seconds": round(time.monotonic() - begin_s, 1)}
+    if answer is None:
+        return DIED
+    if answer["failed"]:
+        return str(answer["failed"][0])
+    ended_well = answer["code"] in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return "" if ended_well else f"pytest's exit code {answer['code']}"
