@@ -53,7 +53,8 @@ _RULES = (
         "note",
         lambda s: s.facts.kind == "decoder",
         "When sampling, the custom decode loop uses its own random numbers: a seed is reproducible, but gives "
-        "another text than generate with that seed. Greedy text is the same.",
+        "another text than generate with that seed. Greedy text is that of generate where rounding does not decide: in "
+        "float32 nearly always, in bfloat16 not always.",
         "backend/worker/loop/sampling.py",
     ),
 )

@@ -23,8 +23,8 @@ _MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/m
 _SEEN = "tests/backend/executors/test_ranks.py; MEASUREMENTS.md"
 _OFF = {NAME: "off"}
 COMPILED = (
-    "Each rank compiles the step for itself, exchanges included. Seen with a Llama over two processes: one graph, no "
-    "graph break, no recompilation, and the same greedy text. The ledger counts them."
+    "Each rank compiles the step for itself, exchanges included. Seen with a Llama in float32 over two processes: "
+    "one graph, no graph break, no recompilation, and the same greedy text. The ledger counts them."
 )
 
 
@@ -97,7 +97,8 @@ class Parallel(Optimization):
         whose = "the machines' cores" if subject.machine.far else "this CPU's cores"
         said = (
             f"Without a GPU, {named.devices} processes share {whose} and exchange through gloo. It shows "
-            "how the model is split, with the same text, but is slower than one process."
+            "how the model is split, but is slower than one process. Parts are summed in another order, so greedy text "
+            "is the same only where rounding does not decide (in float32 nearly always)."
         )
         return [Verdict("note", self.name, said, {}, "MEASUREMENTS.md"), *compiled]
 
