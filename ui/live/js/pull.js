@@ -1,14 +1,15 @@
 // Polls the server for what lies past the cursor, about sixteen times a second, less often where the server is busy (it
-// says how often, and never less than once a second). Several pulls may be in flight, since a
-// slow line would otherwise limit their rate. A pull without an answer times out; failures are shown and retried with
-// exponential backoff. Nothing is pulled while the tab is hidden.
+// says how often, and never less than once a second). Several pulls may be in flight, since a slow line would otherwise
+// limit their rate; until the first answer, which may be a whole run, there is one. A pull without an answer times out;
+// failures are shown and retried with exponential backoff. Nothing is pulled while the tab is hidden.
 
 const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 
 // ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
 // report(text): shows a connection problem, '' when there is none.
 function makePuller(ask, take, report) {
-  let periodMs = 60, leastMs = 0, inFlight = 0, failures = 0, notBefore = 0, running = false, generation = 0;
+  let periodMs = 60, leastMs = 0, inFlight = 0, failures = 0, notBefore = 0, generation = 0;
+  let running = false, answered = false;
 
   function withTimeout(promise) {
     return new Promise((resolve, reject) => {
@@ -27,6 +28,7 @@ function makePuller(ask, take, report) {
       while (next === 'more') {
         const reply = await withTimeout(ask());
         if (mine !== generation) return;
+        answered = true;
         if (failures) { failures = 0; notBefore = 0; report(''); }
         next = take(reply);
       }
@@ -44,7 +46,7 @@ function makePuller(ask, take, report) {
 
   function tick() {
     if (!element.isConnected) return;
-    const most = failures ? 1 : MAX_IN_FLIGHT;
+    const most = failures || !answered ? 1 : MAX_IN_FLIGHT;
     if (running && !document.hidden && inFlight < most && performance.now() >= notBefore) pull();
     setTimeout(tick, Math.max(periodMs, leastMs));
   }
@@ -54,8 +56,14 @@ function makePuller(ask, take, report) {
     if (!document.hidden && element.isConnected && running && inFlight === 0) { notBefore = 0; pull(); }
   });
 
+  function begin() {
+    generation++; failures = 0; notBefore = 0; answered = false; running = true;
+    report('');
+    if (!document.hidden) pull();
+  }
+
   return {
-    begin() { generation++; failures = 0; notBefore = 0; running = true; report(''); if (!document.hidden) pull(); },
+    begin,
     stop() { generation++; running = false; },
     every(ms) { periodMs = ms; },
     atLeast(ms) { leastMs = ms; },
