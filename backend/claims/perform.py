@@ -3,13 +3,16 @@
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from backend import hardware
 from backend.claims.results import Result
-from backend.claims.samples import doubts, samples
+from backend.claims.samples import doubts, joined, samples
 from backend.claims.trials import ClaimTest
 from backend.engine.bench import Bench
+from backend.executors.checkpoint import written
 from backend.runs.run import Run
+from backend.runs.snapshot import Snapshot
 
 Follow = Callable[[Run], bool]
 """Returns when the run has ended; True if the user stopped it."""
@@ -27,7 +30,30 @@ def perform(bench: Bench, test: ClaimTest, follow: Follow) -> Result:
     """One test, from its request to what was measured. NotMeasured where it fails, or takes longer than its limit;
     InputError where it cannot run here."""
     begin_s = time.monotonic()
-    run = bench.runs.get(bench.submit(test.request()))
+    found = [_carried_out(bench, test, None, follow)] if not test.loads else _loaded_anew(bench, test, follow)
+    machine = found[0].created.machine
+    day = time.strftime("%Y-%m-%d", time.gmtime())
+    taken_s = round(time.monotonic() - begin_s, 1)
+    measured = joined([samples(one) for one in found])
+    doubted = [doubt for one in found for doubt in doubts(one)]
+    return Result(
+        "claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, measured, doubted
+    ).signed()
+
+
+def _loaded_anew(bench: Bench, test: ClaimTest, follow: Follow) -> list[Snapshot]:
+    """Its runs with workers that have loaded nothing, from files that were written just before."""
+    found = []
+    with written(test.model) as folder:
+        for _ in range(test.loads):
+            bench.pool.end_slots()
+            found.append(_carried_out(bench, test, folder, follow))
+    return found
+
+
+def _carried_out(bench: Bench, test: ClaimTest, folder: Path | None, follow: Follow) -> Snapshot:
+    """One run of it, which ended well."""
+    run = bench.runs.get(bench.submit(test.request(folder)))
     assert run is not None
     late = threading.Event()
 
@@ -48,10 +74,4 @@ def perform(bench: Bench, test: ClaimTest, follow: Follow) -> Result:
         raise NotMeasured(f"{test.name} was ended after {test.limit_s:g} s.")
     if run.status != "done":
         raise NotMeasured(f"{test.name}: {run.message}")
-    now = run.snapshot()
-    machine = now.created.machine
-    day = time.strftime("%Y-%m-%d", time.gmtime())
-    taken_s = round(time.monotonic() - begin_s, 1)
-    return Result(
-        "claim-test", 2, test.name, test.line, machine, hardware.versions(), day, taken_s, samples(now), doubts(now)
-    ).signed()
+    return run.snapshot()

@@ -1,6 +1,7 @@
 """What a test measured, run by run: the numbers from which every figure of a claim follows."""
 
 import math
+from collections.abc import Sequence
 
 import msgspec
 
@@ -49,6 +50,14 @@ def samples(run: Snapshot) -> Samples:
     top1_agreement, kl_nats, perplexity_ratio  against arm A, of each block of positions of given texts
     """
     return {name: {**_of_arm(arm), **_of_texts(run, name)} for name, arm in run.arms.items()}
+
+
+def joined(found: Sequence[Samples]) -> Samples:
+    """Those of several runs of the same arms, one after the other."""
+    return {
+        arm: {metric: [value for one in found for value in one[arm].get(metric, ())] for metric in metrics}
+        for arm, metrics in found[0].items()
+    }
 
 
 def doubts(run: Snapshot) -> list[Doubt]:

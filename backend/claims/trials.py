@@ -3,12 +3,14 @@
 import functools
 import re
 import shlex
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from backend.arms.bundles import written_arm
 from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
+from backend.executors.checkpoint import WRITER
 from backend.models import resolve
 from backend.quality import Quality
 from backend.quality.presets import shipped_texts
@@ -27,6 +29,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     gpus       how many of them its arms need
     positions  of `quality`: tokens to predict in each text
     traffic    of `batch`: a file of presets/traffic, of which `requests` are drawn
+    loads      how often both arms load the model anew, from files that are written first; 0: once, where it is
     limit_s    after so many seconds it is stopped, and says nothing
     """
 
@@ -44,6 +47,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     positions: int = 96
     traffic: str = "small"
     requests: int = 24
+    loads: int = 0
     limit_s: float = 300.0
 
     @property
@@ -54,7 +58,7 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def line(self) -> str:
         """The command as it is typed."""
-        said = ["tokendyno", self.command, "--model", self.model]
+        said = ["tokendyno", self.command, "--model", "FOLDER" if self.loads else self.model]
         if self.command == "run":
             said += ["--arm", self.a] if self.a else []
         else:
@@ -67,36 +71,42 @@ class ClaimTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             case _:
                 said += ["--prompt-tokens", str(self.prompt_tokens), "--max-new-tokens", str(self.max_new_tokens)]
                 said += ["--batch-size", str(self.batch_size), "--ignore-eos"]
-        return shlex.join([*said, "--repeats", str(self.repeats)])
+        line = shlex.join([*said, "--repeats", str(self.repeats)])
+        anew = f"python -m {WRITER} {self.model} FOLDER; for n in $(seq {self.loads}); do {line}; done"
+        return anew if self.loads else line
 
     @property
     def where(self) -> str:
         """What it runs on, in words."""
         return "a CPU" if self.device == "cpu" else "a GPU" if self.gpus == 1 else f"{self.gpus} GPUs"
 
-    def request(self) -> Request:
-        """What that command asks of the bench. InputError where an arm or the traffic is unknown."""
+    def request(self, folder: Path | None = None) -> Request:
+        """What that command asks of the bench. InputError where an arm or the traffic is unknown.
+
+        folder   where the model was written, if it is loaded from files
+        """
+        model = str(folder or self.model)
         match self.command:
             case "batch":
                 preset = traffic_preset(self.traffic)
                 shape = msgspec.structs.replace(preset.draw, requests=self.requests)
                 traffic = drawn(shape, 0, preset.concurrent, 0, preset.limits)
                 work = workload_of(traffic, 0, self.repeats, True)
-                return Request(self.model, self._arms(work), work, traffic)
+                return Request(model, self._arms(work, model), work, traffic)
             case "quality":
                 asked = _texts(self.positions)
                 work = reading_of(asked)
-                return Request(self.model, self._arms(work), work, None, asked)
+                return Request(model, self._arms(work, model), work, None, asked)
             case _:
                 work = Workload(
                     prompt_tokens=self.prompt_tokens, max_new_tokens=self.max_new_tokens, batch_size=self.batch_size,
                     repeats=self.repeats, ignore_eos=True,
                 )  # fmt: skip
-                return Request(self.model, self._arms(work), work)
+                return Request(model, self._arms(work, model), work)
 
-    def _arms(self, work: Workload) -> list[ArmRequest]:
-        facts = functools.partial(resolve, self.model)
-        return [written_arm(name, text, self.model, work, facts) for name, text in self.arms.items()]
+    def _arms(self, work: Workload, model: str) -> list[ArmRequest]:
+        facts = functools.partial(resolve, model)
+        return [written_arm(name, text, model, work, facts) for name, text in self.arms.items()]
 
 
 @functools.cache

@@ -1,5 +1,6 @@
 """The choices of `loading` on a GPU, from files: distinguished by bytes, with their seconds and peaks."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from backend.config import Workload
 from backend.executors import open_bench
+from backend.executors.checkpoint import written
 from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -15,24 +17,10 @@ WORK = Workload("Once", max_new_tokens=8, ignore_eos=True)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder() -> Iterator[Path]:
     """A checkpoint in Qwen3-0.6B's shape: 1.2 GB of random weights in bf16."""
-    import json
-
-    import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
-
-    from backend.models import resolve
-    from backend.worker.load.random_model import byte_tokenizer
-
-    path = tmp_path_factory.mktemp("qwen")
-    values = json.loads(resolve("random:Qwen3-0.6B").source.config_json)
-    config = AutoConfig.for_model(values.pop("model_type"), **values)
-    torch.manual_seed(0)
-    model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
-    model.save_pretrained(path)
-    byte_tokenizer(config.vocab_size).save_pretrained(path)
-    return path
+    with written("random:Qwen3-0.6B") as path:
+        yield path
 
 
 @pytest.fixture(scope="module")

@@ -1,8 +1,11 @@
 """Trials as tasks of a Ray cluster with one node, and what is said where there is none."""
 
 import builtins
+import importlib.util
 import json
+import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,8 @@ import pytest
 from backend.ablation.ray_places import ray_places
 from backend.errors import InputError
 from tests.support.command_line import cli
+
+not_installed = importlib.util.find_spec("ray") is None
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,9 +32,17 @@ def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         ray_places("127.0.0.1:6379", "cpu")
 
 
-@pytest.mark.full
-def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> None:
+def test_an_address_without_a_cluster_is_said_at_once() -> None:
     pytest.importorskip("ray", reason="the extra ray is not installed")
+    begin_s = time.monotonic()
+    with pytest.raises(InputError, match=r"No Ray cluster answers at 127\.0\.0\.1:1 .*ray start --head"):
+        ray_places("127.0.0.1:1", "cpu")
+    assert time.monotonic() - begin_s < 60, "Ray itself would try for minutes"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not_installed and not os.environ.get("CI"), reason="the extra ray is not installed")
+def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> None:
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
@@ -38,7 +51,6 @@ def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> 
             "sweep", "--over", "batch_size=1,2", "--rounds", "1", "--max-new-tokens", "4", "--ray", cluster.address,
             "--history", str(tmp_path / "history.sqlite"), "--journal", str(tmp_path / "s.jsonl"), "--json", "-",
         )  # fmt: skip
-        nowhere = cli("sweep", "--over", "batch_size=1,2", "--ray", "127.0.0.1:1", "--no-history")
     finally:
         cluster.shutdown()
     assert found.returncode == 0, found.stderr
@@ -46,4 +58,3 @@ def test_a_sweep_on_one_node_keeps_every_trial_with_its_node(tmp_path: Path) -> 
     lines = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     assert [line["node"] != "" for line in lines if line["line"] == "trial"] == [True, True]
     assert cli("history", "--history", str(tmp_path / "history.sqlite"), "--json", "-").stdout.count('"done"') == 2
-    assert nowhere.returncode == 2 and "No Ray cluster answers at 127.0.0.1:1" in nowhere.stderr

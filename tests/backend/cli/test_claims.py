@@ -1,6 +1,7 @@
 """`tokendyno claims`: a real measurement is kept, compared with what was kept, and drift is an error."""
 
 import json
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +63,23 @@ def test_a_measurement_is_kept_decides_and_is_compared_with_the_next(
     assert "drift in smaller, cache: " in capsys.readouterr().err
 
 
+@pytest.mark.full
+def test_loading_is_measured_from_files_each_time_anew_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(tmp_path, monkeypatch, "cpu")
+    family = tmp_path / "family.toml"
+    text = family.read_text(encoding="utf-8").replace('"pocket"', '"random:pocket"').replace("repeats = 1", "loads = 2")
+    family.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    assert main(["claims", "--run", "--keep", "--no-history", "--results", str(tmp_path / "results")]) == 0
+    ((result,),) = read_results(read_claims(tmp_path).tests, tmp_path / "results").values()
+    assert [len(result.samples[arm]["load_s"]) for arm in "AB"] == [2, 2], "no worker was used again"
+    assert len(result.samples["A"]["token_s"]) == 2 * 3
+    assert not list(tmp_path.glob("tokendyno-*"))
+
+
 def test_what_cannot_be_measured_here_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,7 +115,8 @@ def test_tests_that_need_more_gpus_than_there_are_are_named(capsys: pytest.Captu
     one, two = (replace(H200, gpus=H200.gpus * count) for count in (1, 2))
     assert {test.name for test in command._tests_here(known, wanted, two)} >= {"tensor-2-8b", "expert-2-20b"}
     capsys.readouterr()
-    assert {test.name for test in command._tests_here(known, wanted, one)} == {"continuous-8b", "continuous-graphs-8b"}
+    alone = {"continuous-8b", "continuous-graphs-8b", "loading-4b"}
+    assert {test.name for test in command._tests_here(known, wanted, one)} == alone
     assert "tensor-2-8b needs 2 GPUs, and this machine has 1" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"which has 1 GPU\."):
         command._tests_here(known, known.named(["tensor-parallel"]), one)
