@@ -67,7 +67,7 @@ def test_every_folder_of_the_backend_has_its_layer() -> None:
 
 def test_a_space_installs_what_the_package_depends_on() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    assert [line for line in lines if not line.startswith("#")] == PYPROJECT["project"]["dependencies"]
+    assert lines == space.requirements("cpu"), "a free Space has a CPU: python -m tools.space cpu"
     wanted = {Requirement(line).name for line in PYPROJECT["project"]["dependencies"]}
     for kind in space.KINDS:
         options = [line for line in space.requirements(kind) if line.startswith("--")]

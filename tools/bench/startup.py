@@ -21,7 +21,6 @@ from backend.paths import ROOT
 from tests.browser.chromium import chromium
 from tests.support.ports import free_port
 
-
 COMPARE = (
     "document.querySelector('#run:not([disabled])') && document.querySelector('#verdicts-b .td-memory') && "
     "document.querySelector('#live .td-empty-run:not(:empty)')"
