@@ -27,8 +27,6 @@ OPTIONS = [
     "-m",
     "not slow and not full and not gpu",
     "-p",
-    "no:xdist",
-    "-p",
     "no:cacheprovider",
     "-q",
     "-x",

@@ -33,6 +33,7 @@ class Warm(runner.NoProcesses):
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
         self._functions = functions(self._tree)
+        gc.freeze()  # a fork then copies less
         judge = Judge(self._first_failure)
         for site, names in self._attempts:
             self._report(site, judge.killer(site, [name for name in names if name in self._items]))
