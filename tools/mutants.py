@@ -131,9 +131,10 @@ def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[
                 yield site, names
 
     files = list(dict.fromkeys(name.partition("::")[0] for _, names in in_time(False) for name in names))
-    warm.run(tree, in_time(False), files, report, max(1.0, deadline_s + 60 - time.monotonic()), log)
+    limit = functools.partial(limit_s, recorded["tests"])
+    warm.run(tree, in_time(False), files, report, limit, log)
     results.update({result["key"]: result for result in json.loads(options.out.read_text())})
-    judge = Judge(functools.partial(first_failure_anew, tree, recorded["tests"], log))
+    judge = Judge(functools.partial(first_failure_anew, tree, limit, log))
     for site, names in in_time(True):
         report(site, judge.killer(site, names))
     return [results[site.key] for site in chosen if site.key in results]
@@ -172,21 +173,25 @@ def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, An
 
 
 def first_failure_anew(
-    tree: Path, tests: dict[str, Any], log: Path, names: Sequence[str], site: "sites.Site | None"
+    tree: Path, limit: warm.Limit, log: Path, names: Sequence[str], site: "sites.Site | None"
 ) -> str:
     """Mutate the file, run, restore."""
-    limit_s = 60 + 5 * sum(tests[name]["seconds"] for name in names)
     if site is None:
-        return runner.first_failure(tree, names, limit_s, log)
+        return runner.first_failure(tree, names, limit(names), log)
     file = tree / site.path
     source, state = file.read_bytes(), file.stat()
     file.write_bytes(site.applied(source))
     os.utime(file, (1, 1))  # so that the compiled original is not taken for it
     try:
-        return runner.first_failure(tree, names, limit_s, log)
+        return runner.first_failure(tree, names, limit(names), log)
     finally:
         file.write_bytes(source)
         os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
+
+
+def limit_s(tests: dict[str, Any], names: Sequence[str]) -> float:
+    """Far more than these tests took when they were recorded."""
+    return 40 + 4 * float(sum(tests[name]["seconds"] for name in names if name in tests))
 
 
 def runs_at_import(site: "sites.Site", recorded: dict[str, Any]) -> bool:

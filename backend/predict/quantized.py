@@ -10,6 +10,9 @@ from math import ceil
 
 from backend.models.stored import StoredFormat
 
+INT4_GROUP = 128
+"""Columns that share a scale in torchao's int4."""
+
 
 @dataclass(frozen=True, slots=True)
 class Packing:
@@ -51,14 +54,14 @@ def _quanto_int4(rows: int, columns: int, size: int) -> int:
 
 
 def _torchao_int4(rows: int, columns: int, size: int) -> int:
-    """Tinygemm's layout: rows padded to 8 and columns to 1,024, a bfloat16 scale and zero point for 128 columns.
+    """Tinygemm's layout: rows padded to 8 and columns to 1,024, a bfloat16 scale and zero point for each group.
 
-    A matrix whose columns are not a multiple of 128 is not quantized.
+    A matrix whose columns do not divide into groups is not quantized.
     """
-    if columns % 128:
+    if columns % INT4_GROUP:
         return rows * columns * size
     rows, columns = 8 * ceil(rows / 8), 1024 * ceil(columns / 1024)
-    return rows * columns // 2 + 4 * rows * columns // 128
+    return rows * columns // 2 + 4 * rows * columns // INT4_GROUP
 
 
 def _mxfp4(rows: int, columns: int, size: int) -> int:

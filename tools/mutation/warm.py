@@ -14,15 +14,20 @@ from .sites import Site
 
 Attempt = tuple[Site, list[str]]
 """A mutant, and the tests to run, in this order."""
+Limit = Callable[[Sequence[str]], float]
+"""Seconds that these tests may take at most."""
 Report = Callable[[Site, str], None]
 """Is told of each mutant the test that killed it; "" where none did."""
+
+A_DAY_S = 86_400.0
 
 
 class Warm(runner.NoProcesses):
     """Collects once, then forks for each attempt."""
 
-    def __init__(self, tree: Path, attempts: Iterable[Attempt], report: Report, log: Path) -> None:
+    def __init__(self, tree: Path, attempts: Iterable[Attempt], report: Report, limit: Limit, log: Path) -> None:
         self._tree = tree
+        self._limit = limit
         self._attempts = attempts
         self._report = report
         self._log = log
@@ -46,8 +51,7 @@ class Warm(runner.NoProcesses):
             runner.clear_caches()
             return first_failure([self._items[name] for name in names])
 
-        limit_s = 60.0 + 5 * len(names)
-        answer = runner.in_child(self._tree, act, limit_s, self._log)
+        answer = runner.in_child(self._tree, act, self._limit(names), self._log)
         return runner.DIED if answer is None else str(answer)
 
 
@@ -99,15 +103,13 @@ def first_failure(items: Sequence[pytest.Item]) -> str:
     return ""
 
 
-def run(
-    tree: Path, attempts: Iterable[Attempt], files: Sequence[str], report: Report, limit_s: float, log: Path
-) -> None:
+def run(tree: Path, attempts: Iterable[Attempt], files: Sequence[str], report: Report, limit: Limit, log: Path) -> None:
     """Tries all of them against tests of these files, in a process that imports the product once."""
 
     def act() -> int:
         options = [option for option in runner.OPTIONS if option != "-x"]
-        plugin = Warm(tree, attempts, report, log.with_suffix(".warm.log"))
+        plugin = Warm(tree, attempts, report, limit, log.with_suffix(".warm.log"))
         return int(pytest.main([*options, *files], plugins=[plugin]))
 
-    ended = runner.in_child(tree, act, limit_s, log)
-    assert ended in (0, None), log.read_text()[-2000:]
+    ended = runner.in_child(tree, act, A_DAY_S, log)
+    assert ended == pytest.ExitCode.OK, log.read_text()[-2000:]

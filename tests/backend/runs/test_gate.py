@@ -71,6 +71,21 @@ def test_a_reading_counts_for_the_same_two_plans_only() -> None:
     assert swapped is not None and swapped.swapped
 
 
+def test_a_reading_leads_to_the_newest_run_that_compared_its_arms_to_the_end() -> None:
+    log = RunLog(Store(None))
+    reading = planned(run_of(A=A, B=B).created, {}, "ab", "reading")
+    for number, (keys, status) in enumerate([("ax", "done"), ("ab", "done"), ("ba", "done")]):
+        log.create(planned(created(at_s=float(number)), {}, keys, f"{keys}{number}"))
+        log.append(f"{keys}{number}", ended(status))  # type: ignore[arg-type]
+    log.create(planned(created(at_s=5.0), {}, "ab", "stopped"))
+    log.append("stopped", ended("cancelled"))
+    log.create(planned(created(at_s=6.0), {}, "ab", "going on"))
+    log.create(msgspec.structs.replace(reading, id="read too", created=7.0))
+    log.append("read too", ended())
+    assert log.compared(reading) == "ab1"
+    assert log.compared(planned(reading, {}, "xy")) == ""
+
+
 def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
     reading = run_of(A=A, B=B).created
     assert not same_pair(reading, created()), "without keys nothing is known to be equal"

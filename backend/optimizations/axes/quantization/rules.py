@@ -2,11 +2,11 @@
 
 from backend.optimizations.conditions import asks_to_compile, compute_dtype
 from backend.optimizations.subject import Rule, Subject, blocked
+from backend.predict.quantized import INT4_GROUP
 
 _MERGE = "transformers 5.22: quantizers/auto.py, AutoHfQuantizer.merge_quantization_configs raises ValueError"
 _GGUF = "transformers 5.22: quantizers/auto.py, get_hf_quantizer raises ValueError"
 _NONE = (("quantization", "none"),)
-_INT4_GROUP = 128  # columns that share a scale
 
 
 # --- all libraries --------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def _before_fp8(s: Subject) -> bool:
 
 def _grouped(s: Subject) -> list[bool]:
     """Whether the columns of each kind of linear layer divide into groups."""
-    return [m.columns % _INT4_GROUP == 0 for m in s.facts.matrices if m.kind == "linear"]
+    return [m.columns % INT4_GROUP == 0 for m in s.facts.matrices if m.kind == "linear"]
 
 
 _INT4_SKIPS = "torchao 0.18: quant_api.py, _int4_weight_only_quantize_tensor; logged at level INFO only"
@@ -212,14 +212,14 @@ TORCHAO_INT4 = (
     ),
     blocked(
         lambda s: bool(_grouped(s)) and not any(_grouped(s)),
-        f"No layer of this model has a multiple of {_INT4_GROUP} columns: torchao would silently quantize nothing.",
+        f"No layer of this model has a multiple of {INT4_GROUP} columns: torchao would silently quantize nothing.",
         _INT4_SKIPS,
         (("quantization", "torchao-int8"),),
     ),
     Rule(
         "note",
         lambda s: any(_grouped(s)) and not all(_grouped(s)),
-        f"torchao skips layers whose columns are not a multiple of {_INT4_GROUP}; this model has some.",
+        f"torchao skips layers whose columns are not a multiple of {INT4_GROUP}; this model has some.",
         _INT4_SKIPS,
     ),
 )

@@ -1,6 +1,7 @@
 """The `quantization_config` of every choice, described once: the worker builds it, a script prints it."""
 
 from backend.plan import LoadPlan
+from backend.predict.quantized import INT4_GROUP
 from backend.script.construct import Argument, Construct, Name
 
 COMPUTE_DTYPE = "dtype"
@@ -56,5 +57,5 @@ def _torchao(number: str) -> Construct:
     name = {"int8": "Int8WeightOnlyConfig", "fp8": "Float8WeightOnlyConfig", "int4": "Int4WeightOnlyConfig"}[number]
     keywords: dict[str, Argument] = {}
     if number == "int4":
-        keywords = {"group_size": 128, "int4_packing_format": "tile_packed_to_4d"}
+        keywords = {"group_size": INT4_GROUP, "int4_packing_format": "tile_packed_to_4d"}
     return Construct("torchao.quantization", name, (), keywords | {"set_inductor_config": False})
