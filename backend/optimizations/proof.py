@@ -33,6 +33,7 @@ class Trace:
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
+    formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
     seconds  how long the passes took under the profiler
     collectives, collective_s  exchanges between ranks by kind ("all_reduce"), and the seconds that they took
     step     where the time of a step went; None with the reason in `no_step`
@@ -45,6 +46,7 @@ class Trace:
     decode: Counter[str] = field(default_factory=Counter)
     eager: Counter[str] = field(default_factory=Counter)
     shapes: Counter["ShapedCall"] = field(default_factory=Counter)
+    formats: Counter[tuple[Shape, str]] = field(default_factory=Counter)
     seconds: float = 0.0
     collectives: Counter[str] = field(default_factory=Counter)
     collective_s: float = 0.0
@@ -125,6 +127,12 @@ def products(ops: Counter[str]) -> int:
     """Products of matrices among these operators: nearly all of a step's work. An attention counts once, whichever
     operators it calls in turn, unless these are products themselves."""
     return sum(n for name, n in ops.items() if name in _PRODUCTS)
+
+
+def weight_of(name: str, inputs: Sequence[Any]) -> Any:
+    """Of an operator's inputs the second matrix, which comes third where it is added to something; () without one."""
+    place = 2 if name == "aten::addmm" else 1
+    return inputs[place] if len(inputs) > place else ()
 
 
 def compiled_calls(trace: Trace) -> Counter[str]:

@@ -28,6 +28,16 @@ def _cast(dtype: torch.dtype) -> Any:
     return change
 
 
+def _computed_wide(layer: Any) -> None:
+    """The weights stay in their format; each product is computed in float32."""
+    for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+        module = getattr(layer.self_attn, name)
+        bias = None if module.bias is None else module.bias.float()
+        module.forward = lambda x, weight=module.weight, bias=bias: torch.nn.functional.linear(
+            x.float(), weight.float(), bias
+        ).to(x.dtype)
+
+
 @contextlib.contextmanager
 def _other_cache() -> Iterator[None]:
     """Keys and values are kept in float32."""
@@ -48,6 +58,13 @@ SABOTEURS = [
         turns_to=("partial", "failed"), tier="slow" if share == "one" else "full",
     )
     for choice, other in DTYPES.items()
+    for share in ("one", "half", "all")
+] + [
+    Sabotage(
+        "dtype", choice, f"attention of {share} multiplied in float32", in_layers(share, _computed_wide),
+        turns_to=("partial",), tier="slow" if (choice, share) == ("bfloat16", "one") else "full",
+    )
+    for choice in ("bfloat16", "float16")
     for share in ("one", "half", "all")
 ] + [
     Sabotage("dtype", "bfloat16", "half of the KV cache in float32", _other_cache, turns_to=("partial",)),

@@ -17,8 +17,9 @@ from tests.sabotage.small_models import LAYERS, mixtral
 Which = Callable[[int], bool]
 
 
-def instead(other: Any, where: Which) -> Callable[[], AbstractContextManager[None]]:
-    """`other` in the mixtures `where`, counted by layer; None: the model's own loop over experts."""
+def instead(other: Any, where: Which, beside: bool = False) -> Callable[[], AbstractContextManager[None]]:
+    """`other` in the mixtures `where`, counted by layer; None: the model's own loop over experts. `beside`: what was
+    asked for is computed as well, and thrown away."""
 
     @contextmanager
     def broken() -> Iterator[None]:
@@ -31,6 +32,8 @@ def instead(other: Any, where: Which) -> Callable[[], AbstractContextManager[Non
                 if not any(one is module for one in met):
                     met.append(module)
                 layer = next(i for i, one in enumerate(met) if one is module)
+                if where(layer) and beside:
+                    asked(module, *rest, **more)
                 return ((other or default) if where(layer) else asked)(module, *rest, **more)
 
             return compute
@@ -56,5 +59,11 @@ SABOTEURS = [
     Sabotage("experts", choice, manner, instead(other, where), model=mixtral, tier=tier)
     for choice, other in OTHERS
     for manner, where, tier in MANNERS
-]
+] + [
+    Sabotage(
+        "experts", choice, "all, computed and thrown away", instead(other, lambda layer: True, True), model=mixtral,
+        tier="full",
+    )
+    for choice, other in OTHERS
+]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

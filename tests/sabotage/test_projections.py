@@ -37,10 +37,24 @@ def in_parts(where: Callable[[int], bool]) -> Callable[[], AbstractContextManage
     return broken
 
 
+@contextmanager
+def thrown_away() -> Iterator[None]:
+    """The fused product is computed, and so are those with its parts, which alone are used."""
+    real = patch.Fused.forward
+
+    def forward(self: Any, x: Any) -> Any:
+        real(self, x)
+        return apart(self, x)
+
+    with mock.patch.object(patch.Fused, "forward", forward):
+        yield
+
+
 SABOTEURS = [
     Sabotage("projections", "fused", "in parts", in_parts(lambda i: True), model=llama),
     Sabotage("projections", "fused", "half in parts", in_parts(lambda i: i % 2 == 0), model=llama, tier="full"),
     Sabotage("projections", "fused", "one in parts", in_parts(lambda i: i == 5), model=llama, tier="full"),
+    Sabotage("projections", "fused", "in parts, after a fused product", thrown_away, model=llama, tier="full"),
     Sabotage("projections", "fused", "removed", unfused, model=llama, tier="full"),
     Sabotage(
         "projections", "fused", "packed, one in parts", in_parts(lambda i: i == 0),

@@ -57,7 +57,7 @@ _BOTH = Rule(
 
 
 class Dtype(Optimization):
-    """Told by the format of every tensor of the weights and of the KV cache."""
+    """Told by the format of every tensor of the weights and of the KV cache, and of products in a few extra tokens."""
 
     name = "dtype"
     title = "Dtype"
@@ -125,8 +125,9 @@ class Dtype(Optimization):
             script.load["dtype"] = f"torch.{plan.load.dtype}"
 
     def find(self, observation: Observation) -> Finding:
-        """Counts every tensor of the weights and of the KV cache; those that the model's class keeps in float32, those
-        that a quantization packs, and biases beside those, need not have the planned format."""
+        """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
+        that the model's class keeps in float32, those that a quantization packs, and biases beside those, need not
+        have the planned format."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = _kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
@@ -142,8 +143,31 @@ class Dtype(Optimization):
         caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
         cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
         tensors += caches
-        proof = f"weights: {count:,} bytes in {main}{rest}{cached}"
+        products = _products(observation)
+        tensors += products
+        multiplied = "; products: " + ", ".join(f"{n} in {d}" for d, n in products.items()) if products else ""
+        proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}"
         return Finding(self.name, main, proof, tensors[main], tensors.total())
+
+
+def _products(observation: Observation) -> Counter[str]:
+    """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
+    the format of such a weight which the model's class keeps in float32. Products of compiled code, of kernels and of
+    packed weights do not show; routers, which some models compute in float32, are other modules."""
+    from torch import nn
+
+    sizes: dict[tuple[int, ...], set[str]] = {}
+    kept = _kept_in_float32(observation.model)
+    for name, module in observation.model.named_modules():
+        if isinstance(module, nn.Linear) and type(module.weight) is nn.Parameter and module.weight.is_floating_point():
+            formats = sizes.setdefault(tuple(module.weight.shape), set())
+            formats |= {"float32"} if kept and kept.search(f"{name}.weight") else set()
+    found: Counter[str] = Counter()
+    for (shape, dtype), n in observation.trace().formats.items():
+        allowed = sizes.get(shape[::-1])  # a product takes it transposed
+        if allowed is not None and dtype not in allowed:
+            found[dtype] += n
+    return found
 
 
 def _kept_in_float32(model: Any) -> re.Pattern[str] | None:

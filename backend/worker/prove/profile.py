@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import REGION, SHAPED, Shape, ShapedCall, Trace
+from backend.optimizations.proof import REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
 from backend.worker.prove.step_time import DIVIDED, Span, Weights, step_time
 
 _STEP_END = "tokendyno: end of a step"
@@ -20,6 +20,10 @@ and so around what runs eagerly at a graph break, too."""
 _COLLECTIVES = {False: "gloo:", True: "nccl"}
 """How the events of collectives begin, on the host and on a GPU."""
 
+
+_PRODUCTS = ("aten::mm", "aten::addmm")
+_FORMATS = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32"}
+"""As the profiler calls them."""
 
 _KINDS = {"allreduce": "all_reduce", "allgather": "all_gather", "alltoall": "all_to_all", "sendrecv": "all_to_all"}
 """By a part of the event's name, which is "gloo:all_reduce" or "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". NCCL sends
@@ -57,6 +61,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
+    formats: Counter[tuple[Shape, str]] = Counter()
     collectives: Counter[str] = Counter()
     collectives_ns = 0
     spans: list[Span] = []
@@ -80,14 +85,18 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         elif name.startswith("aten::"):
             begun.append((event.start_ns(), name))
         if name in SHAPED:
-            shapes[name, tuple(_shape(one) for one in event.shapes()[:3])] += 1
+            first = tuple(_shape(one) for one in event.shapes()[:3])
+            shapes[name, first] += 1
+            if name in _PRODUCTS:
+                dtype = weight_of(name, event.dtypes())
+                formats[weight_of(name, first), _FORMATS.get(dtype, str(dtype))] += 1
     del ops[_STEP_END]
     decode = [(begin, name) for begin, name in begun if ends and begin > min(ends)]
     inside = _within(regions)
     step, no_step = step_time(spans, ends, cuda, Weights(frozenset(stacks)), _flex_regions(ops), thread)
     return Trace(
         ops, kernels, runtime, steps, Counter(name for _, name in decode),
-        Counter(name for begin, name in decode if not inside(begin)), shapes,
+        Counter(name for begin, name in decode if not inside(begin)), shapes, formats,
         seconds, collectives, collectives_ns / 1e9, step, no_step,
     )  # fmt: skip
 
