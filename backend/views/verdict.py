@@ -179,7 +179,7 @@ def _one_pair(ratio: float, step: str) -> str:
     """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
     change = 1 / ratio - 1
     if abs(change) < ABOUT_SAME:
-        return f"took the same time per {step}, within {ABOUT_SAME:.0%}"
+        return f"took the same time per {step} (within {ABOUT_SAME:.0%})"
     change_text = less_or_more(change)
     return f"took {change_text} the time per {step}" if change >= 1 else f"took {change_text} time per {step}"
 

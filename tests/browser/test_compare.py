@@ -281,7 +281,7 @@ def test_measure_asks_for_as_many_runs_as_an_interval_needs(open_page: Open) -> 
 def test_more_figures_are_folded_until_they_are_opened(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
-    assert user.text(".td-sentence").startswith("One pair of runs: B took the same time per token, within 1%")
+    assert user.text(".td-sentence").startswith("One pair of runs: B took the same time per token (within 1%)")
     assert user.page.locator(".td-details[open]").count() == 0
     user.page.click(".td-details summary")
     rows = user.page.locator(".td-rows tbody tr")

@@ -49,13 +49,13 @@ from ui.worth.panel import Asked, sweep_panel, worth_panel
 FIRST = {
     "cpu": (
         ("bfloat16", "float32"),
-        "To begin with, arm B computes in float32 and arm A in the checkpoint's bfloat16: on a CPU, bfloat16 kernels "
-        "are built for each length of the cache, which costs time and memory.",
+        "The first two arms are bfloat16, as the checkpoint has it, and float32: on a CPU, bfloat16 kernels are built "
+        "for each length of the cache, which costs time and memory.",
     ),
     "cuda": (
         ("baseline", "lowest-latency"),
-        "To begin with, arm B replays the kernels of a token as one captured CUDA graph, and arm A launches them one "
-        "by one from Python.",
+        "The first two arms are the defaults, which launch the kernels of a token one by one from Python, and a "
+        "captured CUDA graph, which replays them all at once.",
     ),
 }
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""

@@ -70,7 +70,7 @@ CASES = [
          "One pair of runs: B took 25% more time per token, takes 16% less memory, and writes another text from token "
          "37 on."),
     Case(found(0.4), None, None, None, "One pair of runs: B took 2.5x the time per token."),
-    Case(found(1.004), EQUAL, None, None, "One pair of runs: B took the same time per token, within 1%."),
+    Case(found(1.004), EQUAL, None, None, "One pair of runs: B took the same time per token (within 1%)."),
     # no pair
     Case(None, (100, 84), EQUAL, SAME, "B takes 16% less memory and writes the same text."),
     Case(None, None, None, None, ""),
@@ -139,7 +139,7 @@ def run_of(status: Status = "done", arms: str = "AB", b_tokens: int = 64, b_done
 
 
 def test_a_finished_run_has_its_kv_caches_compared_if_both_texts_are_as_long() -> None:
-    assert "B took the same time per token, within 1%, keeps" in verdict_of(run_of().snapshot()).sentence
+    assert "B took the same time per token (within 1%), keeps" in verdict_of(run_of().snapshot()).sentence
     assert "more KV cache" not in verdict_of(run_of(b_tokens=50).snapshot()).sentence
 
 

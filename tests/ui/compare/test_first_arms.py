@@ -15,6 +15,6 @@ from ui.compare.request import preset_choices
 def test_the_first_arms_run_and_differ_and_a_sentence_says_why(machine: Machine) -> None:
     presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
     arms = [make_config("pocket", preset_choices(name, facts(), machine)) for name in presets]
-    assert arms[0] != arms[1] and why.startswith("To begin with, arm B ")
+    assert arms[0] != arms[1] and why.startswith("The first two arms are ")
     for arm in arms:
         assert not check(arm, facts(), machine, Workload(prompt="x")).blocked

@@ -14,7 +14,7 @@ const FIGURE_OPTIONS = {
 // tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
 // and makeFresh.
 function makeCharts(plot, charts, tools, pointer, fresh) {
-  let run = '', head = null, series = [], part = null, units = [], tops = [], hidden = new Set(), ended = false, revision = 0;
+  let run = '', head = null, series = [], part = null, units = [], tops = [], blank = [], hidden = new Set(), ended = false, revision = 0;
   let axis = 'token', zoom = null, resets = 0, inFull = false;
   let begun = false, ready = false, heard = false, dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
   const paintMs = [];
@@ -68,7 +68,10 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     tools.whole.hidden = zoom === null;
     for (const button of tools.axes.children) button.setAttribute('aria-pressed', String(button.dataset.axis === axis));
     setText(tools.axes.firstElementChild, head && head.unit === 'forward' ? 'Passes' : 'Tokens');
-    return chartTraces(charts, { ...view, units, tops });
+    const drawn = chartTraces(charts, { ...view, units, tops });
+    const seen = drawn.filter(trace => !trace.meta?.extent && trace.y.some(Number.isFinite)).map(trace => trace.yaxis);
+    blank = charts.map((_, i) => !seen.includes('y' + axisSuffix(i)));
+    return drawn;
   }
 
   function layout() {
@@ -93,6 +96,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
       figure['yaxis' + axisSuffix(i)] = {
         ...scale, domain: y, anchor: 'x' + axisSuffix(i), rangemode: chart.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
         ...(!head || tops[i] === null ? {} : { range: [0, tops[i]], autorange: false }),
+        ...(blank[i] ? { showticklabels: false } : {}),  // nothing to read yet
       };
       if (head) figure.annotations.push(...curveLabels(chart, i, { head, series, ended, axis, zoom, units }, text));
       figure.annotations.push({

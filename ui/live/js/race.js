@@ -50,7 +50,7 @@ function makeRace(button, slider, clock, speed, texts, marks) {
     setText(button, playing ? '\u275A\u275A Pause' : '\u25B6 Race');
     const done = head ? head.arms.filter((_, i) => series[i].t.length && at >= series[i].t[series[i].t.length - 1]).map(arm => arm.name) : [];
     const said = at < length && done.length ? ', ' + done.join(' and ') + ' done' : '';
-    setText(clock, length ? at.toFixed(1) + ' of ' + seconds(length) + said : '');
+    setText(clock, length ? at.toFixed(length >= 100 ? 0 : length >= 10 ? 1 : 2) + ' of ' + seconds(length) + said : '');
     slider.setAttribute('aria-valuetext', seconds(at));
   }
 

@@ -57,7 +57,10 @@ function makeTexts(box) {
     if (!panes.length) return;
     const all = series.map(arm => arm.text), [a, b] = all;
     const at = all.length < 2 ? -1 : firstDifference(a, b);
-    all.forEach((text, i) => writeAll(i, text, at));
+    all.forEach((text, i) => {
+      writeAll(i, text, at);
+      panes[i].body.closest('.td-text').classList.toggle('td-unwritten', !text);
+    });
     if (all.length < 2) return;
     const shorter = Math.min(a.length, b.length), same = at < 0 && a.length === b.length;
     if (!shorter) setText(note, '');
