@@ -6,7 +6,6 @@ from backend.fit.table import Fit
 from backend.fit.text import best, cells, columns, heading, remarks
 from backend.terminal import Column, Screen, fold, table
 from backend.terminal.screen import Style
-from backend.units import bytes_text
 
 _STYLES: dict[Margin, Style] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _NUMBERS = {
@@ -39,7 +38,9 @@ def fit_text(found: Fit, screen: Screen, everything: bool = False) -> str:
 def sharding_text(found: Sharding, screen: Screen) -> str:
     """How each parameter is split, with a line of sums."""
     columns = [Column(name, right=name not in ("Parameter", "How")) for name in SHARDING_COLUMNS]
-    held = " ".join(bytes_text(found.rank_bytes))
-    heading = f"{found.facts.label} as parallel={found.choice}: {held} of parameters on the first rank"
-    lines = [*fold(heading, screen.columns), "", *table(columns, [sharding_cells(row) for row in found.rows], screen)]
+    lines = [
+        *fold(found.heading, screen.columns),
+        "",
+        *table(columns, [sharding_cells(row) for row in found.rows], screen),
+    ]
     return "\n".join(lines).rstrip()

@@ -5,6 +5,7 @@ A process of its own builds the model without memory and splits it in a group wh
 would have.
 """
 
+import functools
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -62,6 +63,12 @@ class Sharding:
         """Parameters of the first rank."""
         return sum(row.bytes for row in self.rows)
 
+    @property
+    def heading(self) -> str:
+        """The model, the choice and the sum."""
+        held = " ".join(bytes_text(self.rank_bytes))
+        return f"{self.facts.label} as parallel={self.choice}: {held} of parameters on the first rank"
+
 
 def sharding(facts: ModelFacts, choice: str) -> Sharding:
     """InputError for a choice that splits nothing, for numbers that do not divide the model, and for a model that
@@ -72,18 +79,25 @@ def sharding(facts: ModelFacts, choice: str) -> Sharding:
     ranks = int(number)
     expert = ranks if kind == "expert" else 1
     check_sizes(facts, ranks, expert)
-    asked = Asked(facts.source.config_json, facts.dtype, ranks, expert)
+    return Sharding(
+        facts, choice, _split(facts.label, choice, Asked(facts.source.config_json, facts.dtype, ranks, expert))
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _split(label: str, choice: str, asked: Asked) -> tuple[ShardRow, ...]:
+    """The rows, by a process that takes seconds."""
     try:
         done = subprocess.run(
             COMMAND, input=msgspec.json.encode(asked), capture_output=True, env=bare_environment(), cwd=ROOT,
             timeout=SECONDS, check=True,
         )  # fmt: skip
-        return Sharding(facts, choice, msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...]))
+        return msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...])
     except subprocess.CalledProcessError as error:
         said = (error.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1][:300]
-        raise InputError(f"transformers cannot split {facts.label} as {choice}: {said}") from None
+        raise InputError(f"transformers cannot split {label} as {choice}: {said}") from None
     except (OSError, subprocess.TimeoutExpired, msgspec.MsgspecError):
-        raise InputError(f"{facts.label} was not split within {SECONDS:.0f} s. Try again.") from None
+        raise InputError(f"{label} was not split within {SECONDS:.0f} s. Try again.") from None
 
 
 def sharding_cells(row: ShardRow) -> list[str]:

@@ -171,8 +171,16 @@ def test_a_number_of_gpus_is_taken_and_an_impossible_one_refused(open_page: Open
     fill(user, "fit-gpus", "2")
     said(user, "fit-heading", "Llama 3 8B on 2 x RTX-4090")
     said(user, "fit-notes", "Predicted for 2 ranks, as parallel=tensor-2")
+    user.page.get_by_text("How several GPUs split it").click()
+    user.page.locator("#fit-tensor").click()
+    user.page.wait_for_selector(".td-sharding:has-text('column-parallel')", timeout=120_000)
+    table = user.page.locator(".td-sharding").inner_text()
+    assert "Llama 3 8B (random weights) as parallel=tensor-2" in table and "128,256 x 4,096" in table, table
     fill(user, "fit-gpus", "3")
     said(user, "fit-message", "Take one of 1, 2, 4, 8")
+    user.page.wait_for_selector(".td-sharding", state="hidden")
+    user.page.locator("#fit-expert").click()
+    said(user, "fit-sharding-message", "it has no experts")
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from ui.errors import Updates, shows_errors
 from ui.fit.amounts import amounts_input
 from ui.fit.request import find
 from ui.fit.result import encode, fit_result
+from ui.fit.sharding import sharding_table
 
 
 class FitControls(NamedTuple):
@@ -56,6 +57,7 @@ def fit_page(bench: Bench, opened: gr.Tab) -> FitControls:
     title = text_line("fit-heading", classes="td-facts")
     result = fit_result()
     notes = text_line("fit-notes", classes="td-facts")
+    sharding_table(bench, model, count)
     outputs = [message, title, answer, result, notes]
 
     def show(*values: Any) -> Updates:

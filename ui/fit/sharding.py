@@ -1,0 +1,63 @@
+"""How several GPUs split the model of the Fit page, parameter by parameter.
+
+transformers splits it for that, without its weights, which takes seconds: the table is made when it is asked for.
+"""
+
+import functools
+from pathlib import Path
+
+import gradio as gr
+import msgspec
+
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding, sharding_cells
+from ui.components.inputs import read_text, read_whole
+from ui.components.scripts import with_helper
+from ui.components.text_line import text_line
+from ui.errors import Updates, shows_errors
+
+SCRIPT = Path(__file__).resolve().parent / "js" / "sharding.js"
+WORKING = "transformers splits the model, without its weights: this takes seconds."
+KINDS = {"tensor": "Tensor parallel", "expert": "Expert parallel"}
+
+
+def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
+    """A closed section with a button for each kind. What it shows goes when the model or the number of GPUs changes."""
+    with gr.Accordion("How several GPUs split it, layer by layer", open=False, elem_id="fit-sharding"):
+        with gr.Row():
+            buttons = {kind: gr.Button(title, size="sm", elem_id=f"fit-{kind}") for kind, title in KINDS.items()}
+        message = text_line("fit-sharding-message", role="alert", classes="td-failure")
+        table = gr.HTML(
+            value="", html_template='<div class="td-fit-rows td-sharding" role="region" tabindex="0"></div>',
+            js_on_load=with_helper([SCRIPT]), apply_default_css=False, elem_id="fit-sharding-table",
+        )  # fmt: skip
+
+    def show(kind: str, name: object, count: object) -> Updates:
+        return {message: "", table: encode(split(bench, kind, name, count))}
+
+    for kind, button in buttons.items():
+        button.click(
+            lambda: (WORKING, ""), None, [message, table], queue=False, show_progress="hidden", api_visibility="private"
+        ).then(
+            shows_errors(message)(functools.partial(show, kind)), [model, gpus], [message, table],
+            show_progress="hidden", concurrency_limit=1, concurrency_id="sharding", api_visibility="private",
+        )  # fmt: skip
+    gr.on(
+        [model.change, gpus.change], lambda: ("", ""), None, [message, table], queue=False, show_progress="hidden",
+        api_visibility="private",
+    )  # fmt: skip
+
+
+def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
+    """The model of the control as so many GPUs would split it. InputError where they cannot."""
+    name, count = read_text("The model", model).strip(), read_whole("GPUs", gpus)
+    if count < 2:
+        raise InputError("One GPU has the whole model. Set GPUs to 2 or more to see how they split it.")
+    return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
+
+
+def encode(found: Sharding) -> str:
+    """The table's value."""
+    shown = {"heading": found.heading, "columns": SHARDING_COLUMNS, "rows": list(map(sharding_cells, found.rows))}
+    return msgspec.json.encode(shown).decode()
