@@ -22,6 +22,10 @@ SHAPED = frozenset(
 """Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns."""
 
 
+DIRECT = "tokendyno_all_"
+"""How our kernels begin that exchange between GPUs without NCCL."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """A profile of a few extra tokens, generated in the same way as in the measured run.

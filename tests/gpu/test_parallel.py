@@ -17,9 +17,11 @@ pytestmark = [
 ]
 
 OWN = "cache=static,loop=own,cuda_graphs=manual,attention=sdpa,dtype=float32"
+KERNELS = "kernels=local,projections=fused"
 ARMS = {
     "generate": ("", "parallel=tensor-2"),
     "captured": (OWN, f"{OWN},parallel=tensor-2"),
+    "kernels": (f"{OWN},{KERNELS}", f"{OWN},{KERNELS},parallel=tensor-2"),
 }
 
 
@@ -42,3 +44,5 @@ def test_two_gpus_give_the_text_of_one_and_prove_it(name: str) -> None:
     check = two["memory_check"]["weights"]
     assert check["measured"] == check["predicted"] < 0.55 * one["memory_check"]["weights"]["measured"]
     assert len({rank["weight_bytes"] for rank in two["ranks"]}) == 1
+    ours = "by our kernel from GPU to GPU" in rows["parallel"]["proof"]
+    assert ours is (name == "kernels"), rows["parallel"]["proof"]

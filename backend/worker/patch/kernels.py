@@ -14,6 +14,7 @@ from backend.errors import InputError
 from backend.hardware import hub_offline, kernel_packages
 from backend.plan import LoadPlan
 from backend.worker.loop.step import STEP_END, StepEnd
+from backend.worker.patch.shards import GatheredLinear, SummedLinear
 
 
 def apply(model: Any, plan: LoadPlan) -> None:
@@ -34,6 +35,7 @@ def apply(model: Any, plan: LoadPlan) -> None:
         mapping = local_mapping(packages, plan.device)
         if StepEnd.__name__ in mapping and model.can_generate():
             add_step_end(model)
+        add_exchanges()
     else:
         mapping = hub_mapping(replaceable_layers(model), plan.device)
     replace_layers(model, mapping, plan.device, plan.kernels_compiled)
@@ -89,6 +91,12 @@ def add_step_end(model: Any) -> None:
     """Let a kernel replace the end of the custom decode loop's step, which no model has as a layer."""
     replace_kernel_forward_from_hub(StepEnd, StepEnd.__name__)
     model.add_module(STEP_END, StepEnd())
+
+
+def add_exchanges() -> None:
+    """Let kernels replace the layers after which ranks exchange what they have."""
+    for layer in (SummedLinear, GatheredLinear):
+        replace_kernel_forward_from_hub(layer, layer.__name__)
 
 
 def hub_mapping(layers: Iterable[str], device: str) -> dict[str, Any]:

@@ -44,22 +44,25 @@ class GatheredLinear(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any) -> Any:
         """(..., columns) -> (..., all rows)."""
-        own = self.part(x).contiguous()
+        return self.gathered(self.part(x).contiguous()).movedim(0, -2).flatten(-2)
+
+    def gathered(self, own: Any) -> Any:
+        """What each rank has, (ranks, *shape of own)."""
         ranks = dist.get_world_size()
         every = torch.empty(ranks * own.shape[0], *own.shape[1:], dtype=own.dtype, device=own.device)
         dist.all_gather_into_tensor(every, own)
-        return every.view(ranks, *own.shape).movedim(0, -2).flatten(-2)
+        return every.view(ranks, *own.shape)
 
 
 def make_local(model: Any) -> None:
     """Put plain tensors into the layers of a dense decoder that is split by heads, and into its head if it is split
-    evenly."""
+    evenly. A tied head shares the memory of the embedding, which stays as transformers splits it."""
     for layer in model.model.layers:
         for module in layer.modules():
             if isinstance(module, nn.Linear) and isinstance(module.weight, DTensor):
                 _localize(module)
-    head, tied = model.lm_head, model.lm_head.weight is model.model.embed_tokens.weight
-    if isinstance(head.weight, DTensor) and not tied and head.weight.shape[0] % dist.get_world_size() == 0:
+    head = model.lm_head
+    if isinstance(head.weight, DTensor) and head.weight.shape[0] % dist.get_world_size() == 0:
         _localize(head)
         model.lm_head = GatheredLinear(head)
 

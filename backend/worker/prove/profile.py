@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
+from backend.optimizations.proof import DIRECT, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
 from backend.worker.prove.step_time import DIVIDED, Span, Weights, step_time
 
 _STEP_END = "tokendyno: end of a step"
@@ -17,7 +17,7 @@ _INDUCTOR_CALL = "## Call CompiledFxGraph"
 """Inductor's own range around each call of a graph. That of Dynamo ("Torch-Compiled Region") is around a whole frame,
 and so around what runs eagerly at a graph break, too."""
 
-_COLLECTIVES = {False: "gloo:", True: "nccl"}
+_COLLECTIVES = {False: ("gloo:",), True: ("nccl", DIRECT)}
 """How the events of collectives begin, on the host and on a GPU."""
 
 

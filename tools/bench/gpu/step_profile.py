@@ -1,9 +1,10 @@
 """Profiles a step of the custom decode loop, and measures what each optimization in it gains.
 
-    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--json FILE]
+    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--ranks 1] [--json FILE]
 
 One token per step, fused projections, kernels=local, captured manually. Printed: milliseconds per token with everything
-on, with each optimization off and with all of them off, and the kernels of one replayed step in order of time.
+on, with each optimization off and with all of them off, and the kernels of one replayed step in order of time. With
+--ranks N the model is as small as the part of one of N ranks: their step, without exchanges, on one GPU.
 """
 
 import argparse
@@ -43,12 +44,13 @@ PIECES: dict[str, tuple[str, str, str, Any]] = {
 
 
 class Bed:
-    """A model with the kernels, and a cache, on which steps are built and timed."""
+    """A model with the kernels, or the part of it that one of `ranks` has, and a cache, on which steps are built and
+    timed."""
 
-    def __init__(self, model: str, places: int) -> None:
+    def __init__(self, model: str, places: int, ranks: int = 1) -> None:
         name = model.removeprefix("random:")
         config = next(entry.config for entry in catalogue() if entry.name == name)
-        self.model = random_model(config, "bfloat16", None, "cuda").eval()
+        self.model = random_model(part_of(config, ranks), "bfloat16", None, "cuda").eval()
         fuse(self.model)
         source, folder = ModelSource("random"), str(kernel_packages.BUNDLED)
         put_in(self.model, LoadPlan(source, device="cuda", kernels="local", kernels_path=folder))
@@ -103,6 +105,15 @@ class Bed:
         return sorted(((e.name, e.time_range.start, e.time_range.end) for e in spans), key=lambda span: span[1])
 
 
+def part_of(config: str, ranks: int) -> str:
+    """The text of a config with as many heads, and as wide a feed-forward and vocabulary, as one of `ranks` has."""
+    values = json.loads(config)
+    values["head_dim"] = values.get("head_dim") or values["hidden_size"] // values["num_attention_heads"]
+    for name in ("num_attention_heads", "num_key_value_heads", "intermediate_size", "vocab_size"):
+        values[name] //= ranks
+    return json.dumps(values)
+
+
 def summed(spans: list[tuple[str, float, float]]) -> list[dict[str, Any]]:
     """A row per kernel name: count, microseconds each, and how much later each ended than all previous ones.
 
@@ -128,10 +139,11 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--places", type=int, default=1024)
+    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with torch.inference_mode():
-        bed = Bed(given.model, given.places)
+        bed = Bed(given.model, given.places, given.ranks)
         spans = bed.kernels()
         bed.token_s()  # warm up clocks and temperature
         whole_s = bed.token_s()

@@ -1,6 +1,6 @@
 """Searches for the fastest captured step by changing one setting at a time.
 
-    python -m tools.bench.gpu.sweep [--model random:Qwen3-0.6B] [--seconds 90] [--json FILE]
+    python -m tools.bench.gpu.sweep [--model random:Qwen3-0.6B] [--ranks 1] [--seconds 90] [--json FILE]
 
 Each change is tried within the real step of the custom loop, on top of the changes kept so far: with programmatic
 dependent launch a kernel waits on the same multiprocessor as its predecessor, so the resources that one leaves free
@@ -33,7 +33,7 @@ _ANEW = 6  # number of changes after which the current state is measured again
 
 
 def configurations(shape: Shape) -> list[dict[str, int]]:
-    """Candidates, the most promising first: whole rows per program, then persistent programs."""
+    """Candidates, the most promising first: whole rows per program, then persistent programs, of longer rows tiles."""
     rows, columns, item, gated = shape
     at_once = 2 if gated else 1
 
@@ -53,7 +53,12 @@ def configurations(shape: Shape) -> list[dict[str, int]]:
         and rows > 2 * programs * many
         and many * columns * item * at_once * 3 < _SHARED_BYTES
     ]
-    return whole + staying
+    tiles = [
+        {"BN": many, "BK": 512, "STAGES": 6, "AHEAD": ahead, "num_warps": warps}
+        for ahead, many, warps in itertools.product((1024, 512), (4, 2, 8), (2, 4))
+        if columns >= 2048 and item == 2
+    ]
+    return [one for some in itertools.zip_longest(whole, staying, tiles) for one in some if one is not None]
 
 
 class Descent:
@@ -123,12 +128,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--places", type=int, default=1024)
+    parser.add_argument("--ranks", type=int, default=1, help="sweep the part of one of so many ranks")
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     until_s = time.monotonic() + given.seconds
     with torch.inference_mode():
-        descent = Descent(Bed(given.model, given.places))
+        descent = Descent(Bed(given.model, given.places, given.ranks))
         print(f"{given.model}: {1e3 * descent.first_s:.4f} ms a token", flush=True)
         left = descent.candidates()
         for number, (what, how) in enumerate(left):

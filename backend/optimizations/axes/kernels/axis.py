@@ -70,6 +70,9 @@ class Kernels(Optimization):
         if "StepEnd" in packages and plan.generate.loop == "own":
             script.define("worker/patch/kernels.py", "add_step_end")
             script.patch.append("add_step_end(model)")
+        if load.parallel.ranks > 1 and "SummedLinear" in packages:
+            script.define("worker/patch/kernels.py", "add_exchanges")
+            script.patch.append("add_exchanges()")
         script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
 
     def find(self, observation: Observation) -> Finding:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from backend.evidence import Finding
-from backend.optimizations.proof import Observation, Trace
+from backend.optimizations.proof import DIRECT, Observation, Trace
 from backend.optimizations.tensor_bytes import local_part
 from backend.plan import Exchanges
 
@@ -31,12 +31,11 @@ def of_ranks(observation: Observation) -> Finding:
     planned_of = _in_passes(planned.exchanges, trace)
     exchanged = sum(min(trace.collectives[kind], n) for kind, n in planned_of.items())
     seen = ", ".join(f"{trace.collectives[kind]} of {n} {_WORDS[kind]}" for kind, n in planned_of.items())
-    share = trace.collective_s / trace.seconds if trace.seconds else 0.0
     parts = ", ".join(f"{one.part_bytes:,}" for one in every)
     proof = (
         f"{matrices // len(every)} of {planned.sharded} matrices are split over {len(every)} ranks, which hold "
-        f"{parts} of their {every[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile, "
-        f"{share:.0%} of its time"
+        f"{parts} of their {every[0].whole_bytes:,} bytes; {seen} in {trace.steps} passes of a profile{_how(trace)}, "
+        f"{_share(trace):.0%} of its time"
     )
     kind = planned.kind if len(every) == planned.ranks else "tensor"
     reached = matrices + exchanged
@@ -55,6 +54,22 @@ def _in_passes(exchanges: Exchanges, trace: Trace) -> dict[str, int]:
     return {kind: n * passes for kind, n in of_pass.items()}
 
 
+def _how(trace: Trace) -> str:
+    """How many of them our kernel made; "" where there is no GPU."""
+    if not trace.kernels:
+        return ""
+    ours = sum(n for name, n in trace.kernels.items() if name.startswith(DIRECT))
+    return f", {ours} of them by our kernel from GPU to GPU, the others by NCCL" if ours else ", all of them by NCCL"
+
+
+def _share(trace: Trace) -> float:
+    """The part of a step that exchanges took, as far as nothing else ran meanwhile; of the whole profile where it was
+    not divided."""
+    if trace.step is not None and (parts := trace.step.parts_s):
+        return parts["collectives"] / trace.step.seconds if "collectives" in parts and trace.step.seconds else 0.0
+    return trace.collective_s / trace.seconds if trace.seconds else 0.0
+
+
 class _Held(msgspec.Struct):
     """The matrices of which one rank holds a part, and their bytes here and as a whole."""
 
@@ -71,10 +86,12 @@ def _held(model: Any) -> _Held:
     whole = _whole_sizes(model) if any(type(one).__name__ == "SummedLinear" for one in model.modules()) else {}
     for path, module in model.named_modules():
         for name, parameter in module._parameters.items():
-            if parameter is None or parameter.ndim < 2 or name.endswith("bias") or id(parameter) in seen:
+            if parameter is None or parameter.ndim < 2 or name.endswith("bias"):
                 continue
-            seen.add(id(parameter))  # a tied one stands in two places
             names, local = [f"{path}.{name}".replace(".part.", ".")], local_part(parameter)
+            if local.data_ptr() in seen:  # a tied one stands in two places
+                continue
+            seen.add(local.data_ptr())
             if path.endswith(".whole"):
                 names = [f"{one}.{name}" for one in _fused(model, path.removesuffix(".whole"))]
             elements = parameter.numel() if isinstance(parameter, DTensor) else sum(whole.get(n, 0) for n in names)

@@ -154,8 +154,7 @@ def _on_parts(axis: str, named: Named, subject: Subject) -> bool:
     if axis == "compile":
         as_it_comes = subject.choices["projections"] == "separate" and subject.choices["kernels"] == "off"
         return as_it_comes and subject.choices["compile"] == "default"
-    # a tied or uneven head stays a distributed tensor, which no kernel takes
-    whole_head = subject.facts.tied or subject.facts.vocab % named.devices
+    even = subject.facts.vocab % named.devices == 0  # else the head stays a distributed tensor, which no kernel takes
     return (axis, subject.choices[axis]) == ("projections", "fused") or (
-        (axis, subject.choices[axis]) == ("kernels", "local") and not whole_head
+        (axis, subject.choices[axis]) == ("kernels", "local") and even
     )

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import ops, steps
+from . import exchange, ops, steps
 
 
 class Linear(nn.Module):
@@ -21,6 +21,34 @@ class Linear(nn.Module):
         if matrix is None or not ops.few(input, self.weight):
             return nn.functional.linear(input, self.weight, self.bias)
         return ops.linear(input, matrix[0], matrix[1], self.bias)
+
+
+class SummedLinear(nn.Module):
+    """Replaces a linear layer whose parts ranks add up: GPUs of one machine write theirs into each other's memory."""
+
+    can_torch_compile = False
+    has_backward = False
+
+    def forward(self, x):
+        matrix = ops.matrix(self.weight) if x.is_cuda else None
+        if matrix is None or not ops.few(x, self.weight):
+            part = nn.functional.linear(x, self.weight)
+        else:
+            part = ops.linear(x, *matrix, None)
+        out = ops.add_up(self, part)
+        return out if self.bias is None else out + self.bias
+
+
+class GatheredLinear(nn.Module):
+    """Replaces the output head of which each rank has some rows: likewise."""
+
+    can_torch_compile = False
+    has_backward = False
+
+    def forward(self, x):
+        own = self.part(x).contiguous()
+        every = exchange.gather(own) if exchange.direct(own) else self.gathered(own)
+        return every.movedim(0, -2).flatten(-2)
 
 
 class DecoderLayer(nn.Module):

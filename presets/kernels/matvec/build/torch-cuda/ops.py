@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import experts, products, rows, texts, tiles
+from . import exchange, experts, products, rows, texts, tiles
 from .attention import attend
 from .products import MOST_COLUMNS
 
@@ -197,13 +197,18 @@ def shared_layer(
         [None if head is None else head.weight for head in heads], [weight for weight, _ in matrices[2:]],
         module.input_layernorm.variance_epsilon, attention.scaling, first, getattr(held.slots, "turns", None),
     )  # fmt: skip
-    middle = attention.o_proj.add_up(middle)
+    middle = add_up(attention.o_proj, middle)
     out = feed_forward(
         middle, [weight for weight, _ in matrices[2:]], [scale for _, scale in matrices[2:]],
         [mlp.gate_proj.whole.bias, mlp.down_proj.bias if first else None], module.post_attention_layernorm.weight,
         module.input_layernorm.variance_epsilon, first,
     )  # fmt: skip
-    return mlp.down_proj.add_up(out)
+    return add_up(mlp.down_proj, out)
+
+
+def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
+    """The sum of all ranks' parts: by our kernel where GPUs reach each other's memory, else as `module` has it."""
+    return exchange.add_up(part) if exchange.direct(part) else module.add_up(part)
 
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer_attention", mutates_args=("keys", "values"))

@@ -88,8 +88,10 @@ def test_fused_projections_and_kernels_work_on_the_parts_of_plain_layers_alone()
     plain = {"parallel": "tensor-2", "projections": "fused"}
     assert refusal("random:Qwen3-0.6B", EIGHT, **plain) == ("", {})
     assert refusal("random:Llama-3-8B", EIGHT, kernels="local", **plain) == ("", {})
-    tied = refusal("random:Qwen3-0.6B", EIGHT, kernels="local", **plain)  # seen on two GPUs: mixed tensors in the head
-    assert tied[1] == {"kernels": "off"}
+    assert refusal("random:Qwen3-0.6B", EIGHT, kernels="local", **plain) == ("", {}), "a tied head"
+    uneven = replace(resolve("random:Qwen3-0.6B"), vocab=151_937)
+    found = check(make_config("random:Qwen3-0.6B", plain | {"kernels": "local"}), uneven, EIGHT, Workload("Once"))
+    assert [one.fix for one in found.blocked] == [{"kernels": "off"}], "no kernel takes a distributed head"
     reason, fix = refusal("random:gpt-oss-20b", EIGHT, **plain)
     assert "untried" in reason and fix == {"projections": "separate"}
     assert "know no other ranks" in refusal("random:gpt-oss-20b", EIGHT, parallel="tensor-2", kernels="local")[0]
