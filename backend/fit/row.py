@@ -67,7 +67,8 @@ def fit_row(arm: FitArm, device: Device, offered: Sequence[Card], missing: str =
     most = max(1, len(device.machine.gpus)) if device.here else parallel.MAX_GPUS
     return FitRow(
         choices=arm.choices, weights_bytes=estimate.weights, kv_bytes=estimate.kv, kv_host_bytes=estimate.kv_elsewhere,
-        workspace_bytes=estimate.workspace, runtime_bytes=estimate.runtime_bytes, peak_bytes=estimate.total,
+        workspace_bytes=estimate.workspace, runtime_bytes=estimate.runtime_bytes + estimate.heap,
+        peak_bytes=estimate.total,
         margin_bytes=margin_bytes, margin=margin_of(margin_bytes, room),
         max_context=arm.longest(setup, room),
         floor_s=None if found is None else bound(arm.facts, setup, arm.context, arm.batch, found).seconds,

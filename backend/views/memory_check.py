@@ -15,9 +15,8 @@ OF_PROCESS = "of the worker"
 
 KEPT_SHARE = 0.02
 """Of a peak: from here on, what a GPU's allocator kept reserved beside tensors is told."""
-LARGE_WORKSPACE = 0.05
-"""Of a predicted peak on a CPU: shapes with more (eager attention over long prompts) took up to a fifth more memory in
-some runs, the others did not (MEASUREMENTS.md, "Exported scripts and CPU peaks")."""
+KEPT_BY_THE_HEAP = 0.02
+"""Of a predicted peak on a CPU: from here on it is told what the C library may keep."""
 
 
 class MemoryCheck(NamedTuple):
@@ -82,8 +81,12 @@ def memory_checks(
 
 def _remark(predicted: Mapping[str, int], peak: int, counts: RunCounts) -> str:
     if counts.allocator_peak_bytes is None or counts.allocator_reserved_bytes is None:
-        large = predicted.get("workspace", 0) >= LARGE_WORKSPACE * predicted.get("total", 0) > 0
-        return "with a workspace this large the C library may keep up to a fifth more" if large else ""
+        heap = predicted.get("heap", 0)
+        if not heap or heap < KEPT_BY_THE_HEAP * predicted.get("total", 0):
+            return ""
+        return (
+            f"of it {' '.join(bytes_text(heap))} for freed blocks that the C library keeps, in some runs more or less"
+        )
     kept = int(counts.allocator_reserved_bytes - counts.allocator_peak_bytes)
     if kept <= KEPT_SHARE * peak:
         return ""

@@ -92,8 +92,9 @@ def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offer
         f"{name} {_size(size)}"
         for name, size in (
             ("weights", memory.weights), ("KV cache", memory.kv), ("workspace", memory.workspace),
-            ("runtime", memory.runtime_bytes),
+            ("runtime", memory.runtime_bytes), ("kept by the heap", memory.heap),
         )
+        if size or name != "kept by the heap"
     )  # fmt: skip
     needed = checked.needed_bytes
     if memory.fullest:

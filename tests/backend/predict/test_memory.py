@@ -1,5 +1,8 @@
 """Predicted peak memory: its parts, what makes it grow, and how close it is to measurements."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +22,7 @@ H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
 def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
     memory = peak_bytes(resolve("random:Llama-3-8B"), setup, 100, 50, 2)
     assert memory.tensors == memory.weights + memory.kv - memory.kv_elsewhere + memory.workspace
-    assert memory.total == memory.tensors + memory.runtime_bytes
+    assert memory.total == memory.tensors + memory.runtime_bytes + memory.heap
     assert memory.weights == weight_bytes(resolve("Llama-3-8B"))
     assert memory.kv == kv_bytes(resolve("Llama-3-8B"), setup.cache, 149, 2, 2, 150).total
     parts = memory.by_part()
@@ -75,6 +78,26 @@ def test_it_is_near_the_resident_memory_that_two_cores_measured(
     """Of the process at its peak, with the CPU build of torch (MEASUREMENTS.md)."""
     total = peak_bytes(resolve(name), Setup(dtype=dtype, cache=cache), 12, new).total
     assert total / MIB == pytest.approx(mib, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("gemma2-6x512", 614, 732), ("gemma2-4x256", 647, 692), ("gemma2-10x768", 788, 856), ("gpt2-6x768", 812, 846)],
+)
+def test_with_what_the_heap_keeps_it_is_within_a_tenth_of_every_run_of_eager_attention(
+    name: str, low: float, high: float, tmp_path: Path
+) -> None:
+    """Lowest and highest of six peaks of each shape, MiB (MEASUREMENTS.md)."""
+    shape = cpu_peaks.SHAPES[name]
+    (tmp_path / "config.json").write_text(json.dumps(shape.config))
+    dtype = dict(part.split("=") for part in shape.arm.split(","))["dtype"]
+    setup = Setup(dtype=dtype, attention="eager")
+    found = peak_bytes(resolve(f"random:{tmp_path}"), setup, shape.prompt, shape.new)
+    assert found.heap and found.total / MIB == pytest.approx(low, rel=0.1)
+    assert found.total / MIB == pytest.approx(high, rel=0.1)
+    sdpa = peak_bytes(resolve(f"random:{tmp_path}"), replace(setup, attention="sdpa"), shape.prompt, shape.new)
+    on_gpu = peak_bytes(resolve(f"random:{tmp_path}"), replace(setup, device="cuda"), shape.prompt, shape.new)
+    assert sdpa.heap == on_gpu.heap == 0
 
 
 @pytest.mark.slow
