@@ -30,7 +30,7 @@ def _amount(amount: Amount, over: bool) -> str:
     """ "1.20 of 14.9 GiB, 85.0 MiB/s, 2 min 45 s left"; what is not known is left out."""
     done, unit = bytes_text(amount.done_bytes)
     if over:
-        return f"{done} {unit}"
+        return f"{done} {unit}" if amount.done_bytes else ""
     if amount.total_bytes:
         total, total_unit = bytes_text(amount.total_bytes)
         parts = [f"{done}{'' if unit == total_unit else f' {unit}'} of {total} {total_unit}"]

@@ -30,6 +30,7 @@ def phase(name: PhaseName, state: str = "step", amount: Amount | None = None) ->
         (phase("download", amount=Amount(30 * MIB, 90 * MIB, 0.0)), {}, "30.0 of 90.0 MiB, 0 KiB/s"),
         (phase("download", amount=Amount(30 * MIB, None, 2 * MIB)), {}, "30.0 MiB, 2.00 MiB/s"),
         (phase("download", "end", Amount(90 * MIB, 90 * MIB, 2 * MIB)), {}, "90.0 MiB"),
+        (phase("download", "end", Amount(0, 0)), {}, ""),  # all of it was here
         (phase("load", amount=Amount(30 * MIB, 90 * MIB)), {"load": 12.0}, "30.0 of 90.0 MiB, about 12 s expected"),
     ],
 )  # fmt: skip
