@@ -5,6 +5,7 @@ node had in work runs on the other one; every finished run is in the history; no
 extra `ray`. Prints one JSON document; exit code 1 where something did not hold.
 """
 
+import contextlib
 import json
 import os
 import subprocess
@@ -38,8 +39,12 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
 
 def at_work(node: Any) -> list[psutil.Process]:
     """Processes of trials on a node."""
-    raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
-    return [one for one in raylet.children(recursive=True) if "backend.executors.errand_process" in one.cmdline()]
+    found = []
+    for one in psutil.Process(node.all_processes["raylet"][0].process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # one that has ended meanwhile, a zombie included
+            if "backend.executors.errand_process" in one.cmdline():
+                found.append(one)
+    return found
 
 
 def trials(journal: Path) -> list[tuple[str, int]]:
