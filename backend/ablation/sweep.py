@@ -128,7 +128,7 @@ def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str,
         if checked.blocked:
             refused[point.name] = " ".join(verdict.reason for verdict in checked.blocked)
     if len(refused) == len(points):
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        reasons = " ".join(f"{name}: {reason}" for name, reason in refused.items())
         raise InputError(f"No point can run here. {reasons}")
     return refused
 

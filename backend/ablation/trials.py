@@ -59,7 +59,7 @@ def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Ad
     if base in found.refused:
         raise InputError(f"The base cannot run: {found.refused[base]}")
     if all(step.arm in found.refused or step.arm == base for step in steps):
-        reasons = "; ".join(f"{arm}: {reason}" for arm, reason in found.refused.items())
+        reasons = " ".join(f"{arm}: {reason}" for arm, reason in found.refused.items())
         raise InputError(f"No change can run here. {reasons}")
     return found
 
