@@ -43,26 +43,28 @@ class Files:
         return path == IMPORT if method == "POST" else method == "GET" and bool(SAVED.fullmatch(path))
 
     async def answer(self, scope: Scope, receive: Receive, send: Send, visitor: Visitor) -> None:
-        """Answer such a request. Refused says in a sentence what is wrong."""
-        async with self._turns:
-            try:
-                if scope["method"] == "POST":
-                    data = await whole_body(receive)
-                    run_id = await asyncio.to_thread(self._take_in, data, visitor)
-                    await answer(send, 200, msgspec.json.encode({"run": run_id}), "application/json")
-                    return
-                found = SAVED.fullmatch(scope["path"])
-                assert found is not None
-                run_id, kind = found.groups()
+        """Answer such a request. Refused says in a sentence what is wrong. A turn lasts while a file is made or read,
+        not while it travels: a slow visitor keeps no other waiting."""
+        try:
+            if scope["method"] == "POST":
+                if not self._bench.limits.imports:
+                    raise Refused(403, NOT_HERE)
+                body = await whole_body(receive)
+                async with self._turns:
+                    run_id = await asyncio.to_thread(self._take_in, body, visitor)
+                await answer(send, 200, msgspec.json.encode({"run": run_id}), "application/json")
+                return
+            found = SAVED.fullmatch(scope["path"])
+            assert found is not None
+            run_id, kind = found.groups()
+            async with self._turns:
                 data = await asyncio.to_thread(self._saved, run_id, kind)
-            except InputError as error:
-                raise Refused(400, str(error)) from error
+        except InputError as error:
+            raise Refused(400, str(error)) from error
         name = f'attachment; filename="tokendyno-{run_id}.{kind}"'  # never shown as a page of this server
         await answer(send, 200, data, KINDS[kind], [(b"content-disposition", name.encode())])
 
     def _take_in(self, data: bytes, visitor: Visitor) -> str:
-        if not self._bench.limits.imports:
-            raise Refused(403, NOT_HERE)
         run_id = import_records(unpack(data), self._bench.store, visitor.owner)
         if trouble := self._bench.store.trouble:
             raise InputError(trouble)

@@ -87,10 +87,12 @@ def carry_out(pipe: str, expected_s: float) -> Iterator[list[bytes]]:
     commands, events = Commands(), queue.SimpleQueue[bytes | None]()
 
     def listen() -> None:
-        with open(pipe, "rb") as lines:
-            for line in lines:
-                commands.put(decode_command(line))
-        commands.abandon()  # nobody listens any more
+        try:
+            with open(pipe, "rb") as lines:
+                for line in lines:
+                    commands.put(decode_command(line))
+        finally:
+            commands.abandon()  # nobody listens any more
 
     def work() -> None:
         try:
@@ -121,6 +123,11 @@ class Line:
         self._idle: threading.Timer | None = None
         self._lock = threading.Lock()
 
+    @property
+    def waits(self) -> bool:
+        """Whether something was asked that no event has answered."""
+        return self._unanswered > 0
+
     def send(self, command: Command) -> bool:
         """Hand a command over; False where the call has ended."""
         with self._lock:
@@ -137,9 +144,10 @@ class Line:
             self._unanswered -= isinstance(event, Loaded | Finished | Probed | Scored | Failed)
             if self._idle is not None:
                 self._idle.cancel()
-            self._idle = threading.Timer(IDLE_S, self.close, (True,))
-            self._idle.daemon = True
-            if not self._unanswered:
+                self._idle = None
+            if not self.waits:
+                self._idle = threading.Timer(IDLE_S, self.close, (True,))
+                self._idle.daemon = True
                 self._idle.start()
 
     def open(self, pipe: Path) -> None:
@@ -163,7 +171,7 @@ class Line:
     def close(self, only_idle: bool = False) -> None:
         """End the call; `only_idle`: unless something has been asked by now."""
         with self._lock:
-            if not (only_idle and self._unanswered):
+            if not (only_idle and self.waits):
                 self.closed = True
                 self._hang_up()
 
@@ -231,6 +239,8 @@ class ZeroGpuWorker(InProcessWorker):
                         line.heard(event)
                         if line is self._line:
                             self._report(event)
+                if line.waits and not line.closed:
+                    raise RuntimeError("it ended without an answer")
             except Exception as error:
                 if not line.closed:
                     raise EndedEarly(line, error) from error

@@ -1,6 +1,7 @@
 """Runs as files, through the real gate: saved by whoever has the id, taken in as the visitor's own, and refused in a
 sentence where the mode, the file or the run does not allow it."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.hosting.limits import LIMITS, Mode
 from backend.hosting.users import Users
+from backend.hosting.visitor import LOCAL_USER
 from backend.recordings.format import pack, unpack
 from backend.recordings.shelf import SHIPPED
 from tests.support.event_loops import finished
 from tests.support.kept_runs import history_of, made, run_on
 from tests.support.runs import created
-from ui.files import NO_FILE, NOT_HERE, Files
+from ui.files import AT_A_TIME, NO_FILE, NOT_HERE, Files
+from ui.gate.asgi import Refused
 from ui.gate.gate import Gate
 from ui.gate.hosts import Hosts
 from ui.gate.visitors import Visitors
@@ -96,3 +99,32 @@ def test_strangers_take_in_nothing(site: Any) -> None:
     reply = ask("POST", "/import", cookie=f"tokendyno_visitor={'a' * 43}", content=pack(RUN))
     assert reply.status_code == 403 and reply.json()["detail"] == NOT_HERE
     assert ask("POST", "/import", bearer=False, content=pack(RUN)).status_code == 401
+
+
+def test_a_body_that_trickles_keeps_nobody_waiting_and_a_stranger_s_is_not_read(tmp_path: Path) -> None:
+    bench = open_bench(tmp_path / "h.sqlite")
+    files, sent = Files(bench), list[Any]()
+
+    async def never() -> Any:
+        await asyncio.Event().wait()
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def ask() -> None:
+        upload = {"method": "POST", "path": "/import"}
+        slow = [asyncio.create_task(files.answer(upload, never, send, LOCAL_USER)) for _ in range(2 * AT_A_TIME)]
+        await asyncio.sleep(0)
+        saved = {"method": "GET", "path": "/files/recorded-compile.dyno"}
+        await asyncio.wait_for(files.answer(saved, never, send, LOCAL_USER), 20)
+        for task in slow:
+            task.cancel()
+
+    try:
+        finished(ask())
+        assert sent[0]["status"] == 200
+        bench.limits = LIMITS["public"]
+        with pytest.raises(Refused, match="not taken in here"):
+            finished(asyncio.wait_for(files.answer({"method": "POST", "path": "/import"}, never, send, LOCAL_USER), 5))
+    finally:
+        bench.close()

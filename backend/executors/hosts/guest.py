@@ -100,7 +100,9 @@ class Guest:
             ) from gone
         if isinstance(terms, Refused):
             raise InputError(f"This machine cannot take part. {terms.reason}")
-        if not isinstance(terms, Terms):
+        if not isinstance(terms, Terms) or not (
+            0 < terms.host < terms.hosts and 0 < terms.ranks <= machine.devices and terms.device == machine.device
+        ):
             raise InputError(f"{self._endpoint} does not speak as tokendyno does. Check the endpoint.")
         try:
             path = self._model_path(terms)
@@ -143,6 +145,8 @@ class Guest:
                 frame = self._next(wire, group, number)
                 match frame:
                     case Begin(group=asked):
+                        if group is not None:
+                            group.end()
                         number, group = asked, RankGroup(self._inbox, share)
                         self._say(f"Group {number}: started.")
                     case Finish(group=asked) if group is not None and asked == number:

@@ -31,9 +31,17 @@ from backend.executors.hosts.wire import (
 )
 from backend.executors.same_versions import version_gap
 from backend.hardware import FarHost, versions
+from backend.redact import plain
 
 JOIN_WAIT_S = 300.0
 """How long the first machine waits for the others; TOKENDYNO_DEADLINE_S overrides it."""
+
+HELLO_S = 30.0
+ANSWER_S = 60.0
+"""How long a machine may take to say what it is, and then to find the model."""
+
+MAX_KNOCKING = 32
+"""Connections that have not joined; what comes while there are as many is hung up on."""
 
 
 class Watcher(Protocol):
@@ -44,8 +52,9 @@ class Watcher(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Seat:
-    """A machine that has joined. `gone`: why it is not there any more."""
+    """A machine that has joined as number `host` (the first machine is 0). `gone`: why it is not there any more."""
 
+    host: int
     wire: Wire
     far: FarHost
     gone: str = ""
@@ -66,6 +75,8 @@ class Lobby:
         self._model, self._digest, self._device, self._say = model, digest, device, say
         self._seats: list[Seat] = []
         self._lock = threading.Lock()
+        self._door = threading.Lock()
+        self._knocking = threading.BoundedSemaphore(MAX_KNOCKING)
         self._watcher: Watcher | None = None
         self._group = 0
         self._listener = _listen(endpoint)
@@ -88,8 +99,8 @@ class Lobby:
                     f"{len(self.far)} of {self.hosts - 1} further machines joined within {limit_s:g} s. Run "
                     f"`tokendyno join --rdzv-endpoint {self.endpoint}` on the others, or give a smaller --nnodes."
                 )
-            with contextlib.suppress(TimeoutError):
-                self._receive(self._listener.accept()[0])
+            with contextlib.suppress(TimeoutError, ConnectionError):
+                self._let_in(self._listener.accept()[0])
         self._listener.close()
 
     def close(self, problem: str = "") -> None:
@@ -124,33 +135,52 @@ class Lobby:
 
     # --- one machine ------------------------------------------------------------------------------
 
+    def _let_in(self, link: socket.socket) -> None:
+        """Each in a thread: one that connects and says nothing keeps no other waiting."""
+        if self._knocking.acquire(blocking=False):
+            threading.Thread(target=self._receive, args=(link,), name="knock", daemon=True).start()
+        else:
+            link.close()
+
     def _receive(self, link: socket.socket) -> None:
-        wire = Wire(link)
-        name = "A machine"
+        """Body of that thread."""
+        name, wire = "A machine", Wire(link)
         try:
-            hello = wire.read()
+            with wire.within(HELLO_S):
+                hello = wire.read()
             if not isinstance(hello, Hello):
                 raise Gone("does not speak as tokendyno does")
-            name = hello.name
-            if reason := self._unfit(hello):
-                wire.send(Refused(reason))
-                raise Gone(f"cannot take part: {reason}")
-            host = len(self.far) + 1
-            wire.send(Terms(host, self.hosts, self.ranks, self._model, self._digest, self._device))
-            answer = wire.read()
-            if isinstance(answer, Refused):
-                raise Gone(f"cannot take part: {answer.reason}")
-            if not isinstance(answer, Accepted):
-                raise Gone("does not speak as tokendyno does")
+            name = plain(hello.name)
+            with self._door:  # one after the other, since each gets the first place that is free
+                seat = self._seat(wire, name, hello)
         except Gone as gone:
-            self._say(f"note: {name} {str(gone).rstrip('.')}. Waiting for another try.")
+            self._say(plain(f"note: {name} {str(gone).rstrip('.')}. Waiting for another try."))
             wire.close()
             return
-        seat = Seat(wire, FarHost(hello.name, hello.devices, hello.free_bytes))
+        finally:
+            self._knocking.release()
+        self._say(f"{name} has joined: machine {seat.host + 1} of {self.hosts}.")
+        self._watch(seat)
+
+    def _seat(self, wire: Wire, name: str, hello: Hello) -> Seat:
+        """Give a machine its place, if it can take it. Raises Gone, with the reason."""
+        with self._lock:
+            host = next((one for one in range(1, self.hosts) if all(one != seat.host for seat in self._seats)), None)
+        reason = self._unfit(hello) if host is not None else "All machines have joined already. Check --nnodes."
+        if reason or host is None:
+            wire.send(Refused(reason))
+            raise Gone(f"cannot take part: {reason}")
+        with wire.within(ANSWER_S):
+            wire.send(Terms(host, self.hosts, self.ranks, self._model, self._digest, self._device))
+            answer = wire.read()
+        if isinstance(answer, Refused):
+            raise Gone(f"cannot take part: {answer.reason}")
+        if not isinstance(answer, Accepted):
+            raise Gone("does not speak as tokendyno does")
+        seat = Seat(host, wire, FarHost(name, hello.devices, hello.free_bytes))
         with self._lock:
             self._seats.append(seat)
-        self._say(f"{name} has joined: machine {host + 1} of {self.hosts}.")
-        threading.Thread(target=self._watch, args=(seat,), name=f"host-{host}", daemon=True).start()
+        return seat
 
     def _unfit(self, hello: Hello) -> str:
         """Why a machine cannot take part, as far as this one can tell."""
@@ -164,7 +194,7 @@ class Lobby:
         return ""
 
     def _watch(self, seat: Seat) -> None:
-        """Body of a machine's thread."""
+        """What a machine that has joined says from then on."""
         while True:
             try:
                 frame: Frame = seat.wire.read()
@@ -174,10 +204,10 @@ class Lobby:
                 watcher = self._watcher
                 if isinstance(frame, Lost):
                     watcher = watcher if frame.group == self._group else None
-                    cause = f"On {seat.far.name}: {frame.cause}"
+                    cause = plain(f"On {seat.far.name}: {frame.cause}")
                 elif isinstance(frame, Left):
-                    seat.gone = frame.cause
-                    cause = f"{seat.far.name} {frame.cause}."
+                    seat.gone = plain(frame.cause)
+                    cause = plain(f"{seat.far.name} {frame.cause}.")
                     if watcher is None and seat in self._seats and len(self._seats) < self.hosts - 1:
                         self._seats.remove(seat)  # another one may come in its place
                 else:
@@ -185,6 +215,7 @@ class Lobby:
             if watcher is not None:
                 watcher.lost(cause)
             if seat.gone:
+                seat.wire.close()
                 return
 
 

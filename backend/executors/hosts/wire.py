@@ -4,6 +4,8 @@ nothing to say, so that each notices within seconds that the other is gone."""
 import contextlib
 import socket
 import threading
+from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
 
@@ -11,7 +13,13 @@ BEAT_S = 2.0
 SILENCE_S = 10.0
 """A machine that says nothing for so long is gone: one that lives beats."""
 
-MAX_LINE_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 16
+
+Name = Annotated[str, msgspec.Meta(max_length=256)]
+Versions = Annotated[dict[Name, Name], msgspec.Meta(max_length=64)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 16)]
+Bytes = Annotated[int, msgspec.Meta(ge=0, le=1 << 60)]
+"""What a frame may hold, since whoever reaches the port can write one."""
 
 
 class Frame(msgspec.Struct, frozen=True, tag=str.lower, tag_field="type"):
@@ -22,23 +30,23 @@ class Frame(msgspec.Struct, frozen=True, tag=str.lower, tag_field="type"):
 class Hello(Frame, frozen=True):
     """A machine asks to join. `devices`: its GPUs, or CPU cores; `free_bytes`: of a GPU, or of the host's memory."""
 
-    name: str
-    versions: dict[str, str]
-    device: str
-    devices: int
-    free_bytes: int
+    name: Name
+    versions: Versions
+    device: Name
+    devices: Count
+    free_bytes: Bytes
 
 
 class Terms(Frame, frozen=True):
     """What a machine that joins is to serve: `ranks` of its own, as machine `host` of `hosts`. `model`: as it was typed
     on the first machine; `digest`: of what that is there."""
 
-    host: int
-    hosts: int
-    ranks: int
+    host: Count
+    hosts: Count
+    ranks: Count
     model: str
-    digest: str
-    device: str
+    digest: Name
+    device: Name
 
 
 class Refused(Frame, frozen=True):
@@ -54,19 +62,19 @@ class Accepted(Frame, frozen=True):
 class Begin(Frame, frozen=True):
     """Start the ranks of this group now."""
 
-    group: int
+    group: Count
 
 
 class Finish(Frame, frozen=True):
     """End the ranks of this group."""
 
-    group: int
+    group: Count
 
 
 class Lost(Frame, frozen=True):
     """A group ended by itself on the machine that says so."""
 
-    group: int
+    group: Count
     cause: str
 
 
@@ -102,8 +110,10 @@ class Wire:
     def __init__(self, link: socket.socket) -> None:
         self._link, self._lock, self._closed = link, threading.Lock(), threading.Event()
         link.settimeout(SILENCE_S)
-        link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # hung up already, which whoever reads notices
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._lines = link.makefile("rb")
+        self._late = ""
         threading.Thread(target=self._beat, name="beat", daemon=True).start()
 
     @property
@@ -124,15 +134,33 @@ class Wire:
             except TimeoutError as error:
                 raise Gone(f"has not answered for {SILENCE_S:g} s") from error
             except (OSError, ValueError) as error:
-                raise Gone("closed the connection") from error
+                raise Gone(self._late or "closed the connection") from error
+            if len(line) == MAX_LINE_BYTES:
+                raise Gone("does not speak as tokendyno does")
             if not line.endswith(b"\n"):
-                raise Gone("closed the connection")
+                raise Gone(self._late or "closed the connection")
             try:
                 frame: AnyFrame = _decode(line)
             except msgspec.MsgspecError as error:
                 raise Gone("does not speak as tokendyno does") from error
             if not isinstance(frame, Beat):
                 return frame
+
+    @contextlib.contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """Hang up unless the body ends in time: beats, or a byte now and then, do not prolong it."""
+
+        def late() -> None:
+            self._late = f"has not answered for {seconds:g} s"
+            self.close()
+
+        timer = threading.Timer(seconds, late)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
 
     def close(self) -> None:
         """Hang up; a thread that reads gets Gone."""

@@ -5,6 +5,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+import types
 from dataclasses import replace
 
 import pytest
@@ -13,10 +14,12 @@ from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.engine.bench import Bench
+from backend.engine.executor import Died, Inbox
 from backend.engine.work import BEGIN_S, expected_device_s
 from backend.errors import InputError
 from backend.executors import open_bench, zero_gpu
 from backend.hardware.machine import detect
+from backend.messages import Load, Ready
 from backend.models import ModelFacts
 from backend.paths import ROOT
 from tests.support.machines import H200, facts
@@ -55,6 +58,21 @@ def test_a_run_goes_through_the_calls_of_the_real_package() -> None:
     finally:
         apart.close()
     assert seen["ids"] == {name: arm.ids for name, arm in run.arms.items()}
+
+
+def test_a_call_that_ends_without_an_answer_is_a_death(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "backend.worker.serve", types.ModuleType("serve"))
+    monkeypatch.setattr(zero_gpu, "call_on_gpu", lambda: lambda pipe, expected_s: iter(()))
+    inbox = Inbox()
+    worker = zero_gpu.ZeroGpuWorker(inbox)
+    try:
+        assert isinstance(inbox.get(timeout=5).body, Ready)
+        plan = arm_of(facts("pocket"), {}).plan
+        worker.send(Load(plan, 0, expected_s=20.0))
+        died = inbox.get(timeout=5).body
+    finally:
+        worker.end()
+    assert isinstance(died, Died) and "had asked for 20 s: it ended without an answer" in died.cause
 
 
 def test_the_seconds_asked_for_grow_with_the_tokens_and_the_weights() -> None:

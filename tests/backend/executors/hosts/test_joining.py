@@ -4,21 +4,24 @@ import contextlib
 import queue
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from backend import hardware
 from backend.errors import InputError
-from backend.executors.hosts import lobby, wire
+from backend.executors.hosts import guest, lobby, wire
 from backend.executors.hosts.endpoint import Endpoint
 from backend.executors.hosts.guest import Ended, Guest
 from backend.executors.hosts.lobby import Lobby
 from backend.executors.hosts.model import digest_of
-from backend.executors.hosts.wire import Accepted, Hello, Left, Lost, Terms, Wire
+from backend.executors.hosts.wire import Accepted, Begin, Goodbye, Hello, Left, Lost, Terms, Wire
 from backend.models import resolve
 from tests.support.ports import free_port
+from tests.support.processes import wait_for
 
 Open = Callable[..., Lobby]
 
@@ -77,6 +80,14 @@ def last(thread: threading.Thread, told: "queue.SimpleQueue[object]") -> object:
     while not told.empty():
         found = told.get()
     return found
+
+
+def knock(first: Lobby, **other: int | str) -> Wire:
+    """A machine that asks to join, by hand."""
+    link = Wire(socket.create_connection((first.endpoint.host, first.endpoint.port)))
+    hello = Hello("node-b", hardware.versions(), hardware.detect().device, 64, 1 << 30)
+    link.send(msgspec.structs.replace(hello, **other))
+    return link
 
 
 def test_a_machine_joins_is_told_what_it_serves_and_is_let_go(opened: Open) -> None:
@@ -175,15 +186,108 @@ def test_an_address_of_another_machine_is_refused() -> None:
         Lobby(Endpoint("192.0.2.1", free_port()), 2, 1, "pocket", "", "cpu", print)
 
 
-def test_a_stranger_does_not_end_the_waiting(opened: Open) -> None:
+@pytest.mark.parametrize("says", [b"GET / HTTP/1.1\r\n\r\n", b"", b'{"type":"beat"}\n', b"x" * (1 << 17)])
+def test_strangers_keep_nobody_waiting(opened: Open, monkeypatch: pytest.MonkeyPatch, says: bytes) -> None:
+    monkeypatch.setattr(wire, "SILENCE_S", 60.0)
     first = opened()
-    stranger = socket.create_connection((first.endpoint.host, first.endpoint.port))
-    stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+    strangers = [socket.create_connection((first.endpoint.host, first.endpoint.port)) for _ in range(3)]
+    for stranger in strangers:
+        stranger.sendall(says)
     thread, told = join(first.endpoint)
+    begin_s = time.monotonic()
     first.gather()
+    assert time.monotonic() - begin_s < 10
     first.close()
-    stranger.close()
+    for stranger in strangers:
+        stranger.close()
     assert last(thread, told) is None
+
+
+def test_one_that_only_beats_is_hung_up_on(opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lobby, "ANSWER_S", 0.3)
+    first = opened()
+    gathered = receive(first)
+    silent = knock(first)
+    assert isinstance(silent.read(), Terms)
+    thread, told = join(first.endpoint)
+    gathered.join(10)
+    assert [far.devices for far in first.far] == [hardware.detect().devices], "the one that answered has the place"
+    assert "has not answered for 0.3 s" in opened.said.get(timeout=5)  # type: ignore[attr-defined]
+    first.close()
+    assert last(thread, told) is None
+    silent.close()
+
+
+def test_a_place_that_was_left_is_given_again_and_no_place_twice(opened: Open) -> None:
+    first = opened(hosts=4)
+    receive(first)
+    ends: list[Wire] = []
+    for expected in (1, 2, 1, 3):
+        link = knock(first)
+        terms = link.read()
+        assert isinstance(terms, Terms) and terms.host == expected
+        link.send(Accepted())
+        wait_for(lambda asked=expected: asked in [seat.host for seat in first._seats], 5, "a seat")  # type: ignore[misc]
+        if len(ends) == 1:
+            ends[0].send(Left("was stopped there"))
+            wait_for(lambda: [seat.host for seat in first._seats] == [2], 5, "the first to be gone")
+        ends.append(link)
+    assert len(first.far) == 3
+    for link in ends:
+        link.close()
+
+
+@pytest.mark.parametrize("wrong", [{"devices": -1}, {"devices": 1 << 20}, {"free_bytes": -1}, {"name": "x" * 999}])
+def test_what_no_machine_has_is_no_hello(opened: Open, wrong: dict[str, int | str]) -> None:
+    first = opened()
+    receive(first)
+    knock(first, **wrong)
+    assert "A machine does not speak as tokendyno does" in opened.said.get(timeout=5)  # type: ignore[attr-defined]
+    assert not first.far
+
+
+def test_a_name_cannot_steer_the_terminal(opened: Open) -> None:
+    first = opened()
+    receive(first)
+    link = knock(first, name="node\x1b[2J\x07-b")
+    assert isinstance(link.read(), Terms)
+    link.send(Accepted())
+    assert opened.said.get(timeout=5).startswith("node-b has joined")  # type: ignore[attr-defined]
+    assert first.far[0].name == "node-b"
+    link.close()
+
+
+@pytest.mark.parametrize("wrong", [{"ranks": 1 << 15}, {"ranks": 0}, {"host": 0}, {"host": 2}, {"device": "tpu"}])
+def test_terms_that_this_machine_cannot_have_been_given_are_refused(wrong: dict[str, int | str]) -> None:
+    terms = Terms(1, 2, 1, "pocket", digest_of(resolve("pocket")), hardware.detect().device)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread, told = join(Endpoint("127.0.0.1", server.getsockname()[1]))
+        other = Wire(server.accept()[0])
+        other.send(msgspec.structs.replace(terms, **wrong))
+        error = last(thread, told)
+        other.close()
+    assert isinstance(error, InputError) and "does not speak as tokendyno does" in str(error)
+
+
+def test_a_group_that_begins_ends_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[object] = []
+
+    class Ranks:
+        def __init__(self, *_: object) -> None: ...
+
+        def end(self) -> None:
+            ended.append(self)
+
+    monkeypatch.setattr(guest, "RankGroup", Ranks)
+    terms = Terms(1, 2, 1, "pocket", digest_of(resolve("pocket")), hardware.detect().device)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread, told = join(Endpoint("127.0.0.1", server.getsockname()[1]))
+        other = Wire(server.accept()[0])
+        for frame in (terms, Begin(1), Begin(2), Goodbye()):
+            other.send(frame)
+        assert last(thread, told) is None
+        other.close()
+    assert len(set(map(id, ended))) == 2
 
 
 # --- a group ----------------------------------------------------------------------------------------
@@ -201,8 +305,7 @@ class Told:
 
 def other_end(first: Lobby) -> Wire:
     """A machine that has joined, by hand."""
-    link = Wire(socket.create_connection((first.endpoint.host, first.endpoint.port)))
-    link.send(Hello("node-b", hardware.versions(), hardware.detect().device, 64, 1 << 30))
+    link = knock(first)
     gathered = receive(first)
     assert isinstance(link.read(), Terms)
     link.send(Accepted())
