@@ -1,7 +1,7 @@
 """Writes the requirements of a Hugging Face Space: `python -m tools.space cpu|zerogpu|gpu [--to FILE]`.
 
 A Space reads `requirements.txt`, not `pyproject.toml`; the file of this repository is that of a CPU Space. On a CPU
-torch comes from PyTorch's own index, without the 5 GB of CUDA packages; on ZeroGPU it is the newest that the platform
+torch comes from PyTorch's own index, without several GB of CUDA packages; on ZeroGPU it is the newest that the platform
 supports, with the package that lends the GPU.
 """
 

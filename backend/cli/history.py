@@ -191,7 +191,7 @@ def add_history_command(add: Callable[..., argparse.ArgumentParser]) -> argparse
         "--words",
         default="",
         metavar="TEXT",
-        help="words of its model, choices, prompt, verdict, name or note",
+        help="words of its model, machine, choices, prompt, verdict, name or note",
     )
     sub.add_argument("--model", default="", metavar="NAME", help="part of the model's name")
     sub.add_argument(

@@ -83,5 +83,5 @@ def add_replay(add: Callable[..., argparse.ArgumentParser]) -> list[argparse.Arg
     add_history(sub)
     taken = add("import", import_file, "take a run from a file into the history, marked as imported")
     taken.add_argument("file", metavar="FILE", help="what `tokendyno export --run` wrote")
-    add_history(taken)
+    add_history(taken, "the history into which it is taken")
     return [sub]

@@ -15,10 +15,10 @@ from backend.runs.store import Store
 WHAT = f"id of a run, name of a recording that comes with tokendyno, or a {ENDING} file"
 
 
-def add_history(sub: argparse.ArgumentParser) -> None:
-    """The option that names the history to look in."""
+def add_history(sub: argparse.ArgumentParser, what: str = "the history in which runs are looked up") -> None:
+    """The option that names a history."""
     sub.add_argument("--history", type=Path, default=default_file(), metavar="FILE",
-                     help="the history in which runs are looked up (TOKENDYNO_HISTORY)")  # fmt: skip
+                     help=f"{what} (TOKENDYNO_HISTORY)")  # fmt: skip
 
 
 def find_records(what: str, history: Path) -> list[Record]:

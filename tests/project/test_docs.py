@@ -104,5 +104,26 @@ def test_every_file_that_a_document_links_to_exists() -> None:
             assert (page.parent / target).is_file(), (page.name, target)
 
 
+def test_every_module_test_and_file_that_a_document_names_exists() -> None:
+    tests = {file.name for file in (ROOT / "tests").rglob("test_*.py")}
+    for page in [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CHANGELOG.md", "MEASUREMENTS.md"))]:
+        text = " ".join(page.read_text(encoding="utf-8").split())
+        modules = re.findall(r"python -m ((?:backend|tests|tools)[\w.]*\w)", text)
+        files = re.findall(r"(?<![\w/.])((?:backend|docs|presets|tests|tools|ui)/[\w/.-]*\w)", text)
+        for module in modules:
+            path = ROOT / module.replace(".", "/")
+            assert path.with_suffix(".py").is_file() or (path / "__main__.py").is_file(), (page.name, module)
+        for file in files:
+            assert "NAME" in file or (ROOT / file).exists(), (page.name, file)
+        assert set(re.findall(r"`(test_\w+\.py)", text)) <= tests, page.name
+
+
+def test_export_lacks_what_its_page_says() -> None:
+    known = commands()
+    common = set.intersection(*(options(known[name]) for name in ("compare", "run", "check")))
+    said = re.search(r"`export` has no (.*?), and its", DOCS)
+    assert said and set(re.findall(r"`(--[\w-]+)`", said[1])) == common - options(known["export"])
+
+
 def test_every_preset_parses() -> None:
     assert {preset.name for preset in arm_presets()} == {p.stem for p in (ROOT / "presets" / "arms").glob("*.toml")}

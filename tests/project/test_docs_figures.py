@@ -2,36 +2,78 @@
 
 import pytest
 
-from backend.ablation.bootstrap import RESAMPLES
+from backend.ablation.bootstrap import BLOCK, RESAMPLES
+from backend.ablation.side_by_side import MAX_LOSSES
 from backend.ablation.steps import MAX_CHANGES
 from backend.ablation.sweep import MAX_POINTS
+from backend.cli.history import MIN_ID
+from backend.cli.trials import POSITIONS
 from backend.counter.__main__ import CPU_SECONDS, ROOM_BYTES
-from backend.engine.bench import RUN_ID_BYTES
+from backend.engine.bench import QUIET_S, RUN_ID_BYTES
+from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
+from backend.executors.hosts.guest import KNOCK_S
+from backend.executors.hosts.lobby import ANSWER_S, HELLO_S, JOIN_WAIT_S
+from backend.executors.hosts.wire import SILENCE_S
+from backend.executors.zero_gpu import CALL_S, IDLE_S
+from backend.fit.cards import COUNTS
+from backend.fit.row import TIGHT
+from backend.fit.table import DEFAULT_CONTEXT, SAVES
+from backend.hosting.limits import RECORDING_BYTES
 from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.paths import ROOT
-from backend.runs.retention import AGES_AFTER_S
+from backend.runs.retention import AGES_AFTER_S, UNDO_S
+from backend.runs.statistics import MIN_SAMPLES
 from backend.runs.summary import LAUNCH_BOUND_SHARE, NOISY_CV
+from backend.runs.waiting import MAX_WAITING_BYTES
+from backend.views.memory_check import KEPT_SHARE
 from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY
-from ui.gate.connections import REQUEST_S
-from ui.gate.visitors import LOGIN_S
+from ui.api import MAX_WAIT_S
+from ui.gate.body import WHOLE_BODY_S
+from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S
+from ui.gate.visitors import LOGIN_S, NAME_SHARE
 
-IN_WORDS = {7: "seven", 10: "ten"}
+IN_WORDS = {1: "one", 3: "three", 4: "four", 7: "seven", 10: "ten"}
 SAID = [
     ("axes", f"at least {CLEARLY_SLOWER:g} times as long in bfloat16"),
     ("axes", f"{LOOKUP_TOKENS} draft tokens"),
     ("cli", f"the changes, 1 to {MAX_CHANGES}, in order"),
     ("cli", f"at most {MAX_POINTS} points"),
+    ("cli", f"`run` waits up to {JOIN_WAIT_S:g} s"),
+    ("cli", f"`join` up to {KNOCK_S:g} s for somebody"),
+    ("cli", f"within {HELLO_S:g} s what it is and within {ANSWER_S:g} s more whether it has the model"),
+    ("cli", f"after {SILENCE_S:g} s where nothing answers"),
+    ("cli", f"given back {IN_WORDS[MAX_LOSSES]} times at most"),
+    ("cli", f"may unpack to {RECORDING_BYTES >> 20} MiB"),
+    ("cli", f"{IN_WORDS[MIN_ID]} characters or more"),
+    ("cli", f"default: {DEFAULT_CONTEXT:,}, or the model's maximum"),
+    ("fit", f"A margin below {TIGHT:.0%} is *tight*"),
+    ("fit", f"caches that save at least {SAVES:.0%}"),
+    ("fit", f"would do ({COUNTS[0]}, {COUNTS[1]} or {COUNTS[2]})"),
+    ("fit", f"where it exceeds {KEPT_SHARE:.0%} of the peak"),
+    ("fit", f"after {QUIET_S:g} quiet seconds"),
     ("fit", f"at most {CPU_SECONDS} s of a processor and {ROOM_BYTES >> 30} GiB"),
     ("hosting", f"{8 * RUN_ID_BYTES} random bits"),
     ("hosting", f"A login lasts {IN_WORDS[LOGIN_S // 86_400]} days at most"),
     ("hosting", f"asks for nothing within {REQUEST_S:g} s is closed"),
+    ("hosting", f"closed, and so is one whose header exceeds {MAX_HEADER_BYTES >> 10} KiB"),
+    ("hosting", f"A body must arrive within {WHOLE_BODY_S:g} s"),
+    ("hosting", f"a user name may have {IN_WORDS[NAME_SHARE]} times as many"),
+    ("hosting", f"`wait_s` ({MAX_WAIT_S:g} at most)"),
+    ("hosting", f"{CALL_S[0]:g} at least and {CALL_S[1]:g} at most"),
+    ("hosting", f"{IN_WORDS[int(ABOVE_BOUND)]} times its roofline bound or {1e3 * LAUNCHED_STEP_S:g} ms"),
+    ("hosting", f"asked for nothing for {'a second' if IDLE_S == 1 else IDLE_S} is given back"),
+    ("metrics", f"blocks of {BLOCK} positions"),
+    ("metrics", f"({POSITIONS} positions each)"),
+    ("metrics", f"from {MIN_SAMPLES[0.9]} and {MIN_SAMPLES[0.99]} steps on"),
     ("metrics", f"95%, {RESAMPLES} resamples"),
     ("metrics", f"Below {LAUNCH_BOUND_SHARE:.0%} the arm is called launch-bound"),
     ("metrics", f"differ by more than {NOISY_CV:.0%} is called noisy"),
     ("metrics", f"`rounding` up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement"),
     ("metrics", f"`small` up to {SMALL_NATS:g} nats"),
     ("metrics", f"the perplexity ratio reaches below {SMALL_PERPLEXITY:g}"),
+    ("settings", f"had back for {'an hour' if UNDO_S == 3600 else UNDO_S}"),
+    ("settings", f"up to {MAX_WAITING_BYTES >> 20} MiB of their records wait"),
     ("settings", f"the app has run for {IN_WORDS[int(AGES_AFTER_S // 60)]} minutes"),
 ]
 
