@@ -1,5 +1,6 @@
 """A journal of finished trials: one line of JSON each, written through to the disk, so that a kill costs one trial."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -102,7 +103,8 @@ class Journal:
     def close(self) -> None:
         """Let go of the file."""
         if self._file is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then
+                self._file.close()
 
     def _take(self, line: Trial | Cost) -> None:
         match line:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 from pathlib import Path
 
 import msgspec
@@ -77,22 +78,35 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
     first.close()
 
 
-def test_a_full_disk_is_a_sentence_and_what_was_finished_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_a_sentence_and_what_was_finished_stays(tmp_path: Path) -> None:
+    """A line of which the system takes only the beginning, as on a full disk."""
     path = tmp_path / "journal"
     journal = Journal(path, HEADING)
     journal.add(TRIALS[0])
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
+    try:
+        with pytest.raises(InputError, match="run the same command again"):
+            journal.add(TRIALS[1])
+        journal.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes().startswith(before)
+    again = Journal(path, HEADING)
+    again.close()
+    assert list(again.trials.values()) == TRIALS[:1] and path.read_bytes() == before
 
+
+def test_a_full_disk_is_told_from_other_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(fd: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
-        with pytest.raises(InputError, match="Free some space and run the same command again"):
-            journal.add(TRIALS[1])
+    journal = Journal(tmp_path / "journal", HEADING)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="Free some space and run the same command again"):
+        journal.add(TRIALS[0])
     journal.close()
-    again = Journal(path, HEADING)
-    again.close()
-    assert TRIALS[0] in again.trials.values()
 
 
 def test_a_device_is_refused() -> None:
