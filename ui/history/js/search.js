@@ -1,6 +1,6 @@
 // The filters. Typing refines the view that is shown; a choice or a date is a view of its own.
 
-const TYPING_MS = 180;
+const TYPING_MS = 80;
 const inputs = {};
 
 function field(key, label, control) {
