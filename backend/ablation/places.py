@@ -1,11 +1,12 @@
 """Where trials run beside each other: on GPUs of this machine, each in a process of its own."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from backend.errors import InputError
 from backend.executors.errand import Answer, Broken, Errand, ErrandProcess, decode_answer, encode
-from backend.hardware import Machine
+from backend.hardware import Gpu, Machine
 
 
 class PlaceLost(Exception):
@@ -34,20 +35,31 @@ class Place(Protocol):
 class GpuPlace:
     """One GPU of this machine, which its process alone sees."""
 
-    def __init__(self, index: int) -> None:
-        self.name, self._index = f"GPU {index}", index
+    def __init__(self, gpu: Gpu) -> None:
+        self.name, self._seen_as = f"GPU {gpu.index}", _seen_as(gpu)
         self._process: ErrandProcess | None = None
+        self._stopped = False
 
     def carry_out(self, errand: Errand) -> Iterator[Answer]:
-        self._process = ErrandProcess(encode(errand), {"CUDA_VISIBLE_DEVICES": str(self._index)})
+        self._process = ErrandProcess(encode(errand), {"CUDA_VISIBLE_DEVICES": self._seen_as})
+        if self._stopped:  # while it was being started
+            self._process.end()
         try:
             yield from map(decode_answer, self._process.answers())
         except Broken as error:
             raise PlaceLost(str(error)) from error
 
     def stop(self) -> None:
+        self._stopped = True
         if self._process is not None:
             self._process.end()
+
+
+def _seen_as(gpu: Gpu) -> str:
+    """What CUDA_VISIBLE_DEVICES calls it: its UUID, or without NVML, which counts all GPUs, its place among those that
+    this process sees."""
+    listed = [part.strip() for part in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()]
+    return gpu.uuid or (listed[gpu.index] if gpu.index < len(listed) else str(gpu.index))
 
 
 def gpu_places(wanted: int, machine: Machine) -> Sequence[Place]:
@@ -55,4 +67,4 @@ def gpu_places(wanted: int, machine: Machine) -> Sequence[Place]:
     if wanted < 1 or wanted > len(machine.gpus):
         have = f"{len(machine.gpus)} GPU{'s' * (len(machine.gpus) != 1)}"
         raise InputError(f"--side-by-side is {wanted}, and this machine has {have}: each trial needs one of its own.")
-    return [GpuPlace(gpu.index) for gpu in machine.gpus[:wanted]]
+    return [GpuPlace(gpu) for gpu in machine.gpus[:wanted]]

@@ -24,10 +24,13 @@ class RayPlace:
         self.name, self._ray, self._resource = name, ray, resource
         asked = {"num_gpus": 1, "num_cpus": 0} if resource == "GPU" else {"num_cpus": amount}
         self._running: Any = None
+        self._stopped = False
         self._task = ray.remote(num_returns="streaming", max_retries=0, **asked)(task)
 
     def carry_out(self, errand: Errand) -> Iterator[Answer]:
         self._running = self._task.remote(encode(errand))
+        if self._stopped:  # while it was being submitted
+            self.stop()
         try:
             for answer in self._running:
                 yield decode_answer(self._ray.get(answer))
@@ -41,6 +44,7 @@ class RayPlace:
             raise PlaceLost(f"{type(error).__name__}: {first[:160].rstrip('.')}", gone=not left) from error
 
     def stop(self) -> None:
+        self._stopped = True
         if self._running is not None:
             self._ray.cancel(self._running, force=True)
 

@@ -3,9 +3,11 @@
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
+from backend.ablation import places as places_module
 from backend.ablation.places import Place, PlaceLost, gpu_places
 from backend.ablation.side_by_side import MAX_LOSSES, SideBySide, Unit
 from backend.config import ArmRequest, Request, Workload
@@ -105,3 +107,33 @@ def test_more_trials_at_once_than_gpus_are_refused(wanted: int, machine: object)
     with pytest.raises(InputError, match=f"--side-by-side is {wanted}, and this machine has {len(machine.gpus)} GPU"):  # type: ignore[attr-defined]
         gpu_places(wanted, machine)  # type: ignore[arg-type]
     assert [place.name for place in gpu_places(2, EIGHT)] == ["GPU 0", "GPU 1"]
+
+
+@pytest.mark.parametrize(
+    ("uuid", "visible", "seen_as"),
+    [("GPU-5", "2,3", "GPU-5"), ("", "2,3", "3"), ("", None, "1"), ("GPU-5", None, "GPU-5")],
+)
+def test_a_place_has_its_own_gpu_and_is_stopped_even_while_it_starts(
+    monkeypatch: pytest.MonkeyPatch, uuid: str, visible: str | None, seen_as: str
+) -> None:
+    started: list[object] = []
+
+    class Process:
+        def __init__(self, errand: bytes, more: dict[str, str]) -> None:
+            started.append(more["CUDA_VISIBLE_DEVICES"])
+
+        def end(self) -> None:
+            started.append("ended")
+
+        def answers(self) -> Iterator[bytes]:
+            return iter(())
+
+    monkeypatch.setattr(places_module, "ErrandProcess", Process)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    gpus = tuple(replace(gpu, uuid=uuid and f"GPU-{gpu.index + 4}") for gpu in EIGHT.gpus[:2])
+    place = gpu_places(2, replace(EIGHT, gpus=gpus))[1]
+    assert list(place.carry_out(ERRAND)) == [] and started == [seen_as]
+    place.stop()
+    assert list(place.carry_out(ERRAND)) == [] and started[-2:] == [seen_as, "ended"]
