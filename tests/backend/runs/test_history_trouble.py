@@ -24,7 +24,7 @@ from backend.runs.log import RunLog
 from backend.runs.records import Ended, encode_record
 from backend.runs.retention import Deleted, Retention, prune, prune_ablations, used_bytes
 from backend.runs.store import Store
-from backend.runs.trouble import passes
+from backend.runs.trouble import cause, passes
 from backend.runs.waiting import CUT, Waiting
 from tests.backend.ablation.test_journal import HEADING
 from tests.backend.runs.test_store import created, stored, whole
@@ -172,6 +172,20 @@ def test_errors_that_pass_are_told_from_damage() -> None:
     extended.sqlite_errorcode = 778  # SQLITE_IOERR_WRITE
     assert passes(full) and passes(extended) and not passes(damaged)
     assert passes(OSError(errno.ENOSPC, "")) and not passes(OSError(errno.EACCES, ""))
+
+
+@pytest.mark.parametrize(
+    ("error", "why", "remedy"),
+    [
+        (OSError(errno.ENOSPC, ""), "its disk is full", "Free some space"),
+        (OSError(errno.EDQUOT, ""), "its disk is full", "Free some space"),
+        (OSError(errno.EACCES, ""), "permission denied", "Mend that."),
+        (sqlite3.DatabaseError("malformed"), "malformed", "a new one is begun"),
+    ],
+)
+def test_a_cause_says_what_to_do(error: Exception, why: str, remedy: str) -> None:
+    said, advice = cause(error)
+    assert said == why and remedy in advice
 
 
 # --- who may read it ------------------------------------------------------------------------------

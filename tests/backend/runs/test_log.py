@@ -94,3 +94,17 @@ def test_an_unknown_run_is_none_and_cannot_be_appended_to() -> None:
     assert log.get("nothing") is None
     with pytest.raises(KeyError):
         log.append("nothing", Ended(1.0, "done"))
+
+
+def test_what_is_forgotten_is_read_again_and_a_live_run_is_never_forgotten() -> None:
+    log = RunLog(Store(None))
+    fill(log, "ended", 0.0)
+    fill(log, "live", 1.0, end=False)
+    ended, live = log.get("ended"), log.get("live")
+    for run_id in ("ended", "live", "nosuch"):
+        log.forget(run_id)
+    assert log.get("live") is live and log.peek("live") is live
+    looked = log.peek("ended")
+    assert looked is not None and looked is not ended and log.peek("ended") is not looked, "a look keeps nothing"
+    kept = log.get("ended")
+    assert kept is not ended and log.peek("ended") is kept and log.peek("nosuch") is None
