@@ -12,6 +12,7 @@ from backend.errors import InputError
 from backend.optimizations.axes.loop.axis import STEP_NAME
 from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.sampling import Sampling, sample
+from backend.worker.vocabulary import scored_ids
 
 MAX_EOS = 8
 STEP_END = "tokendyno_step_end"
@@ -87,8 +88,7 @@ class Step:
         self.out = zeros(cache.length, batch_size)
         self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
         self.turns = zeros(1, dtype=torch.int32)
-        head = model.get_output_embeddings().weight if given else None
-        self.given = None if head is None else Given(cache.length, head.shape[0], model.dtype, device)
+        self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
         self.advance: Callable[[], None] = self._advance
         self.calls = 0
 

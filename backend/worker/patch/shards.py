@@ -37,6 +37,7 @@ class GatheredLinear(nn.Module):  # type: ignore[misc]
     def __init__(self, part: nn.Linear) -> None:
         super().__init__()
         self.part = part
+        self.out_features = part.out_features * dist.get_world_size()
 
     @property
     def weight(self) -> Any:

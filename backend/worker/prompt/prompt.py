@@ -10,6 +10,7 @@ from backend.errors import InputError
 from backend.messages import Generate
 from backend.worker.load.loader import LoadedModel
 from backend.worker.prompt.chat import chat_ids
+from backend.worker.vocabulary import known_ids
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
             f"The prompt has {len(ids):,} tokens; with {job.max_new_tokens:,} new ones that is {total:,}, but the "
             f"model has {most:,} positions. Shorten the prompt{fewer}."
         )
-    vocab = model.model.get_input_embeddings().weight.shape[0]
+    vocab = known_ids(model.model)
     if max(ids) >= vocab:
         raise InputError(
             f"The tokenizer produced id {max(ids)}, but the model has only {vocab} embeddings. The tokenizer in this "

@@ -7,6 +7,7 @@ from backend.traffic import TrafficRequest
 from backend.traffic.prompts import prompt_text
 from backend.worker.load.loader import LoadedModel
 from backend.worker.prompt.prompt import max_positions
+from backend.worker.vocabulary import known_ids
 
 
 class Asked(NamedTuple):
@@ -21,7 +22,7 @@ class Asked(NamedTuple):
 def read_requests(model: LoadedModel, requests: list[TrafficRequest]) -> list[Asked]:
     """All requests, in the order of their arrival. InputError names the first that does not fit."""
     most = max_positions(model.model.config)
-    vocab = int(model.model.get_input_embeddings().weight.shape[0])
+    vocab = known_ids(model.model)
     return [_read(model, one, number, most, vocab) for number, one in enumerate(requests)]
 
 

@@ -26,6 +26,7 @@ from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
 from backend.worker.runners.warmup import WarmUp, past_window
+from backend.worker.vocabulary import scored_ids
 
 PROFILED_TOKENS = 4
 
@@ -116,7 +117,7 @@ class GenerateRunner(MeasuredRunner):
         ids = self.model.tokenizer(job.text)["input_ids"]
         task, expected = self._given_task(job, ids)
         self._compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
-        vocabulary = int(self.model.model.get_output_embeddings().weight.shape[0])
+        vocabulary = scored_ids(self.model.model)
         try:
             self._given = Scores(expected, vocabulary)
             self._warm_up(task)
