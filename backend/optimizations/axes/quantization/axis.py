@@ -9,6 +9,7 @@ from backend.evidence import Finding
 from backend.optimizations.axes.quantization import mxfp4 as mxfp4
 from backend.optimizations.axes.quantization import rules as rules
 from backend.optimizations.axes.quantization.script import write_settings
+from backend.optimizations.axes.quantization.used import multiplies_with
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
@@ -27,6 +28,8 @@ from backend.script.parts import Script
 _SAMPLE = 256  # blocks to look at
 _BLOCK = 32  # weights that share an MXFP4 scale
 _MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
+_WATCHED = ("torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4")
+"""Choices of which it is tried on a CPU whether layers multiply with the packed weight."""
 
 
 class Quantization(Optimization):
@@ -129,9 +132,13 @@ class Quantization(Optimization):
         """
         kinds: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
-        for kind, matrices, tensors in _quantized(observation.model):
+        unused: Counter[str] = Counter()
+        for kind, matrices, tensors, module in _quantized(observation.model):
             kinds[kind] += matrices
             sizes[kind] += total_bytes(tensors)
+            watched = observation.plan.load.device == "cpu" and kind in _WATCHED
+            if watched and not multiplies_with(module, tensors, observation.model.dtype):
+                unused[kind] += matrices
         total = total_bytes(weight_tensors(observation.model))
         if not kinds:
             return self._dense(observation, total)
@@ -147,9 +154,11 @@ class Quantization(Optimization):
         held = getattr(getattr(observation.model, "hf_quantizer", None), "pre_quantized", False)
         if held and effective != "mxfp4":  # a choice of its own for quantized checkpoints
             return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
+        if unused[effective]:
+            proof += f"; {unused[effective]} of them are not what their layers multiply with"
         if not expected:
             return Finding(self.name, effective, proof)
-        return Finding(self.name, effective, proof, kinds[effective], expected)
+        return Finding(self.name, effective, proof, kinds[effective] - unused[effective], expected)
 
     def _dense(self, observation: Observation, total: int) -> Finding:
         """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
@@ -168,8 +177,9 @@ class Quantization(Optimization):
         return Finding(self.name, "mxfp4-dequantized", proof, coarse, len(experts))
 
 
-def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
-    """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales)."""
+def _quantized(model: Any) -> list[tuple[str, int, list[Any], Any]]:
+    """Every quantized parameter: (choice, how many of the model's matrices it holds, plain tensors and scales, its
+    module)."""
     found = []
     joined = {id(module.whole): len(module.sizes) for module in model.modules() if type(module).__name__ == "Fused"}
     for module in model.modules():
@@ -178,8 +188,8 @@ def _quantized(model: Any) -> list[tuple[str, int, list[Any]]]:
             if kind is not None:
                 state = bnb_scales(getattr(module, "state", None))
                 parts = {part.data_ptr(): part for part in (*inner_tensors(parameter), *bnb_scales(parameter), *state)}
-                found.append((kind, joined.get(id(module), 1), list(parts.values())))
-        found += [("mxfp4", 1, parts) for parts in triton_weights(module).values()]
+                found.append((kind, joined.get(id(module), 1), list(parts.values()), module))
+        found += [("mxfp4", 1, parts, module) for parts in triton_weights(module).values()]
     return found
 
 
