@@ -30,6 +30,9 @@ GROUPS: Mapping[Wish | Literal["preset"], str] = {
 }
 """Titles of the groups, in the order in which they are shown."""
 
+FOUND_BY: Mapping[Wish, str] = {"faster": "speed latency", "memory": "vram smaller", "start": "startup loading"}
+"""What else people type who look for a group."""
+
 State = Literal["runs", "falls back", "cannot run"]
 
 
@@ -77,7 +80,7 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable) -> Entry:
     return Entry(
         GROUPS[wish], axis.title, choice.title, choice.summary, axis.costs.get(choice.name, ""), state,
         row.why if state != "runs" or row.needs else "", {**row.needs, axis.name: choice.name}, False,
-        f"{axis.name} {choice.name} {axis.summary}",
+        f"{axis.name} {choice.name} {axis.summary} {FOUND_BY.get(wish, '')}",
     )  # fmt: skip
 
 

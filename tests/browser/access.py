@@ -38,6 +38,11 @@ def overlaps(page: Any) -> list[str]:
     return _call(page, "overlaps")
 
 
+def obstacles(page: Any) -> list[str]:
+    """All of that but what moves."""
+    return [f"{what.__name__}: {one}" for what in (violations, small_targets, overlaps) for one in what(page)]
+
+
 def focused(page: Any) -> str:
     """What has the focus: a button's id, or a name; "nothing" where it is lost."""
     found: str = page.evaluate(f"() => {{ {SOURCE}; return focused(); }}")

@@ -7,6 +7,7 @@ import pytest
 from backend.claims.declared import shipped_claims
 from backend.claims.results import read_results
 from backend.claims.view import claims_document
+from tests.browser.access import obstacles
 from tests.browser.driver import Driver
 
 ROWS = (
@@ -29,6 +30,9 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     figures = [figure for machine in one.machines for figure in machine.figures]
     assert one.said in opened.text_content() and all(figure.measured in opened.text_content() for figure in figures)
     assert len(opened.query_selector_all(".td-claim-chart")) == sum(figure.value is not None for figure in figures)
+    for width in (1440, 768, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert obstacles(page) == [], width
     page.get_by_role("button", name="not tested here", exact=False).first.click()
     assert {row[-1] for row in page.evaluate(ROWS)} == {"not tested here"}
     page.locator(".td-claim-open").first.click()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.access import overlaps, small_targets, violations
+from tests.browser.access import obstacles
 from tests.browser.driver import Driver
 
 pytestmark = pytest.mark.slow
@@ -56,8 +56,7 @@ def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
     assert page.evaluate("document.activeElement.className") == "td-back"
     wait(page, "document.querySelector('#history .td-pareto .main-svg')")
     assert page.locator("#history .td-pareto li").count() == 2
-    for what in (violations, small_targets, overlaps):
-        assert what(page) == [], what
+    assert obstacles(page) == []
     user.shot("history-beside", full=True)
     page.go_back()
     wait(page, "document.querySelector('.td-search').offsetParent")
@@ -77,6 +76,11 @@ def test_a_run_is_saved_as_a_file_and_taken_in_again(open_page: Open, tmp_path: 
     page = user.page
     row = page.locator(ROW.format("two"))
     row.wait_for()
+    for width in (1440, 1024, 768):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert obstacles(page) == [], width
+        broken = "[...document.querySelectorAll('.td-save-as a')].filter(a => a.offsetHeight > 30).length"
+        assert page.evaluate(broken) == 0, f"the names of files stand on one line at {width}"
     with page.expect_download() as saved:
         row.get_by_role("link", name="File of").click()
     file = tmp_path / "two.dyno"
@@ -103,8 +107,7 @@ def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:
     page.keyboard.press("Enter")
     wait(page, f"document.querySelector('.td-name a')?.textContent === {name!r}")
     assert page.evaluate("document.activeElement.className") == "td-edit-run"
-    for what in (violations, small_targets, overlaps):
-        assert what(page) == [], what
+    assert obstacles(page) == []
     user.shot("history-390", full=True)
     row.locator(".td-delete").press("Enter")
     wait(page, "!document.querySelector('.td-runs tbody tr')")

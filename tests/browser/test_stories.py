@@ -6,6 +6,7 @@ import pytest
 
 from backend.arms.parse import parse_arm
 from backend.stories import stories
+from tests.browser.access import obstacles
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
@@ -37,6 +38,7 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     assert plot["y"] + plot["height"] <= 900, "the charts stand above the fold"
     user.shot("story-1440", full=True)
 
+    assert obstacles(page) == []
     page.locator("#story").get_by_role("button", name=last.title).click()
     user.wait(f"{PANEL}.dataset.over === 'recorded-{last.recording}'")
     assert "story=" + last.name in page.url and "run=" not in page.url

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.browser.access import overlaps, small_targets, violations
+from tests.browser.access import obstacles
 from tests.browser.driver import Driver
 from tests.support.axe import NotFetchedError, script
 
@@ -85,5 +85,4 @@ def test_both_readings_keep_nobody_out(open_page: Open, page: str) -> None:
     user.page.wait_for_selector(".td-quality table" if "run" in page else ".td-worth-group")
     for theme in ("light", "dark"):
         user.page.evaluate(f"document.body.classList.toggle('dark', {str(theme == 'dark').lower()})")
-        for what in (violations, small_targets, overlaps):
-            assert what(user.page) == [], (theme, what.__name__)
+        assert obstacles(user.page) == [], theme

@@ -45,6 +45,7 @@ def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(o
         ("spec", {"prompt lookup"}),
         ("int8", {"torchao int8", "bitsandbytes int8", "quanto int8"}),
         ("fast", {"static", "custom decode loop", "Lowest latency"}),
+        ("speed", {"static", "custom decode loop", "sdpa"}),
         ("memory", {"bitsandbytes nf4", "Lowest memory"}),
     ],
 )

@@ -13,7 +13,7 @@ function drawDetail(cell, claim) {
   if (!claim.machines.length) add(box, 'p', '', claim.sentence);
   for (const machine of claim.machines) {
     const part = add(box, 'section', 'td-claim-machine');
-    const head = add(part, 'h3', '', machine.machine);
+    const head = add(part, 'h2', '', machine.machine);
     add(head, 'span', 'td-word ' + wordClass(machine.word), machine.word);
     if (machine.remark) add(head, 'small', '', machine.remark);
     add(head, 'small', '', machine.date + ', ' + machine.versions);
