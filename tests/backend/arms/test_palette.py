@@ -7,6 +7,7 @@ import pytest
 from backend.arms.check import check
 from backend.arms.palette import GROUPS, Entry, palette
 from backend.arms.parse import make_config
+from backend.arms.presets import arm_presets
 from backend.config import Workload
 from backend.optimizations import prompt_axes
 from tests.support.machines import CPU, H200, facts
@@ -29,6 +30,12 @@ def test_every_choice_but_the_defaults_is_in_it_once(on_cpu: list[Entry]) -> Non
     assert sorted(offered) == sorted(
         (axis.title, choice.title) for axis in prompt_axes() for choice in axis.choices if choice.name != axis.default
     )
+
+
+def test_bundles_and_presets_of_several_choices_are_in_it_whole(on_cpu: list[Entry]) -> None:
+    wanted = {preset.title for preset in arm_presets() if preset.bundle or len(preset.choices) > 1}
+    plain = {preset.title for preset in arm_presets() if not preset.choices and not preset.bundle}
+    assert {entry.title for entry in on_cpu if entry.whole} == wanted | plain and len(wanted) > 3
 
 
 def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(on_cpu: list[Entry]) -> None:

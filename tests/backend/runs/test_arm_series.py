@@ -45,6 +45,7 @@ def test_the_predicted_curve_is_linear_between_its_corners_and_flat_outside() ->
         (100, 0), (150, 25), (200, 50), (200, 100), (200, 150),
     ]  # fmt: skip
     assert kv_at(points, 5) == (100, 0) and kv_at(points, 99) == (200, 150)
+    assert kv_at([points[0], points[0]], 10) == (100, 0), "an arm that may not grow has one corner twice"
 
 
 def test_later_events_leave_a_copy_alone() -> None:

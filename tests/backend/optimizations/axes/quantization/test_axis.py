@@ -204,3 +204,25 @@ def test_only_quantos_four_bits_on_a_cpu_are_unpacked_with_torch(name: str, devi
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource("folder", path="/m"), device=device, quantization=name)))
     assert ("unpack_with_torch()" in script.prepare) is unpacks
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "dtype", "stays", "casts"),
+    [
+        ("bnb-nf4", "cpu", "auto", True, False),
+        ("bnb-nf4", "cuda", "auto", False, False),
+        ("torchao-int8", "cpu", "float16", False, False),
+        ("mxfp4-dequantized", "cpu", "auto", False, False),
+        ("mxfp4-dequantized", "cpu", "bfloat16", False, False),
+        ("mxfp4-dequantized", "cpu", "float16", False, True),
+    ],
+)
+def test_a_script_loads_where_and_as_the_plan_says(
+    name: str, device: Any, dtype: Any, stays: bool, casts: bool
+) -> None:
+    """bitsandbytes would take a GPU if there is one, and transformers dequantizes MXFP4 to bfloat16."""
+    script = Script()
+    source = ModelSource("folder", path="/m")
+    AXIS.write(script, Plan(LoadPlan(source, device=device, dtype=dtype, quantization=name)))
+    assert (script.load.get("device_map") == "DEVICE") is stays
+    assert ("cast_experts(model)" in script.patch) is casts

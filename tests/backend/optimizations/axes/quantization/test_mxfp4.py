@@ -29,6 +29,7 @@ from tests.support.quantization import DENSE_ONLY, PACKED, gpu, judge, of, packe
         (gpu(7, 0), {}, "capability 7.5"),
         (without("triton"), {}, "triton 3.4"),
         (replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.3.1"}).items())), {}, "triton 3.4"),
+        (replace(H200, packages=tuple((dict(H200.packages) | {"triton": "3.4"}).items())), {}, ""),
         (without("kernels"), {}, "package kernels"),
         (replace(H200, hub_offline=True), {"experts": "eager"}, "LOCAL_KERNELS"),
         (replace(gpu(7, 5), hub_offline=True), {}, "LOCAL_KERNELS"),
