@@ -7,56 +7,50 @@ from collections.abc import Callable
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.result import AblationDocument, results
-from backend.ablation.steps import KINDS, Step, plan_steps
-from backend.ablation.trials import Admitted, admit, reading_tasks, trial_tasks
+from backend.ablation.steps import KINDS, plan_steps
+from backend.ablation.trials import Task, admit, reading_tasks, trial_tasks
 from backend.cli.ablate_table import ablation_table
 from backend.cli.commands import OK, STOPPED, workload
-from backend.cli.files import check_folder, check_writable, write_json
-from backend.cli.history_option import history_of
-from backend.cli.progress import close, say, say_notes
+from backend.cli.files import write_json
+from backend.cli.progress import say
 from backend.cli.trials import (
     add_quality_option,
     add_trial_options,
-    check_rounds,
+    bench_of,
+    check_options,
     given_texts,
-    stopped_in,
+    measured,
     trial_arm,
 )
-from backend.config import Workload
-from backend.engine.bench import Bench
 from backend.errors import InputError
-from backend.executors import open_bench
 from backend.models import resolve
 from backend.terminal import screen_of
 
 
 def ablate(options: argparse.Namespace) -> int:
     """Run every arm once a round, and say what each change is worth."""
-    check_writable(options.json)
-    check_folder(options.models_dir)
-    check_rounds(options)
+    check_options(options)
     work = workload(options)
     base = trial_arm(options, options.base, work)
     changes = [_change(text) for text in options.add]
-    steps = plan_steps(options.model, base, changes, options.steps or KINDS)
-    bench = open_bench(history_of(options), options.models_dir)
-    say_notes(bench)
-    admitted = admit(bench, options.model, steps, work)
-    for arm, verdicts in admitted.verdicts.items():
-        for verdict in verdicts:
-            say(f"{verdict.level} ({arm or 'base'}, {verdict.axis}): {verdict.reason}")
-    machine = bench.machine()
-    heading = Heading(
-        options.model, base, changes, [*(options.steps or KINDS)], work, machine.device, hardware.versions()
-    )
-    journal = Journal(options.journal, heading)
-    stopped = False
-    try:
-        bench.start()
-        stopped = _perform(bench, options, steps, admitted, work, journal)
-    finally:
-        close(bench)
-        journal.close()
+    kinds = [*(options.steps or KINDS)]
+    steps = plan_steps(options.model, base, changes, kinds)
+    with bench_of(options) as bench:
+        admitted = admit(bench, options.model, steps, work)
+        for arm, verdicts in admitted.verdicts.items():
+            for verdict in verdicts:
+                say(f"{verdict.level} ({arm or 'base'}, {verdict.axis}): {verdict.reason}")
+        machine = bench.machine()
+        heading = Heading(options.model, base, changes, kinds, work, machine.device, hardware.versions())
+        choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
+
+        def tasks(journal: Journal) -> list[Task]:
+            found = trial_tasks(options.model, [*choices], choices, work, options.rounds, journal)
+            if options.quality:
+                found += reading_tasks(options.model, [*choices], choices, given_texts(), journal)
+            return found
+
+        journal, stopped = measured(bench, options, heading, tasks, together=True)
     found = results(steps, admitted, journal, greedy=work.temperature == 0)
     complete = all(step.refused or step.trials == options.rounds for step in found)
     facts = resolve(options.model, options.models_dir)
@@ -68,17 +62,6 @@ def ablate(options: argparse.Namespace) -> int:
         print(ablation_table(document, screen_of(sys.stdout, options.color)))
     write_json(options.json, document)
     return STOPPED if stopped else OK
-
-
-def _perform(
-    bench: Bench, options: argparse.Namespace, steps: list[Step], admitted: Admitted, work: Workload, journal: Journal
-) -> bool:
-    choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
-
-    tasks = trial_tasks(options.model, [*choices], choices, work, options.rounds, journal)
-    if options.quality:
-        tasks += reading_tasks(options.model, [*choices], choices, given_texts(), journal)
-    return stopped_in(bench, options, tasks, journal, together=True)
 
 
 def _change(text: str) -> tuple[str, str]:

@@ -9,23 +9,20 @@ from collections.abc import Callable, Sequence
 from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
-from backend.ablation.trials import reading_tasks, trial_tasks
+from backend.ablation.trials import Task, reading_tasks, trial_tasks
 from backend.cli.commands import OK, STOPPED, workload
-from backend.cli.files import check_folder, check_writable, write_json, write_text
-from backend.cli.history_option import history_of
-from backend.cli.progress import close, say_notes
+from backend.cli.files import check_writable, write_json, write_text
 from backend.cli.run_table import joined
 from backend.cli.trials import (
     add_quality_option,
     add_trial_options,
-    check_rounds,
+    bench_of,
+    check_options,
     given_texts,
-    stopped_in,
+    measured,
     trial_arm,
 )
-from backend.engine.bench import Bench
 from backend.errors import InputError
-from backend.executors import open_bench
 from backend.models import resolve
 from backend.terminal import Column, Screen, fold, screen_of, table
 from backend.units import bytes_text, seconds_text, three
@@ -33,29 +30,21 @@ from backend.units import bytes_text, seconds_text, three
 
 def sweep(options: argparse.Namespace) -> int:
     """Run every point once a round, and show each with its interval."""
-    check_writable(options.json)
+    check_options(options)
     check_writable(options.csv, "--csv")
-    check_folder(options.models_dir)
-    check_rounds(options)
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
     over = dict(_over(text) for text in options.over)
     points = plan_points(options.model, arm, over, work)
     if options.quality and len({point.arm for point in points}) == 1:
         raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
-    bench = open_bench(history_of(options), options.models_dir)
-    say_notes(bench)
-    refused = admit_points(bench, options.model, points)
-    machine = bench.machine()
-    changes = [(name, ",".join(values)) for name, values in over.items()]
-    heading = Heading(options.model, arm, changes, ["sweep"], work, machine.device, hardware.versions())
-    journal = Journal(options.journal, heading)
-    try:
-        bench.start()
-        stopped = _perform(bench, options, [point for point in points if point.name not in refused], journal)
-    finally:
-        close(bench)
-        journal.close()
+    with bench_of(options) as bench:
+        refused = admit_points(bench, options.model, points)
+        machine = bench.machine()
+        changes = [(name, ",".join(values)) for name, values in over.items()]
+        heading = Heading(options.model, arm, changes, ["sweep"], work, machine.device, hardware.versions())
+        admitted = [point for point in points if point.name not in refused]
+        journal, stopped = measured(bench, options, heading, lambda journal: _tasks(options, admitted, journal))
     found = point_results(points, refused, journal)
     complete = all(point.refused or point.trials >= options.rounds for point in found)
     facts = resolve(options.model, options.models_dir)
@@ -71,16 +60,15 @@ def sweep(options: argparse.Namespace) -> int:
     return STOPPED if stopped else OK
 
 
-def _perform(bench: Bench, options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> bool:
+def _tasks(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:
     choices = {point.name: point.choices for point in points}
     works = {point.name: point.workload for point in points}
     arms = {point.arm: point.choices for point in points}
     first = points[0].workload
-
     tasks = trial_tasks(options.model, [*choices], choices, first, options.rounds, journal, works=works)
     if options.quality:
         tasks += reading_tasks(options.model, [*arms], arms, given_texts(), journal)
-    return stopped_in(bench, options, tasks, journal)
+    return tasks
 
 
 def _over(text: str) -> tuple[str, list[str]]:

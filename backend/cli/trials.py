@@ -1,21 +1,25 @@
 """What `ablate` and `sweep` share: rounds of trials, kept in a journal, until they are done or stopped."""
 
 import argparse
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from backend import hardware
 from backend.ablation.elsewhere import perform_elsewhere
-from backend.ablation.journal import Journal
+from backend.ablation.journal import Heading, Journal
 from backend.ablation.places import Place, gpu_places
 from backend.ablation.ray_places import ray_places
 from backend.ablation.trials import Stopped, Task, TrialFailed, perform
 from backend.arms.bundles import gave_way
 from backend.cli.arms import written_arms
-from backend.cli.progress import follow, say
+from backend.cli.files import check_folder, check_writable
+from backend.cli.history_option import history_of
+from backend.cli.progress import close, follow, say, say_notes
 from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
+from backend.executors import open_bench
 from backend.executors.errand import Errand
 from backend.hardware import Machine
 from backend.models import resolve
@@ -54,8 +58,10 @@ def given_texts() -> Quality:
     return Quality(shipped_texts(), positions=POSITIONS)
 
 
-def check_rounds(options: argparse.Namespace) -> None:
-    """InputError if nobody would wait for so many."""
+def check_options(options: argparse.Namespace) -> None:
+    """InputError where the document cannot be written, the folder is none, or nobody would wait for so many rounds."""
+    check_writable(options.json)
+    check_folder(options.models_dir)
     if not 1 <= options.rounds <= MAX_ROUNDS:
         raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
 
@@ -78,11 +84,35 @@ def places_of(options: argparse.Namespace, machine: Machine) -> Sequence[Place]:
     return gpu_places(options.side_by_side, machine) if options.side_by_side is not None else []
 
 
-def stopped_in(
-    bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool = False
+@contextlib.contextmanager
+def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
+    """A bench that is not started yet, and is closed in any case."""
+    bench = open_bench(history_of(options), options.models_dir)
+    try:
+        say_notes(bench)
+        yield bench
+    finally:
+        close(bench)
+
+
+def measured(
+    bench: Bench, options: argparse.Namespace, heading: Heading, tasks: Callable[[Journal], Sequence[Task]],
+    together: bool = False,
+) -> tuple[Journal, bool]:  # fmt: skip
+    """Carry out what the journal of that heading lacks. The journal, and whether that was stopped with Ctrl-C.
+    `together`: the trials of a round on one GPU."""
+    journal = Journal(options.journal, heading)
+    try:
+        bench.start()
+        return journal, _stopped_in(bench, options, tasks(journal), journal, together)
+    finally:
+        journal.close()
+
+
+def _stopped_in(
+    bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool
 ) -> bool:
-    """Carry trials out and say how each goes. True if that was stopped with Ctrl-C. `together`: those of a round on one
-    GPU."""
+    """Carry trials out and say how each goes. True if that was stopped with Ctrl-C."""
 
     def watch(run: Run, what: str) -> None:
         say(what)
