@@ -119,7 +119,8 @@ class Courses:
     def newest(self, owner: str, kind: type[Ablation | Sweep]) -> str:
         """Id of the one of that kind of an owner that was begun or looked at last since the app started; "" without
         one."""
-        courses = (course for course in self._known.values() if course.heading.owner == owner)
+        with self._lock:
+            courses = [course for course in self._known.values() if course.heading.owner == owner]
         found = [course.id for course in courses if isinstance(course, kind)]
         return found[-1] if found else ""
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from backend import hardware
+from backend.ablation.courses import POSITIONS
 from backend.ablation.elsewhere import perform_elsewhere
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.places import Place, gpu_places
@@ -28,8 +29,6 @@ from backend.quality.presets import shipped_texts
 from backend.runs.run import Run
 
 MAX_ROUNDS = 50
-POSITIONS = 96
-"""Tokens to predict in each text, where quality is asked for."""
 
 
 def add_trial_options(sub: argparse.ArgumentParser, what: str) -> None:

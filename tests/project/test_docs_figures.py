@@ -3,11 +3,11 @@
 import pytest
 
 from backend.ablation.bootstrap import BLOCK, RESAMPLES
+from backend.ablation.courses import POSITIONS
 from backend.ablation.side_by_side import MAX_LOSSES
 from backend.ablation.steps import MAX_CHANGES
 from backend.ablation.sweep import MAX_POINTS
 from backend.cli.history import MIN_ID
-from backend.cli.trials import POSITIONS
 from backend.counter.__main__ import CPU_SECONDS, ROOM_BYTES
 from backend.engine.bench import QUIET_S, RUN_ID_BYTES
 from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
