@@ -48,8 +48,6 @@ FIRST = ["pytest", "msgspec", "numpy", "torch", "transformers"]
 DECLARED = "backend/optimizations/axes"
 READERS = ("tests/backend/optimizations/test_declarations.py", "tests/backend/arms/test_remedies.py")
 """What axes declare is read by tests that execute no line of theirs."""
-MOST_S = 20.0
-"""Seconds of tests a mutant, as recorded."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ignore", nargs="*", default=IGNORED, help="tests to leave out")
     parser.add_argument("--prefer", type=Path, help="result of an earlier run: its mutants come first")
     parser.add_argument("--common-with", type=Path, help="another tree: mutants that can be made there too come first")
+    parser.add_argument("--most-s", type=float, default=20.0, help="tests a mutant, in seconds as they were recorded")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
     options = parser.parse_args(arguments)
     deadline_s = time.monotonic() + options.limit_s
@@ -120,7 +119,7 @@ def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[
               file=screen, flush=True)  # fmt: skip
         options.out.write_text(json.dumps(list(results.values()), indent=1))
 
-    attempts = [(site, select(site, recorded)) for site in chosen if site.key not in results]
+    attempts = [(site, select(site, recorded, options.most_s)) for site in chosen if site.key not in results]
     for site, names in attempts:
         if not names:
             report(site, "", "uncovered")
@@ -203,9 +202,9 @@ def lines_of(site: "sites.Site") -> set[int]:
     return set(range(site.line, site.last_line + 1))
 
 
-def select(site: "sites.Site", recorded: dict[str, Any]) -> list[str]:
+def select(site: "sites.Site", recorded: dict[str, Any], most_s: float) -> list[str]:
     """Tests that execute the expression; for what runs at import, those that execute anything of the file, and for
-    what an axis declares those of `READERS`. Those that mirror the module first, up to `MOST_S` seconds."""
+    what an axis declares those of `READERS`. Those that mirror the module first, up to `most_s` seconds."""
     tests = recorded["tests"]
     by_file = runs_at_import(site, recorded)
     lines = lines_of(site)
@@ -219,7 +218,7 @@ def select(site: "sites.Site", recorded: dict[str, Any]) -> list[str]:
     total_s = 0.0
     for name in sorted(found, key=lambda name: (-closeness(site.path, name), tests[name]["seconds"])):
         total_s += tests[name]["seconds"]
-        if chosen and total_s > MOST_S:
+        if chosen and total_s > most_s:
             break
         chosen.append(name)
     return chosen
