@@ -23,9 +23,9 @@ CPU_RUNTIME_BYTES = 385 * MIB
 """Resident memory without any model, after generating: 366 (float32) to 390 MiB (bfloat16), two models, two cores, the
 CPU build of torch 2.13 and transformers 5.22 (MEASUREMENTS.md)."""
 
-CUDA_BUILD_BYTES = 336 * MIB
-"""What the CUDA build of torch takes more on a CPU: pocket took 757 MiB where 421 were predicted for the CPU build. One
-point, of another machine, and not confirmed since."""
+CUDA_BUILD_BYTES = 368 * MIB
+"""What the CUDA build of torch takes more on a CPU: 362 to 374 MiB in the four of eight shapes without eager attention,
+torch 2.11.0+cu130 with its GPU hidden against the CPU build of 2.13 (MEASUREMENTS.md)."""
 
 CONTEXT_BYTES = 748 * MIB
 """CUDA context, cuBLAS, loaded kernels and torch's stream pool (tokens are read on a stream of their own), on one H200
