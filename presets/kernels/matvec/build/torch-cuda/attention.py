@@ -224,7 +224,8 @@ def attend(
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
 
     cos, sin  of D angles, or of D / 2 that both halves of a head share; sinks (H,)
-    turns   at least B * HKV int32 zeros that outlive the call and that no other stream uses; None: two kernels
+    turns   at least B * HKV int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
+            which a program combines one query after another: two kernels
     """
     early = can_be_early() if early is None else early
     texts, kv_heads, length, size = keys.shape
@@ -235,7 +236,7 @@ def attend(
     splits = splits or triton.next_power_of_2(min(most, triton.cdiv(length, block)))
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
-    folded = FOLDED and turns is not None and turns.numel() >= texts * kv_heads
+    folded = FOLDED and size < 256 and turns is not None and turns.numel() >= texts * kv_heads
     tokendyno_attention[(kv_heads, splits, texts)](
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos,
         sinks if sinks is not None else cos, keys, values,

@@ -311,8 +311,9 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     if 1024 < columns <= 1536:  # Gemma 3 1B: rows of whole programs would be half empty
         if rows > 1 << 15:
             return {"BN": 16, "BK": 128, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
-        if gated:
-            return {"BN": 4, "STAGES": 3, "CTAS": 528, "num_warps": 4}
+        return {"BN": 8, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
+    if rows <= 1536 and columns == 1024 and not gated:  # Gemma's output projection
+        return {"BN": 4, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
     if rows <= 1536 and 4096 < columns <= 8192:
         return {"BN": 1, "STAGES": 1, "CTAS": once, "num_warps": 8}
     if 2048 < columns <= 3072 and not gated:
