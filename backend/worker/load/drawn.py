@@ -20,8 +20,8 @@ ALIGNED = 512
 
 
 class Scratch:
-    """Room for the parameters of one module, in which all are drawn, one after the other. Blocks of their own would lie
-    between the parts that are kept, and stay reserved: 46 of 118 GB with Llama 3 70B."""
+    """Room for the parameters of one module, in which all are drawn, one after the other: several threads read at once,
+    and would have as many whole modules in memory."""
 
     def __init__(self, modules: Iterable[Any], device: str) -> None:
         sizes = [sum(_room(one) for one in module._parameters.values() if one is not None) for module in modules]

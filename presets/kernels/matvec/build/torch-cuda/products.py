@@ -294,7 +294,7 @@ def can_be_early() -> bool:
 
 def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     """Tile sizes and launch settings: the best of sweeps on an H200 in the shapes of Llama 3 8B, Qwen3 0.6B and Gemma
-    3 1B, within whole decoder layers."""
+    3 1B, within whole decoder layers, and of Llama 3 8B over two ranks."""
     if not can_be_early():  # before anything was measured, with little shared memory
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
     once = ONCE
@@ -316,6 +316,8 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 4, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
     if rows <= 1536 and 4096 < columns <= 8192:
         return {"BN": 1, "STAGES": 1, "CTAS": once, "num_warps": 8}
+    if (rows, columns) in ((3072, 4096), (4096, 2048)) and not gated:  # halves of Llama 3 8B, for two ranks
+        return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
     if 2048 < columns <= 3072 and not gated:
         if rows > 1 << 15:
             return {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
