@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from backend import hardware
 from backend.paths import ROOT
+from tests.support.processes import sitecustomize, with_path
 
 pytestmark = [
     pytest.mark.gpu,
@@ -25,9 +27,12 @@ ARMS = {
 }
 
 
-def compared(a: str, b: str) -> dict[str, Any]:
+BY_KERNEL = "by our kernel from GPU to GPU"
+
+
+def compared(a: str, b: str, batch: int = 1) -> dict[str, Any]:
     command = [sys.executable, "-m", "backend", "compare", "--model", "random:Qwen3-0.6B", "--a", a, "--b", b]
-    command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--json", "-"]
+    command += ["--prompt-tokens", "64", "--max-new-tokens", "32", "--batch-size", str(batch), "--json", "-"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = json.loads(done.stdout)
@@ -44,5 +49,34 @@ def test_two_gpus_give_the_text_of_one_and_prove_it(name: str) -> None:
     check = two["memory_check"]["weights"]
     assert check["measured"] == check["predicted"] < 0.55 * one["memory_check"]["weights"]["measured"]
     assert len({rank["weight_bytes"] for rank in two["ranks"]}) == 1
-    ours = "by our kernel from GPU to GPU" in rows["parallel"]["proof"]
-    assert ours is (name == "kernels"), rows["parallel"]["proof"]
+    assert (BY_KERNEL in rows["parallel"]["proof"]) is (name == "kernels"), rows["parallel"]["proof"]
+
+
+def test_texts_of_a_batch_are_those_of_one_gpu_in_whole_layers() -> None:
+    arm = f"{OWN},{KERNELS}"
+    one, two = compared(arm, f"{arm},parallel=tensor-2", batch=4)["arms"]
+    assert one["token_ids"] == two["token_ids"]
+    rows = {row["axis"]: row for row in two["evidence"]}
+    assert rows["parallel"]["status"] == rows["kernels"]["status"] == "verified", rows
+    assert BY_KERNEL in rows["parallel"]["proof"]
+    assert "tokendyno_rows_norm" in rows["kernels"]["proof"], "the layers ran in the model's own code"
+
+
+APART = """
+import sys
+if "backend.worker.ranks" in sys.orig_argv:
+    import torch
+    torch.cuda.can_device_access_peer = lambda *gpus: False
+"""
+
+
+def test_where_gpus_do_not_reach_each_other_nccl_exchanges_and_the_ledger_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sitecustomize(tmp_path, APART)
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    arm = f"{OWN},{KERNELS}"
+    one, two = compared(arm, f"{arm},parallel=tensor-2")["arms"]
+    assert one["token_ids"] == two["token_ids"]
+    row = next(row for row in two["evidence"] if row["axis"] == "parallel")
+    assert row["status"] == "verified" and "all of them by NCCL" in row["proof"], row

@@ -14,7 +14,7 @@ from backend.errors import InputError
 from backend.hardware import hub_offline, kernel_packages
 from backend.plan import LoadPlan
 from backend.worker.loop.step import STEP_END, StepEnd
-from backend.worker.patch.shards import GatheredLinear, SummedLinear
+from backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
 
 
 def apply(model: Any, plan: LoadPlan) -> None:
@@ -95,7 +95,7 @@ def add_step_end(model: Any) -> None:
 
 def add_exchanges() -> None:
     """Let kernels replace the layers after which ranks exchange what they have."""
-    for layer in (SummedLinear, GatheredLinear):
+    for layer in (SummedLinear, SummedEmbedding, GatheredLinear):
         replace_kernel_forward_from_hub(layer, layer.__name__)
 
 

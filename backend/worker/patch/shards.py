@@ -31,6 +31,19 @@ class SummedLinear(nn.Linear):  # type: ignore[misc]
         return bool(dist.get_rank() == 0)
 
 
+class SummedEmbedding(nn.Embedding):  # type: ignore[misc]
+    """The embedding, of which each rank has as many rows."""
+
+    def forward(self, input: Any) -> Any:
+        """Ids of any shape -> (..., columns), the same on every rank."""
+        rows = self.weight.shape[0]
+        row = input - dist.get_rank() * rows
+        here = (row >= 0) & (row < rows)
+        part = nn.functional.embedding(row.where(here, 0), self.weight) * here[..., None]
+        dist.all_reduce(part)
+        return part
+
+
 class GatheredLinear(nn.Module):  # type: ignore[misc]
     """The output head, of which each rank has some rows. `part`: this rank's, which a kernel may replace."""
 
@@ -56,16 +69,21 @@ class GatheredLinear(nn.Module):  # type: ignore[misc]
 
 
 def make_local(model: Any) -> None:
-    """Put plain tensors into the layers of a dense decoder that is split by heads, and into its head if it is split
-    evenly. A tied head shares the memory of the embedding, which stays as transformers splits it."""
+    """Put plain tensors into the layers of a dense decoder that is split by heads, and into its embedding and head if
+    the vocabulary is split evenly. A tied head shares the memory of the embedding."""
     for layer in model.model.layers:
         for module in layer.modules():
             if isinstance(module, nn.Linear) and isinstance(module.weight, DTensor):
                 _localize(module)
-    head = model.lm_head
+    head, embedding = model.lm_head, model.model.embed_tokens
     if isinstance(head.weight, DTensor) and head.weight.shape[0] % dist.get_world_size() == 0:
-        _localize(head)
+        tied = head.weight is embedding.weight
+        for module in (head, embedding):
+            _localize(module)
+        if tied:
+            head.weight = embedding.weight
         model.lm_head = GatheredLinear(head)
+        embedding.__class__ = SummedEmbedding
 
 
 def _localize(module: Any) -> None:
@@ -74,7 +92,8 @@ def _localize(module: Any) -> None:
         if isinstance(module._parameters.get(name), DTensor):
             local = module._parameters[name].to_local()
             module._parameters[name] = nn.Parameter(local, requires_grad=False)
-    module.out_features, module.in_features = module.weight.shape
+    if isinstance(module, nn.Linear):
+        module.out_features, module.in_features = module.weight.shape
     vars(module).pop("forward", None)  # transformers' own, around the swap
     if placement == Shard(1):
         module.__class__ = SummedLinear

@@ -51,15 +51,13 @@ def _word(low, high, KIND: tl.constexpr):
 
 
 @triton.jit
-def _sent(mine, inboxes, at, here, turn, half, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr):
-    """This rank's words, which are in all other inboxes from now on."""
-    own = tl.load(mine + at, mask=here, other=0)
+def _send(own, inboxes, at, here, turn, half, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr):
+    """Put this rank's words into all other inboxes."""
     tagged = (turn.to(tl.int64) << 32) | (own.to(tl.int64) & 0xFFFFFFFF)
     for peer in tl.static_range(RANKS):
         if peer != RANK:
             inbox = tl.load(inboxes + peer).to(tl.pointer_type(tl.int64))
             tl.store(inbox + half + RANK * PLACES + at, tagged, mask=here)
-    return own
 
 
 @triton.jit
@@ -73,8 +71,8 @@ def _received(place, here, turn):
 
 @triton.jit
 def tokendyno_all_reduce(
-    mine, out, inboxes, turns, words, KIND: tl.constexpr, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr,
-    WORDS: tl.constexpr, EARLY: tl.constexpr,
+    mine, out, inboxes, turns, words, ids, columns, ROWS: tl.constexpr, KIND: tl.constexpr, RANK: tl.constexpr,
+    RANKS: tl.constexpr, PLACES: tl.constexpr, WORDS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (words,) = the sum over all ranks of `mine` (words,), of 4 bytes with numbers of type KIND: in float32 and in
     the order of ranks, so that it is the same on each.
@@ -83,6 +81,8 @@ def tokendyno_all_reduce(
              uses one half of it, the next the other: who is at number n has read n - 1, which the others sent after
              they had read n - 2
     turns    the number of exchanges that each program's words have had on this rank
+    ROWS     0; or `mine` is this rank's part of a table, so many rows of `columns` words, of which those with the given
+             ids are added up: each rank has 0 in place of rows that others have
     """
     at = tl.program_id(0) * WORDS + tl.arange(0, WORDS)
     here = at < words
@@ -91,7 +91,13 @@ def tokendyno_all_reduce(
         gdc_wait()
     turn = tl.load(turns + tl.program_id(0)) + 1
     half = (turn & 1) * RANKS * PLACES
-    own = _sent(mine, inboxes, at, here, turn, half, RANK, RANKS, PLACES)
+    if ROWS > 0:
+        row = tl.load(ids + at // columns, mask=here, other=0) - RANK * ROWS
+        mine += row * columns + at % columns
+        own = tl.load(mine, mask=here & (row >= 0) & (row < ROWS), other=0)
+    else:
+        own = tl.load(mine + at, mask=here, other=0)
+    _send(own, inboxes, at, here, turn, half, RANK, RANKS, PLACES)
     inbox = tl.load(inboxes + RANK).to(tl.pointer_type(tl.int64)) + half
     low, high = tl.zeros((WORDS,), tl.float32), tl.zeros((WORDS,), tl.float32)
     for peer in tl.static_range(RANKS):
@@ -107,7 +113,7 @@ def tokendyno_all_reduce(
 
 @triton.jit
 def tokendyno_all_gather(
-    mine, out, inboxes, turns, words, KIND: tl.constexpr, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr,
+    mine, out, inboxes, turns, words, RANK: tl.constexpr, RANKS: tl.constexpr, PLACES: tl.constexpr,
     WORDS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (RANKS, words) = what each rank had in `mine` (words,)."""
@@ -118,7 +124,8 @@ def tokendyno_all_gather(
         gdc_wait()
     turn = tl.load(turns + tl.program_id(0)) + 1
     half = (turn & 1) * RANKS * PLACES
-    own = _sent(mine, inboxes, at, here, turn, half, RANK, RANKS, PLACES)
+    own = tl.load(mine + at, mask=here, other=0)
+    _send(own, inboxes, at, here, turn, half, RANK, RANKS, PLACES)
     inbox = tl.load(inboxes + RANK).to(tl.pointer_type(tl.int64)) + half
     for peer in tl.static_range(RANKS):
         word = own
@@ -173,9 +180,9 @@ def _shared(ranks: int, rank: int, device: torch.device) -> Peers | None:
     return Peers(rank, torch.tensor(places, device=device), turns, inbox, handle)
 
 
-def direct(part: torch.Tensor) -> bool:
-    """Whether the kernel exchanges this tensor."""
-    size = part.numel() * part.element_size()
+def direct(part: torch.Tensor, numbers: int = 0) -> bool:
+    """Whether the kernel exchanges this tensor, or so many numbers of it."""
+    size = (numbers or part.numel()) * part.element_size()
     fits = part.is_cuda and part.is_contiguous() and size % 4 == 0 and 0 < size <= MOST_BYTES
     return DIRECT and fits and part.dtype in _KINDS and peers() is not None
 
@@ -183,24 +190,38 @@ def direct(part: torch.Tensor) -> bool:
 _KINDS = {torch.bfloat16: tl.bfloat16, torch.float16: tl.float16, torch.float32: tl.float32}
 
 
-def _exchange(kernel: object, part: torch.Tensor, out: torch.Tensor, early: bool | None) -> None:
+def _exchange(kernel: object, part: torch.Tensor, out: torch.Tensor, words: int, early: bool | None, **more: object):
     shared, early = peers(), can_be_early() if early is None else early
-    words = part.numel() * part.element_size() // 4
     kernel[(triton.cdiv(words, _WORDS),)](
-        part.view(-1).view(torch.int32), out.view(-1).view(torch.int32), shared.addresses, shared.turns, words,
-        KIND=_KINDS[part.dtype], RANK=shared.rank, RANKS=shared.inbox.shape[1], PLACES=_PLACES, WORDS=_WORDS,
-        EARLY=early, launch_pdl=early, num_warps=4,
+        part.view(-1).view(torch.int32), out.view(-1).view(torch.int32), shared.addresses, shared.turns, words, **more,
+        RANK=shared.rank, RANKS=shared.inbox.shape[1], PLACES=_PLACES, WORDS=_WORDS, EARLY=early, launch_pdl=early,
+        num_warps=4,
     )  # fmt: skip
+
+
+def _words(tensor: torch.Tensor) -> int:
+    return tensor.numel() * tensor.element_size() // 4
 
 
 def add_up(part: torch.Tensor, early: bool | None = None) -> torch.Tensor:
     """The sum of all ranks' parts, in place; where `direct`."""
-    _exchange(tokendyno_all_reduce, part, part, early)
+    kind = _KINDS[part.dtype]
+    _exchange(tokendyno_all_reduce, part, part, _words(part), early, ids=part, columns=1, ROWS=0, KIND=kind)
     return part
+
+
+def looked_up(ids: torch.Tensor, table: torch.Tensor, early: bool | None = None) -> torch.Tensor:
+    """Rows of a table of which each rank has as many, (*ids.shape, columns); where the result is `direct`."""
+    out = torch.empty(*ids.shape, table.shape[1], dtype=table.dtype, device=table.device)
+    _exchange(
+        tokendyno_all_reduce, table, out, _words(out), early, ids=ids, columns=_words(table[0]), ROWS=table.shape[0],
+        KIND=_KINDS[table.dtype],
+    )  # fmt: skip
+    return out
 
 
 def gather(part: torch.Tensor, early: bool | None = None) -> torch.Tensor:
     """All ranks' parts, one after the other, (ranks, *shape); where `direct`."""
     out = torch.empty(dist.get_world_size(), *part.shape, dtype=part.dtype, device=part.device)
-    _exchange(tokendyno_all_gather, part, out, early)
+    _exchange(tokendyno_all_gather, part, out, _words(part), early)
     return out

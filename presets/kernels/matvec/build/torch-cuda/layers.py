@@ -39,6 +39,19 @@ class SummedLinear(nn.Module):
         return out if self.bias is None else out + self.bias
 
 
+class SummedEmbedding(nn.Module):
+    """Replaces an embedding of which each rank has some rows: looked up and exchanged in one kernel."""
+
+    can_torch_compile = False
+    has_backward = False
+
+    def forward(self, input):
+        width = self.weight.shape[1]
+        if width % 4 or not exchange.direct(self.weight, input.numel() * width):
+            return type(self).forward(self, input)
+        return exchange.looked_up(input.contiguous(), self.weight)
+
+
 class GatheredLinear(nn.Module):
     """Replaces the output head of which each rank has some rows: likewise."""
 

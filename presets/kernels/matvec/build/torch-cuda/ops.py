@@ -109,7 +109,7 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
         return False
     dense += [mlp.gate_proj.whole, mlp.down_proj]
     if hidden.shape[0] > 1:
-        return not hasattr(attention.o_proj, "add_up") and all(rows.fits(part.weight) for part in dense)
+        return all(rows.fits(part.weight) for part in dense)
     return all(matrix(part.weight) is not None for part in dense)
 
 
@@ -190,20 +190,29 @@ def shared_layer(
     attention, mlp = module.self_attn, module.mlp
     first = attention.o_proj.first
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
-    middle = decoder_layer_attention(
-        hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled,
-        [weight for weight, _ in matrices[:2]], [scale for _, scale in matrices[:2]],
-        [attention.q_proj.whole.bias, attention.o_proj.bias if first else None], module.input_layernorm.weight,
-        [None if head is None else head.weight for head in heads], [weight for weight, _ in matrices[2:]],
-        module.input_layernorm.variance_epsilon, attention.scaling, first, getattr(held.slots, "turns", None),
-    )  # fmt: skip
-    middle = add_up(attention.o_proj, middle)
-    out = feed_forward(
-        middle, [weight for weight, _ in matrices[2:]], [scale for _, scale in matrices[2:]],
-        [mlp.gate_proj.whole.bias, mlp.down_proj.bias if first else None], module.post_attention_layernorm.weight,
-        module.input_layernorm.variance_epsilon, first,
-    )  # fmt: skip
-    return add_up(mlp.down_proj, out)
+    heads = [None if head is None else head.weight for head in heads]
+    norms, eps = (module.input_layernorm.weight, module.post_attention_layernorm.weight), norms_of(module)[1]
+    weights, scales = ([pair[which] for pair in matrices] for which in (0, 1))
+    biases = [attention.q_proj.whole.bias, attention.o_proj.bias if first else None]
+    wide_biases = [mlp.gate_proj.whole.bias, mlp.down_proj.bias if first else None]
+    cache = (held.keys, held.values, held.slots.current, held.slots.filled)
+    turns = getattr(held.slots, "turns", None)
+    several, scaling = hidden.shape[0] > 1, attention.scaling
+    if several:
+        part = texts.attention_of_texts(
+            hidden, cos, sin, *cache, weights[:2], biases, norms[0], heads, eps, scaling, first, turns
+        )
+    else:
+        part = decoder_layer_attention(
+            hidden, cos, sin, *cache, weights[:2], scales[:2], biases, norms[0], heads, weights[2:], eps, scaling,
+            first, turns,
+        )  # fmt: skip
+    middle = add_up(attention.o_proj, part)
+    if several:
+        part = texts.feed_forward_of_texts(middle, weights[2:], wide_biases, norms[1], eps, first)
+    else:
+        part = feed_forward(middle, weights[2:], scales[2:], wide_biases, norms[1], eps, first)
+    return add_up(mlp.down_proj, part)
 
 
 def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:

@@ -39,3 +39,37 @@ def decoder_layer_of_texts(
 @decoder_layer_of_texts.register_fake
 def _(hidden, *args, **kwargs):
     return torch.empty_like(hidden)
+
+
+@torch.library.custom_op("tokendyno_matvec::attention_of_texts", mutates_args=("keys", "values"))
+def attention_of_texts(
+    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None],
+    norm: torch.Tensor, head_norms: list[torch.Tensor | None], eps: float, scaling: float, residual: bool,
+    turns: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The first half of a layer that is split over ranks. `residual`: whether the layer's input is added."""
+    qkv = rows.product(rows.norm(hidden, norm, eps), weights[0], biases[0])
+    mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
+    attend(qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns)
+    return rows.product(mixed, weights[1], biases[1], hidden if residual else None)
+
+
+@attention_of_texts.register_fake
+def _(hidden, *args, **kwargs):
+    return torch.empty_like(hidden)
+
+
+@torch.library.custom_op("tokendyno_matvec::feed_forward_of_texts", mutates_args=())
+def feed_forward_of_texts(
+    middle: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None], norm: torch.Tensor,
+    eps: float, residual: bool,
+) -> torch.Tensor:  # fmt: skip
+    """The second half."""
+    wide = rows.product(rows.norm(middle, norm, eps), weights[0], biases[0], gated=True)
+    return rows.product(wide, weights[1], biases[1], middle if residual else None)
+
+
+@feed_forward_of_texts.register_fake
+def _(middle, *args, **kwargs):
+    return torch.empty_like(middle)
