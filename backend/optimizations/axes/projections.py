@@ -16,9 +16,9 @@ _SOURCE = "backend/worker/patch/projections.py, with a test for each of these ar
 FAMILIES = ("Llama", "Mistral", "Qwen3")
 _OFFERED = ("DecoderLayer", "RotaryEmbedding")
 GROUPS = (("q_proj", "k_proj", "v_proj"), ("gate_proj", "up_proj"), ("query", "key", "value"))
-_LARGEST = max(map(len, GROUPS))
 """Names of linear layers that a model's code applies to one input, in the order of the calls. Llama, Mistral, Qwen3,
 Olmo-3, Gemma-3 and gpt-oss have the first group, all of them but gpt-oss the second, BERT the last."""
+_LARGEST = max(map(len, GROUPS))
 
 LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED} | {
     "GptOssDecoderLayer": "DecoderLayer",
