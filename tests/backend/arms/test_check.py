@@ -286,3 +286,11 @@ def test_an_encoder_needs_no_static_cache_to_be_compiled(mode: str) -> None:
     checked = judge(BERT, H200, compile=mode)
     assert checked.blocked == ()
     assert checked.plan.generate.compile_mode == mode
+
+
+def test_too_little_memory_is_told_in_gib_and_in_bytes() -> None:
+    small = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=9 << 30),))
+    found = check(make_config("random:Llama-3-8B", {}), facts("random:Llama-3-8B"), small, SHORT)
+    reason = " ".join(verdict.reason for verdict in found.blocked)
+    assert f"needs about {found.memory.total / (1 << 30):.1f} GiB of GPU memory ({found.memory.total:,} bytes" in reason
+    assert f"only 9.0 GiB ({9 << 30:,} bytes) are free" in reason

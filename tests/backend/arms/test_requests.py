@@ -43,6 +43,8 @@ def test_a_request_that_needs_more_pages_than_there_are_is_refused_with_the_numb
 def test_more_pages_than_memory_are_refused_with_the_largest_number_that_fits() -> None:
     found = checked(requests((100, 60), pages=1_000_000), batching="continuous")
     (verdict,) = found.blocked
+    gib = [f"{size / (1 << 30):.1f} GiB" for size in (found.memory.kv, found.memory.total, CPU.free_bytes)]
+    assert [part for part in gib if part in verdict.reason] == gib, verdict.reason
     most = int(verdict.reason.rpartition("--pages ")[2].rstrip("."))
     assert not checked(requests((100, 60), pages=most), batching="continuous").blocked
     assert checked(requests((100, 60), pages=most + most // 50), batching="continuous").blocked

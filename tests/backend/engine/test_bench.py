@@ -75,7 +75,9 @@ def test_each_arm_has_a_process_of_its_own(bench: Bench) -> None:
     assert pid_of(bench, "A") != pid_of(bench, "B") and os.getpid() not in bench.pool.pids
 
 
-def test_the_second_run_reuses_processes_and_models(bench: Bench) -> None:
+def test_the_second_run_reuses_processes_and_models(make_bench: MakeBench) -> None:
+    """In workers of its own: what the runs of other tests left may be too much for one more."""
+    bench = make_bench()
     finish(bench, {}, {"cache": "unwindowed"})
     before = bench.pool.pids
     run = finish(bench, {"cache": "static"}, {})

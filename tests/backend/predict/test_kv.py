@@ -246,3 +246,9 @@ def test_an_encoder_has_no_cache() -> None:
 def test_a_static_cache_that_is_too_small_is_an_error() -> None:
     with pytest.raises(ValueError, match="cannot hold 11"):
         kv_bytes(resolve("random:pocket"), STATIC, 11, 1, 2, 10)
+
+
+def test_only_a_growing_cache_with_a_window_has_a_corner_at_the_window() -> None:
+    facts = resolve("random:Mistral-7B-v0.1")
+    for kind, corners in ((DYNAMIC, 3), (UNWINDOWED, 2), (STATIC, 2)):
+        assert len(kv_polyline(facts, kind, 1, 5000, 1, 2, 6000)) == corners, kind

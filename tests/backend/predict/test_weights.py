@@ -315,3 +315,11 @@ def test_counted_parameters_that_stay_in_float32_take_twice_the_bytes(dtype: str
     kept = replace(plain, float32_in=(("bfloat16", 100), ("float32", 100), ("built", 7)))
     assert weight_bytes(kept, dtype) - weight_bytes(plain, dtype) == extra
     assert weight_bytes(replace(kept, random=True), "bfloat16") - weight_bytes(plain, "bfloat16") == 2 * 7
+
+
+def test_the_norms_of_gpt_oss_stay_in_float32_beside_float16() -> None:
+    """Two in each layer and one at the end, for a checkpoint; random weights are built in float16 throughout."""
+    held = replace(resolve("random:gpt-oss-20b"), random=False, quantization=None, stored=None)
+    norms = (2 * held.layers + 1) * held.hidden
+    assert weight_bytes(held, "float16") - weight_bytes(held, "bfloat16") == 2 * norms
+    assert weight_bytes(replace(held, random=True), "float16") == weight_bytes(held, "bfloat16")

@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
+from backend.messages import DECODE, Steps
 from backend.runs import batch_series
-from backend.runs.batch_series import BatchColumns, columns_past
+from backend.runs.batch_series import BatchColumns, BatchSeries, columns_past
 from backend.runs.records import Ended
 from backend.runs.run import Run
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
@@ -97,3 +98,11 @@ def test_a_prompt_that_is_processed_again_counts_once() -> None:
     assert [batch.requests[i].prompt_tokens for i in range(3)] == [6, 2, 4], "request 2 came in two chunks"
     assert [batch.requests[i].start_s for i in range(3)] == [0.0, 0.0, 0.5]
     assert [len(parts) for parts in batch.parts_of_steps()] == [2, 2, 2, 1]
+
+
+def test_a_decoded_token_is_no_part_of_the_prompt() -> None:
+    """Also where it is the first thing that is known of a request."""
+    one = Steps(0, [0.0], [1.0], parts=[1], padding=[0], waiting=[0], request=[0], kind=[DECODE], tokens=[7], made=[5])
+    batch = BatchSeries()
+    batch.take(one)
+    assert (batch.requests[0].prompt_tokens, batch.requests[0].ids) == (0, [5])

@@ -225,3 +225,13 @@ def test_a_run_begins_without_fault_and_names_the_memory_that_its_worker_named()
     assert run.version == before + 1
     repeat(run, "A", 0, 0.2)
     assert run.snapshot().memory_label == finished("").memory_label != "resident memory of the worker"
+
+
+def test_seconds_since_it_was_created_come_from_a_steady_clock_in_its_own_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A clock set back by a year does not make a run that goes on here older or younger."""
+    live, stored = Run(created(), live=True), Run(created())
+    monkeypatch.setattr("backend.runs.run.time.time", lambda: live.created.created + 3600.0)
+    assert live.elapsed_s < 60
+    assert stored.elapsed_s == pytest.approx(3600.0, abs=60)

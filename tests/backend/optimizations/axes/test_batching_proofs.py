@@ -162,3 +162,8 @@ def test_async_batching(counts: dict[str, float], expected: tuple[Any, ...]) -> 
 )
 def test_batch_graphs(counts: dict[str, float], expected: tuple[Any, ...]) -> None:
     assert row("batch_graphs", counts, graphs=True) == expected
+
+
+@pytest.mark.parametrize("planned", ["arrival", "sorted"])
+def test_an_order_is_not_seen_where_nothing_was_counted(planned: str) -> None:
+    assert row("batch_order", {}, order=planned)[0] == "not_applicable"

@@ -333,3 +333,17 @@ def test_a_single_pass_on_a_gpu_is_grouped_for_auto_too(asked: str | None, found
     plan = Plan(LoadPlan(ModelSource("random"), device="cuda", experts=asked))
     finding = AXIS.find(Observation(model, None, plan, lambda: once))
     assert (finding.effective, finding.reached) == (found, finding.expected)
+
+
+def test_our_kernels_are_nothing_to_choose_without_experts() -> None:
+    """And the Hub's stay where they were asked for."""
+    dense = subject_of(facts("random:Qwen3-0.6B"), H200, {"experts": "triton", "quantization": "none"})
+    assert AXIS.resolve("triton", dense) == "auto"
+    mixture = subject_of(facts("random:gpt-oss-20b"), H200, {"experts": "triton", "quantization": "none"})
+    assert AXIS.resolve("triton", mixture) == "triton"
+
+
+@pytest.mark.parametrize(("compiled", "noted"), [("off", False), ("default", True)])
+def test_a_loop_over_experts_breaks_a_compiled_graph_and_says_so(compiled: str, noted: bool) -> None:
+    told = said("eager", facts("random:gpt-oss-20b"), H200, compile=compiled, cache="static", quantization="none")
+    assert ("a graph break in every layer" in told.get("note", "")) is noted

@@ -210,3 +210,10 @@ def test_each_batch_of_many_requests_has_a_prefill(own: int, reached: int) -> No
     counts = RunCounts(own_steps=own, passes=57, batches=3)
     found = AXIS.find(Observation(object(), None, plan, lambda: trace, counts))
     assert (found.reached, found.expected) == (reached, 57) and "3 prefills" in found.proof
+
+
+@pytest.mark.parametrize(("passes", "reached", "expected"), [(1, 1, 1), (5, 5, 5), (0, 0, 1)])
+def test_every_pass_without_a_step_of_our_loop_counts_for_generate(passes: int, reached: int, expected: int) -> None:
+    plan = Plan(LoadPlan(ModelSource("random")))
+    seen = AXIS.find(Observation(None, None, plan, counts=RunCounts(passes=passes)))
+    assert (seen.effective, seen.reached, seen.expected) == ("generate", reached, expected)

@@ -221,3 +221,10 @@ def test_a_script_puts_plain_parts_where_something_is_replaced(load: dict[str, A
     AXIS.write(script, Plan(LoadPlan(ModelSource("random"), **{"parallel": ParallelPlan("tensor", 2)} | load)))
     assert ("make_local(model)" in script.patch) is made
     assert ("add_biases_once(model, rank)" in script.patch) is biases
+
+
+@pytest.mark.parametrize(("far", "whose"), [((), "this CPU's cores"), (TWO_HOSTS.far, "the machines' cores")])
+def test_without_a_gpu_a_note_says_whose_cores_are_shared(far: tuple[FarHost, ...], whose: str) -> None:
+    asked, model = make_config("random:Qwen3-0.6B", {"parallel": "tensor-2"}), resolve("random:Qwen3-0.6B")
+    found = check(asked, model, replace(MORE_CORES, far=far), Workload(prompt="a"))
+    assert any(f"processes share {whose} and exchange through gloo" in note.reason for note in found.verdicts)
