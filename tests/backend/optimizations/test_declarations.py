@@ -17,6 +17,13 @@ def test_axes_come_in_the_order_of_the_table_for_users() -> None:
     assert list(axis_names()) == rows
 
 
+def test_the_table_for_users_has_the_choices_of_every_axis_in_their_order() -> None:
+    text = (ROOT / "docs" / "axes.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([a-z_]+)` \| ([^|]*) \|", text, re.MULTILINE)
+    written = {name: re.findall(r"`([^`]+)`", choices) for name, choices in rows}
+    assert written == {axis.name: [choice.name for choice in axis.choices] for axis in all_axes()}
+
+
 def test_no_two_choices_lose_equally_much() -> None:
     """Else the order of remedies would follow from the names of axes."""
     losses = [choice.loss for axis in all_axes() for choice in axis.choices if choice.loss is not None]

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from backend.models import resolve
+from backend.models import LayerKind, resolve
 from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
 from backend.predict.kv import kv_bytes
-from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, MIB, peak_bytes
+from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, CPU_KERNELS_BYTES, MIB, peak_bytes
+from backend.predict.pages import pages_needed
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
 from tools.bench import cpu_peaks
@@ -227,3 +228,36 @@ def test_only_eager_attention_in_half_precision_keeps_a_kernel_for_each_length_o
     assert grown() == 100 * CPU_KERNEL_BYTES
     for other in ({"dtype": "float32"}, {"cache": STATIC}, {"name": "random:Qwen3-0.6B"}):
         assert grown(**other) == 0, other
+
+
+def test_kernels_of_eager_attention_on_a_cpu_are_one_for_each_length_that_the_cache_can_have() -> None:
+    """Of a growing cache in half precision: with windows in every layer it stops growing there."""
+    facts, new = resolve("random:Mistral-7B-v0.1"), 5_000
+
+    def kernels(cache: CacheKind, **more: Any) -> int:
+        found = [peak_bytes(facts, Setup(cache=cache, attention=way, **more), 1, new) for way in ("eager", "sdpa")]
+        return found[0].runtime_bytes - found[1].runtime_bytes
+
+    few = replace(facts, window=100)
+    eager = peak_bytes(few, Setup(attention="eager"), 1, new).runtime_bytes
+    assert eager - peak_bytes(few, Setup(attention="sdpa"), 1, new).runtime_bytes == 100 * CPU_KERNEL_BYTES
+    assert kernels(UNWINDOWED) == kernels(DYNAMIC) == CPU_KERNELS_BYTES
+    assert kernels(STATIC) == kernels(DYNAMIC, dtype="float32") == 0
+
+
+@pytest.mark.parametrize(("padded", "window", "masked"), [(False, None, False), (True, None, True), (False, 64, True)])
+def test_a_prefill_needs_a_mask_for_padding_or_past_a_window(padded: bool, window: int | None, masked: bool) -> None:
+    whole = resolve("random:Qwen3-0.6B")
+    sliding: tuple[LayerKind, ...] = ("sliding",) * whole.layers
+    facts = replace(whole, window=window, layer_kinds=sliding) if window else whole
+    setup = Setup(**H200, cache=UNWINDOWED, padded=padded)
+    plain = peak_bytes(whole, replace(setup, padded=False), 20_000, 2)
+    more = peak_bytes(facts, setup, 20_000, 2).workspace - plain.workspace
+    assert (more > 20_000**2 / 2) is masked, more
+
+
+@pytest.mark.parametrize(
+    ("lengths", "margin", "pages"), [((16,), 0.0, 2), ((17,), 0.0, 3), ((16, 17), 0.0, 4), ((160,), 0.5, 21)]
+)
+def test_pages_are_whole_and_one_more_than_the_margin_leaves(lengths: Any, margin: float, pages: int) -> None:
+    assert pages_needed(lengths, 16, margin) == pages

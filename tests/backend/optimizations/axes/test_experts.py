@@ -347,3 +347,8 @@ def test_our_kernels_are_nothing_to_choose_without_experts() -> None:
 def test_a_loop_over_experts_breaks_a_compiled_graph_and_says_so(compiled: str, noted: bool) -> None:
     told = said("eager", facts("random:gpt-oss-20b"), H200, compile=compiled, cache="static", quantization="none")
     assert ("a graph break in every layer" in told.get("note", "")) is noted
+
+
+def test_a_single_expert_is_an_expert() -> None:
+    one = replace(facts("random:gpt-oss-20b"), experts=1)
+    assert "blocked" in said("triton", one, CPU, quantization="none")

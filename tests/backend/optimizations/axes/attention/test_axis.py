@@ -83,3 +83,10 @@ def test_a_script_carries_the_workers_own_function_with_it(script: Script) -> No
     exec("\n".join([preamble(script), *script.prepare]), names)
     assert AttentionInterface()["sdpa-gqa"] is names["grouped_attention"]
     attention.register_grouped_attention()
+
+
+@pytest.mark.parametrize(("architecture", "sinks"), [("gemma2", False), ("gpt_oss", True)])
+def test_sdpa_falls_back_to_eager_once_and_for_one_reason(architecture: str, sinks: bool) -> None:
+    known = replace(facts("random:Qwen3-0.6B"), architecture=architecture, sinks=sinks)
+    found = [v for v in AXIS.verdicts("sdpa", subject_of(known, CPU, {})) if v.level == "fallback"]
+    assert ["attention sinks" in verdict.reason for verdict in found] == [sinks]
