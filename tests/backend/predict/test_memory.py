@@ -248,8 +248,8 @@ def test_kernels_of_eager_attention_on_a_cpu_are_one_for_each_length_that_the_ca
 @pytest.mark.parametrize(("padded", "window", "masked"), [(False, None, False), (True, None, True), (False, 64, True)])
 def test_a_prefill_needs_a_mask_for_padding_or_past_a_window(padded: bool, window: int | None, masked: bool) -> None:
     whole = resolve("random:Qwen3-0.6B")
-    sliding: tuple[LayerKind, ...] = ("sliding",) * whole.layers
-    facts = replace(whole, window=window, layer_kinds=sliding) if window else whole
+    kind: LayerKind = "sliding"
+    facts = replace(whole, window=window, layer_kinds=(kind,) * whole.layers) if window else whole
     setup = Setup(**H200, cache=UNWINDOWED, padded=padded)
     plain = peak_bytes(whole, replace(setup, padded=False), 20_000, 2)
     more = peak_bytes(facts, setup, 20_000, 2).workspace - plain.workspace
