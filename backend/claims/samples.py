@@ -44,7 +44,7 @@ def samples(run: Snapshot) -> Samples:
     weight_bytes      weights as loaded
     kv_bytes          KV cache after the last token
     peak_bytes        most that the allocator handed out (on a CPU: of the process), of each run
-    temporary_bytes   that, without weights and KV cache
+    temporary_bytes   that, without weights and KV cache; none where layers are spread over several devices
     process_bytes     most memory of the process, the driver's included, of each run
     useful_tokens_s   of many requests: tokens asked for, a second, of each run
     top1_agreement, kl_nats, perplexity_ratio  against arm A, of each block of positions of given texts
@@ -78,6 +78,7 @@ def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
     peaks = [float(one.extra.allocator_peak_bytes or one.peak_memory_bytes) for one in ends]
     compiled = arm.finished.compiled if arm.finished else None
     loading = arm.phases.get("load")
+    spread = any(part.of == "device" for one in ends for part in one.ranks)  # a peak is that of one device
     useful = [one.extra.useful_tokens / one.wall_s for one in ends if one.extra.useful_tokens and one.wall_s]
     found: dict[Metric, list[float]] = {
         "token_s": [step for run in runs if (step := mean(run[1:])) is not None],
@@ -87,7 +88,7 @@ def _of_arm(arm: ArmSeries) -> dict[Metric, list[float]]:
         "weight_bytes": weights,
         "kv_bytes": kv,
         "peak_bytes": peaks,
-        "temporary_bytes": [peak - weights[0] - (kv[0] if kv else 0.0) for peak in peaks] if weights else [],
+        "temporary_bytes": [peak - weights[0] - sum(kv) for peak in peaks] if weights and not spread else [],
         "process_bytes": [float(one.peak_memory_bytes) for one in ends],
         "useful_tokens_s": useful,
     }
