@@ -180,7 +180,7 @@ def test_a_number_of_gpus_is_taken_and_an_impossible_one_refused(open_page: Open
     said(user, "fit-message", "Take one of 1, 2, 4, 8")
     user.page.wait_for_selector(".td-sharding", state="hidden")
     user.page.locator("#fit-expert").click()
-    said(user, "fit-sharding-message", "it has no experts")
+    said(user, "fit-sharding-message", "its 8 key/value heads cannot be split evenly. Take one GPU.")
 
 
 @pytest.mark.slow
