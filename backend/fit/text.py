@@ -73,16 +73,23 @@ def heading(found: Fit) -> str:
 
 
 def best(found: Fit) -> str:
-    """The best row in a sentence, or what to do if nothing fits."""
-    row = found.best
-    if row is None:
+    """The best row in a sentence, or what to do if nothing fits. Where what fits cannot run here, the reason."""
+    if found.best is not None:
+        return f"Fits: {_told(found, found.best)}"
+    fitting = next((row for row in found.rows if row.fits), None)
+    if fitting is None:
         return _nothing(found)
+    return f"Would fit: {_told(found, fitting)} It cannot run here as it is: {fitting.not_here}"
+
+
+def _told(found: Fit, row: FitRow) -> str:
+    """A row that fits, in words."""
     length = f"inputs of up to {row.max_context:,} tokens" if found.encoder else f"up to {row.max_context:,} tokens"
     tight = ", which is tight: predictions may be off by as much" if row.margin == "tight" else ""
     card = (
         f" The smallest GPU listed that would do: {row.smallest_gpu}." if row.smallest_gpu and found.gpus == 1 else ""
     )
-    return f"Fits: {_arm(row)}, with {_size(row.margin_bytes)} to spare{tight}; {length}.{card}"
+    return f"{_arm(row)}, with {_size(row.margin_bytes)} to spare{tight}; {length}.{card}"
 
 
 def _nothing(found: Fit) -> str:

@@ -241,6 +241,14 @@ def test_the_words_say_what_the_numbers_say() -> None:
     assert f"quantization={best.choices['quantization']}, cache={best.choices['cache']}" in fit_text.best(found)
 
 
+def test_what_fits_and_cannot_run_here_is_no_reason_to_say_that_nothing_fits() -> None:
+    found = find("pocket")
+    assert fit_text.best(found).startswith("Fits: ")
+    absent = replace(found, rows=tuple(replace(one, not_here="It is not on this machine.") for one in found.rows))
+    said = fit_text.best(absent)
+    assert said.startswith("Would fit: ") and said.endswith(" It cannot run here as it is: It is not on this machine.")
+
+
 def test_where_nothing_fits_it_says_what_would() -> None:
     some = find("gpt-oss-20b", "RTX-4090", context=60_000)
     said, longest = fit_text.best(some), max(r.max_context for r in some.rows)
