@@ -181,7 +181,9 @@ def test_a_reading_that_breaks_off_ends_its_worker(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_process(bench: Bench) -> None:
+def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_process(make_bench: MakeBench) -> None:
+    """In workers of its own: one that other tests have filled would be replaced, and its limit with it."""
+    bench = make_bench()
     finish(bench, {})
     pid = pid_of(bench, "A")
     held = psutil.Process(pid).memory_info().vms
