@@ -42,7 +42,7 @@ def test_hostile_input_is_answered_as_text(open_page: Open) -> None:
         assert user.value("prompt") == payload
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_model_whose_name_is_markup_runs_and_is_named(open_page: Open) -> None:
     user = open_page()
     user.type("model", NAMED)

@@ -149,7 +149,7 @@ def test_a_growing_cache_is_compiled_again_for_new_lengths_and_the_ledger_counts
     assert finding(plain, "compile").effective == "off", "the same model, without"
 
 
-@slow
+@full
 def test_graphs_recompiles_and_their_guards_are_recorded_and_settings_are_kept_apart(folder: Path) -> None:
     bench = Bench(f"random:{folder / 'llama'}")
     first = bench.run(**COMPILED)

@@ -125,7 +125,7 @@ def test_compile_is_found_off_when_nothing_was_compiled(folder: Path, workers: d
     assert found(worker)["compile"].effective == "off"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_compile_is_found_on_then_off_then_on_again_in_one_process(folder: Path, workers: dict[str, Any]) -> None:
     """The worker keeps the model between such runs, and with it the compiled call."""

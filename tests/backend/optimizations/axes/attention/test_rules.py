@@ -31,7 +31,7 @@ def test_what_the_rules_let_through_is_not_refused(architecture: str, name: str)
     assert "blocked" not in verdicts(name, known)
 
 
-@pytest.mark.slow  # the mask is compiled
+@pytest.mark.full  # the mask is compiled
 @pytest.mark.filterwarnings("ignore")  # torch's own, of what transformers asks of it
 def test_sinks_on_a_cpu_are_too_much_for_flex_attention() -> None:
     model = build("gpt_oss", "flex_attention")
