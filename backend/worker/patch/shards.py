@@ -78,12 +78,13 @@ def make_local(model: Any) -> None:
     head, embedding = model.lm_head, model.model.embed_tokens
     if isinstance(head.weight, DTensor) and head.weight.shape[0] % dist.get_world_size() == 0:
         tied = head.weight is embedding.weight
-        for module in (head, embedding):
-            _localize(module)
+        _localize(head)
+        model.lm_head = GatheredLinear(head)
+        if isinstance(embedding.weight, DTensor) and tuple(embedding.weight.placements) == (Shard(0),):
+            _localize(embedding)
+            embedding.__class__ = SummedEmbedding
         if tied:
             head.weight = embedding.weight
-        model.lm_head = GatheredLinear(head)
-        embedding.__class__ = SummedEmbedding
 
 
 def _localize(module: Any) -> None:
