@@ -7,9 +7,8 @@ import sys
 
 import pytest
 
-from backend.executors import open_bench
 from backend.paths import ROOT
-from tests.support.worker import light
+from tests.support.zero_gpu import tokens_of_processes
 
 pytestmark = pytest.mark.gpu
 PROVED = {"verified", "off", "not_applicable"}
@@ -28,10 +27,4 @@ def test_both_arms_run_on_the_gpu_with_the_tokens_of_a_worker_process(where: str
     if where == "cuda":
         assert seen["own"] not in seen["pids"] and len(set(seen["pids"])) == 4
         assert seen["fails"] == ["false", "false", "false", "true"]
-    apart = open_bench()
-    apart.start()
-    try:
-        run = apart.wait(apart.submit(light({}, {"cache": "static", "loop": "own"}, max_new_tokens=8)), 120)
-    finally:
-        apart.close()
-    assert seen["ids"] == {name: arm.ids for name, arm in run.arms.items()}
+    assert seen["ids"] == tokens_of_processes()

@@ -23,6 +23,7 @@ from urllib.parse import parse_qs, urlparse
 
 from backend.engine.bench import Bench
 from backend.executors import open_bench
+from backend.runs.run import Run
 from tests.support.worker import light
 
 ASKED: list[tuple[str, dict[str, str]]] = []
@@ -84,9 +85,24 @@ def until(condition: Callable[[], Any]) -> Any:
     raise TimeoutError
 
 
+def of_two_arms(bench: Bench) -> Run:
+    """A run of the arms that are compared with those of worker processes."""
+    return bench.wait(bench.submit(light({}, {"cache": "static", "loop": "own"}, max_new_tokens=8)), 120)
+
+
+def tokens_of_processes() -> dict[str, list[int]]:
+    """The tokens of those arms in worker processes, by arm."""
+    bench = open_bench()
+    bench.start()
+    try:
+        return {name: arm.ids for name, arm in of_two_arms(bench).arms.items()}
+    finally:
+        bench.close()
+
+
 def seen_of_any(bench: Bench) -> dict[str, Any]:
     """Two arms, and a run that is stopped."""
-    both = bench.wait(bench.submit(light({}, {"cache": "static", "loop": "own"}, max_new_tokens=8)), 120)
+    both = of_two_arms(bench)
     stopped = begun(bench)
     bench.cancel(stopped)
     again = bench.wait(stopped, 60)
