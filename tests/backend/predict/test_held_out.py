@@ -32,7 +32,8 @@ class Row(NamedTuple):
 
 
 def rows() -> Iterator[Row]:
-    section = (ROOT / "MEASUREMENTS.md").read_text().split("## Every choice on one GPU")[1].split("\n## ")[0]
+    text = (ROOT / "MEASUREMENTS.md").read_text()
+    section = text.split("\n### Every choice on one GPU\n")[1].split("\n### ")[0]
     for part in re.split(r"^(?=\w+ pass, )", section, flags=re.MULTILINE)[1:]:
         found = re.match(r"\w+ pass, (\d+) new tokens", part)
         assert found
