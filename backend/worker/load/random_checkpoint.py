@@ -23,7 +23,7 @@ MXFP4_MEAN_SQUARE = 8.5625  # of the 16 values of a 4-bit float: 0, 0.5, 1, 1.5,
 HOST_SHARE = 0.8
 """Of host memory, that copies of a model for all ranks may take."""
 
-_DRAWN = "no room in host memory for a copy for each rank: drawn tensor by tensor, which gives different numbers"
+_DRAWN = "no room for {} {}: drawn tensor by tensor, which gives different numbers"
 
 NOT_MXFP4 = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "model.embed_tokens", "lm_head"]
 """Modules that the published gpt-oss checkpoints list as not quantized."""
@@ -102,8 +102,8 @@ def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> C
     experts: dict[str, RandomBytes] = {}
     if plan.quantization.startswith("mxfp4"):
         experts = random_mxfp4_experts(model, plan.device)
-    if plan.parallel.ranks > 1 and not experts and _too_large(model, plan.parallel.ranks):
-        return Checkpoint(type(model), model.config, drawn_state(model, plan.device), _DRAWN)
+    if plan.quantization == "none" and (note := _too_large(model, plan)):
+        return Checkpoint(type(model), model.config, drawn_state(model, plan.device), note)
     where = where or _choose_staging(model, plan.device)
     model = random_model.initialize(model, where.device)
     excluded = {*model.all_tied_weights_keys, *(name.rpartition("_")[0] for name in experts)}
@@ -118,18 +118,27 @@ def random_checkpoint(plan: LoadPlan, where: staging.Staging | None = None) -> C
     return Checkpoint(type(model), model.config, {**state, **experts}, where.note)
 
 
-def _too_large(model: Any, ranks: int) -> bool:
-    """Whether host memory has no room for the whole model once for each rank. By its size, which does not change, since
-    all ranks must find the same."""
-    dense_bytes = sum(parameter.nbytes for parameter in model.parameters())
-    return bool(ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0])
+def _too_large(model: Any, plan: LoadPlan) -> str:
+    """A note where several devices hold the model and nothing else can: host memory a copy for each rank, or the first
+    GPU the whole. For ranks by the size of the memory, which does not change, since all must find the same. "" where
+    there is room."""
+    dense_bytes = _dense_bytes(model)
+    if plan.parallel.ranks > 1 and plan.parallel.ranks * dense_bytes > HOST_SHARE * hardware.host_memory()[0]:
+        return _DRAWN.format("a copy for each rank", "in host memory")
+    if plan.parallel.devices > 1 and _choose_staging(model, plan.device).device == "cpu":
+        return _DRAWN.format("the whole model", "on the first GPU")
+    return ""
+
+
+def _dense_bytes(model: Any) -> int:
+    return int(sum(parameter.nbytes for parameter in model.parameters()))
 
 
 def _choose_staging(model: Any, device: str) -> staging.Staging:
     """`model` has no memory yet (meta device)."""
     if device == "cpu":
         return staging.Staging("cpu")
-    dense_bytes = int(sum(parameter.nbytes for parameter in model.parameters()))
+    dense_bytes = _dense_bytes(model)
     return staging.choose_staging(dense_bytes, device, torch.cuda.mem_get_info()[0], hardware.host_memory()[1])
 
 

@@ -3,13 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 
+from backend import hardware
 from backend.models import resolve
-from backend.plan import LoadPlan
+from backend.plan import LoadPlan, ParallelPlan
 from backend.worker.load import loader, random_model, staging
+from backend.worker.load import random_checkpoint as random_checkpoint_module
 from backend.worker.load.device import Observed
+from backend.worker.load.drawn import Drawn
 from backend.worker.load.loader import LoadedModel
 from backend.worker.load.random_checkpoint import RandomBytes, load_as_checkpoint, random_checkpoint
 from tests.backend.worker.load.test_quantization import SHAPE
@@ -43,6 +47,27 @@ def test_a_tensor_is_handed_over_when_it_is_read(where: staging.Staging, plan: L
     assert name not in left and len(left) == len(checkpoint.state) - 1
     with pytest.raises(KeyError):
         first[...]
+
+
+@pytest.mark.parametrize(
+    ("parallel", "room", "note"),
+    [
+        (ParallelPlan("device-map", devices=2), False, "no room for the whole model on the first GPU"),
+        (ParallelPlan("device-map", devices=2), True, ""),
+        (ParallelPlan("tensor", ranks=2), False, "no room for a copy for each rank in host memory"),
+        (ParallelPlan("tensor", ranks=2), True, ""),
+        (ParallelPlan(), False, ""),
+    ],
+)
+def test_where_only_several_devices_hold_the_model_it_is_drawn_tensor_by_tensor(
+    parallel: ParallelPlan, room: bool, note: str, plan: LoadPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_gpu = staging.Staging("meta")  # a device other than "cpu" that every machine has
+    monkeypatch.setattr(random_checkpoint_module, "_choose_staging", lambda *of: on_gpu if room else HERE)
+    monkeypatch.setattr(hardware, "host_memory", lambda: (GB, GB) if room else (1, 1))
+    found = random_checkpoint(msgspec.structs.replace(plan, quantization="none", parallel=parallel))
+    assert found.note.startswith(note) and bool(found.note) is bool(note)
+    assert all(isinstance(one, Drawn) for one in found.state.values()) is bool(note)
 
 
 def test_tied_weights_are_copied_once(tmp_path: Path) -> None:
