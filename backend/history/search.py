@@ -43,13 +43,6 @@ class Search:
     page: int = 0
     per_page: int = PER_PAGE
 
-    @property
-    def narrowed(self) -> bool:
-        """Whether anything was asked for."""
-        return bool(self.words or self.model or self.choice or self.machine) or (self.since_s, self.until_s) != (
-            None, None,
-        )  # fmt: skip
-
     def where(self) -> tuple[str, dict[str, object]]:
         """The condition on a row of `runs`, and its values."""
         parts, values = list[str](), dict[str, object]()

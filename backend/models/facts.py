@@ -87,8 +87,7 @@ class ModelFacts:
     sinks              learned attention sinks (gpt-oss), which sdpa does not support
     quantization       how the checkpoint is quantized (e.g. "mxfp4"); None if it is not
     random             the weights are random; `note` says so
-    weight_file_bytes  size of the weight files, if they were read
-    packed_bytes       size of the tensors in them, if their headers were read
+    packed_bytes       size of the tensors in the weight files, if their headers were read
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     template_variables  by which its chat template knows how long to reason; None: unknown
     matrices           the weight matrices by kind and shape, embeddings and head included
@@ -117,7 +116,6 @@ class ModelFacts:
     sinks: bool
     random: bool
     source: ModelSource
-    weight_file_bytes: int | None = None
     note: str = ""
     tied: bool = False
     quantization: str | None = None

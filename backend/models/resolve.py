@@ -123,7 +123,6 @@ def _gguf(ref: str, path: Path) -> ModelFacts:
             ModelSource("gguf", path=str(path.resolve())),
             label=path.name,
         ),
-        weight_file_bytes=file.file_bytes,
         note="GGUF weights are dequantized on loading, so the model needs as much memory as a dense one.",
     )
 
@@ -182,7 +181,6 @@ def _facts(
         has_chat_template=source.kind != "random",
         source=source,
         quantization=known.quantization or quantization,
-        weight_file_bytes=weights.file_bytes if weights else None,
         packed_bytes=weights.tensor_bytes if weights else None,
         note=" ".join(note for note in notes if note),
     )

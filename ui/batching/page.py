@@ -8,7 +8,6 @@ import gradio as gr
 from backend import hardware
 from backend.engine.bench import Bench
 from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.runs.run import Run
 from ui.address import read_address
 from ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
@@ -29,12 +28,12 @@ from ui.batching.stale import stale
 from ui.batching.traffic_row import TrafficRow, traffic_row
 from ui.compare.code import code_panel, no_code
 from ui.compare.verdicts import describe_titled
-from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.queue_line import queue_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID
-from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
+from ui.run_page import RunPage, first_facts, fixing_choices
+from ui.visitor import BUSY, Buttons, buttons_of, visitor_of
 
 FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
@@ -42,7 +41,7 @@ GIVEN = "The requests of this run were given as a list, which is not shown again
 
 def batching_page(bench: Bench) -> gr.Dropdown:
     """Build the page inside the current tab. Returns the control of its model."""
-    row, facts, machine = traffic_row(), _first_facts(), hardware.detect()
+    row, facts, machine = traffic_row(), first_facts(), hardware.detect()
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
@@ -53,15 +52,15 @@ def batching_page(bench: Bench) -> gr.Dropdown:
     return model
 
 
-class _Page:
-    """The handlers of one page. They hold no state: all of it is in the controls and in the run log."""
+class _Page(RunPage):
+    """The handlers of the page."""
 
     def __init__(
         self, bench: Bench, row: TrafficRow, arms: list[BatchArm], message: gr.HTML, older: gr.HTML, live: gr.HTML,
         codes: list[gr.Code],
     ) -> None:  # fmt: skip
-        self.bench, self.row, self.arms, self.message, self.live = bench, row, arms, message, live
-        self.stale, self.codes = older, codes
+        super().__init__(bench, message, live)
+        self.row, self.arms, self.stale, self.codes = row, arms, older, codes
         self.inputs: list[Any] = [*row.fields.values(), *(axis for arm in arms for axis in arm.axes)]
 
     def wire(self) -> None:
@@ -100,8 +99,7 @@ class _Page:
 
     def compare(self, shown: Any, *values: Any) -> Updates:
         """Whether the results on the page are of other settings than those that are shown. `shown`: id of a run."""
-        run = self.bench.runs.get(shown) if isinstance(shown, str) and RUN_ID.fullmatch(shown) else None
-        return {self.stale: stale(run, values, self.bench.local_paths)}
+        return {self.stale: stale(self.known(shown), values, self.bench.local_paths)}
 
     def check(self, shown: Any, *values: Any) -> Updates:
         """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
@@ -129,24 +127,12 @@ class _Page:
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates
 
-    def check_first(self, shown: Any, *values: Any) -> Updates:
-        """The same when the page was opened; a message of `attach` stays."""
-        updates = self.check(shown, *values)
-        return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
-
-    def announce(self, model: object) -> Updates:
-        """Say so before the facts of another model take a while; `check` replaces the sentence."""
-        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
-
     def fix(self, arm: BatchArm) -> Any:
         """Handler: a verdict's fix was pressed."""
 
         def apply(event: gr.EventData, *values: Any) -> Updates:
-            asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
-            if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
-                raise InputError("This fix cannot be read. Reload the page.")
             current = dict(zip((axis.name for axis in batch_axes()), values, strict=True))
-            choices = read_choices([{**current, **asked}[axis.name] for axis in batch_axes()])
+            choices = read_choices([{**current, **fixing_choices(event)}[axis.name] for axis in batch_axes()])
             return dict(zip(arm.axes, choice_values(choices), strict=True))
 
         return apply
@@ -157,16 +143,6 @@ class _Page:
         """Run was pressed."""
         run_id = self.bench.submit(read_request(values, self.bench.local_paths), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
-
-    def stop(self, request: gr.Request, run_id: Any) -> Updates:
-        """Stop was pressed."""
-        stopped = isinstance(run_id, str) and self.bench.cancel(run_id, visitor_of(request))
-        return {self.message: "" if stopped else REFUSED}
-
-    def finished(self, request: gr.Request, run_id: Any) -> Updates:
-        """The panel has shown the end of its run."""
-        run = self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
-        return self.buttons(buttons_of(run, request))
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, else this visitor's newest if it has many requests, with its
@@ -210,11 +186,3 @@ def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
 def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:
     """The controls of the axes about many requests, by axis."""
     return {axis.name: part for axis, part in zip(batch_axes(), arm.axes, strict=True) if axis.many_requests}
-
-
-def _first_facts() -> ModelFacts | None:
-    """Facts of the default model, which decide what is folded at first; None if it cannot be read."""
-    try:
-        return resolve(DEFAULT_MODEL)
-    except InputError:
-        return None

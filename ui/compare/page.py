@@ -12,7 +12,6 @@ from backend.ablation.kinds import Ablation, Sweep
 from backend.config import Request
 from backend.engine.bench import Bench
 from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.optimizations import axis_names, prompt_axes
 from backend.runs.run import Run
 from ui.address import read_address
@@ -37,12 +36,12 @@ from ui.compare.stale import stale, stale_line
 from ui.compare.unsupported import titles
 from ui.compare.verdicts import describe, unchecked
 from ui.compare.work_row import WorkControls, WorkRow, work_row
-from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.queue_line import queue_line
 from ui.components.summary import NOT_HERE, machine_line, model_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID, live_panel
+from ui.run_page import RunPage, first_facts, fixing_choices
 from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 from ui.worth.panel import Asked, sweep_panel, worth_panel
 
@@ -85,7 +84,7 @@ def compare_page(bench: Bench) -> CompareControls:
     """Build the page inside the current Blocks."""
     row = work_row()
     with gr.Row(elem_id="arms", equal_height=False):
-        first, machine = _first_facts(), hardware.detect()
+        first, machine = first_facts(), hardware.detect()
         presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
         entries = titles(first, machine)
         arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, presets, strict=True)]
@@ -100,17 +99,18 @@ def compare_page(bench: Bench) -> CompareControls:
     return CompareControls(row.work, arms[0].axes, arms[1].axes)
 
 
-class _Page:
-    """The handlers of one page. They hold no state: all of it is in the controls and in the run log."""
+class _Page(RunPage):
+    """The handlers of the page."""
 
     def __init__(
         self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML,
         older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code], courses: Courses,
         worth: tuple[gr.HTML, gr.HTML],
     ) -> None:  # fmt: skip
-        self.bench, self.arms, self.live, self.codes = bench, arms, live, codes
+        super().__init__(bench, message, live)
+        self.arms, self.codes = arms, codes
         self.work, self.run_button, self.measure_button, self.quality_button, self.stop_button, self.facts = row
-        self.same, self.message, self.stale = same, message, older
+        self.same, self.stale = same, older
         self.palette = offered
         self.courses, (self.worth, self.swept) = courses, worth
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
@@ -195,15 +195,6 @@ class _Page:
             updates |= {code: no_code(str(error)) for code in self.codes}
         return updates
 
-    def announce(self, model: object) -> Updates:
-        """Say so before the facts of another model take a while; `check` replaces the sentence."""
-        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
-
-    def check_first(self, shown: Any, *values: Any) -> Updates:
-        """The same when the page was opened; a message of `attach` stays."""
-        updates = self.check(shown, *values)
-        return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
-
     def check_chosen(self, preset: object, shown: Any, *values: Any) -> Updates:
         """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
         return {} if preset == CUSTOM else self.check(shown, *values)
@@ -240,10 +231,7 @@ class _Page:
         """Handler: a verdict's fix was pressed."""
 
         def apply(event: gr.EventData, *values: Any) -> Updates:
-            asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
-            if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
-                raise InputError("This fix cannot be read. Reload the page.")
-            return edited(arm, values, asked)
+            return edited(arm, values, fixing_choices(event))
 
         return apply
 
@@ -311,19 +299,6 @@ class _Page:
         """Queue a run and show it."""
         run_id = self.bench.submit(asked, visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
-
-    def stop(self, request: gr.Request, run_id: Any) -> Updates:
-        """Stop was pressed."""
-        stopped = isinstance(run_id, str) and self.bench.cancel(run_id, visitor_of(request))
-        return {self.message: "" if stopped else REFUSED}
-
-    def finished(self, request: gr.Request, run_id: Any) -> Updates:
-        """The panel has shown the end of its run."""
-        return self.buttons(buttons_of(self.known(run_id), request))
-
-    def known(self, run_id: Any) -> Run | None:
-        """The run of that id, which may be anything."""
-        return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, the ablation of `?worth=` or the sweep of `?sweep=`, else this
@@ -402,14 +377,6 @@ def _complete(values: tuple[Any, ...]) -> bool:
     except InputError:
         return False
     return True
-
-
-def _first_facts() -> ModelFacts | None:
-    """Facts of the default model, which decide what is folded at first; None if it cannot be read."""
-    try:
-        return resolve(DEFAULT_MODEL)
-    except InputError:
-        return None
 
 
 def device_line() -> str:

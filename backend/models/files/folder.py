@@ -34,9 +34,8 @@ class FilesMissing(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weight files of a folder: their size, and the contents by their headers. `dtype`: of most bytes."""
+    """What the weight files of a folder contain, by their headers. `dtype`: of most bytes."""
 
-    file_bytes: int
     tensor_bytes: int
     elements: int
     dtype: str | None
@@ -98,7 +97,6 @@ def read_weights(folder: Path) -> Weights | None:
         return None
     largest: Header = max(headers, key=lambda header: header.tensor_bytes)
     return Weights(
-        file_bytes=sum(file.stat().st_size for file in files),
         tensor_bytes=sum(header.tensor_bytes for header in headers),
         elements=sum(header.elements for header in headers),
         dtype=largest.dtype,

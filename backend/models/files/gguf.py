@@ -62,7 +62,6 @@ class GgufFile:
     """A file's metadata. `config`: as in the model's config.json; `missing_bytes`: of its tensors, if truncated."""
 
     config: dict[str, Any]
-    file_bytes: int
     missing_bytes: int
 
 
@@ -174,7 +173,7 @@ def _read(reader: _Reader, path: Path) -> GgufFile:
         raise ValueError("alignment")
     start = -(-reader.file.tell() // align) * align
     config = _config(values, sizes, path)
-    return GgufFile(config, reader.size, max(0, start + last - reader.size))
+    return GgufFile(config, max(0, start + last - reader.size))
 
 
 def _tensor_bytes(kind: int, extents: tuple[int, ...]) -> int:

@@ -43,7 +43,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_default_model_is_embedded_and_can_be_loaded() -> None:
     facts = resolve(DEFAULT_MODEL)
     assert facts.source.kind == "embedded" and not facts.random
-    assert facts.weight_file_bytes and facts.packed_bytes
+    assert facts.packed_bytes
     check_loadable(facts)
 
 
@@ -82,7 +82,7 @@ def test_random_weights_take_the_shape_of_a_folder_and_nothing_else(folder: Path
 
 def test_a_folder_with_only_a_config_gives_facts_but_cannot_be_loaded(folder: Path) -> None:
     facts = resolve(str(folder))
-    assert facts.source.kind == "folder" and facts.weight_file_bytes is None
+    assert facts.source.kind == "folder" and facts.packed_bytes is None
     with pytest.raises(InputError, match=r"has no weights.*random:"):
         check_loadable(facts)
 

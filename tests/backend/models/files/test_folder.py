@@ -48,7 +48,6 @@ def test_a_whole_folder_can_be_loaded_and_its_dtype_is_read_from_the_header(fold
     (folder / "model.safetensors").write_bytes(safetensors())
     facts = resolve(str(folder))
     assert facts.dtype == "bfloat16" and facts.packed_bytes == 128
-    assert facts.weight_file_bytes == (folder / "model.safetensors").stat().st_size
     check_loadable(facts)
 
 

@@ -1,0 +1,73 @@
+"""What pages that start runs have in common: handlers of their live panel, and what decides their first controls."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import gradio as gr
+
+from backend.engine.bench import Bench
+from backend.errors import InputError
+from backend.models import DEFAULT_MODEL, ModelFacts, resolve
+from backend.runs.run import Run
+from ui.components.counting import COUNTING, slow_to_resolve
+from ui.errors import Updates
+from ui.live.panel import RUN_ID
+from ui.visitor import REFUSED, Buttons, buttons_of, visitor_of
+
+
+class RunPage(ABC):
+    """Handlers of one page. They hold no state: all of it is in the controls and in the run log.
+
+    bench    what runs
+    message  the sentence about what was typed or pressed last
+    live     the panel, whose value is a run's id
+    """
+
+    def __init__(self, bench: Bench, message: gr.HTML, live: gr.HTML) -> None:
+        self.bench, self.message, self.live = bench, message, live
+
+    @abstractmethod
+    def check(self, shown: Any, *values: Any) -> Updates:
+        """What the page says of the present values of its controls. `shown`: id of a run."""
+
+    @abstractmethod
+    def buttons(self, state: Buttons) -> Updates:
+        """Which of the page's buttons can be pressed."""
+
+    def check_first(self, shown: Any, *values: Any) -> Updates:
+        """The same when the page was opened; the message of whatever was opened stays."""
+        updates = self.check(shown, *values)
+        return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
+
+    def announce(self, model: object) -> Updates:
+        """Say so before the facts of another model take a while; `check` replaces the sentence."""
+        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
+
+    def stop(self, request: gr.Request, run_id: Any) -> Updates:
+        """Stop was pressed."""
+        stopped = isinstance(run_id, str) and self.bench.cancel(run_id, visitor_of(request))
+        return {self.message: "" if stopped else REFUSED}
+
+    def finished(self, request: gr.Request, run_id: Any) -> Updates:
+        """The panel has shown the end of its run."""
+        return self.buttons(buttons_of(self.known(run_id), request))
+
+    def known(self, run_id: Any) -> Run | None:
+        """The run of that id, which may be anything."""
+        return self.bench.runs.get(run_id) if isinstance(run_id, str) and RUN_ID.fullmatch(run_id) else None
+
+
+def fixing_choices(event: gr.EventData) -> dict[str, str]:
+    """The choices of a verdict's fix that was pressed. InputError if the event has none."""
+    asked = event.choices if isinstance(event._data, dict) and "choices" in event._data else None
+    if not isinstance(asked, dict) or not all(isinstance(v, str) for v in asked.values()):
+        raise InputError("This fix cannot be read. Reload the page.")
+    return asked
+
+
+def first_facts() -> ModelFacts | None:
+    """Facts of the default model, which decide what is folded at first; None if it cannot be read."""
+    try:
+        return resolve(DEFAULT_MODEL)
+    except InputError:
+        return None
