@@ -69,6 +69,9 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
 
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None
+    # those that the model itself was called for, where that can be seen; layers of a static cache whose tensors moved
+    model_passes: float | None = None
+    moved_layers: float | None = None
 
     # the custom decode loop: its steps in the measured run, graphs captured so far
     own_steps: float | None = None

@@ -86,6 +86,11 @@ class Observation:
     gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
 
 
+def further_passes(counts: RunCounts) -> int:
+    """How often the model was called in the measured run beside the steps of its loop, as far as that was seen."""
+    return max(0, int(counts.model_passes or 0) - int(counts.passes or 0))
+
+
 def hides(observation: Observation) -> str:
     """Why operators of a decode step cannot be seen in the trace, as the end of a sentence; "" if all can be."""
     trace = observation.trace()

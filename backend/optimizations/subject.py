@@ -22,7 +22,7 @@ class Subject:
     facts: "ModelFacts"
     machine: Machine
     choices: Mapping[str, str]
-    batch_size: int = 1
+    batch_size: int
 
     @property
     def decoder(self) -> bool:

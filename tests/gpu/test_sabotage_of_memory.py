@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import tempfile
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +14,8 @@ from tests.sabotage.damage import in_layers, unpack
 from tests.sabotage.saboteur import Sabotage, tests_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
-SHAPE = "random:Qwen3-0.6B"
+SHAPE, LAYERS = "random:Qwen3-0.6B", 28
+STAYING = {"one": frozenset({3}), "half": frozenset(range(0, LAYERS, 2)), "all": frozenset(range(LAYERS))}
 
 
 @functools.cache
@@ -55,6 +57,23 @@ def never_offloaded() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _staying(layers: frozenset[int]) -> Iterator[None]:
+    """These layers are never copied to host memory, although the cache asks them to."""
+    from transformers.cache_utils import CacheLayerMixin
+
+    plain, made = CacheLayerMixin.offload, itertools.count()
+
+    def offload(self: Any) -> None:
+        if not hasattr(self, "place"):
+            self.place = next(made) % LAYERS
+        if self.place not in layers:
+            plain(self)
+
+    with mock.patch.object(CacheLayerMixin, "offload", offload):
+        yield
+
+
 def _dense_experts(layer: Any) -> None:
     """Replace packed experts by dense ones of the same shape."""
     import torch
@@ -77,6 +96,11 @@ SABOTEURS = [
 ] + [
     Sabotage("cache", choice, "never offloaded", never_offloaded, model=SHAPE, turns_to=("failed",), tier="gpu")
     for choice in ("offloaded", "offloaded_static")
+] + [
+    Sabotage("cache", choice, f"{share} of the layers stay on the GPU", functools.partial(_staying, layers),
+             model=SHAPE, turns_to=("failed",) if share == "all" else ("partial",), tier="gpu")
+    for choice in ("offloaded", "offloaded_static")
+    for share, layers in STAYING.items()
 ] + [
     Sabotage("loading", "device_map", "without the warm-up", without_warm_up, model=checkpoint, turns_to=("failed",),
              tier="gpu"),

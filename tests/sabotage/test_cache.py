@@ -82,6 +82,32 @@ def _never_crops() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _moves(every: int) -> Iterator[None]:
+    """Static layers that hold their tokens in new memory at each step: every one, or one in so many."""
+    plain, made = StaticLayer.lazy_initialization, list[Any]()
+
+    def begin(self: Any, *states: Any) -> None:
+        plain(self, *states)
+        made.append(self)
+
+    def moving(update: Any) -> Any:
+        def updated(self: Any, *args: Any, **more: Any) -> Any:
+            found = update(self, *args, **more)
+            if next(i for i, one in enumerate(made) if one is self) % every == 0:
+                self.keys, self.values = self.keys.clone(), self.values.clone()
+            return found
+
+        return updated
+
+    kinds = StaticLayer, StaticSlidingWindowLayer
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(StaticLayer, "lazy_initialization", begin))
+        for kind in kinds:
+            stack.enter_context(mock.patch.object(kind, "update", moving(kind.update)))
+        yield
+
+
 def _dense(kind: type) -> Callable[[Any], Any]:
     return lambda layer: DynamicLayer() if isinstance(layer, kind) else layer
 
@@ -94,6 +120,9 @@ SABOTEURS = [
     Sabotage("cache", "dynamic", "windows that never crop", _never_crops,
              work=(("max_new_tokens", 200),), turns_to=("partial",), tier="full"),
     Sabotage("cache", "static", "all layers grow", swapped("all", _growing), turns_to=("failed",)),
+    Sabotage("cache", "static", "all layers move at each step", lambda: _moves(1), turns_to=("partial",), tier="full"),
+    Sabotage("cache", "static", "one layer in three moves at each step", lambda: _moves(3), turns_to=("partial",),
+             tier="full"),
 ] + [
     Sabotage("cache", "static", f"{share} of the windows keep all", swapped(share, _without_window),
              turns_to=("partial",), tier="full")

@@ -48,8 +48,6 @@ LEVELS = {"one": "one", "half": "half", "whole": "all|removed|measured run|does 
 """How much of a model is broken, and how a manner says so."""
 UNLEVELLED = {
     ("dtype", "auto"): "It is bfloat16 or float32 by another name, both of which are broken at every level.",
-    ("cache", "offloaded"): "Layers are moved by one call for all of them, which is what is broken.",
-    ("cache", "offloaded_static"): "Layers are moved by one call for all of them, which is what is broken.",
 }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from functools import wraps
 from typing import Any
 from unittest import mock
 
@@ -11,6 +12,7 @@ from backend.worker.loop.loop import DecodeLoop
 from backend.worker.loop.step import Step
 from backend.worker.runners import choice as runners
 from backend.worker.runners.loop import LoopRunner, UnmeasuredLoop
+from tests.sabotage.damage import model_changed
 from tests.sabotage.saboteur import Sabotage, tests_of
 
 STATIC = (("cache", "static"),)
@@ -69,6 +71,22 @@ def the_other_runner() -> Iterator[None]:
         yield
 
 
+def computed_twice() -> AbstractContextManager[None]:
+    """Each pass is made once more, without a cache, and thrown away."""
+
+    def double(model: Any) -> None:
+        plain = model.forward
+
+        @wraps(plain)
+        def forward(*args: Any, **more: Any) -> Any:
+            model.model(more["input_ids"], use_cache=False)
+            return plain(*args, **more)
+
+        model.forward = forward
+
+    return model_changed(double)
+
+
 def measured(meter: Any) -> bool:
     return not isinstance(meter, UnmeasuredLoop)
 
@@ -80,5 +98,6 @@ SABOTEURS = [
     Sabotage("loop", "own", "half of the steps", aside(lambda n: n % 2 == 0), STATIC, tier="full"),
     Sabotage("loop", "own", "one step in five", aside(lambda n: n % 5 == 0), STATIC, tier="full"),
     Sabotage("loop", "generate", "the custom loop", the_other_runner, STATIC),
+    Sabotage("loop", "generate", "each pass is made twice", computed_twice, turns_to=("partial",), tier="full"),
 ]
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -8,6 +8,7 @@ from unittest import mock
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 from transformers.generation.utils import GenerationMixin
 
+from tests.sabotage.damage import model_changed
 from tests.sabotage.saboteur import Sabotage, tests_of
 
 TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
@@ -37,12 +38,32 @@ def _silent() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _checked_twice() -> Iterator[None]:
+    """The text so far is computed once more beside each verification, which nobody needs."""
+    models, plain = list[Any](), PromptLookupCandidateGenerator.get_candidates
+
+    def get_candidates(self: Any, input_ids: Any, **more: Any) -> Any:
+        models[-1].model(input_ids, use_cache=False)
+        return plain(self, input_ids, **more)
+
+    with (
+        model_changed(models.append),
+        mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates),
+    ):
+        yield
+
+
 WORK = (("prompt", TWICE), ("max_new_tokens", 24))
 SABOTEURS = [
     Sabotage("speculation", "prompt-lookup", "removed", _removed, work=WORK, turns_to=("failed",)),
     Sabotage(
         "speculation", "prompt-lookup", "nothing is proposed", _silent, work=WORK,
         turns_to=("no_effect",),
+    ),
+    Sabotage(
+        "speculation", "prompt-lookup", "each step makes a pass more", _checked_twice, work=WORK,
+        turns_to=("partial",), tier="full",
     ),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -5,7 +5,7 @@ import msgspec
 from backend.evidence import Finding, Outcome
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import kv_cache
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, further_passes
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -90,8 +90,11 @@ class Speculation(Optimization):
             f"{steps + accepted} tokens in {steps} steps: {counts.lookups:.0f} lookups proposed "
             f"{counts.draft_tokens or 0:.0f} draft tokens, {accepted} accepted"
         )
+        further = further_passes(counts)
+        if further:
+            proof += f"; {further} more passes through the model than steps"
         outcome: Outcome = "" if counts.draft_tokens else "no_effect"
-        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps, outcome)
+        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + further, outcome)
 
 
 AXIS = Speculation()

@@ -43,6 +43,8 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
     sampler        its `latest` is the newest memory sample
     stop           asked at each token: True ends the generation with this token
     prompt_tokens  length of the prompt, padding included; 0: every step generates one token
+    moved          layers of the cache whose tensors were found at another address than at first: all layers of a
+                   growing cache
     """
 
     clock = "host clock after the step"
@@ -58,6 +60,8 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         self._end = torch.ones(batch_size, dtype=torch.bool)
         self._pairs: tuple[list[tuple[Any, int]], list[tuple[Any, int]]] | None = None
         self._uneven, self._counted_at = False, 0
+        self._addresses: dict[int, tuple[int, int]] = {}
+        self.moved: set[int] = set()
         self.begin: Any = None
 
     def start(self) -> None:
@@ -91,11 +95,23 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         the first two tokens and then every 64 tokens; a cache with uneven layers is counted whole from there on.
         """
         n = len(self.rows)
+        self._note_addresses(n)
         if self._pairs is None or n < 2 or n - self._counted_at >= COUNT_ALL_EVERY:
             self._counted_at = n
             return self._count_all()
         sliding, full = (sum(layer_bytes(layer) * many for layer, many in pairs) for pairs in self._pairs)
         return sliding, full
+
+    def _note_addresses(self, n: int) -> None:
+        """Of all layers for the first two tokens, then of one layer for two tokens in turn: memory that was given back
+        may be taken again at every other step."""
+        layers = range(len(self._cache.layers))
+        for i in layers if n < 2 or not layers else (n // 2 % len(layers),):
+            keys, values = (getattr(self._cache.layers[i], name, None) for name in ("keys", "values"))
+            if keys is not None and values is not None:
+                address = keys.data_ptr(), values.data_ptr()
+                if self._addresses.setdefault(i, address) != address:
+                    self.moved.add(i)
 
     def _count_all(self) -> tuple[int, int]:
         layers = list(zip(self._cache.layers, self._sliding, strict=False))

@@ -22,6 +22,7 @@ from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
@@ -43,6 +44,7 @@ class GenerateRunner(MeasuredRunner):
         self._prompt: list[int] = []  # of the latest run, without padding
         self._given: Scores | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
+        self._model_passes: int | None = None  # of the latest run
 
     # --- generating -------------------------------------------------------------------------------
 
@@ -84,7 +86,9 @@ class GenerateRunner(MeasuredRunner):
         )
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
-        self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
+        with PassCounter(self.model.model, task.job.plan.generate) as passes:
+            self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
+        self._model_passes = passes.count
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._generate_unmeasured(task, task.prompt, steps)
@@ -232,7 +236,9 @@ class GenerateRunner(MeasuredRunner):
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
-        counts.passes = float(measured.meter.steps)
+        counts.passes, counts.model_passes = float(measured.meter.steps), self._model_passes
+        if measured.task.job.plan.generate.cache.fixed:
+            counts.moved_layers = float(len(measured.meter.moved))
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts

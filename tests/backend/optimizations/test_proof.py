@@ -1,5 +1,6 @@
 """Each axis tells by effects what is in effect: right on the real thing, wrong claims are found out."""
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausal
 
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, Optimization, all_axes
+from backend.optimizations.proof import REGION, Trace, regions
 from backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 from tests.support.proof import verify
 
@@ -28,6 +30,12 @@ def llama(attention: str = "sdpa", dtype: torch.dtype = torch.float32) -> Any:
 def claims(axis: str, seen: Observation) -> set[str]:
     """Every choice that the axis would call in effect."""
     return {choice.name for choice in AXIS[axis].choices if verify(AXIS[axis], choice.name, seen)}
+
+
+def test_of_compiled_graphs_only_those_count_that_are_wanted() -> None:
+    trace = Trace(Counter({f"{REGION}9/0": 2, "aten::mm": 5}), Counter(), Counter(), 1)
+    assert regions(trace, lambda graph: True) == {"9/0": 2}
+    assert regions(trace, lambda graph: False) == {}
 
 
 @pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])

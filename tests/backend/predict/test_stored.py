@@ -1,6 +1,7 @@
 """Checkpoints that are packed already: their bytes from the config alone, against published files and transformers."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,19 @@ def test_what_is_unpacked_at_the_first_step_counts_as_dense(tmp_path: Path) -> N
     facts = resolve(written(tmp_path, LLAMA, {"quant_method": "compressed-tensors", "ignore": ["lm_head"]}))
     assert "as much memory as dense" in facts.note
     assert weight_bytes(facts) == weight_bytes(resolve(written(tmp_path, LLAMA, None)))
+
+
+@pytest.mark.parametrize(
+    ("quantization", "as_in_the_file"),
+    [(GPTQ, True), (FP8, True), ({"quant_method": "compressed-tensors", "ignore": ["lm_head"]}, False), (None, False)],
+    ids=["gptq", "fp8", "compressed-tensors", "dense"],
+)
+def test_files_tell_the_bytes_of_what_stays_as_it_is_in_them(
+    quantization: dict[str, Any] | None, as_in_the_file: bool, tmp_path: Path
+) -> None:
+    facts = resolve(written(tmp_path, LLAMA, quantization))
+    beside_a_file = replace(facts, packed_bytes=1_000, buffer_bytes=24)
+    assert (weight_bytes(beside_a_file) == 1_024) is as_in_the_file
 
 
 UNKNOWN: list[tuple[dict[str, Any], str]] = [

@@ -11,6 +11,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import psutil
 import pytest
 
 from backend.config import ArmRequest, Request, Workload
@@ -181,8 +182,36 @@ def test_a_file_of_a_newer_version_is_kept_aside_untouched(tmp_path: Path) -> No
 def test_a_path_that_cannot_be_written_is_bad_input(where: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "folder").mkdir()
-    with pytest.raises(InputError, match=r"cannot be written .* --history"):
+    with pytest.raises(InputError, match=r"cannot be written \((Is a directory|File exists)\)\. Name .* --history"):
         Store(tmp_path / where)
+
+
+def test_a_history_makes_the_folders_that_it_lies_in(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "h.sqlite"
+    Store(path).close()
+    assert path.exists() and path.parent.stat().st_mode & 0o077 == 0
+
+
+def test_the_write_ahead_log_waits_for_a_reader(tmp_path: Path) -> None:
+    """SQLite itself does not: it says at once that the file is busy."""
+    path = tmp_path / "h.sqlite"
+    with closing(sqlite3.connect(path, check_same_thread=False, isolation_level=None)) as reader:
+        reader.execute("CREATE TABLE old (x)")
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM old").fetchall()
+        leaves = threading.Timer(0.2, lambda: reader.execute("ROLLBACK"))
+        with closing(sqlite3.connect(path, timeout=0)) as writer:
+            with pytest.raises(sqlite3.OperationalError):
+                writer.execute("PRAGMA journal_mode = WAL")
+            leaves.start()
+            history_file._use_wal(writer)
+            assert writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        leaves.join()
+
+
+@pytest.mark.parametrize(("late_s", "alive"), [(0.0, True), (1.5, True), (2.5, False)])
+def test_a_process_is_the_one_that_started_at_that_time(late_s: float, alive: bool) -> None:
+    assert history_file._alive(os.getpid(), psutil.Process().create_time() + late_s) is alive
 
 
 def test_an_intact_file_that_another_process_locks_is_not_set_aside(

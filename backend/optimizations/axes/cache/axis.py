@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -116,8 +116,14 @@ class Cache(Optimization):
         votes = Counter(name for names in told for name in names)
         decided = Counter(names[0] for names in told if len(names) == 1) or votes
         effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
-        reached = votes[effective]
-        if reached < len(told):
+        moved = int(observation.counts.moved_layers or 0) if effective == "static" else 0
+        stayed = _stayed(layers) if effective.startswith("offloaded") else 0
+        reached = max(0, votes[effective] - moved - stayed)
+        if moved:
+            proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
+        elif stayed:
+            proof += f"; {stayed} of {len(told)} layers stayed on the GPU, beside the one that is fetched next"
+        elif reached < len(told):
             proof += f"; {reached} of {len(told)} layers hold their tokens like that"
         elif {"dynamic", "unwindowed"} <= votes.keys() and votes["dynamic"] == votes["unwindowed"]:
             proof += " (no sliding layers: dynamic and unwindowed are the same)"
@@ -140,7 +146,7 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if name in _BACKENDS:
         backend, bits = _BACKENDS[name], sorted({_bits(part) for part in parts})
         suffix = "" if backend == "fp8" and bits == [8] else "/".join(map(str, bits))
-        return (f"quantized-{backend}{suffix}",) if parts else ()
+        return (f"quantized-{backend}{suffix}",) if len(parts) == 2 else ()  # keys and values
     if layer.keys is None or not layer.keys.numel():
         return ()
     windowed = "Sliding" in name or "Ring" in name
@@ -153,6 +159,14 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if not slides:
         return () if windowed else ("dynamic", "unwindowed")
     return ("dynamic",) if windowed else ("unwindowed",)
+
+
+def _stayed(layers: Sequence[Any]) -> int:
+    """Layers of an offloaded cache that are not in host memory, but for the one that is fetched next. Windows of a
+    static one stay by intent (`offload_only_non_sliding` of transformers' StaticCache)."""
+    movable = [one for one in layers if keeps_tokens(one) and not type(one).__name__.startswith("StaticSliding")]
+    here = [one for one in movable if one.keys is not None and one.keys.device.type != "cpu"]
+    return max(0, len(here) - 1)
 
 
 def _on_host(observation: Observation) -> int:

@@ -5,7 +5,7 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import drafts, kv_cache
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, further_passes
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -108,7 +108,10 @@ class Loop(Optimization):
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0
         if not own and not trace.ops[LOOP_NAME]:
             none = f"{passes} passes, and {trace.steps} more in a profile, without a step of the custom decode loop"
-            return Finding(self.name, "generate", none, passes, max(1, passes))
+            further = further_passes(counts)
+            if further:
+                none += f"; {further} more passes through the model gave no token"
+            return Finding(self.name, "generate", none, passes, max(1, passes + further))
         prompts = int(counts.batches or 1)  # of many requests, one of each batch
         expected = max(0, passes - prompts) + max(0, trace.steps - 1)  # the prompt's pass is no step
         reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))

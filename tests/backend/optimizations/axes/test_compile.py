@@ -256,6 +256,11 @@ def test_captured_is_how_many_steps_and_nothing_beside_them(look: Observation, r
     assert (found.reached, found.expected) == (reached, expected), found
 
 
+@pytest.mark.parametrize(("counts", "said"), [({}, "0 graphs compiled"), ({"graphs": 3.0}, "3 graphs compiled")])
+def test_a_proof_says_how_many_graphs_were_compiled(counts: dict[str, Any], said: str) -> None:
+    assert f"; {said}, compile time (cold) 0.0 s" in AXIS["compile"].find(seen(**IN_GRAPHS, **counts)).proof
+
+
 OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
 """Generated code of the worker's own cache."""
 

@@ -21,6 +21,7 @@ TIMES = (
     FormatTime(96 << 20, 1, 1.1), FormatTime(96 << 20, 8, 0.5),
 )  # fmt: skip
 SLOW = replace(CPU, bfloat16=TIMES)
+SLOW_TO_12_MIB = replace(CPU, bfloat16=(FormatTime(8 << 20, 1, 2.14), FormatTime(18 << 20, 1, 1.0)))
 SLOW_FOR_ALL = replace(CPU, bfloat16=(FormatTime(96 << 20, 1, 3.0),))
 
 
@@ -32,6 +33,7 @@ def checked(machine: Machine, model: str = "pocket", batch_size: int = 1, **choi
     ("machine", "model", "batch_size", "choices", "dtype"),
     [
         (SLOW, "pocket", 1, {}, "float32"),
+        (SLOW_TO_12_MIB, "pocket", 1, {}, "float32"),  # 9.5 MiB of weights
         (SLOW, "pocket", 8, {}, "bfloat16"),  # with more rows it is as fast
         (SLOW, "pocket", 1, {"dtype": "bfloat16"}, "bfloat16"),
         (CPU, "pocket", 1, {}, "bfloat16"),  # never measured

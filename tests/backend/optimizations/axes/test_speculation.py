@@ -123,3 +123,11 @@ def test_the_script_asks_for_as_many_tokens() -> None:
 )
 def test_what_was_not_counted_is_none(counts: RunCounts, said: str) -> None:
     assert AXIS.find(seen(counts)).proof.startswith(said)
+
+
+@pytest.mark.parametrize(("passes", "model_passes", "further"), [(8, 8, 0), (8, None, 0), (8, 9, 1), (8, 16, 8)])
+def test_passes_beside_those_that_verify_are_against_it(passes: int, model_passes: int | None, further: int) -> None:
+    counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, passes=passes, model_passes=model_passes)
+    found = AXIS.find(seen(counts))
+    assert (found.effective, found.reached, found.expected) == ("prompt-lookup", 8, 8 + further)
+    assert (f"; {further} more passes through the model than steps" in found.proof) is bool(further)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 from transformers import DynamicCache, QuantizedCache, StaticCache
+from transformers.cache_utils import DynamicLayer
 
+from backend.counts import RunCounts
 from backend.hardware import Machine
 from backend.models.facts import CacheLayers
 from backend.models.source import ModelSource
@@ -195,6 +197,19 @@ def test_codes_are_unpacked_as_optimum_quanto_does(bits: int, rows: int) -> None
     assert torch.equal(packed.unpack(), codes) and torch.equal(own, codes)
 
 
+@pytest.mark.parametrize("tokens", [None, 0])
+def test_a_layer_that_holds_no_token_is_missed(tokens: int | None) -> None:
+    """Whether it has no tensors, or empty ones."""
+    model = tiny("llama")
+    cache = filled(DynamicCache(config=model.config), 4)
+    empty = DynamicLayer()
+    if tokens is not None:
+        empty.update(*states(tokens))
+    cache.layers[1] = empty
+    found = AXIS.find(seen(cache, model))
+    assert (found.effective, found.reached, found.expected) == ("dynamic", 3, 4)
+
+
 @pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])
 @pytest.mark.parametrize(
     ("name", "make"),
@@ -212,9 +227,13 @@ def test_a_cache_is_offloaded_if_its_tensors_are_not_where_the_model_is(
     held = bytes_by_device(cache)["cpu"]
     assert claims(seen(cache, there)) == {name}
     assert f"{held:,} bytes, {held:,} of them in host memory" in AXIS.find(seen(cache, there)).proof
-    moved = cache.layers[0]
-    moved.keys, moved.values = moved.keys.to("meta"), moved.values.to("meta")
-    assert claims(seen(cache, there)) == {name}
+    first, second = [one for one in cache.layers if "StaticSliding" not in type(one).__name__][:2]
+    first.keys, first.values = first.keys.to("meta"), first.values.to("meta")  # it is fetched next
+    found, every = AXIS.find(seen(cache, there)), len(cache.layers)
+    assert (found.effective, found.reached, found.expected) == (name, every, every)
+    second.keys, second.values = second.keys.to("meta"), second.values.to("meta")
+    found = AXIS.find(seen(cache, there))
+    assert (found.effective, found.reached, found.expected) == (name, every - 1, every) and "1 of" in found.proof
     for layer in cache.layers:
         layer.keys, layer.values = layer.keys.to("meta"), layer.values.to("meta")
     assert name not in claims(seen(cache, there))
@@ -263,3 +282,12 @@ def test_of_counted_layers_only_keys_and_values_of_one_size_can_be_quantized(
         return not any(v.level == "blocked" for v in AXIS.verdicts(choice, subject))
 
     assert (allowed("quantized-fp8"), allowed("unwindowed")) == (quantized, unwindowed)
+
+
+@pytest.mark.parametrize(("name", "moved", "reached"), [("static", 0, 4), ("static", 1, 3), ("dynamic", 4, 4)])
+def test_a_static_cache_that_moves_is_none_in_those_layers(name: str, moved: int, reached: int) -> None:
+    model = tiny("llama")
+    cache = StaticCache(model.config, 32) if name == "static" else DynamicCache(config=model.config)
+    found = AXIS.find(replace(seen(filled(cache, 4), model, name), counts=RunCounts(moved_layers=moved)))
+    assert (found.effective, found.reached, found.expected) == (name, reached, 4)
+    assert ("1 of 4 layers moved to other addresses" in found.proof) is (reached < 4)

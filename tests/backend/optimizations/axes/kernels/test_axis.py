@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
 from backend.optimizations.axes.kernels import axis
 from backend.optimizations.axes.kernels.axis import AXIS
-from backend.optimizations.axes.kernels.replaced import Layer
+from backend.optimizations.axes.kernels.replaced import Layer, layers
 from backend.optimizations.axes.kernels.rules import NO_NORMS
 from backend.optimizations.conditions import hub_kernel_repositories
 from backend.optimizations.proof import Trace
@@ -208,6 +208,38 @@ def replaced(monkeypatch: pytest.MonkeyPatch) -> list[Layer]:
     monkeypatch.setattr(axis, "own_names", lambda packages: {"ours::norm"} if packages == {"package"} else set())
     monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {"RMSNorm": Path("/k")})
     return found
+
+
+OF_THE_HUB = SimpleNamespace(repo_id="org/norms", revision="0123456789")
+
+
+@pytest.mark.parametrize(
+    ("loaded", "repository", "folders", "expected"),
+    [
+        (False, None, False, ("", "", "")),
+        (True, OF_THE_HUB, True, ("org/norms at 0123456", "hub", "norms_1")),
+        (True, None, True, ("org/norms (LOCAL_KERNELS)", "hub", "norms_1")),
+        (True, None, False, ("norms", "local", "norms_1")),
+    ],
+)
+def test_a_replaced_layer_names_its_kernel_and_where_that_is_from(
+    loaded: bool, repository: Any, folders: bool, expected: tuple[str, str, str], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    class Norm(torch.nn.Module):  # type: ignore[misc]
+        kernel_layer_name = "RMSNorm"
+
+    def forward(self: Any, x: Any) -> Any:
+        return x
+
+    forward.__module__ = "norms_1.layers"
+    model = Norm()
+    model.forward = MethodType(forward, model)
+    module = SimpleNamespace(__file__=str(tmp_path / "norms_1" / "__init__.py"))
+    kernel = SimpleNamespace(metadata=SimpleNamespace(id="norms_1", name="norms"), repo_info=repository, module=module)
+    monkeypatch.setattr("kernels.get_loaded_kernels", lambda: [kernel] * loaded)
+    monkeypatch.setenv("LOCAL_KERNELS", f"org/norms={tmp_path}" if folders else "")
+    assert list(layers(model)) == [Layer("RMSNorm", *expected)]
 
 
 def counted(ran: int, steps: int = 3, **kernels: int) -> Trace:

@@ -212,8 +212,14 @@ def test_each_batch_of_many_requests_has_a_prefill(own: int, reached: int) -> No
     assert (found.reached, found.expected) == (reached, 57) and "3 prefills" in found.proof
 
 
-@pytest.mark.parametrize(("passes", "reached", "expected"), [(1, 1, 1), (5, 5, 5), (0, 0, 1)])
-def test_every_pass_without_a_step_of_our_loop_counts_for_generate(passes: int, reached: int, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("passes", "made", "reached", "expected"),
+    [(1, None, 1, 1), (5, 5, 5, 5), (0, None, 0, 1), (5, 6, 5, 6), (5, 10, 5, 10)],
+)
+def test_every_pass_without_a_step_of_our_loop_counts_for_generate(
+    passes: int, made: int | None, reached: int, expected: int
+) -> None:
+    """`made`: passes through the model, those that gave no token included."""
     plan = Plan(LoadPlan(ModelSource("random")))
-    seen = AXIS.find(Observation(None, None, plan, counts=RunCounts(passes=passes)))
+    seen = AXIS.find(Observation(None, None, plan, counts=RunCounts(passes=passes, model_passes=made)))
     assert (seen.effective, seen.reached, seen.expected) == ("generate", reached, expected)

@@ -1,18 +1,21 @@
-"""The proof of a device map, on tensors of two devices without a GPU: host memory, and the meta device."""
+"""Proofs of a device map, on tensors of host memory and the meta device, and of parts of matrices."""
 
 from collections import Counter
 from typing import Any
 
 import msgspec
 import pytest
+import torch
 
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.optimizations import Observation
 from backend.optimizations.axes.parallel import AXIS
+from backend.optimizations.axes.parallel.proof import _held as held_parts
 from backend.optimizations.proof import Trace
 from backend.plan import ParallelPlan
+from backend.worker.patch.shards import SummedLinear
 from tests.support.machines import CPU, facts
 
 LAYERS, PASSES = 4, 3
@@ -53,6 +56,16 @@ def test_what_lies_elsewhere_than_the_map_says_is_missed(moved: str) -> None:
     module.to_empty(device="cpu" if next(module.parameters()).is_meta else "meta")
     seen = found(model)
     assert seen.effective == "device-map-2" and seen.reached == seen.expected - 1
+
+
+def test_a_plain_tensor_that_is_smaller_than_the_models_is_a_part_of_a_matrix() -> None:
+    """As a rank holds it after which the sums are exchanged by our kernel: no distributed tensor."""
+    model = spread()
+    assert held_parts(model).matrices == 0
+    down = model.model.layers[0].mlp.down_proj
+    down.__class__, down.weight = SummedLinear, torch.nn.Parameter(down.weight[:, :4].clone())
+    found = held_parts(model)
+    assert (found.matrices, found.part_bytes, found.whole_bytes) == (1, 16 * 4 * 4, 16 * 16 * 4)
 
 
 def test_a_pass_without_a_copy_is_missed_and_one_device_is_no_device_map() -> None:

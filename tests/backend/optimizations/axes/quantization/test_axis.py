@@ -183,6 +183,14 @@ def test_magnitudes_are_counted_in_blocks_of_32_along_the_inputs() -> None:
     assert _magnitudes(weight) == 7
 
 
+@pytest.mark.parametrize(("magnitudes", "effective"), [(8, "mxfp4-dequantized"), (9, "none")])
+def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magnitudes: int, effective: str) -> None:
+    weight = (torch.arange(64.0) % magnitudes).view(1, 64, 1)
+    model = torch.nn.ModuleList([mixture(weight, "gate_up_proj_bias")])
+    plan = Plan(LoadPlan(ModelSource("random"), quantization="mxfp4-dequantized"))
+    assert AXIS.find(Observation(model, None, plan)).effective == effective
+
+
 @pytest.mark.parametrize(("name", "cast"), [("mxfp4-dequantized", True), ("mxfp4", False), ("none", False)])
 def test_only_experts_that_were_dequantized_are_cast(name: str, cast: bool) -> None:
     assert casts_experts(LoadPlan(ModelSource("random"), quantization=name)) is cast

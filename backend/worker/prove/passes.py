@@ -1,0 +1,30 @@
+"""Counts passes through the model during generation, whoever makes them."""
+
+from typing import Any
+
+from backend.plan import GeneratePlan
+
+
+class PassCounter:
+    """Counts calls of the model's input embedding while it is entered; costs one addition a pass.
+
+    count  None where that would change or miss what runs: in compiled code, and in graphs that are replayed
+    """
+
+    def __init__(self, model: Any, plan: GeneratePlan) -> None:
+        hidden = plan.compile_mode is not None or plan.cuda_graphs == "manual"
+        self._embedding = None if hidden else model.get_input_embeddings()
+        self.count: int | None = None if hidden else 0
+
+    def __enter__(self) -> "PassCounter":
+        if self._embedding is not None:
+            self._hook = self._embedding.register_forward_pre_hook(self._add)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._embedding is not None:
+            self._hook.remove()
+
+    def _add(self, *_: object) -> None:
+        assert self.count is not None
+        self.count += 1
