@@ -302,16 +302,10 @@ def decoder_layer(
         return out
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
-    join = None
-    if norms[1] is not None and products.joins(weights[2], gated=True):  # the next product normalizes and adds
-        join, vector = (norms[1], hidden, middle), torch.empty_like(hidden)
-        product(mixed, weights[1], vector, scale=scales[1], bias=biases[1], ask=asked)
-    else:
-        vector = middle
-        add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
+    add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
     product(
-        vector, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True, gelu=gelu,
-        offset=offset, **({"join": join} if join else {}),
+        middle, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True, gelu=gelu,
+        offset=offset,
     )  # fmt: skip
     add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
     return out

@@ -160,16 +160,15 @@ def tokendyno_block_product(
 
 @triton.jit
 def tokendyno_stream_product(
-    x, norm, w, scale, bias, residual, out, ask, ask_too, last_norm, before, joined, N, K, lines, lines_too, eps,
+    x, norm, w, scale, bias, residual, out, ask, ask_too, N, K, lines, lines_too, eps,
     NORM: tl.constexpr, OFFSET: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr,
-    GATED: tl.constexpr, GELU: tl.constexpr, JOIN: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
-    STAGES: tl.constexpr, ASKS: tl.constexpr, EARLY: tl.constexpr,
+    GATED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
+    ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The same with whole rows, loaded before the vector is ready; programs may be persistent.
 
     SCALED   w is int8 with a scale per row, four elements to a word. Groups of four elements of the vector become
              14-bit integers with a scale each, so that their product with a word is exact and takes two instructions
-    JOIN     instead of x, before + last_norm(x) is multiplied, which the first program stores in `joined`; not SCALED
     ask, ask_too  ASKS matrices, given in lines of 128 bytes, that later products read: prefetched into L2 while this
              kernel waits for its vector
     """
@@ -226,16 +225,9 @@ def tokendyno_stream_product(
             else:
                 if NORM:
                     learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
-                if JOIN:
-                    last_learned = tl.load(last_norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
                 if EARLY:
                     gdc_wait()
                 vector = tl.load(x + columns, mask=here, other=0.0).to(tl.float32)
-                if JOIN:
-                    old = tl.load(before + columns, mask=here, other=0.0).to(tl.float32)
-                    vector = summed(vector, last_learned, old, K, eps, out.dtype.element_ty)
-                    if first == 0:
-                        tl.store(joined + columns, vector.to(out.dtype.element_ty), mask=here)
                 if NORM:
                     shrink = tl.rsqrt(tl.sum(vector * vector, 0) / K + eps)
                     vector *= learned
@@ -262,17 +254,10 @@ def tokendyno_stream_product(
 
 
 @triton.jit
-def summed(x, learned, residual, K, eps, kind: tl.constexpr):
-    """residual + the norm of x with these weights, rounded to `kind` before and after, as in a model's own code."""
-    normed = (x * tl.rsqrt(tl.sum(x * x, 0) / K + eps) * learned).to(kind).to(tl.float32)
-    return (residual + normed).to(kind).to(tl.float32)
-
-
-@triton.jit
 def tokendyno_add_norm(
     x, norm, residual, out, K, eps, OFFSET: tl.constexpr, COLUMNS: tl.constexpr, EARLY: tl.constexpr
 ):  # fmt: skip
-    """out (K,) = residual + norm(x), by one program."""
+    """out (K,) = residual + norm(x), by one program, rounded before and after the sum, as in a model's own code."""
     if EARLY:
         gdc_launch_dependents()
     columns = tl.arange(0, COLUMNS)
@@ -282,8 +267,8 @@ def tokendyno_add_norm(
         gdc_wait()
     vector = tl.load(x + columns, mask=here, other=0.0).to(tl.float32)
     old = tl.load(residual + columns, mask=here, other=0.0).to(tl.float32)
-    found = summed(vector, learned, old, K, eps, out.dtype.element_ty)
-    tl.store(out + columns, found.to(out.dtype.element_ty), mask=here)
+    normed = (vector * tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned).to(out.dtype.element_ty)
+    tl.store(out + columns, (old + normed.to(tl.float32)).to(out.dtype.element_ty), mask=here)
 
 
 @functools.cache
@@ -344,30 +329,16 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
 
 
-Join = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""Weights of a norm of x, what is added to that norm, and where the sum is stored."""
-
-
-def joins(w: torch.Tensor, gated: bool) -> bool:
-    """Whether the product with this matrix adds up its vector first: one of whole rows by persistent programs, since
-    each program repeats the sum."""
-    if not w.is_floating_point() or torch.cuda.get_device_name() not in SWEPT:
-        return False
-    how = config(w.shape[0] // (2 if gated else 1), w.shape[1], w.element_size(), gated)
-    return how.get("CTAS", ONCE) < ONCE
-
-
 def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
-    ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False, join: Join | None = None,
+    ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
     offset, gelu   added to the weights of the norm; the activation of the gate, else SiLU
     ask   up to two matrices to prefetch into L2; ignored by the block kernel
-    join  where `joins`: the sum in it is multiplied instead of x, and stored
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
     early = can_be_early() if early is None else early
@@ -376,7 +347,7 @@ def product(
     if tuned is None and card not in SWEPT:
 
         def run(way: str) -> None:
-            product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu, join)
+            product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu)
 
         key = (card, 1, rows, columns, gated, str(w.dtype))
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
@@ -394,8 +365,6 @@ def product(
         "RESIDUAL": residual is not None, "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
     }  # fmt: skip
     if not programs:
-        if join is not None:
-            raise ValueError("The block kernel joins nothing: ask `joins` first.")
         tokendyno_block_product[(grid,)](x, *beside, rows, columns, eps, **flags, **how)
         return
     if scale is not None:
@@ -403,8 +372,8 @@ def product(
     asked = [*ask, x, x][:2]
     lines = [one.numel() * one.element_size() // 128 for one in asked]
     tokendyno_stream_product[(min(programs, grid),)](
-        x, *beside, *asked, *(join or (x, x, x)), rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
-        ASKS=len(ask) if early else 0, JOIN=join is not None, **flags, **how,
+        x, *beside, *asked, rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
+        ASKS=len(ask) if early else 0, **flags, **how,
     )  # fmt: skip
 
 
