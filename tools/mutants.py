@@ -4,7 +4,8 @@ Changes one condition or constant of the product at a time, in a copy of the tre
 line and start no process, those that mirror its module first. Prints each mutant as killed, survived, or uncovered (no
 such test executes it), and rewrites `--out` after each; a later call with the same `--out` goes on from there.
 `--prefer FILE` takes the mutants of an earlier run's file first, which makes two trees comparable. The tests that
-execute a line are recorded once, beside `--out`.
+execute a line are recorded once, beside `--out` or in `--coverage`. `--part 2/8` tries the second of eight parts of the
+same draw, so that several processes share it, each with an `--out` of its own.
 """
 
 import argparse
@@ -62,6 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--prefer", type=Path, help="result of an earlier run: its mutants come first")
     parser.add_argument("--common-with", type=Path, help="another tree: mutants that can be made there too come first")
     parser.add_argument("--most-s", type=float, default=20.0, help="tests a mutant, in seconds as they were recorded")
+    parser.add_argument("--part", default="1/1", help="number of this part of the draw, and of how many")
+    parser.add_argument("--coverage", type=Path, help="which tests execute which lines; recorded there if it is new")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
     options = parser.parse_args(arguments)
     deadline_s = time.monotonic() + options.limit_s
@@ -75,7 +78,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"{len(results)} of {options.count}: " + ", ".join(f"{count} {name}" for name, count in counted.items()))
     if options.prefer:
         report_changes(results, json.loads(options.prefer.read_text()))
-    return 0 if len(results) >= options.count else 3
+    return 0 if len(results) >= len(range(*part_of(options))) else 3
+
+
+def part_of(options: argparse.Namespace) -> tuple[int, int, int]:
+    """Places in the draw that this part takes: begin, end and stride of a range."""
+    number, parts = map(int, options.part.split("/"))
+    return number - 1, options.count, parts
 
 
 def report_changes(results: list[dict[str, Any]], earlier: list[dict[str, Any]]) -> None:
@@ -148,7 +157,7 @@ def choose(tree: Path, options: argparse.Namespace) -> list["sites.Site"]:
     elif options.common_with:
         there = {site.key for site in sites.find(options.common_with, PATHS)}
         preferred = [site.key for site in sites.pick(found, options.seed, len(found)) if site.key in there]
-    chosen = sites.pick(found, options.seed, options.count, preferred)
+    chosen = sites.pick(found, options.seed, options.count, preferred)[slice(*part_of(options))]
     wanted = set(preferred)
     print(f"{len(found)} sites, {len(chosen)} chosen, {sum(site.key in wanted for site in chosen)} of them preferred")
     return chosen
@@ -156,7 +165,7 @@ def choose(tree: Path, options: argparse.Namespace) -> list["sites.Site"]:
 
 def coverage(tree: Path, options: argparse.Namespace, log: Path) -> dict[str, Any]:
     """Which tests execute which lines."""
-    file = options.out.with_suffix(".coverage.json")
+    file = options.coverage or options.out.with_suffix(".coverage.json")
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text())
         runner.preload(found["modules"])
