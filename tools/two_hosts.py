@@ -1,10 +1,11 @@
 """Ranks on two hosts, shown on one machine: `python -m tools.two_hosts` (as root, on Linux).
 
 Two network namespaces joined by a virtual cable stand for the hosts: each has an address, a host name, a home and a
-copy of the project of its own. The embedded model runs on two ranks, one a host. What must hold: the same greedy text
-as one process; a rank or a host that is killed, Ctrl-C on either, and a cable that is cut end the group on both hosts
-with the cause, and no process is left. Prints one JSON document; exit code 1 where something did not hold. Names of
-cases as arguments: only those.
+copy of the project of its own. The embedded model runs on two ranks, one a host. What must hold: the same text as one
+process, greedy and sampled with the same seed; a rank that never comes, a rank that the other cannot reach, a rank or
+a host that is killed, Ctrl-C on either, and a cable that is cut end the group on both hosts with the cause, and no
+process is left. Prints one JSON document; exit code 1 where something did not hold. Names of cases as arguments: only
+those.
 """
 
 import contextlib
@@ -28,6 +29,10 @@ from backend.paths import ROOT
 PORT = 29500
 ARM = "dtype=float32,parallel=tensor-2"
 WAIT_S = 180.0
+ASLEEP = "time.sleep(3600)"
+ELSEWHERE = 'os.environ["GLOO_SOCKET_IFNAME"] = "lo"'
+"""Each then tells the other an address that leads nowhere."""
+
 LIMIT_S = 30.0
 """Within which the death of a host must have ended the group."""
 
@@ -125,16 +130,32 @@ def result(path: Path) -> dict[str, object]:
             "latency_median_s": statistics.median(arm["latency_s"][1:])}  # fmt: skip
 
 
-def same_text(a: Host, b: Host) -> dict[str, object]:
+def same_text(a: Host, b: Host, *options: str) -> dict[str, object]:
     """One process on host a, then two ranks on both."""
     one, two = a.folder / "one.json", a.folder / "two.json"
-    if a.start("run", "--arm", "dtype=float32", "--no-history", "--max-new-tokens", "64", "--json", str(one)).wait():
+    options = ("--max-new-tokens", "64", *options)
+    if a.start("run", "--arm", "dtype=float32", "--no-history", *options, "--json", str(one)).wait():
         raise RuntimeError(a.told.read_text())
-    run, join = start_both(a, b, "--max-new-tokens", "64", "--json", str(two))
+    run, join = start_both(a, b, *options, "--json", str(two))
     codes = [run.wait(WAIT_S), join.wait(WAIT_S)]
     alone, shared = result(one), result(two)
     holds = codes == [0, 0] and alone["text"] == shared["text"] and shared["status"] == "verified"
     return {"holds": holds, "exit_codes": codes, "one": alone, "two": shared, "join": b.told.read_text().splitlines()}
+
+
+def apart(a: Host, b: Host, where: Sequence[Host], code: str, says: str) -> dict[str, object]:
+    """Host b joins, but the ranks on some hosts run `code` first, so that the two never meet."""
+    first = [host.folder / "code" / "sitecustomize.py" for host in where]
+    for path in first:
+        path.write_text(f'import os, sys, time\nif "backend.worker.ranks" in sys.orig_argv: {code}\n')
+    run, join = start_both(a, b)
+    seconds = wait_for(lambda: not a.pids() and not b.pids(), "both hosts to be empty")
+    for path in first:
+        path.unlink()
+    last = [host.told.read_text().splitlines()[-1] for host in (a, b)]
+    codes = [run.wait(), join.wait()]
+    return {"holds": 0 not in codes and says in last[0], "exit_codes": codes, "seconds_until_empty": round(seconds, 2),
+            "last_lines": last}  # fmt: skip
 
 
 def ended(a: Host, b: Host, end: Callable[[], object], says: str) -> dict[str, object]:
@@ -173,6 +194,9 @@ def main(names: Sequence[str]) -> int:
         cable = ("-n", b.name, "link", "set", "cable")
         cases: dict[str, Callable[[], dict[str, object]]] = {
             "same_text": lambda: same_text(a, b),
+            "same_sampled": lambda: same_text(a, b, "--temperature", "0.9", "--seed", "7"),
+            "never_comes": lambda: apart(a, b, [b], ASLEEP, "Rank 1 on machine 2 did not come"),
+            "unreachable": lambda: apart(a, b, [a, b], ELSEWHERE, "name the network interface"),
             "rank_killed": lambda: ended(a, b, lambda: kill_rank(b, 1), "On td-b: Rank 1 was killed by SIGKILL"),
             "host_killed": lambda: ended(a, b, lambda: kill_all(b), "td-b closed the connection"),
             "first_killed": lambda: ended(a, b, lambda: kill_all(a), "The first machine closed the connection"),

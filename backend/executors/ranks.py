@@ -64,7 +64,7 @@ class RankGroup(WorkerProcess):
 
     def _cause(self, code: int) -> str:
         """The launcher's own last line, where it has written one."""
-        own = [text for text in self._stderr_tail if text.startswith("Rank ")]
+        own = [text for text in self._stderr_tail if text.startswith(("Rank ", "Ranks ", "The ranks "))]
         return own[-1] if own else super()._cause(code).replace("The worker process", "The launcher of the ranks")
 
 

@@ -65,14 +65,14 @@ def main() -> None:
 
     name_folder()
     from backend.worker.ranks.cancelled import AgreedCancel
-    from backend.worker.ranks.meeting import NotAllCame, meet
+    from backend.worker.ranks.meeting import meet
     from backend.worker.ranks.member import FAILURE, Member
 
-    try:
-        meet(rank, size)
-    except NotAllCame as missing:
-        (folder / f"{FAILURE}{rank}").write_text(str(missing), encoding="utf-8")
+    def apart(why: str) -> None:
+        (folder / f"{FAILURE}{rank}").write_text(why, encoding="utf-8")
         os._exit(LOST)
+
+    meet(rank, size, apart)
     from backend.worker.serve import serve
 
     member = Member(rank, size, folder, share)

@@ -75,7 +75,8 @@ def cause(rank: int, code: int, folder: Path) -> str:
 
     said = folder / f"{FAILURE}{rank}"
     if said.is_file():
-        return f"Rank {rank} failed: {said.read_text(encoding='utf-8')}"
+        sentence = said.read_text(encoding="utf-8")
+        return sentence if sentence.startswith(("Rank ", "Ranks ", "The ranks ")) else f"Rank {rank} failed: {sentence}"
     if code < 0:
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
         hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""

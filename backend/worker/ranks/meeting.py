@@ -2,6 +2,9 @@
 
 import datetime
 import os
+import re
+import threading
+from collections.abc import Callable, Sequence
 
 import torch
 import torch.distributed as dist
@@ -11,9 +14,15 @@ from backend.worker.ranks.member import connect
 COME_WAIT_S = 75.0
 """How long ranks wait for each other, imports included: less than the engine waits for a worker to start."""
 
+REACH_WAIT_S = 40.0
+"""How long they then take to connect at most: seconds between GPUs."""
+
+_PLACE = re.compile(r"\[/.*?\] ")
+"""Of an error in torch's own source."""
+
 
 class NotAllCame(Exception):
-    """The text says which ranks are missing, and what to do."""
+    """The text says which ranks are missing, where they run, and what to do."""
 
 
 def await_all(rank: int, size: int) -> None:
@@ -24,23 +33,61 @@ def await_all(rank: int, size: int) -> None:
     try:
         store.wait(keys, datetime.timedelta(seconds=COME_WAIT_S))
     except dist.DistStoreError:
-        missing = [str(other) for other, key in enumerate(keys) if not store.check([key])]
-        who = f"rank{'s' * (len(missing) > 1)} {', '.join(missing)}"
-        raise NotAllCame(
-            f"{who} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
-            "GPUs busy and run again, or take fewer ranks."
-        ) from None
+        missing = [other for other, key in enumerate(keys) if not store.check([key])]
+        raise NotAllCame(absent(missing, size // int(os.environ["LOCAL_WORLD_SIZE"]), size)) from None
 
 
-def meet(rank: int, size: int) -> None:
-    """Returns once all ranks are there, NotAllCame where one is missing.
+def absent(missing: Sequence[int], hosts: int, size: int) -> str:
+    """What is said of ranks that were started and have not come."""
+    who = f"Rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+    where = "here"
+    if hosts > 1:
+        machines = sorted({1 + one * hosts // size for one in missing})
+        where = f"on machine{'s' * (len(machines) > 1)} {', '.join(map(str, machines))}"
+        who = f"{who} {where}"
+    return (
+        f"{who} did not come within {COME_WAIT_S:g} s, though started. Close what else keeps the processors or the "
+        f"GPUs busy {where}, and run again, or take fewer ranks."
+    )
+
+
+def unreached(hosts: int, why: str) -> str:
+    """What is said where all ranks have come, and no connection from one to the other stands."""
+    said = f"The ranks have come, but cannot reach each other ({_PLACE.sub('', why)})."
+    if hosts == 1:
+        return (
+            f"{said} Close what else keeps the processors or the GPUs busy, and run again; NCCL_DEBUG=INFO tells more."
+        )
+    return (
+        f"{said} Let the machines reach each other on every port, or name the network interface between them in "
+        "GLOO_SOCKET_IFNAME (for GPUs in NCCL_SOCKET_IFNAME, too) on each."
+    )
+
+
+def meet(rank: int, size: int, apart: Callable[[str], None]) -> None:
+    """Returns once all ranks are there and connected; else `apart` is told why, which ends this process.
 
     On GPUs each rank takes the one of its local rank, and NCCL is started now and not within a captured step
     (rccl#2022); objects still go through gloo. On CPUs the ranks of a machine share its cores out.
     """
-    await_all(rank, size)
+    local = int(os.environ["LOCAL_WORLD_SIZE"])
+    try:
+        await_all(rank, size)
+    except NotAllCame as missing:
+        apart(str(missing))
+    late = threading.Timer(REACH_WAIT_S, apart, [unreached(size // local, f"{REACH_WAIT_S:g} s")])
+    late.daemon = True
+    late.start()
+    try:
+        _connect(rank, size, local)
+    except (dist.DistError, RuntimeError) as error:
+        apart(unreached(size // local, str(error).splitlines()[0]))
+    late.cancel()
+
+
+def _connect(rank: int, size: int, local: int) -> None:
     if not torch.cuda.is_available():
-        torch.set_num_threads(max(1, torch.get_num_threads() // int(os.environ["LOCAL_WORLD_SIZE"])))
+        torch.set_num_threads(max(1, torch.get_num_threads() // local))
         dist.init_process_group("gloo", rank=rank, world_size=size)
         return
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))

@@ -148,7 +148,7 @@ def test_a_rank_that_never_comes_is_named_with_what_to_do_and_all_are_ended(
     wait_for(lambda: ranks_of(bench), 60, "the ranks")
     pids = ranks_of(bench)
     run = bench.wait(run_id, 60)
-    assert run.status == "failed" and "rank 1 did not come within 2 s" in run.message, run.message
+    assert run.status == "failed" and "startup: Rank 1 did not come within 2 s" in run.message, run.message
     assert "take fewer ranks" in run.message
     wait_for(lambda: all(map(gone, pids)), 2, "the group to be gone")
 
