@@ -30,7 +30,7 @@ def texts_sentence(found: TextComparison | None) -> str:
     if found.gap is not None:
         first, second = (repr(text) for text in found.likeliest)
         sentence += f", where the two likeliest tokens, {first} and {second}, are {three(found.gap)} logits apart"
-    why = f"Between these arms differ: {', '.join(found.causes)}." if found.causes else "The arms have the same plan."
+    why = f"The arms differ in {', '.join(found.causes)}." if found.causes else "The arms have the same plan."
     return f"{sentence}. {why}"
 
 

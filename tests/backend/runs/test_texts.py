@@ -48,7 +48,7 @@ def test_it_is_said_with_the_gap_and_the_cause_and_only_equal_tokens_are_called_
     found = TextComparison(67, 0.03125, [" a", " the"], ["order of summation"])
     assert texts_sentence(found) == (
         "The texts differ from token 67 on (counted from 0), where the two likeliest tokens, ' a' and ' the', are "
-        "0.0312 logits apart. Between these arms differ: order of summation."
+        "0.0312 logits apart. The arms differ in order of summation."
     )
     assert "the same" not in texts_sentence(found)
     assert texts_sentence(TextComparison(None)) == "Both arms generated the same tokens."

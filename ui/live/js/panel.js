@@ -81,7 +81,7 @@ function takeHead(reply) {
   tiles.take(head.arms, head.differences);
   details.take(head.arms);
   const disturbed = head.arms.filter(arm => arm.spoilers.length).map(arm => arm.name);
-  setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + '): see remarks' : '');
+  setText(find('.td-interference'), disturbed.length ? '\u25B2 Possible interference (' + disturbed.join(' and ') + ')' : '');
   showAnnotations(find('.td-annotations'), head.arms, head.unit);
   ledger.take(head.arms, head.digest);
   stepTime.take(head.arms);
