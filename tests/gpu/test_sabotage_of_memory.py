@@ -10,11 +10,12 @@ from unittest import mock
 
 import pytest
 
-from tests.sabotage.damage import in_layers, unpack
+from tests.sabotage.damage import beside, in_layers, unpack
 from tests.sabotage.saboteur import Sabotage, tests_of
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
 SHAPE, LAYERS = "random:Qwen3-0.6B", 28
+PACKED = "bnb-int8", "bnb-nf4", "bnb-fp4-double", "torchao-int8", "torchao-fp8", "torchao-int4", "quanto-int8"
 STAYING = {"one": frozenset({3}), "half": frozenset(range(0, LAYERS, 2)), "all": frozenset(range(LAYERS))}
 
 
@@ -74,13 +75,23 @@ def _staying(layers: frozenset[int]) -> Iterator[None]:
         yield
 
 
-def _dense_experts(layer: Any) -> None:
-    """Replace packed experts by dense ones of the same shape."""
+def _of_the_same_shape(experts: Any) -> Any:
+    """Dense experts."""
     import torch
     from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
 
     with torch.device("cuda"):
-        layer.mlp.experts = GptOssExperts(layer.mlp.experts.config).to(torch.bfloat16)
+        return GptOssExperts(experts.config).to(torch.bfloat16)
+
+
+def _dense_experts(layer: Any) -> None:
+    """Replace packed experts by dense ones of the same shape."""
+    layer.mlp.experts = _of_the_same_shape(layer.mlp.experts)
+
+
+def _experts_beside(layer: Any) -> None:
+    """Packed experts stay where they are; dense ones beside them compute."""
+    layer.mlp.experts.forward = _of_the_same_shape(layer.mlp.experts).forward
 
 
 SABOTEURS = [
@@ -88,6 +99,15 @@ SABOTEURS = [
              beside=(("experts", "triton"),), model="random:pocket",
              turns_to=("failed",) if share == "all" else ("partial",), tier="gpu")
     for share in ("one", "half", "all")
+] + [
+    Sabotage("quantization", "mxfp4", f"dense copies of {share} compute", in_layers(share, _experts_beside),
+             beside=(("experts", "triton"),), model="random:pocket", turns_to=("partial",), tier="gpu")
+    for share in ("one", "all")
+] + [
+    Sabotage("quantization", choice, f"dense copies of {share} multiply", in_layers(share, beside), model=SHAPE,
+             turns_to=("partial",), tier="gpu")
+    for choice in PACKED
+    for share in ("one", "all")
 ] + [
     Sabotage("quantization", choice, f"{share} of the layers dense", in_layers(share, unpack), model=SHAPE,
              turns_to=("failed",) if share == "all" else ("partial",), tier="gpu")

@@ -1,25 +1,12 @@
 """Quantization that reaches only some matrices, or none."""
 
-from typing import Any
-
-import torch
-
 from backend.paths import PRESETS
-from tests.sabotage.damage import in_layers, unpack
+from tests.sabotage.damage import beside, in_layers, unpack
 from tests.sabotage.saboteur import Sabotage, tests_of
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 ON_A_CPU = ("torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4")
 MANNERS = {"one": "one layer of eight is dense", "half": "half of the layers are dense", "all": "all layers are dense"}
-
-
-def _beside(layer: Any) -> None:
-    """Packed weights stay where they are; a dense copy beside each multiplies."""
-    for module in layer.modules():
-        weight = module._parameters.get("weight")
-        if weight is not None and type(weight) is not torch.nn.Parameter and hasattr(module, "in_features"):
-            dense = torch.randn(module.out_features, module.in_features) / 50
-            module.forward = lambda x, dense=dense: torch.nn.functional.linear(x, dense.to(x.dtype))
 
 
 def _scattered(layer: object) -> None:
@@ -39,7 +26,7 @@ SABOTEURS = [
     for share, manner in MANNERS.items()
 ] + [
     Sabotage(
-        "quantization", choice, f"dense copies of {share} multiply", in_layers(share, _beside),
+        "quantization", choice, f"dense copies of {share} multiply", in_layers(share, beside),
         turns_to=("partial", "failed"), tier="full",
     )
     for choice in ON_A_CPU

@@ -9,7 +9,7 @@ from backend.evidence import Finding
 from backend.optimizations.axes.quantization import mxfp4 as mxfp4
 from backend.optimizations.axes.quantization import rules as rules
 from backend.optimizations.axes.quantization.script import write_settings
-from backend.optimizations.axes.quantization.used import multiplies_with
+from backend.optimizations.axes.quantization.used import can_be_tried, multiplies_with
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
@@ -28,8 +28,6 @@ from backend.script.parts import Script
 _SAMPLE = 256  # blocks to look at
 _BLOCK = 32  # weights that share an MXFP4 scale
 _MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
-_WATCHED = ("torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4")
-"""Choices of which it is tried on a CPU whether layers multiply with the packed weight."""
 
 
 class Quantization(Optimization):
@@ -136,8 +134,7 @@ class Quantization(Optimization):
         for kind, matrices, tensors, module in _quantized(observation.model):
             kinds[kind] += matrices
             sizes[kind] += total_bytes(tensors)
-            watched = observation.plan.load.device == "cpu" and kind in _WATCHED
-            if watched and not multiplies_with(module, tensors, observation.model.dtype):
+            if can_be_tried(module) and not multiplies_with(module, tensors, observation.model.dtype):
                 unused[kind] += matrices
         total = total_bytes(weight_tensors(observation.model))
         if not kinds:

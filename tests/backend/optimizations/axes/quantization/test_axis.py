@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from backend.models.source import ModelSource
 from backend.optimizations import Observation
 from backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _magnitudes
 from backend.optimizations.axes.quantization.settings import casts_experts
+from backend.optimizations.axes.quantization.used import can_be_tried, multiplies_with
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
 from tests.support.machines import CPU, facts
@@ -181,6 +183,30 @@ def test_magnitudes_are_counted_in_blocks_of_32_along_the_inputs() -> None:
     assert _magnitudes(weight) == 4
     weight[1, 32:38, 2] = torch.arange(10.0, 16.0)
     assert _magnitudes(weight) == 7
+
+
+class PackedExperts(torch.nn.Module):  # type: ignore[misc]
+    """Two experts in codes, with what computes them: the codes themselves, or dense copies of them."""
+
+    def __init__(self, dense: bool) -> None:
+        super().__init__()
+        self.config = SimpleNamespace(num_experts_per_tok=2, hidden_size=8)
+        self.codes = torch.randint(1, 9, (2, 8, 8), dtype=torch.uint8)
+        self.copies = self.codes.clone() if dense else self.codes
+
+    def forward(self, hidden: Any, chosen: Any, shares: Any) -> Any:
+        (products,) = self.copies[chosen].to(hidden.dtype) @ hidden.T  # (top, out, 1)
+        return (products[..., 0] * shares.T).sum(0, keepdim=True)
+
+
+@pytest.mark.parametrize("dense", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_experts_that_dense_copies_compute_do_not_use_their_codes(dense: bool, dtype: torch.dtype) -> None:
+    experts = PackedExperts(dense)
+    before = experts.codes.clone()
+    assert can_be_tried(experts) and not can_be_tried(torch.nn.Module())
+    assert multiplies_with(experts, [experts.codes], dtype) is not dense
+    assert torch.equal(experts.codes, before), "they were not put back"
 
 
 @pytest.mark.parametrize(("magnitudes", "effective"), [(8, "mxfp4-dequantized"), (9, "none")])
