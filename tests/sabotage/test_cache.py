@@ -108,10 +108,37 @@ def _moves(every: int) -> Iterator[None]:
         yield
 
 
+def _copies(*kinds: Any) -> Callable[[], Any]:
+    """Layers of these kinds keep what they should and hand out the newest tokens of copies beside it."""
+
+    def copying(update: Any) -> Any:
+        def updated(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
+            slots = update(self, keys, values, *more, **rest)[0].shape[-2]
+            kept = self.copies if keys.shape[-2] == 1 else (keys[..., :0, :], values[..., :0, :])
+            self.copies = tuple(torch.cat([*pair], -2) for pair in zip(kept, (keys, values), strict=True))
+            return tuple(one[..., -slots:, :] for one in self.copies)
+
+        return updated
+
+    @contextlib.contextmanager
+    def broken() -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            for kind in kinds:
+                stack.enter_context(mock.patch.object(kind, "update", copying(kind.update)))
+            yield
+
+    return broken
+
+
 def _dense(kind: type) -> Callable[[Any], Any]:
     return lambda layer: DynamicLayer() if isinstance(layer, kind) else layer
 
 
+QUANTIZED: dict[str, Any] = {
+    "quantized-fp8": Fp8QuantizedLayer,
+    "quantized-hqq4": HQQQuantizedLayer,
+    "quantized-quanto4": QuantoQuantizedLayer,
+}
 SABOTEURS = [
     Sabotage("cache", "dynamic", f"{share} of the windows keep all", swapped(share, _keeps_all),
              turns_to=("partial", "failed"), tier="slow" if share == "one" else "full")
@@ -135,10 +162,14 @@ SABOTEURS = [
     Sabotage("cache", choice, f"{share} not quantized", swapped(share, _dense(kind)), model=llama,
              work=(("prompt_tokens", 64),), turns_to=("failed",) if share == "all" else ("partial",),
              tier="slow" if share == "one" and choice != "quantized-quanto4" else "full")
-    for choice, kind in (
-        ("quantized-fp8", Fp8QuantizedLayer), ("quantized-hqq4", HQQQuantizedLayer),
-        ("quantized-quanto4", QuantoQuantizedLayer),
-    )
+    for choice, kind in QUANTIZED.items()
     for share in SHARES
+] + [
+    Sabotage("cache", choice, "all packed, and dense copies are attended to", _copies(kind), model=llama,
+             work=(("prompt_tokens", 64),), turns_to=("partial", "failed"), tier="full")
+    for choice, kind in QUANTIZED.items()
+] + [
+    Sabotage("cache", "dynamic", "windows that keep all beside", _copies(DynamicSlidingWindowLayer),
+             work=(("max_new_tokens", 200),), turns_to=("partial",), tier="full"),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -14,6 +14,7 @@ from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
 from backend.optimizations.tensor_bytes import (
+    beside_bytes,
     bytes_by_device,
     cache_tensors,
     inner_tensors,
@@ -24,6 +25,8 @@ from backend.plan import CACHES, Plan
 from backend.script.parts import Script
 
 _WINDOWED = ("sliding_attention", "chunked_attention")
+_COUNTERS_BYTES = 1_024
+"""What a layer may keep beside its tokens: counters of its length."""
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
 
 
@@ -103,7 +106,7 @@ class Cache(Optimization):
         offloaded = _on_host(observation) > 0
         sliding = _sliding_positions(observation.model.config, len(layers))
         told = [
-            _choices_of(layer, slides, offloaded)
+            () if beside_bytes(layer) > _COUNTERS_BYTES else _choices_of(layer, slides, offloaded)
             for layer, slides in zip(layers, sliding, strict=True)
             if keeps_tokens(layer)
         ]
@@ -119,6 +122,9 @@ class Cache(Optimization):
         moved = int(observation.counts.moved_layers or 0) if effective == "static" else 0
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
         reached = max(0, votes[effective] - moved - stayed)
+        beside = max(map(beside_bytes, filter(keeps_tokens, layers)), default=0)
+        if beside > _COUNTERS_BYTES:
+            proof += f"; up to {beside:,} bytes of other tensors in a layer"
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:
