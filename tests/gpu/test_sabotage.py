@@ -82,6 +82,7 @@ AS_ON_A_CPU = [
     for module in (test_attention, test_experts, test_kernels, test_loop, test_projections)
     for one in module.SABOTEURS
     if one.manner in ("half of the layers", "one layer", "half in parts", "in the measured run alone")
+    or one.manner.endswith("hollow")
 ]
 """What a trace shows of a GPU is another matter: operators beside kernels, in half precision or float32."""
 

@@ -1,6 +1,7 @@
 """Whether layers are replaced by kernels: none, those of the Hub, or those of a local folder."""
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -86,7 +87,7 @@ class Kernels(Optimization):
             offered |= set(kernel_packages.layers(Path(load.kernels_path), load.device))
         wanted = [one for one in layers(model) if one.layer in offered]
         names = own_names({one.package for one in slots})
-        reached, expected = _counted(observation, len(slots), len(wanted), names)
+        reached, expected = _counted(observation, slots, len(wanted), names)
         kinds = {one.kind for one in slots}
         said = ", ".join(f"{n} x {layer} by {kernel}" for (kernel, layer), n in Counter(map(_by, slots)).most_common())
         if len(wanted) > len(slots):
@@ -115,15 +116,28 @@ def _ran(observation: Observation, names: set[str]) -> Counter[str]:
     )
 
 
-def _counted(observation: Observation, replaced: int, wanted: int, names: set[str]) -> tuple[int | None, int | None]:
+def _counted(
+    observation: Observation, replaced: Sequence[Layer], wanted: int, names: set[str]
+) -> tuple[int | None, int | None]:
     """(reached, expected) calls on a CPU, where each layer calls its operator in each pass; on a GPU layers, since one
     kernel may compute several, if any of the kernels was seen."""
     seen = _ran(observation, names).total()
     if observation.plan.load.device == "cuda":
         proved = bool(seen) or not names  # a binary of the Hub may launch what has any name
-        return (replaced if proved else 0), wanted
+        return (len(replaced) - _silent_norms(observation, replaced) if proved else 0), wanted
     reached, expected = coverage(observation, seen, wanted)
     return (0, wanted) if reached is None or expected is None else (reached, expected)
+
+
+def _silent_norms(observation: Observation, replaced: Sequence[Layer]) -> int:
+    """Norms of a local folder without a kernel of their own in each pass on a GPU, replayed ones included; where
+    kernels compute whole layers, in the prompt's. 0 where their package launches no kernel that is told by its name."""
+    trace = observation.trace()
+    norms = [one for one in replaced if one.kind == "local" and one.layer == "RMSNorm"]
+    own = own_names({one.package for one in norms})
+    ran = sum(n for name, n in trace.kernels.items() if any(name.startswith(one) for one in own))
+    whole = any(one.layer.startswith("DecoderLayer") for one in replaced)
+    return max(0, len(norms) - ran // (1 if whole else max(1, trace.steps))) if ran else 0
 
 
 AXIS = Kernels()

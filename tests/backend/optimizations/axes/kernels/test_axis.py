@@ -260,6 +260,21 @@ def test_on_a_gpu_layers_count_if_their_kernel_was_seen(ran: int, reached: int, 
     assert (found.reached, found.expected) == (reached, 2)
 
 
+@pytest.mark.parametrize(
+    ("kernels", "whole", "silent"),
+    [(6, False, 0), (9, False, 0), (5, False, 1), (2, False, 2), (2, True, 0), (1, True, 1)],
+)
+def test_on_a_gpu_each_norm_launches_a_kernel_of_its_own_in_each_pass(
+    kernels: int, whole: bool, silent: int, replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where kernels compute whole layers, in the prompt's pass."""
+    monkeypatch.setattr(axis, "own_names", lambda packages: {"ours::norm", "norm_kernel"})
+    if whole:
+        replaced.append(Layer("DecoderLayerOfGemma", "ours", "local", "package"))
+    found = AXIS.find(observed(counted(6, norm_kernel_early=kernels - 1, norm_kernel=1), device="cuda"))
+    assert found.reached == len(replaced) - silent
+
+
 def test_a_layer_that_kept_the_models_code_is_missing(replaced: list[Layer]) -> None:
     replaced[1] = Layer("RMSNorm")
     found = AXIS.find(observed(counted(3)))
