@@ -148,8 +148,8 @@ class LoadPlan(msgspec.Struct, frozen=True):
     kernels_path  that folder
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
     experts       value of `set_experts_implementation`, or None: transformers chooses
-    loading       device_map: weights go to the device as they are read, after an allocator warm-up;
-                  no-warmup: without the warm-up; plain: to host memory, then moved as a whole
+    loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
+                  `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
     projections   separate: q, k, v, gate and up as in the model; fused: one matrix for q, k, v and one for gate, up
     parallel      how several devices share it
     """
@@ -167,6 +167,12 @@ class LoadPlan(msgspec.Struct, frozen=True):
     loading: LoadingKind = "device_map"
     projections: ProjectionsKind = "separate"
     parallel: ParallelPlan = ParallelPlan()
+
+    @property
+    def reserves(self) -> bool:
+        """Whether the allocator is warmed up by one block for all weights. What separate matrices leave in it when they
+        are fused could not be given back."""
+        return self.loading == "device_map" and self.projections != "fused"
 
 
 class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):

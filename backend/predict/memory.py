@@ -32,6 +32,10 @@ CONTEXT_BYTES = 748 * MIB
 with driver 580: what NVML counted beyond the allocator's memory, equal to the MiB in six arms without any of the terms
 below (MEASUREMENTS.md)."""
 
+RANK_BYTES = 784 * MIB
+"""NCCL's communicator and buffers, and our kernels' inboxes: what NVML counted beyond the above and the allocator's
+memory in each of two ranks on H200s with NVLink (MEASUREMENTS.md)."""
+
 CUDNN_BYTES = 8 * MIB
 PLAN_BYTES = 96 << 10
 """On Hopper, sdpa in half precision loads cuDNN, which caches an execution plan per sequence length: 28 MiB for 300
@@ -234,6 +238,7 @@ def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensor
         libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
         return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
     found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
+    found += RANK_BYTES if setup.tensor_parallel > 1 else 0
     if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):
         found += CUDNN_BYTES + lengths * PLAN_BYTES
     if setup.quantization == "bnb-int8":

@@ -5,7 +5,7 @@ our own (`backend/worker/load/parallel.py`). A plan splits the matrices (and the
 embedding along the vocabulary, also where it is tied to the head; norms, routers and rotary frequencies are replicated.
 Where a dimension does not divide evenly, torch gives the first ranks the larger shards, so rank 0 is the one that is
 predicted. Tested against transformers' own sharding and against processes on a CPU that load, generate and count; on
-two H200s weights and caches were as predicted. NCCL's buffers are not counted.
+two H200s weights and caches were as predicted.
 """
 
 from dataclasses import replace

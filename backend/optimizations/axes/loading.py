@@ -32,6 +32,13 @@ _PLACED_ANYWAY = Rule(
     "transformers 5.22: quantizers/quantizer_bnb_4bit.py, quantizer_bnb_8bit.py, update_device_map",
     fix=(("loading", "device_map"),),
 )
+_PIECEMEAL = Rule(
+    "note",
+    lambda s: s.cuda and s.choices["projections"] == "fused" and not s.facts.random,
+    "Memory is reserved piecemeal: of one block, what separate matrices leave when they are fused could not be given "
+    "back.",
+    "backend/worker/patch/projections.py; MEASUREMENTS.md",
+)
 
 
 class Loading(Optimization):
@@ -50,6 +57,7 @@ class Loading(Optimization):
             "device_map",
             "device_map",
             "Each tensor goes to the device as it is read, into memory reserved beforehand in one block.",
+            (_PIECEMEAL,),
         ),
         Choice(
             "no-warmup",
@@ -75,7 +83,7 @@ class Loading(Optimization):
             case "plain":
                 script.load.pop("device_map", None)
                 script.patch.insert(0, "model.to(DEVICE)")
-            case "no-warmup":
+            case _ if not plan.load.reserves:
                 script.imports.add("from transformers import modeling_utils")
                 script.prepare.append("modeling_utils.caching_allocator_warmup = lambda *args: None")
 
@@ -91,7 +99,10 @@ class Loading(Optimization):
         counts = observation.counts
         warmed, moved = int(counts.load_warmup_bytes or 0), int(counts.load_moved_bytes or 0)
         proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
-        return Finding(self.name, "plain" if moved else "device_map" if warmed else "no-warmup", proof)
+        piecemeal = planned == "device_map" and not warmed and not observation.plan.load.reserves
+        if piecemeal:
+            proof += ", since of one block nothing could be given back once matrices are fused"
+        return Finding(self.name, "plain" if moved else "device_map" if warmed or piecemeal else "no-warmup", proof)
 
 
 AXIS = Loading()

@@ -84,7 +84,7 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
     plain = modeling_utils.caching_allocator_warmup
 
     def watched(*args: Any, **kwargs: Any) -> None:
-        if plan.loading == "no-warmup":
+        if not plan.reserves:
             return
         before = _reserved_bytes(plan)
         with observed.stage("warm_up"):

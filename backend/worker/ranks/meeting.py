@@ -93,3 +93,5 @@ def _connect(rank: int, size: int, local: int) -> None:
     device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
     torch.cuda.set_device(device)
     dist.init_process_group("cpu:gloo,cuda:nccl", rank=rank, world_size=size, device_id=device)
+    # Else transformers' meshes, which have dimensions of one rank, would at once make a communicator for each of them.
+    dist.group.WORLD.bound_device_id = None

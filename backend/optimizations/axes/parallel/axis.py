@@ -9,7 +9,7 @@ import msgspec
 from backend.evidence import Finding, Verdict
 from backend.models import ModelFacts
 from backend.optimizations.axes.parallel.proof import NAME, of_device_map, of_ranks
-from backend.optimizations.axes.parallel.rules import Named, conflict_of, impossible, uneven
+from backend.optimizations.axes.parallel.rules import SIZES, Named, conflict_of, impossible, instead, uneven
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
@@ -17,11 +17,9 @@ from backend.plan import ParallelPlan, Plan
 from backend.predict.parallel import exchanges, sharded
 from backend.script.parts import Script
 
-SIZES = (2, 4, 8)
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"
 _MAPS = "transformers 5.22: integrations/accelerate.py; accelerate 1.15: utils/modeling.py, hooks.py"
 _SEEN = "tests/backend/executors/test_ranks.py; MEASUREMENTS.md"
-_OFF = {NAME: "off"}
 COMPILED = (
     "Each rank compiles the step for itself, exchanges included. Seen with a Llama in float32 over two processes: "
     "one graph, no graph break, no recompilation, and the same greedy text. The ledger counts them."
@@ -80,7 +78,7 @@ class Parallel(Optimization):
         named = _named(name)
         source = _MAPS if named.kind == "device-map" else _PLANS
         if reason := impossible(named, subject):
-            return [Verdict("blocked", self.name, reason, _OFF, source)]
+            return [Verdict("blocked", self.name, reason, {NAME: instead(named, subject)}, source)]
         if conflict := conflict_of(named, subject):
             fix = {conflict.axis: conflict.allowed[0]}
             return [Verdict("blocked", self.name, conflict.reason, fix, source)]

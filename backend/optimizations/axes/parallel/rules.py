@@ -12,6 +12,8 @@ from backend.plan import ParallelKind
 from backend.predict import device_map
 from backend.predict.parallel import check_sizes, refusal
 
+SIZES = (2, 4, 8)
+
 PLAIN = ("llama", "mistral", "qwen3")
 """Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
 
@@ -49,7 +51,9 @@ RANKS = (
     Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),
     Conflict("batching", ("off",), "Many requests across ranks are untried here."),
     Conflict("quantization", ("none", "mxfp4-dequantized"), "Quantized weights across ranks are untried here."),
-    Conflict("loading", ("device_map",), "Each rank reads its own part of the weights onto its own device."),
+    Conflict(
+        "loading", ("device_map", "no-warmup"), "Each rank reads its own part of the weights onto its own device."
+    ),
 )
 """Beside ranks."""
 
@@ -83,6 +87,8 @@ def uneven(named: Named, facts: ModelFacts) -> str:
     """Why this model cannot be split into so many parts, with the numbers that it can be; "" if it can."""
     if named.kind in ("off", "device-map"):
         return ""
+    if named.kind == "expert" and not facts.experts:
+        return f"{facts.label} has no experts to share out."
     try:
         check_sizes(facts, named.devices, named.devices if named.kind == "expert" else 1)
     except InputError as error:
@@ -106,6 +112,17 @@ def impossible(named: Named, subject: Subject) -> str:
     if refused := refusal(facts, quantization, ranks, ranks if named.kind == "expert" else 1):
         return refused
     return _too_many(ranks, machine)
+
+
+def instead(named: Named, subject: Subject) -> str:
+    """The choice that comes nearest to one that is impossible: fewer devices, or experts shared out in place of split
+    matrices and the other way round; "off" where none is left."""
+    others: dict[ParallelKind, tuple[ParallelKind, ...]] = {"tensor": ("expert",), "expert": ("tensor",)}
+    for kind in (named.kind, *others.get(named.kind, ())):
+        for size in (size for size in reversed(SIZES) if size <= named.devices):
+            if not impossible(Named(kind, size), subject):
+                return f"{kind}-{size}"
+    return "off"
 
 
 def _too_many(ranks: int, machine: Machine) -> str:
