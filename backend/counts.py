@@ -66,6 +66,9 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     steps: float | None = None
     draft_tokens: float | None = msgspec.field(default=None, name="guessed")
     accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
+    # the last tokens of a greedy text with drafts, and those of them that the model would not choose
+    checked_tokens: float | None = None
+    strange_tokens: float | None = None
 
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None

@@ -1,10 +1,12 @@
 """Prompt lookup that proposes nothing, or only sometimes."""
 
 import contextlib
+import sys
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
 
+import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 from transformers.generation.utils import GenerationMixin
 
@@ -54,6 +56,19 @@ def _checked_twice() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _unchecked() -> Iterator[None]:
+    """All draft tokens are taken, whatever the model says of them."""
+    plain = torch.Tensor.cumsum
+
+    def cumsum(self: Any, *args: Any, **more: Any) -> Any:
+        mismatches = sys._getframe(1).f_code.co_name == "_assisted_decoding"
+        return plain(torch.zeros_like(self) if mismatches else self, *args, **more)
+
+    with mock.patch.object(torch.Tensor, "cumsum", cumsum):
+        yield
+
+
 WORK = (("prompt", TWICE), ("max_new_tokens", 24))
 SABOTEURS = [
     Sabotage("speculation", "prompt-lookup", "removed", _removed, work=WORK, turns_to=("failed",)),
@@ -64,6 +79,10 @@ SABOTEURS = [
     Sabotage(
         "speculation", "prompt-lookup", "each step makes a pass more", _checked_twice, work=WORK,
         turns_to=("partial",), tier="full",
+    ),
+    Sabotage(
+        "speculation", "prompt-lookup", "drafts are taken unchecked", _unchecked, work=WORK, turns_to=("partial",),
+        tier="full",
     ),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -53,7 +53,7 @@ _RULES = (
 
 
 class Speculation(Optimization):
-    """Told by the n-gram lookups that were counted, and by tokens per decode step."""
+    """Told by the n-gram lookups that were counted, by tokens per decode step, and by the greedy text itself."""
 
     name = "speculation"
     title = "Speculation"
@@ -93,8 +93,11 @@ class Speculation(Optimization):
         further = further_passes(counts)
         if further:
             proof += f"; {further} more passes through the model than steps"
+        strange = int(counts.strange_tokens or 0)
+        if strange:
+            proof += f"; {strange} of the last {counts.checked_tokens:.0f} tokens are none that the model would choose"
         outcome: Outcome = "" if counts.draft_tokens else "no_effect"
-        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + further, outcome)
+        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + further + strange, outcome)
 
 
 AXIS = Speculation()

@@ -22,6 +22,7 @@ from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from backend.worker.prove.greedy import checked
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
@@ -235,10 +236,13 @@ class GenerateRunner(MeasuredRunner):
         return cached_tokens(measured.cache) - max(0, len(measured.meter.rows) - 1)
 
     def _own_counts(self, measured: Measured) -> RunCounts:
+        job = measured.task.job
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         counts.passes, counts.model_passes = float(measured.meter.steps), self._model_passes
-        if measured.task.job.plan.generate.cache.fixed:
+        if job.plan.generate.cache.fixed:
             counts.moved_layers = float(len(measured.meter.moved))
+        if job.plan.generate.prompt_lookup and job.prove and not job.temperature and not self.cancelled.is_set():
+            counts.update(checked(self.model.model, self._prompt, measured.streamer.ids))
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts

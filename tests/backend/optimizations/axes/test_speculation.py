@@ -131,3 +131,13 @@ def test_passes_beside_those_that_verify_are_against_it(passes: int, model_passe
     found = AXIS.find(seen(counts))
     assert (found.effective, found.reached, found.expected) == ("prompt-lookup", 8, 8 + further)
     assert (f"; {further} more passes through the model than steps" in found.proof) is bool(further)
+
+
+@pytest.mark.parametrize(("strange", "expected"), [(None, 8), (0, 8), (3, 11)])
+def test_tokens_that_the_model_would_not_choose_are_against_it(strange: int | None, expected: int) -> None:
+    counts = RunCounts(
+        lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, checked_tokens=12, strange_tokens=strange
+    )
+    found = AXIS.find(seen(counts))
+    assert (found.reached, found.expected) == (8, expected)
+    assert ("3 of the last 12 tokens are none that the model would choose" in found.proof) is bool(strange)
