@@ -6,6 +6,7 @@ from backend.fit.row import FitRow, Margin
 from backend.fit.table import Fit, table_axes
 from backend.fit.text import best, cells, columns, heading, remarks
 from backend.hardware.gpu_specs import gpus
+from backend.optimizations import Optimization
 from backend.units import bytes_text
 
 ALIKE = 0.02
@@ -74,11 +75,16 @@ def _row(found: Fit, row: FitRow) -> RowView:
     parts = [row.weights_bytes, row.kv_bytes - row.kv_host_bytes, row.workspace_bytes, row.runtime_bytes]
     if found.encoder:
         del parts[1]
-    title = ", ".join(axis.choice(row.choices[axis.name]).title for axis in table_axes(found.facts))
+    title = ", ".join(_choice(axis, row.choices[axis.name]) for axis in table_axes(found.facts))
     return RowView(
         choices=dict(row.choices), title=title, margin=row.margin, cells=[WORDS[row.margin], *cells(found, row)[1:]],
         parts=parts, peak=" ".join(bytes_text(row.peak_bytes)), main=row.main, not_here=row.not_here,
     )  # fmt: skip
+
+
+def _choice(axis: Optimization, name: str) -> str:
+    """A choice beside a bar, where no heading names its axis."""
+    return f"no {axis.title.lower()}" if name == "none" else axis.choice(name).title
 
 
 def card_lines(found: Fit) -> list[CardLine]:
