@@ -37,7 +37,14 @@ NEEDED = {
 SINKS = ("pocket", "gpt-oss")
 """Models whose attention has sinks, in part of the name: for others no kernels stand in for FlashAttention 2."""
 
-TOO_MANY = ("cannot be split", "has no experts to share out", "ranks need", "would hold all", "GPUs needs", "this machine has none")
+TOO_MANY = (
+    "cannot be split",
+    "has no experts to share out",
+    "ranks need",
+    "would hold all",
+    "GPUs needs",
+    "this machine has none",
+)
 """Words of the reason why a model cannot be shared by so many devices, or not on this machine."""
 
 GPU_ONLY = {
