@@ -49,6 +49,14 @@ class Parser(argparse.ArgumentParser):
             raise InputError(_unrecognized(options, unknown))
         return options
 
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        names = list(action.choices or ())
+        if action.dest == "command" and value not in names:
+            near = near_names(str(value), names)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Valid: {', '.join(names)}."
+            raise InputError(f"Unknown command {str(value)[:MAX_MESSAGE]!r}. {hint} See tokendyno --help.")
+        super()._check_value(action, value)
+
     def error(self, message: str) -> NoReturn:
         short = message if len(message) <= MAX_MESSAGE else f"{message[:MAX_MESSAGE]}..."
         raise InputError(f"{short}. See {self.prog} --help.")
@@ -74,7 +82,7 @@ def make_parser() -> Parser:
     version = hardware.versions().get("tokendyno", "(not installed)")
     parser.add_argument("--version", action="version", version=f"tokendyno {version}")
     subparsers = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", title="commands", parser_class=Parser
+        dest="command", required=True, metavar="COMMAND", title="commands", prog="tokendyno", parser_class=Parser
     )
 
     def add(name: str, act: Any, text: str) -> argparse.ArgumentParser:

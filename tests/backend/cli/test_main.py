@@ -92,6 +92,7 @@ BAD = [
     (["--history", "/proc/none/history.sqlite"], "cannot be written"),
     (["--nonsense"], "unrecognized arguments: --nonsense. See tokendyno run --help."),
     (["--a", "cache=static"], "unrecognized arguments: --a cache=static. Did you mean --arm or --all?"),
+    (["--color", "blue"], "(choose from 'auto', 'always', 'never'). See tokendyno run --help."),
     (["--max-tokens", "3"], "unrecognized arguments: --max-tokens 3. Did you mean --max-new-tokens?"),
 ]
 
@@ -183,6 +184,16 @@ def test_version_names_the_installed_package(capsys: pytest.CaptureFixture[str])
         main(["--version"])
     assert stop.value.code == 0
     assert capsys.readouterr().out == f"tokendyno {hardware.versions()['tokendyno']}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [("doctr", "'doctr'. Did you mean doctor? See tokendyno --help."), ("#", "'#'. Valid: compare, run,")],
+)
+def test_an_unknown_command_names_those_that_are_near(
+    capsys: pytest.CaptureFixture[str], typed: str, says: str
+) -> None:
+    assert f"Unknown command {says}" in sentence(main([typed]), *capsys.readouterr())
 
 
 @pytest.mark.parametrize(
