@@ -103,7 +103,7 @@ def passes(arm: str, count: int, repeat: int = 0, pass_s: float = 0.01) -> list[
         Started(PROMPT, 1, 20, []),
         Progress("run", "begin", 0.0),
         Tokens(0, [pass_s * (i + 1) for i in range(count)], [pass_s] * count, zeros, zeros, [2**29] * count, zeros, ""),
-        Annotation("foreign", 3, 0.02, 0.1, "other programs took part of the 2 busy CPU cores"),
+        Annotation("foreign", 3, 0.02, 0.1, "other programs kept some of the 2 CPU cores busy"),
         Finished(
             "length", "", 0.0, pass_s * count, 2**29, "RSS", "clock", [Finding("cache", "dynamic", "none")], RunCounts()
         ),

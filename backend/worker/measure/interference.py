@@ -118,7 +118,7 @@ class CpuProbe:
         self._samples.append((seconds, own_s, max(0.0, busy_s - own_s)))
         room_s = seconds * self.cores
         if busy_s >= FULL_SHARE * room_s and busy_s - own_s >= OTHERS_SHARE * room_s:
-            return [("foreign", f"other programs took part of the {self.cores} busy CPU cores")]
+            return [("foreign", f"other programs kept some of the {self.cores} CPU cores busy")]
         return []
 
     def figures(self) -> dict[str, float]:
