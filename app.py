@@ -258,6 +258,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
 
     from backend.executors import open_bench
     from backend.hardware.zero_gpu import on_zero_gpu
+    from backend.models import check_reference
     from ui.csp import PolicyMiddleware
     from ui.files import Files
     from ui.gate.connections import bound_connections
@@ -271,6 +272,8 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
 
     limits = options.limits
     try:
+        for model in limits.models:
+            check_reference(model, options.models_dir, local_paths=limits.local_paths)
         visitors = Visitors(limits, accounts(options), framed=options.space, forwarded=options.space)
         bench = open_bench(options.history, options.models_dir, limits, "zero-gpu" if on_zero_gpu() else "subprocess")
     except InputError as error:

@@ -88,7 +88,7 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
     axes = {axis.name for axis in all_axes()}
     for name, values in over.items():
         if name not in SIZES and name not in axes:
-            raise unknown("axis or size", name, [*SIZES, *sorted(axes)])
+            raise unknown("axis or size", name, [*SIZES, *sorted(axes)], "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
             raise InputError(f"{name} needs two values or more, each once: --over {name}=1,8,32.")
     points = []

@@ -44,7 +44,7 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
     kept = []
     for name, choice in choices.items():
         if name not in known:
-            raise unknown("axis", name, known)
+            raise unknown("axis", name, known, "docs/axes.md")
         axis = known[name]
         if choice not in {c.name for c in axis.choices}:
             raise unknown(f"{name} choice", choice, (c.name for c in axis.choices))

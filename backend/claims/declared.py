@@ -112,7 +112,7 @@ class Claims(msgspec.Struct, frozen=True):
         known = {claim.name: [claim] for claim in self.claims} | {one.name: one.claim for one in self.families}
         for name in names:
             if name not in known:
-                raise unknown("claim", name, known)
+                raise unknown("claim", name, known, "tokendyno claims")
         wanted = {claim.name: claim for name in names for claim in known[name]}
         return list(wanted.values()) if names else self.claims
 

@@ -12,24 +12,23 @@ from backend.config import MAX_PROMPT_BYTES
 from backend.errors import InputError
 
 
-def read_prompt(path: Path) -> str:
-    """The text of a prompt file. Reads no more than a prompt may have: the path may be an endless device."""
+def read_prompt(path: Path, option: str = "--prompt-file") -> str:
+    """The text of a file that `option` named. Reads no more than a prompt may have: it may be an endless device."""
     try:
         with open(path, "rb") as file:
             data = file.read(MAX_PROMPT_BYTES + 1)
     except OSError as error:
         raise InputError(
-            f"The prompt file {path} cannot be read ({error.strerror}). Name a text file with --prompt-file, or pass "
-            "the text with --prompt."
+            f"The file {path} cannot be read ({error.strerror}). Name another text file with {option}."
         ) from error
     if len(data) > MAX_PROMPT_BYTES:
-        raise InputError(f"The prompt file {path} has more than {MAX_PROMPT_BYTES:,} bytes. Shorten it.")
+        raise InputError(f"The file {path} of {option} has more than {MAX_PROMPT_BYTES:,} bytes. Shorten it.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"The prompt file {path} is not UTF-8 text: byte {error.start + 1:,} is 0x{data[error.start]:02x}. Save it "
-            "as UTF-8."
+            f"The file {path} of {option} is not UTF-8 text: byte {error.start + 1:,} is 0x{data[error.start]:02x}. "
+            "Save it as UTF-8."
         ) from error
 
 
@@ -70,11 +69,15 @@ def write_text(target: str, text: str, option: str) -> None:
                 device.write(text)
             return
         draft = _draft(target)
-        with open(draft, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, os.path.realpath(target))
+        try:
+            with open(draft, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, os.path.realpath(target))
+        except OSError:
+            draft.unlink(missing_ok=True)  # half of it would fill the disk further
+            raise
     except OSError as error:
         raise _unwritable(target, option, error) from error
 

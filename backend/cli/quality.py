@@ -31,7 +31,7 @@ def quality(options: argparse.Namespace) -> int:
 
 def _request(options: argparse.Namespace) -> Request:
     texts = [] if options.only_given else shipped_texts()
-    texts += [QualityText(path.stem, read_prompt(path)) for path in options.text or []]
+    texts += [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]
     asked = Quality(texts, options.context, options.positions)
     work = reading_of(asked)
     return Request(options.model, written_arms(options, {"A": options.a, "B": options.b}, work), work, None, asked)

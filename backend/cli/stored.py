@@ -12,7 +12,7 @@ from backend.runs.records import Record
 from backend.runs.run import Run, folded
 from backend.runs.store import Store
 
-WHAT = f"id of a run, name of a recording that comes with tokendyno, or a {ENDING} file"
+WHAT = f"the id of a run, the name of a recording that comes with tokendyno, or a {ENDING} file"
 
 
 def add_history(sub: argparse.ArgumentParser, what: str = "the history in which runs are looked up") -> None:
@@ -28,7 +28,8 @@ def find_records(what: str, history: Path) -> list[Record]:
     records = shipped_records(shipped_id(what)) or shipped_records(what) or _stored(what, history)
     if not records:
         raise InputError(
-            f"There is no run {shown(what)!r} in {history}. Name the {WHAT}: {', '.join(shipped_names()) or 'none'}."
+            f"There is no run {shown(what)!r} in {history}. Name {WHAT}. Recordings: "
+            f"{', '.join(shipped_names()) or 'none'}."
         )
     return records
 

@@ -17,8 +17,9 @@ import msgspec
 import psutil
 
 from backend.engine.executor import HOST, Died, Inbox, Letter, StartError
+from backend.errors import InputError
 from backend.messages import Command, decode_event, encode
-from backend.paths import ROOT, remove_scratch
+from backend.paths import ROOT, private_folder, remove_scratch
 from backend.redact import redact
 
 
@@ -49,6 +50,7 @@ class WorkerProcess:
         self._inbox = inbox
         self.load_key = ""
         try:
+            private_folder("scratch")  # torch makes its folder there while it is imported, and says less
             self._process = subprocess.Popen(
                 [sys.executable, "-m", *self._module()],
                 stdin=subprocess.PIPE,
@@ -57,6 +59,8 @@ class WorkerProcess:
                 env=environment(),
                 start_new_session=True,
             )
+        except InputError as error:
+            raise StartError(str(error)) from error
         except OSError as error:
             raise StartError(f"The worker process could not be started ({error.strerror or error}).") from error
         self.pid = self._process.pid

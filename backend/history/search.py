@@ -98,7 +98,7 @@ def _choice(text: str) -> str:
     name, sign, choice = (part.strip() for part in text.partition("="))
     axes = {axis.name: axis for axis in all_axes()}
     if name not in axes:
-        raise unknown("axis", name, axes)
+        raise unknown("axis", name, axes, "docs/axes.md")
     if not sign:
         return name
     choices = [one.name for one in axes[name].choices]

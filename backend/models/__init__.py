@@ -3,7 +3,7 @@
 from backend.models.available import check_loadable, download_bytes, obstacle, pinned
 from backend.models.catalogue import DEFAULT_MODEL, CatalogueEntry, catalogue
 from backend.models.facts import RANDOM_NOTE, CacheLayers, LayerKind, Matrix, ModelFacts, ModelKind
-from backend.models.resolve import must_count, resolve
+from backend.models.resolve import check_reference, must_count, resolve
 from backend.models.shape import ITEMSIZES
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "ModelKind",
     "catalogue",
     "check_loadable",
+    "check_reference",
     "download_bytes",
     "must_count",
     "obstacle",

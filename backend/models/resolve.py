@@ -48,6 +48,15 @@ def resolve(ref: str, models_dir: Path | None = None, *, local_paths: bool = Tru
     return _hub(ref, *parsed)
 
 
+def check_reference(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> None:
+    """InputError if no model can be meant by this. Names are compared; nothing is fetched."""
+    name = clean(ref)
+    if name.lower().startswith(RANDOM):
+        name = name[len(RANDOM) :].strip()
+    if find(name) is None and local_path(name, models_dir, local_paths) is None and hub.parse_reference(name) is None:
+        raise _unknown(name)
+
+
 def must_count(ref: str, models_dir: Path | None = None, *, local_paths: bool = True) -> bool:
     """Whether `resolve` would have to wait for transformers to count the architecture, up to a minute."""
     try:

@@ -96,6 +96,7 @@ def test_a_port_in_use_is_said_at_once() -> None:
     ("arguments", "env", "says"),
     [
         (["--history", "/proc/none/history.sqlite"], {}, "Name another with --history"),
+        (["--models", "pocket,nope"], {}, "Unknown model 'nope'"),
         ([], {"TOKENDYNO_DEADLINE_S": "soon"}, "TOKENDYNO_DEADLINE_S must be a positive number of seconds, not 'soon'"),
     ],
 )

@@ -1,5 +1,6 @@
 """Files named on a command line: read with a limit, written whole or not at all."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -23,7 +24,7 @@ def test_a_prompt_is_read_as_it_stands(tmp_path: Path, text: str) -> None:
         (b"abc\xff", "is not UTF-8 text: byte 4 is 0xff. Save it as UTF-8."),
         ("Bär".encode("latin-1"), "is not UTF-8 text: byte 2 is 0xe4"),
         (b"x" * (MAX_PROMPT_BYTES + 1), "has more than 1,048,576 bytes. Shorten it."),
-        (None, "cannot be read (No such file or directory). Name a text file with --prompt-file"),
+        (None, "cannot be read (No such file or directory). Name another text file with --prompt-file"),
     ],
 )
 def test_a_prompt_that_cannot_be_read_is_one_sentence(tmp_path: Path, data: bytes | None, says: str) -> None:
@@ -63,6 +64,21 @@ def test_a_document_that_is_none_leaves_the_old_one(tmp_path: Path) -> None:
     with pytest.raises(ValueError):
         write_json(str(target), {"a": float("nan")})
     assert target.read_text() == "old"
+
+
+def test_a_disk_that_is_full_leaves_the_old_document_and_no_half_of_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / "out.json"
+    target.write_text("old")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        write_json(str(target), {"a": 1})
+    assert target.read_text() == "old" and [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

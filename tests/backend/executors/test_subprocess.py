@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.engine.executor import Died, Inbox
+from backend.engine.executor import Died, Inbox, StartError
 from backend.executors.subprocess import WorkerProcess
 from backend.paths import ROOT
 from tests.support.processes import gone, group, sitecustomize, wait_for, with_path
@@ -55,6 +55,13 @@ def until(process: subprocess.Popen[str], *words: str) -> list[str]:
         if line.split() and set(words) <= {*line.split(), ""}:
             return line.split()
     raise AssertionError("the web process ended")
+
+
+def test_a_cache_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "cache").touch()
+    monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(StartError, match="Set TOKENDYNO_CACHE to another"):
+        WorkerProcess(queue.SimpleQueue())
 
 
 def kill_and_count(process: subprocess.Popen[str], pids: list[int]) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
-from backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, check_loadable, resolve
+from backend.models import DEFAULT_MODEL, RANDOM_NOTE, catalogue, check_loadable, check_reference, resolve
 from backend.models.files import hub
 
 TINY: dict[str, Any] = {
@@ -85,6 +85,17 @@ def test_a_folder_with_only_a_config_gives_facts_but_cannot_be_loaded(folder: Pa
     assert facts.source.kind == "folder" and facts.packed_bytes is None
     with pytest.raises(InputError, match=r"has no weights.*random:"):
         check_loadable(facts)
+
+
+@pytest.mark.parametrize("name", ["pocket", "gpt-oss-20b", "random:Llama-3-8B", "org/name@main", "tiny", "random:tiny"])
+def test_a_name_is_checked_before_anybody_asks_for_it(name: str, folder: Path) -> None:
+    check_reference(name, folder.parent)
+
+
+@pytest.mark.parametrize("name", ["nope", "random:nope", "", "a/b/c d", "/nowhere"])
+def test_a_name_that_no_model_can_have_is_refused(name: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=r"model|folder"):
+        check_reference(name, folder.parent)
 
 
 def test_plain_names_are_looked_up_in_the_models_folder(folder: Path) -> None:
