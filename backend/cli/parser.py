@@ -88,7 +88,7 @@ def make_parser() -> Parser:
     def add(name: str, act: Any, text: str) -> argparse.ArgumentParser:
         sub: argparse.ArgumentParser = subparsers.add_parser(
             name, help=text, description=f"{text[0].upper()}{text[1:]}.", epilog=epilog(name),
-            prog=f"tokendyno {name}", usage=f"tokendyno {name} [options]",
+            usage=f"tokendyno {name} [options]",
         )  # fmt: skip
         sub.set_defaults(act=act)
         return sub
