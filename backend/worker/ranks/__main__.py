@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from backend.worker.lazy_imports import kept_imports
 from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 from backend.worker.ranks.share import Share
 
@@ -73,7 +74,8 @@ def main() -> None:
         os._exit(LOST)
 
     meet(rank, size, apart)
-    from backend.worker.serve import serve
+    with kept_imports():
+        from backend.worker.serve import serve
 
     member = Member(rank, size, folder, share)
     group.join(member)

@@ -1,9 +1,12 @@
 """A worker that no plan asks for torchao or hqq does not import them, and one that is asked for them has them."""
 
+import gc
 import subprocess
 import sys
 
 import pytest
+
+from backend.worker.lazy_imports import kept_imports
 
 pytest.importorskip("torchao")
 pytest.importorskip("hqq")
@@ -41,6 +44,14 @@ assert _kind(model.model.layers[0].self_attn.q_proj.weight) == "torchao-int8"
 assert callable(quantizer_torchao.flatten_tensor_state_dict)
 flat, _ = quantizer_torchao.flatten_tensor_state_dict(model.state_dict())
 """
+
+
+def test_what_is_imported_is_collected_once_and_later_collections_leave_it_out() -> None:
+    before = gc.get_freeze_count()
+    with kept_imports():
+        assert not gc.isenabled()
+        stays = [[] for _ in range(1000)]  # type: list[list[object]]
+    assert gc.isenabled() and gc.get_freeze_count() >= before + len(stays)
 
 
 @pytest.mark.slow
