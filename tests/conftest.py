@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from backend.engine.bench import Bench
-from backend.executors import open_bench
 from backend.models import ModelFacts
+from backend.worker.lazy_imports import kept_imports
 from tests.support.event_loops import pytest_unconfigure as pytest_unconfigure
+from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import Scripts, small_models
 from tests.support.worker import Talk
 
@@ -39,6 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
         )  # a shell's background jobs, and what they start, ignore it
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
+    """What is imported and found stays until the end: collections of garbage, of which each run has several, leave it
+    out."""
+    with kept_imports():
+        return (yield)
+
+
 def _gpus() -> int:
     """GPUs of this machine, at least 1. By NVML: asking the driver would settle which of them this process sees."""
     import pynvml
@@ -50,7 +59,7 @@ def _gpus() -> int:
         return 1
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripts]:
     """Runs exported scripts."""
     found = Scripts(tmp_path_factory.mktemp("scripts"))
@@ -64,13 +73,21 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[ModelFacts]:
     return small_models(tmp_path_factory.mktemp("models"))
 
 
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Forks workers for benches whose tests are not about how a worker starts."""
+    found = Nursery()
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def make_bench() -> Iterator[Callable[..., Bench]]:
+def make_bench(nursery: Nursery) -> Iterator[Callable[..., Bench]]:
     """Starts benches, and ends them and their workers after the test."""
     started: list[Bench] = []
 
     def make(history: Path | None = None, prewarm: int = 0) -> Bench:
-        bench = open_bench(history)
+        bench = open_forking(nursery, history)
         bench.start(prewarm)
         started.append(bench)
         return bench
@@ -89,9 +106,9 @@ def warm_worker() -> Iterator[Talk]:
 
 
 @pytest.fixture(scope="session")
-def warm_bench() -> Iterator[Bench]:
+def warm_bench(nursery: Nursery) -> Iterator[Bench]:
     """One bench, without a history, for all tests that only submit runs or ask for verdicts."""
-    bench = open_bench(None)
+    bench = open_forking(nursery)
     bench.start()
     yield bench
     bench.close()

@@ -51,14 +51,7 @@ class WorkerProcess:
         self.load_key = ""
         try:
             private_folder("scratch")  # torch makes its folder there while it is imported, and says less
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", *self._module()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(),
-                start_new_session=True,
-            )
+            self._process = self._start()
         except InputError as error:
             raise StartError(str(error)) from error
         except OSError as error:
@@ -71,6 +64,17 @@ class WorkerProcess:
         self._waiter = threading.Thread(target=self._wait, name=f"worker-{self.pid}-wait", daemon=True)
         for thread in (self._reader, self._listener, self._waiter):
             thread.start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        """The process, with pipes, as leader of a group of its own."""
+        return subprocess.Popen(
+            [sys.executable, "-m", *self._module()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            start_new_session=True,
+        )
 
     def _module(self) -> list[str]:
         """The module that the process runs, and its arguments."""

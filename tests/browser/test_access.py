@@ -135,15 +135,23 @@ def test_every_stored_run_in_both_themes(open_page: Open, theme: str, run: str) 
     assert look.found == []
 
 
-@pytest.mark.slow
-def test_no_text_lies_over_another_from_a_phone_to_a_large_screen(open_page: Open) -> None:
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        pytest.param(SIZES[::3], marks=pytest.mark.slow, id="three"),
+        pytest.param(SIZES, marks=pytest.mark.full, id="all"),
+    ],
+)
+def test_no_text_lies_over_another_from_a_phone_to_a_large_screen(
+    open_page: Open, sizes: tuple[tuple[int, int], ...]
+) -> None:
     user = open_page("?run=marked&__theme=light", 1440, 900)
     user.wait_over("marked")
     found = []
     for tab, shown in (("Compare", ".td-plot"), ("Fit", "#fit-best"), ("Batching", "#batch-run")):
         user.page.get_by_role("tab", name=tab).click()
         user.page.locator(shown).first.wait_for(state="visible")
-        for width, height in SIZES:
+        for width, height in sizes:
             user.page.set_viewport_size({"width": width, "height": height})
             user.page.wait_for_timeout(150)
             if tab == "Compare":  # Plotly draws anew after the page has its size

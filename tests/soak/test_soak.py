@@ -11,7 +11,7 @@ import pytest
 from backend.paths import ROOT
 from tests.support.processes import with_path
 
-pytestmark = [pytest.mark.slow, pytest.mark.serial]
+pytestmark = pytest.mark.slow
 
 
 def soak(*arguments: str) -> str:

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,13 @@ import pytest
 
 PATH = "TOKENDYNO_TEST_LOCK"
 MOST_PROCESSES = 4
+
+LONG = (
+    "browser/test_access", "browser/test_compare", "browser/test_look", "browser/test_visitors", "browser/test_fit",
+    "optimizations/test_scripts", "soak/test_soak", "engine/test_bench", "ui/gate/test_served", "executors/test_",
+    "project/test_smollm2", "ablation/test_", "export/test_batch",
+)  # fmt: skip
+"""Files that take more than 20 s: begun first, so that no process still has one to do when the others have ended."""
 
 
 class Turns:
@@ -58,6 +66,12 @@ class _TakesTurns:
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Of those that run: serial tests, then long files, then the others by their number of tests."""
+        many = Counter(item.path for item in items)
+        items.sort(key=lambda item: (not is_serial(item), not _is_long(item), -many[item.path], str(item.path)))
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
         """Outside of pytest-timeout's clock: waiting for a turn counts as nobody's time."""
@@ -70,6 +84,10 @@ class _TakesTurns:
 
 def is_serial(item: pytest.Item) -> bool:
     return item.get_closest_marker("serial") is not None
+
+
+def _is_long(item: pytest.Item) -> bool:
+    return any(part in str(item.path) for part in LONG)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -99,6 +117,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     if config.option.markexpr == "gpu":  # a process for each GPU, which takes whatever test is next
         return None
+
+    config.option.loadscopereorder = False  # they come in order
 
     class ByFile(LoadGroupScheduling):  # type: ignore[misc]
         """What a file's fixtures start is started once; a test with a group of its own goes with its group."""

@@ -90,12 +90,17 @@ def of_two_arms(bench: Bench) -> Run:
     return bench.wait(bench.submit(light({}, {"cache": "static", "loop": "own"}, max_new_tokens=8)), 120)
 
 
+def tokens_of(bench: Bench) -> dict[str, list[int]]:
+    """The tokens of those arms, by arm."""
+    return {name: arm.ids for name, arm in of_two_arms(bench).arms.items()}
+
+
 def tokens_of_processes() -> dict[str, list[int]]:
-    """The tokens of those arms in worker processes, by arm."""
+    """The same in worker processes."""
     bench = open_bench()
     bench.start()
     try:
-        return {name: arm.ids for name, arm in of_two_arms(bench).arms.items()}
+        return tokens_of(bench)
     finally:
         bench.close()
 

@@ -99,7 +99,9 @@ def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(tmp_path: Path, mo
     bench = bench_in(tmp_path)
     bench.start()
     courses = Courses(bench)
-    course = courses.begin(asked(), LOCAL_USER)
+    a, b = {"dtype": "float32"}, {**B, "attention": "eager"}  # in float32 the workers serve several runs
+    two = Request("pocket", [ArmRequest("A", a), ArmRequest("B", b)], WORK)
+    course = courses.begin(two, LOCAL_USER)
     with pytest.raises(InputError, match="under way"):
         courses.begin(asked(), LOCAL_USER)
     ended(course, lambda: course.finished >= 1)

@@ -18,7 +18,7 @@ from backend.engine import pool
 from backend.engine.bench import Bench
 from backend.engine.executor import HOST, Inbox
 from backend.errors import InputError
-from backend.executors import open_bench, subprocess
+from backend.executors import subprocess
 from backend.hardware import Machine, detect
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL, Visitor
@@ -29,6 +29,7 @@ from backend.runs.records import ArmEvent, Ended
 from backend.runs.run import Run
 from backend.runs.store import Store
 from backend.views import live
+from tests.support.forked_workers import Nursery, open_forking
 from tests.support.processes import gone, pid_of, wait_for
 from tests.support.worker import light as request
 
@@ -36,9 +37,9 @@ MakeBench = Callable[..., Bench]
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> Iterator[Bench]:
     """One bench with a history, shared by tests that leave its workers well."""
-    bench = open_bench(tmp_path_factory.mktemp("history") / "history.sqlite")
+    bench = open_forking(nursery, tmp_path_factory.mktemp("history") / "history.sqlite")
     bench.start()
     yield bench
     bench.close()

@@ -17,7 +17,7 @@ from tests.sabotage.small_models import llama
 from tests.support.processes import gone, sitecustomize, wait_for, with_path
 from tests.support.worker import request
 
-pytestmark = [pytest.mark.serial, pytest.mark.xdist_group("ranks")]
+pytestmark = pytest.mark.xdist_group("ranks")
 
 PROMPT = "Once upon a time there was"
 
@@ -71,6 +71,7 @@ def test_a_cancel_reaches_every_rank_at_the_same_token_and_the_group_runs_again(
 
 
 @pytest.mark.slow
+@pytest.mark.serial
 def test_a_rank_that_dies_ends_the_group_within_two_seconds_and_is_named(bench: Bench) -> None:
     run_id = bench.submit(request({"dtype": "float32", "parallel": "tensor-2"}, max_new_tokens=3000))
     wait_for(lambda: len(bench.runs._runs[run_id].arms["A"].ids) > 3, 120, "tokens")

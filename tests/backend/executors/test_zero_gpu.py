@@ -13,6 +13,7 @@ import pytest
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.config import Workload
+from backend.engine.bench import Bench
 from backend.engine.executor import Died, Inbox
 from backend.engine.work import BEGIN_S, expected_device_s
 from backend.errors import InputError
@@ -23,7 +24,7 @@ from backend.models import ModelFacts
 from backend.paths import ROOT
 from tests.support.machines import H200, facts
 from tests.support.worker import light
-from tests.support.zero_gpu import tokens_of_processes
+from tests.support.zero_gpu import tokens_of
 
 ZERO_GPU = replace(H200, zero_gpu=True)
 
@@ -35,7 +36,7 @@ def arm_of(model: ModelFacts, choices: dict[str, str]) -> Checked:
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("spaces") is None, reason="pip install --no-deps spaces")
-def test_a_run_goes_through_the_calls_of_the_real_package() -> None:
+def test_a_run_goes_through_the_calls_of_the_real_package(warm_bench: Bench) -> None:
     command = [sys.executable, "-m", "tests.support.zero_gpu", "cpu"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr[-3000:]
@@ -51,7 +52,7 @@ def test_a_run_goes_through_the_calls_of_the_real_package() -> None:
         and "ZeroGPU ended the call, which had asked for 120 s: GPU task aborted." in seen["lost"][1]
     )
     assert seen["fails"][:3] == ["false"] * 3 and seen["fails"][3] == "true"
-    assert seen["ids"] == tokens_of_processes()
+    assert seen["ids"] == tokens_of(warm_bench)
 
 
 def test_a_call_that_ends_without_an_answer_is_a_death(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,10 +45,16 @@ def test_a_script_is_python_and_has_every_request(choices: dict[str, str], traff
         assert (str(one.seed) if one.seed else "upon" if one.prompt else "[5, 6, 7]") in text
 
 
-@pytest.mark.slow
-def test_every_way_to_batch_gives_the_same_texts(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "arms",
+    [
+        pytest.param([ARMS[2], ARMS[3]], marks=pytest.mark.slow, id="custom loop and continuous"),
+        pytest.param(ARMS, marks=pytest.mark.full, id="all"),
+    ],
+)
+def test_every_way_to_batch_gives_the_same_texts(tmp_path: Path, arms: list[dict[str, str]]) -> None:
     told = []
-    for i, choices in enumerate(ARMS):
+    for i, choices in enumerate(arms):
         file = tmp_path / f"{i}.py"
         file.write_text(printed(DRAWN, **choices), encoding="utf-8")
         ran = subprocess.run([sys.executable, file.name], cwd=tmp_path, capture_output=True, text=True, timeout=200)

@@ -21,7 +21,7 @@ from tests.support.ports import free_port
 from tests.support.processes import gone, wait_for
 from tests.support.worker import request
 
-pytestmark = [pytest.mark.slow, pytest.mark.serial, pytest.mark.xdist_group("ranks")]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ranks")]
 
 PROMPT = "Once upon a time there was"
 SPLIT = {"dtype": "float32", "parallel": "tensor-2"}

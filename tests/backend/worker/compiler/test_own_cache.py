@@ -123,7 +123,7 @@ print(*own_cache.publish("torch"))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_a_process_killed_while_g_plus_plus_writes_harms_nobody_who_compiles_after_it(
     cache: Path, tmp_path: Path
