@@ -17,6 +17,7 @@ from backend.executors import open_bench
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL_USER, Visitor
 from tests.support.ablations import WORK, stored
+from tests.support.forked_workers import Nursery, open_forking
 
 B = {"cache": "static", "dtype": "float32"}
 OTHER = Visitor("somebody")
@@ -93,10 +94,12 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nursery: Nursery
+) -> None:
     monkeypatch.setattr("backend.ablation.courses.ROUNDS", 1)
     monkeypatch.setattr("backend.ablation.courses.POSITIONS", 0)
-    bench = bench_in(tmp_path)
+    bench = open_forking(nursery, tmp_path / "history.sqlite")
     bench.start()
     courses = Courses(bench)
     a, b = {"dtype": "float32"}, {**B, "attention": "eager"}  # in float32 the workers serve several runs

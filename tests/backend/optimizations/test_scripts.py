@@ -13,10 +13,10 @@ import pytest
 
 from backend.config import Workload
 from backend.engine.bench import Bench
-from backend.executors import open_bench
 from backend.models import ModelFacts, resolve
 from backend.optimizations import Choice, Optimization
 from backend.paths import PRESETS
+from tests.support.forked_workers import Nursery, open_forking
 from tests.support.scripts import CHOICES, LIMIT_S, Scripts, same_tokens, same_tokens_with
 
 BUILDS = ("compile", "compile_cache", "cuda_graphs")
@@ -47,12 +47,12 @@ RANDOM = [
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
+def bench(nursery: Nursery) -> Iterator[Bench]:
     """Without the Hub: what must be fetched from there is refused, and skipped."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HF_HUB_OFFLINE", "1")
-        made = open_bench(None)
-        made.start(prewarm=1)
+        made = open_forking(nursery)
+        made.start()
         yield made
         made.close()
 
