@@ -74,9 +74,8 @@ def refuse(sentence: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
-    """Read the options. They win over environment variables, which win over defaults."""
-    space = bool(env.get("SPACE_ID"))
+def _parser(env: Mapping[str, str], space: bool) -> _Parser:
+    """Every option. Its default is what the environment says, else that of docs/settings.md."""
     parser = _Parser(prog="app.py", description="The tokendyno dashboard.", allow_abbrev=False)
     host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if space else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
@@ -113,15 +112,17 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     mcp = _on(env.get("TOKENDYNO_MCP", ""))
     parser.add_argument("--mcp", action="store_true", default=mcp,
                         help="offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)")  # fmt: skip
-    given = parser.parse_args(arguments)
+    return parser
+
+
+def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
+    """Read the options. They win over environment variables, which win over defaults."""
+    space = bool(env.get("SPACE_ID"))
+    given = _parser(env, space).parse_args(arguments)
     if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
         refuse(f"Port {given.port!r} must be a number from 1 to 65535.")
-    models_dir = Path(given.models_dir).expanduser() if given.models_dir else None
-    if models_dir is not None and not models_dir.is_dir():
-        refuse(f"The models folder {str(models_dir)!r} does not exist. Create it, or omit --models-dir.")
-    kernels_dir = Path(given.kernels_dir).expanduser() if given.kernels_dir else None
-    if kernels_dir is not None and not kernels_dir.is_dir():
-        refuse(f"The kernels folder {str(kernels_dir)!r} does not exist. Create it, or omit --kernels-dir.")
+    models_dir = _folder("models", given.models_dir)
+    kernels_dir = _folder("kernels", given.kernels_dir)
     auth, users = _login(given.auth), Path(given.users).expanduser()
     mode, why = _mode(given, space, auth is not None or users.is_file())
     try:
@@ -145,6 +146,14 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     history = Path(given.history).expanduser()
     return Options(limits, why, given.host, int(given.port), auth, users, hosts, given.share, space, models_dir,
                    history, kernels_dir, given.mcp)  # fmt: skip
+
+
+def _folder(what: str, given: str | None) -> Path | None:
+    """The folder that --models-dir or --kernels-dir names, which must exist; None without one."""
+    folder = Path(given).expanduser() if given else None
+    if folder is not None and not folder.is_dir():
+        refuse(f"The {what} folder {str(folder)!r} does not exist. Create it, or omit --{what}-dir.")
+    return folder
 
 
 def _mode(given: argparse.Namespace, space: bool, accounts: bool) -> tuple[str, str]:

@@ -132,10 +132,7 @@ def make_parser() -> Parser:
     models = add("models", commands.models, "list the models of the catalogue")
     add_users(add)
     doctor = add("doctor", commands.doctor, "show the machine, the versions, and which choices are usable")
-    doctor.add_argument(
-        "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
-    )
-    doctor.add_argument("--verbose", action="store_true", help="every version, every choice and why it does not run")
+    _add_doctor(doctor)
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
@@ -143,13 +140,24 @@ def make_parser() -> Parser:
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in [*documents, *replays]:
-        sub.add_argument(
-            "--color", choices=get_args(Color), default="auto",
-            metavar="WHEN", help="colours: auto (terminals, unless NO_COLOR is set), always or never",
-        )  # fmt: skip
+        _add_color(sub)
     for sub in subparsers.choices.values():
         sub.set_defaults(known=[name for action in sub._actions for name in action.option_strings if name[:2] == "--"])
     return parser
+
+
+def _add_color(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--color", choices=get_args(Color), default="auto",
+        metavar="WHEN", help="colours: auto (terminals, unless NO_COLOR is set), always or never",
+    )  # fmt: skip
+
+
+def _add_doctor(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument(
+        "--bandwidth", action="store_true", help="measure the memory bandwidth and keep it for roofline bounds"
+    )
+    sub.add_argument("--verbose", action="store_true", help="every version, every choice and why it does not run")
 
 
 def _add_model(sub: argparse.ArgumentParser) -> None:
