@@ -92,6 +92,29 @@ def test_one_token_is_computed_as_in_double_precision(
     assert float((out.double() - x.double() - wanted).norm() / wanted.norm()) < 2e-4
 
 
+@pytest.mark.parametrize("kind", ["mxfp4", "bfloat16"])
+@pytest.mark.parametrize("early", [False, True])
+def test_few_programs_compute_what_many_do(kernels: Any, kind: str, early: bool) -> None:
+    """Programs that handle several groups of rows, some one more than others, and load ahead: bit by bit the same."""
+    import torch
+
+    experts, top, hidden, inner = 5, 3, 96, 160
+    made = Mixture(kind, experts, top, hidden, inner)
+    per = kernels.experts.per_word(made.parts[0][0])
+    x, norm = torch.randn(hidden, device="cuda", dtype=made.dtype), torch.rand(hidden, device="cuda") + 0.5
+    weight, bias = (torch.randn(*size, device="cuda", dtype=made.dtype) / 9 for size in ((experts, hidden), (experts,)))
+    logits, *vector = kernels.experts.router(x, norm, 1e-5, weight, bias, per, early=early)
+    found = []
+    for programs, stages in ((kernels.products.ONCE, 1), (3, 1), (3, 3), (7, 4)):
+        out = torch.full((hidden,), float("nan"), device="cuda")
+        how = {"R": 2, "num_warps": 8, "STAGES": stages, "CTAS": programs}
+        middle = kernels.experts.up(*vector, logits, *made.parts[0], top, 7.0, 1.702, early=early, tuned=how)
+        kernels.experts.down(*middle, logits, *made.parts[1], top, x, out, early=early, tuned=how)
+        found.append(out)
+    assert not found[0].isnan().any()
+    assert all(torch.equal(found[0], out) for out in found[1:])
+
+
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tokens", [1, 7, 90])

@@ -2,8 +2,12 @@
 
 Weights are read once, as they lie in memory: rows of 16 or 32 bits, or the MXFP4 blocks and scales of a gpt-oss
 checkpoint. A block is 32 four-bit floats (e2m1, two a byte, the low half first) with one power of two (e8m0). A word
-holds eight; a table turns them into bytes (twice their value, plus 12), which are multiplied with 16-bit integers of
+holds eight; tables turn them into bytes (twice their value, plus 12), which are multiplied with 16-bit integers of
 the vector, exactly. Each UNIT elements of the vector, 8 or 32, have a unit of their own.
+
+Decoding a word takes about as long as reading it, so both must happen at once. In MXFP4 there are about as many
+programs as run at the same time. Each keeps the vector in registers and handles one group of rows after another, which
+are copied into shared memory (STAGES) while it or other programs multiply.
 
 A vector is handed from kernel to kernel as PER parts, one for each element of a word of the weights:
   PER 8   codes int32 (4, K / 8): elements 2 j and 2 j + 1 of each word, 16 bits each; unit float32 (K / UNIT,)
@@ -18,7 +22,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .products import can_be_early
+from .products import ONCE, can_be_early
 
 BLOCK = 32  # weights with one scale
 ASM = True  # False: without inline PTX, for Triton's interpreter
@@ -107,22 +111,22 @@ def _dot8(word, pairs, offset, zero, ASM: tl.constexpr):
         total = tl.inline_asm_elementwise(
             """{
             .reg .b32 n, m, p, q, t;
-            xor.b32 n, $1, 0x88888888;
-            prmt.b32 p, $7, 0x18141210, $1;
+            and.b32 n, $1, 0x77777777;
+            prmt.b32 p, $7, 0x18100C08, $1;
             prmt.b32 q, $8, 0x00040608, n;
-            or.b32 p, p, q;
+            add.u32 p, p, q;
             dp2a.lo.s32.u32 t, $2, p, $6;
             dp2a.hi.s32.u32 t, $3, p, t;
             shr.u32 m, $1, 16;
             shr.u32 n, n, 16;
-            prmt.b32 p, $7, 0x18141210, m;
+            prmt.b32 p, $7, 0x18100C08, m;
             prmt.b32 q, $8, 0x00040608, n;
-            or.b32 p, p, q;
+            add.u32 p, p, q;
             dp2a.lo.s32.u32 t, $4, p, t;
             dp2a.hi.s32.u32 $0, $5, p, t;
             }""",
             "=r,r,r,r,r,r,r,r,r",
-            [word, pairs[0], pairs[1], pairs[2], pairs[3], offset, zero + 0x0F0E0D0C, zero + 0x090A0B0C],
+            [word, pairs[0], pairs[1], pairs[2], pairs[3], offset, zero + 0x06040200, zero + 0x090A0B0C],
             dtype=tl.int32, is_pure=True, pack=1,
         )  # fmt: skip
     else:
@@ -136,55 +140,86 @@ def _dot8(word, pairs, offset, zero, ASM: tl.constexpr):
 
 
 @triton.jit
-def loaded(w, scales, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr, R: tl.constexpr):
-    """All words of R rows of each warp, as CHUNKS * R tensors (W, 128), and the scales of MXFP4, (W, 32).
+def words_of(w, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, R: tl.constexpr):
+    """All words of R rows of each warp, as CHUNKS * R tensors (W, 128).
 
     line, inside   the first of the rows (W,), the others follow; whether they exist
     Shapes are such that every version of Triton gives a row to a warp, and 16 bytes at once to a lane.
     """
     words = ()
-    powers = ()
     for chunk in tl.static_range(CHUNKS):
         place = tl.arange(0, WORDS) + chunk * WORDS
-        group = tl.arange(0, WORDS // 4) + chunk * (WORDS // 4)
         for row in tl.static_range(R):
             at = w + (line + row)[:, None] * WIDTH + place[None, :]
             valid = inside[:, None] & (place < WIDTH)[None, :]
             words += (tl.load(at, mask=valid, other=0, eviction_policy="evict_first"),)
-            if PER == 8:
+    return words
+
+
+@triton.jit
+def scales_of(scales, line, inside, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr, R: tl.constexpr):
+    """Their scales, of MXFP4: CHUNKS * R tensors (W, 32)."""
+    powers = ()
+    if PER == 8:
+        for chunk in tl.static_range(CHUNKS):
+            group = tl.arange(0, WORDS // 4) + chunk * (WORDS // 4)
+            for row in tl.static_range(R):
                 there = scales + (line + row)[:, None] * (WIDTH // 4) + group[None, :]
                 known = inside[:, None] & (group < WIDTH // 4)[None, :]
                 powers += (tl.load(there, mask=known, other=0),)
-    return words, powers
+    return powers
+
+
+@triton.jit
+def vector_of(
+    codes, unit, codes_at, unit_at, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
+    ASM: tl.constexpr,
+):  # fmt: skip
+    """What is kept in registers, for all rows, of vectors that begin at codes_at and unit_at (W,): of MXFP4 six tensors
+    for each chunk, its units, the four parts of its codes, and their offsets; else nothing."""
+    found = ()
+    if PER == 8:
+        for chunk in tl.static_range(CHUNKS):
+            place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
+            known = (place < WIDTH) & (codes_at >= 0)[:, None]
+            if UNIT == 32:
+                group = (tl.arange(0, WORDS // 4) + chunk * (WORDS // 4))[None, :]
+                there = (group < WIDTH // 4) & (codes_at >= 0)[:, None]
+                found += (tl.load(unit + unit_at[:, None] + group, mask=there, other=0.0),)
+            else:
+                found += (tl.load(unit + unit_at[:, None] + place, mask=known, other=0.0),)
+            pairs = ()
+            for part in tl.static_range(4):
+                pairs += (tl.load(codes + codes_at[:, None] + part * WIDTH + place, mask=known, other=0),)
+            found += pairs
+            found += (_offset(pairs, ASM),)
+    return found
 
 
 @triton.jit
 def multiplied(
-    words, powers, codes, unit, codes_at, unit_at, zero, kind, CHUNKS: tl.constexpr, WIDTH: tl.constexpr,
-    PER: tl.constexpr, UNIT: tl.constexpr, R: tl.constexpr, W: tl.constexpr, ASM: tl.constexpr,
+    words, powers, vector, unit, unit_at, zero, kind, CHUNKS: tl.constexpr, WIDTH: tl.constexpr, PER: tl.constexpr,
+    UNIT: tl.constexpr, R: tl.constexpr, W: tl.constexpr, ASM: tl.constexpr,
 ):  # fmt: skip
-    """(W, R) of the `words` of `loaded` times vectors, which begin at codes_at and unit_at (W,)."""
+    """(W, R) of words times vectors, which in MXFP4 `vector_of` has loaded, and else begin at unit_at (W,)."""
     totals = ()
     for _ in tl.static_range(R):
         totals += (tl.zeros((W, WORDS // 4), tl.float32),)
     for chunk in tl.static_range(CHUNKS):
-        place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
-        known = (place < WIDTH) & (codes_at >= 0)[:, None]
-        if PER == 8 and UNIT == 32:
-            group = (tl.arange(0, WORDS // 4) + chunk * (WORDS // 4))[None, :]
-            there = (group < WIDTH // 4) & (codes_at >= 0)[:, None]
-            first = tl.load(unit + unit_at[:, None] + group, mask=there, other=0.0)
-        else:
-            first = tl.load(unit + unit_at[:, None] + place, mask=known, other=0.0)
-        pairs = ()
-        offset = place
-        second = first
         if PER == 8:
-            for part in tl.static_range(4):
-                pairs += (tl.load(codes + codes_at[:, None] + part * WIDTH + place, mask=known, other=0),)
-            offset = _offset(pairs, ASM)
-        elif PER == 2:
-            second = tl.load(unit + unit_at[:, None] + WIDTH + place, mask=known, other=0.0)
+            first = vector[6 * chunk]
+            second = first
+            pairs = (vector[6 * chunk + 1], vector[6 * chunk + 2], vector[6 * chunk + 3], vector[6 * chunk + 4])
+            offset = vector[6 * chunk + 5]
+        else:
+            place = (tl.arange(0, WORDS) + chunk * WORDS)[None, :]
+            known = (place < WIDTH) & (unit_at >= 0)[:, None]
+            first = tl.load(unit + unit_at[:, None] + place, mask=known, other=0.0)
+            second = first
+            pairs = ()
+            offset = place
+            if PER == 2:
+                second = tl.load(unit + unit_at[:, None] + WIDTH + place, mask=known, other=0.0)
         further = ()
         for row in tl.static_range(R):
             word = words[chunk * R + row]
@@ -248,9 +283,9 @@ def tokendyno_experts_up(
     codes, unit, logits, w, scales, bias, codes_out, unit_out, limit, alpha,
     E: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr,
     R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
-    UNIT_OUT: tl.constexpr, ASM: tl.constexpr, EARLY: tl.constexpr,
+    UNIT_OUT: tl.constexpr, STAGES: tl.constexpr, ASM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """For the expert in each slot (axis 1 of the grid), R * W of its N rows of gate and up: half as many activations.
+    """For the expert in each slot (axis 1 of the grid), its N rows of gate and up, R * W at once: N / 2 activations.
 
     w, scales   int32 (E, N, K / PER), uint8 (E, N, K / 32); W: warps, each of which handles R rows
     The activations go to codes_out and unit_out, a vector for each slot.
@@ -261,34 +296,42 @@ def tokendyno_experts_up(
     ids, _ = selected(logits, E, EP, TOP, TOPP)
     number = tl.sum(tl.where(tl.arange(0, TOPP) == slot, ids, 0), 0)
     expert = number.to(tl.int64)
-    first = tl.program_id(0) * (R * W) + tl.arange(0, W) * R  # N is a multiple of R
-    words, powers = loaded(w, scales, expert * N + first, first < N, CHUNKS, K // PER, PER, R)
-    if EARLY:
-        gdc_launch_dependents()  # only now: the dependent reads the logits before it waits
-    rows = first[:, None] + tl.arange(0, R)[None, :]
-    constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
-    start = tl.zeros((W,), tl.int32)
-    total = multiplied(
-        words, powers, codes, unit, start, start, number >> 20, bias.dtype.element_ty, CHUNKS, K // PER, PER, UNIT, R,
-        W, ASM,
-    )  # fmt: skip
-    both = tl.reshape(total + constant, (R * W // 2, 2))
-    gate, up = tl.split(both)
-    gate = tl.minimum(gate, limit)
-    up = tl.minimum(tl.maximum(up, -limit), limit)
-    result = tl.reshape((up + 1) * gate / (1 + tl.exp(-gate * alpha)), (R * W // 16, 8))
+    if EARLY and STAGES > 1:  # only now: the dependent reads the logits before it waits
+        gdc_launch_dependents()
     H: tl.constexpr = N // 2
     units: tl.constexpr = H // UNIT_OUT if PER == 8 else H
-    to = tl.program_id(0) * (R * W // 16)
-    hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, PER, UNIT_OUT)
+    start = tl.zeros((W,), tl.int32)
+    begin = tl.program_id(0) * (R * W) + tl.arange(0, W) * R  # N is a multiple of R
+    vector = vector_of(codes, unit, start, start, CHUNKS, K // PER, PER, UNIT, ASM)
+    powers = scales_of(scales, expert * N + begin, begin < N, CHUNKS, K // PER, PER, R)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(N, R * W), tl.num_programs(0), num_stages=STAGES):
+        first = tile * (R * W) + tl.arange(0, W) * R
+        words = words_of(w, expert * N + first, first < N, CHUNKS, K // PER, R)
+        if EARLY and STAGES == 1:  # keeps all loads in front of what uses the first
+            gdc_launch_dependents()
+        rows = first[:, None] + tl.arange(0, R)[None, :]
+        constant = tl.load(bias + expert * N + rows, mask=rows < N, other=0.0).to(tl.float32)
+        later = first + tl.num_programs(0) * (R * W)
+        further = scales_of(scales, expert * N + later, later < N, CHUNKS, K // PER, PER, R)
+        total = multiplied(
+            words, powers, vector, unit, start, number >> 20, bias.dtype.element_ty, CHUNKS, K // PER, PER, UNIT, R, W,
+            ASM,
+        )  # fmt: skip
+        powers = further
+        gate, up = tl.split(tl.reshape(total + constant, (R * W // 2, 2)))
+        gate = tl.minimum(gate, limit)
+        up = tl.minimum(tl.maximum(up, -limit), limit)
+        result = tl.reshape((up + 1) * gate / (1 + tl.exp(-gate * alpha)), (R * W // 16, 8))
+        to = tile * (R * W // 16)
+        hand_on(result, to, codes_out + slot * (H // 2), unit_out + slot * units, H, PER, UNIT_OUT)
 
 
 @triton.jit
 def tokendyno_experts_down(
     codes, unit, logits, w, scales, bias, residual, out,
     E: tl.constexpr, K: tl.constexpr, N: tl.constexpr, EP: tl.constexpr, TOP: tl.constexpr, TOPP: tl.constexpr,
-    R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr, ASM: tl.constexpr,
-    EARLY: tl.constexpr,
+    R: tl.constexpr, W: tl.constexpr, CHUNKS: tl.constexpr, PER: tl.constexpr, UNIT: tl.constexpr,
+    STAGES: tl.constexpr, ASM: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (N,) = residual + the sum over slots of share * (w of its expert (N, K) @ its activations (K,) + bias).
 
@@ -304,25 +347,39 @@ def tokendyno_experts_down(
     number = tl.sum(tl.where(mine, ids[None, :], 0), 1)  # (W,)
     expert = number.to(tl.int64)
     share = tl.sum(tl.where(mine, shares[None, :], 0.0), 1)
-    begin = tl.program_id(0) * (R * each)
-    first = begin + (warp % each) * R  # N is a multiple of R
-    words, powers = loaded(w, scales, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
-    rows = first[:, None] + tl.arange(0, R)[None, :]  # (W, R)
-    inside = (rows < N) & (slot < TOP)[:, None]
-    constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
-    if EARLY:
-        gdc_wait()
     start = tl.where(slot < TOP, slot, 0)
     units: tl.constexpr = K // UNIT if PER == 8 else K
-    total = multiplied(
-        words, powers, codes, unit, start * (K // 2), start * units, (number >> 20)[:, None], bias.dtype.element_ty,
-        CHUNKS, K // PER, PER, UNIT, R, W, ASM,
-    )  # fmt: skip
-    weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
-    whole = tl.sum(tl.reshape(weighted, (TOPP, each * R)), 0)
-    to = begin + tl.arange(0, each * R)
-    whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
-    tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
+    begin = tl.program_id(0)
+    first = begin * (R * each) + (warp % each) * R  # N is a multiple of R
+    powers = scales_of(scales, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
+    vector = ()
+    if PER == 8:
+        for _ in tl.static_range(CHUNKS):
+            vector += (tl.zeros((W, WORDS // 4 if UNIT == 32 else WORDS), tl.float32),)
+            for _ in tl.static_range(5):
+                vector += (tl.zeros((W, WORDS), tl.int32),)
+    for tile in tl.range(begin, tl.cdiv(N, R * each), tl.num_programs(0), num_stages=STAGES):
+        first = tile * (R * each) + (warp % each) * R
+        words = words_of(w, expert * N + first, (first < N) & (slot < TOP), CHUNKS, K // PER, R)
+        rows = first[:, None] + tl.arange(0, R)[None, :]  # (W, R)
+        inside = (rows < N) & (slot < TOP)[:, None]
+        constant = tl.load(bias + expert[:, None] * N + rows, mask=inside, other=0.0).to(tl.float32)
+        if tile == begin:
+            if EARLY:
+                gdc_wait()
+            vector = vector_of(codes, unit, start * (K // 2), start * units, CHUNKS, K // PER, PER, UNIT, ASM)
+        later = first + tl.num_programs(0) * (R * each)
+        further = scales_of(scales, expert * N + later, (later < N) & (slot < TOP), CHUNKS, K // PER, PER, R)
+        total = multiplied(
+            words, powers, vector, unit, start * units, (number >> 20)[:, None], bias.dtype.element_ty, CHUNKS,
+            K // PER, PER, UNIT, R, W, ASM,
+        )  # fmt: skip
+        powers = further
+        weighted = tl.where(inside, (total + constant) * share[:, None], 0.0)
+        whole = tl.sum(tl.reshape(weighted, (TOPP, each * R)), 0)
+        to = tile * (R * each) + tl.arange(0, each * R)
+        whole += tl.load(residual + to, mask=to < N, other=0.0).to(tl.float32)
+        tl.store(out + to, whole.to(out.dtype.element_ty), mask=to < N)
 
 
 # --- calls ------------------------------------------------------------------------------------------------
@@ -367,10 +424,13 @@ def buffers(rows: int, columns: int, per: int, share: int, device: torch.device)
 
 
 def config(per: int, columns: int, down: bool) -> dict[str, int]:
-    """Rows of a warp, and warps: the best of a sweep on an H200 in the shape of gpt-oss-20b."""
+    """Rows of a warp, warps, stages of loading, and programs (of gate and up: for each slot): the best of sweeps on an
+    H200 in the shape of gpt-oss-20b, by the time of a whole step."""
+    if per != 8:
+        return {"R": 1 if down else 4, "num_warps": 4, "STAGES": 1, "CTAS": ONCE}
     if down:
-        return {"R": 2, "num_warps": 8} if per == 8 else {"R": 1, "num_warps": 4}
-    return {"R": 8 if per == 8 else 4, "num_warps": 4}
+        return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 360}
+    return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 120}
 
 
 def router(
@@ -400,7 +460,8 @@ def up(
     how = dict(tuned or config(per, columns, False))
     unit_out = BLOCK if how["R"] * how["num_warps"] % (2 * BLOCK) == 0 else 8
     found = buffers(top, rows // 2, per, unit_out, weight.device)
-    tokendyno_experts_up[(triton.cdiv(rows, how["R"] * how["num_warps"]), top)](
+    programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * how["num_warps"]))
+    tokendyno_experts_up[(programs, top)](
         codes, unit, logits, weight.view(torch.int32), weight if scales is None else scales, bias, *found, limit, alpha,
         **_constants(experts, rows, columns, top, per, early), UNIT=columns // unit.shape[1], UNIT_OUT=unit_out,
         W=how["num_warps"], **how,
@@ -418,7 +479,8 @@ def down(
     per = per_word(weight)
     how = dict(tuned or config(per, columns, True))
     each = how["num_warps"] // triton.next_power_of_2(top)
-    tokendyno_experts_down[(triton.cdiv(rows, how["R"] * each),)](
+    programs = min(how.pop("CTAS", ONCE), triton.cdiv(rows, how["R"] * each))
+    tokendyno_experts_down[(programs,)](
         codes, unit, logits, weight.view(torch.int32), weight if scales is None else scales, bias, residual, out,
         **_constants(experts, rows, columns, top, per, early), UNIT=columns // unit.shape[1], W=how["num_warps"], **how,
     )  # fmt: skip
