@@ -81,7 +81,10 @@ def _of_the_same_shape(experts: Any) -> Any:
     from transformers.models.gpt_oss.modeling_gpt_oss import GptOssExperts
 
     with torch.device("cuda"):
-        return GptOssExperts(experts.config).to(torch.bfloat16)
+        dense = GptOssExperts(experts.config).to(torch.bfloat16)
+    for weight in dense.parameters():
+        torch.nn.init.normal_(weight, std=0.02)
+    return dense
 
 
 def _dense_experts(layer: Any) -> None:
