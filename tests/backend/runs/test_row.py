@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.runs.row import machine_text, row_of
+from backend.runs.row import choices_text, machine_text, row_of
 from tests.support.batches import batch_created
 from tests.support.runs import created
 
@@ -27,3 +27,8 @@ def test_a_machine_is_named_by_its_device(machine: dict[str, str], text: str) ->
 
 def test_a_row_tells_what_kind_of_run_it_was() -> None:
     assert (row_of(created("1", "A")).kind, row_of(batch_created()).kind) == ("run", "batch")
+
+
+def test_an_arm_is_named_by_its_choices_or_as_the_defaults() -> None:
+    assert choices_text({"cache": "static", "loop": "own"}) == "cache=static, loop=own"
+    assert choices_text({}) == "defaults"

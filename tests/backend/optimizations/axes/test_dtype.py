@@ -12,6 +12,7 @@ from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
 from backend.models.source import ModelSource
 from backend.optimizations.axes.dtype import AXIS
+from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.optimizations.proof import Observation
 from backend.plan import LoadPlan, Plan
 from tests.support.machines import CPU, GIB, H200, facts
@@ -34,6 +35,8 @@ def checked(machine: Machine, model: str = "pocket", batch_size: int = 1, **choi
     [
         (SLOW, "pocket", 1, {}, "float32"),
         (SLOW_TO_12_MIB, "pocket", 1, {}, "float32"),  # 9.5 MiB of weights
+        (replace(CPU, bfloat16=(FormatTime(8 << 20, 1, CLEARLY_SLOWER),)), "pocket", 1, {}, "float32"),
+        (replace(CPU, bfloat16=(FormatTime(8 << 20, 1, CLEARLY_SLOWER - 0.01),)), "pocket", 1, {}, "bfloat16"),
         (SLOW, "pocket", 8, {}, "bfloat16"),  # with more rows it is as fast
         (SLOW, "pocket", 1, {"dtype": "bfloat16"}, "bfloat16"),
         (CPU, "pocket", 1, {}, "bfloat16"),  # never measured

@@ -117,3 +117,17 @@ def test_only_matrices_that_bitsandbytes_packs_need_even_sizes(kind: MatrixKind,
     odd = replace(even, kind=kind, rows=48, columns=40)
     found = judge(replace(given, matrices=(even, odd)), replace(CPU, avx512_bf16=True), quantization="bnb-nf4").blocked
     assert any("multiple of 32 rows" in v.reason for v in found) is refused
+
+
+@pytest.mark.parametrize(
+    ("model", "quantization", "noted"),
+    [("random:gpt-oss-20b", None, True), ("random:gpt-oss-20b", "gptq", False), ("random:Qwen3-0.6B", None, False)],
+)
+def test_that_experts_stay_dense_is_said_of_dense_mixtures_alone(
+    model: str, quantization: str | None, noted: bool
+) -> None:
+    found = judge(replace(facts(model), quantization=quantization), H200, quantization="torchao-int8")
+    assert (
+        any("experts, and with them most of the bytes, stay as they are" in v.reason for v in of(found, "note"))
+        is noted
+    )
