@@ -172,7 +172,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     def reserves(self) -> bool:
         """Whether the allocator is warmed up by one block for all weights. What separate matrices leave in it when they
         are fused could not be given back."""
-        return self.loading == "device_map" and self.projections != "fused"
+        return self.loading != "no-warmup" and self.projections != "fused"
 
 
 class BatchPlan(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -3,13 +3,14 @@
 import time
 from typing import Any
 
+import msgspec
 import pytest
 import torch
 from transformers import modeling_utils
 
 from backend.models import resolve
 from backend.models.source import ModelSource
-from backend.plan import LoadingKind, LoadPlan
+from backend.plan import LoadingKind, LoadPlan, ProjectionsKind
 from backend.worker.load.device import Observed, device_keywords, moved, observing
 from tests.support.worker import plan_of
 
@@ -45,16 +46,19 @@ def test_the_device_map_follows_the_plan(loading: LoadingKind, device: str, keyw
     assert device_keywords(plan(loading, device)) == keywords
 
 
-@pytest.mark.parametrize(("loading", "runs"), [("device_map", 1), ("no-warmup", 0), ("plain", 1)])
+@pytest.mark.parametrize(
+    ("loading", "projections", "runs"),
+    [("device_map", "separate", 1), ("device_map", "fused", 0), ("no-warmup", "separate", 0), ("plain", "separate", 1)],
+)
 def test_the_warm_up_is_replaced_only_during_the_load(
-    loading: LoadingKind, runs: int, monkeypatch: pytest.MonkeyPatch
+    loading: LoadingKind, projections: ProjectionsKind, runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The decision only: without a GPU there is no allocator."""
     seen: list[Any] = []
     monkeypatch.setattr(modeling_utils, "caching_allocator_warmup", lambda *args: seen.append(args))
     plain = modeling_utils.caching_allocator_warmup
     observed = Observed()
-    with observing(plan(loading), observed):
+    with observing(msgspec.structs.replace(plan(loading), projections=projections), observed):
         modeling_utils.caching_allocator_warmup(None, {}, None)
     assert len(seen) == runs and modeling_utils.caching_allocator_warmup is plain
     assert observed.counts == {"load_warmup_bytes": 0, "load_moved_bytes": 0}
