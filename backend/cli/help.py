@@ -75,7 +75,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno claims kv-cache --run", "measure again what this machine can; exit code 3 on drift"),
     ),
     "quality": (
-        ("tokendyno quality --b quantization=quanto-int4", "on a story, prose, code and arithmetic"),
+        ("tokendyno quality --a dtype=float32 --b dtype=bfloat16", "on a story, prose, code and arithmetic"),
         ("tokendyno quality --b cache=static --text notes.txt --only-given", "on a text of your own"),
     ),
     "fit": (
