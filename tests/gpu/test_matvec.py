@@ -74,7 +74,8 @@ def replaced(model: Any) -> set[str]:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(
-    ("rows", "columns"), [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192)]
+    ("rows", "columns"),
+    [(97, 64), (4096, 4096), (40, 11008), (130, 2880), (6144, 1024), (9000, 8192), (700, 1152), (70, 2048), (90, 6912)],
 )
 def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: int, columns: int) -> None:
     """With all fused operations; the output is filled with garbage before."""
@@ -111,12 +112,12 @@ def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: i
 
 @pytest.mark.parametrize("how", [
     {"BN": 1, "STAGES": 3, "CTAS": 8, "num_warps": 4}, {"BN": 8, "STAGES": 2, "CTAS": 264, "num_warps": 8},
-    {"BN": 8, "BK": 128, "STAGES": 4, "AHEAD": 64, "num_warps": 2},
+    {"BN": 8, "BK": 128, "STAGES": 4, "AHEAD": 64, "num_warps": 2}, {"ROWS": 2, "num_warps": 4},
 ])  # fmt: skip
 def test_a_product_is_the_same_however_it_is_cut(kernels: Any, how: dict[str, int]) -> None:
     import torch
 
-    x, w = torch.randn(320, device="cuda"), torch.randn(77, 320, device="cuda")
+    x, w = torch.randn(384, device="cuda"), torch.randn(77, 384, device="cuda")
     out = torch.full((77,), float("nan"), device="cuda")
     for early in (False, True):
         kernels.products.product(x, w, out, tuned=how, early=early)

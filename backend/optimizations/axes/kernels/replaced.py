@@ -69,7 +69,7 @@ def own_names(packages: set[str]) -> set[str]:
     modules = [module for name, module in list(sys.modules.items()) if name.split(".")[0] in packages]
     for value in (value for module in modules for value in vars(module).values()):
         match type(value).__name__:
-            case "JITFunction":
+            case "JITFunction" | "GluonJITFunction":
                 found.add(value.fn.__name__)
             case "CustomOpDef":
                 found.add(value._qualname)

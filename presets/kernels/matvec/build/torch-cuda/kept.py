@@ -1,5 +1,6 @@
 """What was measured on this card is kept beside the kernels that Triton compiled, so that one warm-up pays for it."""
 
+import gc
 import hashlib
 import json
 from collections.abc import Callable
@@ -40,9 +41,15 @@ def measured(ways: dict[str, object], run: Callable[[str], object]) -> Measured:
             continue
         torch.cuda.synchronize()
         graph, begin, end = torch.cuda.CUDAGraph(), *(torch.cuda.Event(enable_timing=True) for _ in range(2))
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            for _ in range(ROUNDS):
-                run(way)
+        collects = gc.isenabled()
+        gc.disable()  # it could free an earlier graph, which ends the capture of this one
+        try:
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                for _ in range(ROUNDS):
+                    run(way)
+        finally:
+            if collects:
+                gc.enable()
         graph.replay()
         begin.record()
         graph.replay()

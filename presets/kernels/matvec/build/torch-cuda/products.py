@@ -7,14 +7,13 @@ Each kernel may be launched before the one it depends on has ended (programmatic
 weights, which depend on nothing, and then waits for the vector.
 """
 
-import functools
-
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import kept
+from . import kept, slabs
+from .parts import can_be_early, gate
 
 MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
 ONCE = 1 << 30  # one program per group of rows, none persistent
@@ -83,15 +82,6 @@ def _dot4(words, high, low):
         }""",
         "=f,r,r,r", [words, high, low], dtype=tl.float32, is_pure=True, pack=1,
     )  # fmt: skip
-
-
-@triton.jit
-def gate(first, second, GELU: tl.constexpr):
-    """silu(first) * second, or with GELU in its tanh form, gelu(first) * second; float32."""
-    slope = first
-    if GELU:  # (1 + tanh(y)) / 2 is 1 / (1 + exp(-2 y))
-        slope = 1.5957691216057308 * (first + 0.044715 * first * first * first)
-    return first / (1 + tl.exp(-slope)) * second
 
 
 @triton.jit
@@ -271,12 +261,6 @@ def tokendyno_add_norm(
     tl.store(out + columns, (old + normed.to(tl.float32)).to(out.dtype.element_ty), mask=here)
 
 
-@functools.cache
-def can_be_early() -> bool:
-    """Whether this GPU launches a kernel before its predecessor has ended: Hopper and later."""
-    return torch.cuda.get_device_capability()[0] >= 9
-
-
 def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     """Tile sizes and launch settings: the best of sweeps on an H200 in the shapes of Llama 3 8B, Qwen3 0.6B and Gemma
     3 1B, within whole decoder layers, and of Llama 3 8B over two ranks."""
@@ -296,10 +280,14 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     if 1024 < columns <= 1536:  # Gemma 3 1B: rows of whole programs would be half empty
         if rows > 1 << 15:
             return {"BN": 16, "BK": 128, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
+        if columns % slabs.COLUMNS == 0:
+            return {"ROWS": 2 if gated else 1, "num_warps": 4}
         return {"BN": 8, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
-    if rows <= 1536 and columns == 1024 and not gated:  # Gemma's output projection
-        return {"BN": 4, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
+    if rows <= 1536 and columns in (1024, 2048) and not gated:  # output projections of Gemma 3 1B and Qwen3 0.6B
+        return {"ROWS": 1, "num_warps": 4}
     if rows <= 1536 and 4096 < columns <= 8192:
+        if columns % slabs.COLUMNS == 0:
+            return {"ROWS": 1, "num_warps": 2}
         return {"BN": 1, "STAGES": 1, "CTAS": once, "num_warps": 8}
     if (rows, columns) in ((3072, 4096), (4096, 2048)) and not gated:  # halves of Llama 3 8B, for two ranks
         return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
@@ -356,16 +344,19 @@ def product(
             CHOSEN[key] = kept.fastest(key, WAYS, run)
         tuned = WAYS[CHOSEN[key][0]] if key in CHOSEN else None
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
-    programs = how.pop("CTAS", 0)
-    grid = triton.cdiv(rows, how["BN"])
     beside = (
         norm if norm is not None else x, w, scale if scale is not None else x, bias if bias is not None else x,
         residual if residual is not None else x, out,
     )  # fmt: skip
     flags = {
-        "NORM": norm is not None, "OFFSET": offset, "SCALED": scale is not None, "BIAS": bias is not None,
-        "RESIDUAL": residual is not None, "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
+        "NORM": norm is not None, "OFFSET": offset, "BIAS": bias is not None, "RESIDUAL": residual is not None,
+        "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
     }  # fmt: skip
+    if "ROWS" in how:
+        slabs.launch(x, *beside, rows, eps, flags | how)
+        return
+    flags["SCALED"] = scale is not None
+    programs, grid = how.pop("CTAS", 0), triton.cdiv(rows, how["BN"])
     if not programs:
         tokendyno_block_product[(grid,)](x, *beside, rows, columns, eps, **flags, **how)
         return

@@ -1,0 +1,106 @@
+"""Products whose rows wait in shared memory, for matrices of a few megabytes.
+
+A kernel that is launched early holds its weights in registers until its vector is ready, so the next one finds no
+registers and cannot begin. Rows in shared memory leave them free: several products may be under way at once. Written in
+Gluon, Triton's lower level, since Triton itself copies into shared memory only in loops.
+"""
+
+import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from .parts import gate
+
+
+@gluon.jit
+def tokendyno_slab_product(
+    x, norm, w, bias, residual, out, N, eps, K: gl.constexpr, NORM: gl.constexpr, OFFSET: gl.constexpr,
+    BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, GELU: gl.constexpr, ROWS: gl.constexpr,
+    CHUNK: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
+):  # fmt: skip
+    """As `products.tokendyno_block_product`. Each warp has ROWS rows, or pairs of them, and no other warp's are needed.
+
+    CHUNK  columns that a warp reads at once, a divisor of K
+    """
+    tile: gl.constexpr = gl.BlockedLayout([ROWS, 1, CHUNK // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
+    of_rows: gl.constexpr = gl.SliceLayout(2, tile)
+    CHUNKS: gl.constexpr = K // CHUNK
+    if EARLY:
+        gdc_launch_dependents()
+    slab = gl.allocate_shared_memory(
+        w.dtype.element_ty, [(2 if GATED else 1) * CHUNKS, ROWS, num_warps, CHUNK],
+        gl.SwizzledSharedLayout(1, 1, 1, [2, 1, 0]),
+    )  # fmt: skip
+    lines = gl.arange(0, ROWS, gl.SliceLayout(1, of_rows))[:, None] * num_warps
+    rows = gl.program_id(0) * (ROWS * num_warps) + lines + gl.arange(0, num_warps, gl.SliceLayout(0, of_rows))[None, :]
+    inside = rows < N
+    columns = gl.arange(0, CHUNK, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+    at = w + rows.to(gl.int64)[:, :, None] * K + columns[None, None, :]
+    more = at + gl.to_tensor(N).to(gl.int64) * K
+    for c in gl.static_range(CHUNKS):
+        async_copy.async_copy_global_to_shared(
+            slab.index(c), at + c * CHUNK, inside[:, :, None], eviction_policy="evict_first"
+        )
+        if GATED:
+            async_copy.async_copy_global_to_shared(
+                slab.index(CHUNKS + c), more + c * CHUNK, inside[:, :, None], eviction_policy="evict_first"
+            )
+    async_copy.commit_group()
+    learned = ()
+    if NORM:
+        for c in gl.static_range(CHUNKS):
+            learned += (gl.load(norm + c * CHUNK + columns),)
+    if EARLY:
+        gdc_wait()
+    vectors = ()
+    for c in gl.static_range(CHUNKS):  # all of it is asked for before the first is used
+        vectors += (gl.load(x + c * CHUNK + columns),)
+    if RESIDUAL:
+        added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
+    async_copy.wait_group(0)
+    total = gl.zeros([ROWS, num_warps, CHUNK], gl.float32, tile)
+    second = gl.zeros([ROWS, num_warps, CHUNK], gl.float32, tile)
+    squares = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+    for c in gl.static_range(CHUNKS):
+        vector = vectors[c].to(gl.float32)
+        if NORM:
+            squares += vector * vector
+            vector *= learned[c].to(gl.float32) + OFFSET
+        total += slab.index(c).load(tile).to(gl.float32) * vector[None, None, :]
+        if GATED:
+            second += slab.index(CHUNKS + c).load(tile).to(gl.float32) * vector[None, None, :]
+    result = gl.sum(total, 2)
+    other = gl.sum(second, 2)
+    if NORM:
+        shrink = gl.rsqrt(gl.sum(squares, 0) / K + eps)
+        result *= shrink
+        other *= shrink
+    if BIAS:
+        result += gl.load(bias + rows, mask=inside, other=0.0).to(gl.float32)
+        if GATED:
+            other += gl.load(bias + N + rows, mask=inside, other=0.0).to(gl.float32)
+    if GATED:
+        result = gate(result, other, GELU)
+    if RESIDUAL:
+        result += added
+    gl.store(out + rows, result.to(out.dtype.element_ty), mask=inside)
+
+
+COLUMNS = 128  # of a matrix are a multiple of this
+
+
+def launch(
+    x: torch.Tensor, norm: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor,
+    residual: torch.Tensor, out: torch.Tensor, rows: int, eps: float, how: dict[str, object],
+) -> None:  # fmt: skip
+    """`how`: ROWS, num_warps and the kernel's flags. w: not SCALED; `ValueError` where its columns do not divide."""
+    columns = w.shape[1]
+    if columns % COLUMNS:
+        raise ValueError(f"A slab has a multiple of {COLUMNS} columns, not {columns}.")
+    chunk = 2 * COLUMNS if w.element_size() == 2 and columns % (2 * COLUMNS) == 0 else COLUMNS
+    tokendyno_slab_product[(triton.cdiv(rows, how["ROWS"] * how["num_warps"]),)](
+        x, norm, w, bias, residual, out, rows, eps, K=columns, CHUNK=chunk, **how,
+    )  # fmt: skip
