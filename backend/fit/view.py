@@ -1,5 +1,7 @@
 """The fit table as the page draws it: bars, lines for the memory of GPUs, and rows with their texts."""
 
+from collections.abc import Mapping, Sequence
+
 import msgspec
 
 from backend.fit.row import FitRow, Margin
@@ -75,16 +77,22 @@ def _row(found: Fit, row: FitRow) -> RowView:
     parts = [row.weights_bytes, row.kv_bytes - row.kv_host_bytes, row.workspace_bytes, row.runtime_bytes]
     if found.encoder:
         del parts[1]
-    title = ", ".join(_choice(axis, row.choices[axis.name]) for axis in table_axes(found.facts))
+    title = row_title(table_axes(found.facts), row.choices)
     return RowView(
         choices=dict(row.choices), title=title, margin=row.margin, cells=[WORDS[row.margin], *cells(found, row)[1:]],
         parts=parts, peak=" ".join(bytes_text(row.peak_bytes)), main=row.main, not_here=row.not_here,
     )  # fmt: skip
 
 
-def _choice(axis: Optimization, name: str) -> str:
-    """A choice beside a bar, where no heading names its axis."""
-    return f"no {axis.title.lower()}" if name == "none" else axis.choice(name).title
+def row_title(axes: Sequence[Optimization], choices: Mapping[str, str]) -> str:
+    """A row beside its bar, where no heading names the axes: the choice of the first one, and what else is not the
+    default."""
+    first, *others = axes
+    name = choices[first.name]
+    told = [f"no {first.title.lower()}" if name == "none" else first.choice(name).title]
+    told += [f"{axis.title} {axis.choice(choices[axis.name]).title}" for axis in others
+             if choices[axis.name] != axis.default]  # fmt: skip
+    return "; ".join(told)
 
 
 def card_lines(found: Fit) -> list[CardLine]:

@@ -128,7 +128,7 @@ def test_by_keyboard_from_a_slider_to_a_run_and_back(open_page: Open) -> None:
     page.wait_for_function("() => location.search.includes('batch=2')")
     assert page.url.endswith("?view=fit&model=random%3ASmolLM2-135M-Instruct&context=3000&batch=2")
 
-    button = page.get_by_role("button", name="Run this: torchao int8, dynamic as arm B of Compare")
+    button = page.get_by_role("button", name="Run this: torchao int8 as arm B of Compare")
     button.focus()
     page.keyboard.press("Enter")
     page.wait_for_function("() => document.activeElement.id === 'run'")

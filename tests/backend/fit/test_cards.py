@@ -7,6 +7,7 @@ import pytest
 from backend.errors import InputError
 from backend.fit.device import device_of
 from backend.fit.table import Fit, fit
+from backend.fit.view import view
 from backend.hardware.gpu_specs import gpus
 from tests.support.machines import CPU
 
@@ -54,3 +55,9 @@ def test_a_model_that_cannot_be_split_is_offered_no_more_gpus() -> None:
     with pytest.raises(InputError):
         table("gpt2", "T4", gpus=2)
     assert not any(row.enough_gpus for row in found.rows) and not all(row.fits for row in found.rows)
+
+
+def test_each_row_is_told_apart_without_the_headings_of_the_table() -> None:
+    titles = [row.title for row in view(table("Llama-3-8B", "T4")).rows]
+    assert len(set(titles)) == len(titles)
+    assert {"no quantization", "bitsandbytes int8", "no quantization; KV cache quantized, fp8"} <= set(titles)
