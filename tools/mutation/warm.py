@@ -58,6 +58,7 @@ class Warm(runner.NoProcesses):
 def functions(tree: Path) -> dict[str, list[FunctionType]]:
     """The live functions of each file of the tree."""
     found: dict[str, list[FunctionType]] = defaultdict(list)
+    gc.unfreeze()  # what froze objects for its own sake hid them
     for value in gc.get_objects():
         if type(value) is FunctionType and value.__code__.co_filename.startswith(str(tree)):  # asks no proxy
             found[value.__code__.co_filename].append(value)
