@@ -429,7 +429,7 @@ def config(per: int, columns: int, down: bool) -> dict[str, int]:
     if per != 8:
         return {"R": 1 if down else 4, "num_warps": 4, "STAGES": 1, "CTAS": ONCE}
     if down:
-        return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 360}
+        return {"R": 4, "num_warps": 4, "STAGES": 3, "CTAS": 360}
     return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 120}
 
 
