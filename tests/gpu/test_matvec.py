@@ -163,6 +163,30 @@ def test_a_card_that_nothing_was_swept_on_measures_and_keeps_what_it_found(
     assert chosen == products.CHOSEN
 
 
+@pytest.mark.parametrize(("megabytes", "expected"), [(256, "slower alone"), (1, "faster alone")])
+def test_the_ways_of_a_layer_are_chosen_by_its_time_unless_it_stays_in_the_cache(
+    kernels: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int, expected: str
+) -> None:
+    """Found again from the folder, without measuring. A way that is far from the fastest alone is not tried."""
+    import torch
+
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    key, alone = ("card", 1, 1, 1, False, "bf16"), {"faster alone": 10.0, "slower alone": 12.0, "far": 20.0}
+    weights = {key: torch.empty(megabytes << 20, dtype=torch.uint8, device="cuda")}
+    cycles = {"faster alone": 200_000, "slower alone": 20_000, "far": 0}
+    for again in (False, True):
+        chosen: dict[Any, Any] = {}
+
+        def run(chosen: dict[Any, Any] = chosen) -> None:
+            chosen.setdefault(key, ("faster alone", alone))
+            torch.cuda._sleep(cycles[chosen[key][0]])
+
+        if again:
+            monkeypatch.setattr(kernels.kept, "measured", lambda ways, run: pytest.fail("measured again"))
+        kernels.kept.settle(weights, chosen, dict.fromkeys(alone, 0), run)
+        assert chosen == {key: (expected, alone)}
+
+
 def test_generate_itself_goes_the_models_own_way() -> None:
     import torch
 

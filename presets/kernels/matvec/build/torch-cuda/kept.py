@@ -10,9 +10,12 @@ import torch
 import triton
 from triton.runtime.cache import get_cache_manager
 
+Key = tuple[str, int, int, int, bool, str]
+"""Card, vectors, rows and columns of a matrix, whether it is gated, dtype."""
 Measured = tuple[str, dict[str, float]]
 """The fastest way, and microseconds of each that ran."""
 FILE, ROUNDS = "measured.json", 20
+NEAR = 1.3  # ways that take longer alone than the fastest by more than this are not tried in a layer
 
 
 def fastest(key: tuple[object, ...], ways: dict[str, object], run: Callable[[str], object]) -> Measured:
@@ -28,6 +31,32 @@ def fastest(key: tuple[object, ...], ways: dict[str, object], run: Callable[[str
     found = measured(ways, run)
     cache.put(json.dumps(found), FILE, binary=False)
     return found
+
+
+def settle(
+    weights: dict[Key, torch.Tensor], chosen: dict[Key, Measured], ways: dict[str, object], run: Callable[[], object]
+) -> None:  # fmt: skip
+    """Choose for the matrices of a layer, by key, in which `run` multiplies with them in the ways that `chosen` has.
+
+    What is fastest alone may leave the next kernel no room to begin early, so one matrix after the other is tried in
+    the ways that are near it, by the time of the whole layer. A layer that would stay in L2 from one round to the next
+    is left as it was found alone.
+    """
+    if all(key in chosen for key in weights) or torch.cuda.is_current_stream_capturing():
+        return
+    run()
+    cached = 2 * torch.cuda.get_device_properties().L2_cache_size
+    if sum(weight.numel() * weight.element_size() for weight in weights.values()) < cached:
+        return
+    for key in sorted(weights.keys() & chosen.keys(), key=lambda key: -weights[key].numel()):
+        alone = chosen[key][1]
+        near = {way: ways[way] for way, took_us in alone.items() if took_us < NEAR * min(alone.values())}
+
+        def run_in(way: str, key: Key = key, alone: dict[str, float] = alone) -> None:
+            chosen[key] = way, alone
+            run()
+
+        run_in(fastest(("layer", *sorted(map(repr, weights)), key), near, run_in)[0])
 
 
 def measured(ways: dict[str, object], run: Callable[[str], object]) -> Measured:

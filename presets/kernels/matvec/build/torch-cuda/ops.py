@@ -168,17 +168,23 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
         more = {"top": mlp.router.top_k, "limit": mixture.limit, "alpha": mixture.alpha}
     weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
     heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
-    if hidden.shape[0] > 1:
-        return texts.decoder_layer_of_texts(
-            hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, biases, norms,
-            [None if head is None else head.weight for head in heads], eps, attention.scaling,
-            getattr(held.slots, "turns", None), **more,
+    of_heads = [None if head is None else head.weight for head in heads]
+    state = (hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled)
+    turns = getattr(held.slots, "turns", None)
+
+    def run() -> torch.Tensor:
+        if hidden.shape[0] > 1:
+            return texts.decoder_layer_of_texts(
+                *state, weights, biases, norms, of_heads, eps, attention.scaling, turns, **more
+            )
+        return decoder_layer(
+            *state, weights, scales, biases, norms, of_heads, eps, attention.scaling, turns,
+            getattr(attention, "sinks", None), **more,
         )  # fmt: skip
-    return decoder_layer(
-        hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled, weights, scales, biases,
-        norms, [None if head is None else head.weight for head in heads], eps, attention.scaling,
-        getattr(held.slots, "turns", None), getattr(attention, "sinks", None), **more,
-    )  # fmt: skip
+
+    if mixture is None and not torch.compiler.is_compiling():
+        rows.settle(weights, hidden.shape[0], run) if hidden.shape[0] > 1 else products.settle(weights, run)
+    return run()
 
 
 def shared_layer(

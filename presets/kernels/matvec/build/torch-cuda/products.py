@@ -7,6 +7,8 @@ Each kernel may be launched before the one it depends on has ended (programmatic
 weights, which depend on nothing, and then waits for the vector.
 """
 
+from collections.abc import Callable
+
 import torch
 import triton
 import triton.language as tl
@@ -27,7 +29,7 @@ WAYS: dict[str, dict[str, int]] = {
     "tiles 16x256": {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4},
 }
 """What other cards choose from, by measuring: rows of a program times warps, or rows and columns of a tile."""
-CHOSEN: dict[tuple[str, int, int, int, bool, str], kept.Measured] = {}
+CHOSEN: dict[kept.Key, kept.Measured] = {}
 """As in `rows`, with one vector."""
 
 
@@ -278,10 +280,10 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     if item == 4:
         return {"BN": 4, "BK": min(512, triton.next_power_of_2(columns)), "STAGES": 1, "AHEAD": 0, "num_warps": 2}
     if 1024 < columns <= 1536:  # Gemma 3 1B: rows of whole programs would be half empty
+        if columns % slabs.COLUMNS == 0:
+            return {"ROWS": 4 if rows > 1 << 15 else 2, "num_warps": 4 if gated or rows > 1 << 15 else 8}
         if rows > 1 << 15:
             return {"BN": 16, "BK": 128, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
-        if columns % slabs.COLUMNS == 0:
-            return {"ROWS": 2 if gated else 1, "num_warps": 4}
         return {"BN": 8, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
     if rows <= 1536 and columns in (1024, 2048) and not gated:  # output projections of Gemma 3 1B and Qwen3 0.6B
         return {"ROWS": 1, "num_warps": 4}
@@ -339,7 +341,7 @@ def product(
         def run(way: str) -> None:
             product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu)
 
-        key = (card, 1, rows, columns, gated, str(w.dtype))
+        key = key_of(w, gated)
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
             CHOSEN[key] = kept.fastest(key, WAYS, run)
         tuned = WAYS[CHOSEN[key][0]] if key in CHOSEN else None
@@ -368,6 +370,20 @@ def product(
         x, *beside, *asked, rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
         ASKS=len(ask) if early else 0, **flags, **how,
     )  # fmt: skip
+
+
+def key_of(w: torch.Tensor, gated: bool, vectors: int = 1) -> kept.Key:
+    """What the time of a product with this matrix depends on."""
+    rows = w.shape[0] // (2 if gated else 1)
+    return torch.cuda.get_device_name(), vectors, rows, w.shape[1], gated, str(w.dtype)
+
+
+def settle(weights: list[torch.Tensor], run: Callable[[], object]) -> None:
+    """See `kept.settle`, on cards that are not in SWEPT. weights: of a layer, in the order of `ops.decoder_layer`."""
+    if torch.cuda.get_device_name() not in SWEPT:
+        dense = [(place, w) for place, w in enumerate(weights) if w.dtype != torch.int32]  # not tiles of 4 bits
+        read = {key_of(w, place == 2): w for place, w in dense}
+        kept.settle(read, CHOSEN, WAYS, run)
 
 
 def add_norm(

@@ -5,13 +5,15 @@ vectors and card, so it is measured when a shape is first seen, which is during 
 against the tile sizes in WAYS. `CHOSEN` says what was found.
 """
 
+from collections.abc import Callable
+
 import torch
 import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import kept
-from .products import _prefetch, can_be_early, gate
+from .products import _prefetch, can_be_early, gate, key_of
 
 MOST = 32  # vectors
 LATE = 1.2  # a layer of our products alone was faster than one with the library's where it is faster by up to 14%
@@ -26,7 +28,8 @@ WAYS: dict[str, dict[str, int]] = {
 }
 """Tile sizes: rows of the matrix in a program, columns loaded at once, and loads under way."""
 
-CHOSEN: dict[tuple[str, int, int, int, bool, str], kept.Measured] = {}
+ALL = {LIBRARY: torch.__version__, **WAYS}
+CHOSEN: dict[kept.Key, kept.Measured] = {}
 """(card, vectors, rows, columns, gated, dtype) -> the fastest way, and microseconds of each that ran."""
 
 
@@ -138,8 +141,7 @@ def product(
     gated: bool = False, gelu: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape."""
-    rows = w.shape[0] // (2 if gated else 1)
-    key = (torch.cuda.get_device_name(), x.shape[:-1].numel(), rows, w.shape[1], gated, str(w.dtype))
+    key = key_of(w, gated, x.shape[:-1].numel())
 
     def run(way: str) -> torch.Tensor:
         if way == LIBRARY:
@@ -149,8 +151,13 @@ def product(
     if key not in CHOSEN:
         if torch.cuda.is_current_stream_capturing():
             return run(LIBRARY)
-        CHOSEN[key] = preferred(kept.fastest(key, {LIBRARY: torch.__version__, **WAYS}, run))
+        CHOSEN[key] = preferred(kept.fastest(key, ALL, run))
     return run(CHOSEN[key][0])
+
+
+def settle(weights: list[torch.Tensor], vectors: int, run: Callable[[], object]) -> None:
+    """See `kept.settle`. weights: of a layer, in the order of `ops.decoder_layer`."""
+    kept.settle({key_of(w, place == 2, vectors): w for place, w in enumerate(weights)}, CHOSEN, ALL, run)
 
 
 def preferred(found: kept.Measured) -> kept.Measured:
