@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
+import msgspec
+
+from backend import hardware
 from backend.ablation.course import Course, Tasks
-from backend.ablation.journal import Heading
+from backend.ablation.journal import Heading, heading_of
 from backend.ablation.result import StepResult, results
 from backend.ablation.steps import KINDS, Kind, plan_steps
 from backend.ablation.sweep import PointResult, admit_points, plan_points, point_results
 from backend.ablation.trials import Admitted, admit
 from backend.engine.bench import Bench
+from backend.errors import InputError
 
 SWEEP = "sweep"
 """The kind in the heading of a sweep; its changes are what is varied, each with its values."""
@@ -59,3 +63,17 @@ class Sweep(Course):
 def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None) -> "Ablation | Sweep":
     """The course that a heading describes. InputError where nothing of it can run here."""
     return (Sweep if heading.kinds == [SWEEP] else Ablation)(bench, course_id, heading, path)
+
+
+def course_of_journal(bench: Bench, path: Path) -> "Ablation | Sweep":
+    """What a journal holds, to be shown. InputError where it cannot be read, or was measured on another kind of device
+    or with other versions, whose plans this machine cannot make."""
+    heading = heading_of(path)
+    if (heading.device, heading.versions) != (bench.machine().device, hardware.versions()):
+        raise InputError(f"{path.name} was measured on another device or with other versions. Write its report there.")
+    course = course_of(bench, path.stem, heading, path)
+    if not heading.rounds:  # of a command, which decides them each time: those that were measured
+        rounds = max((trial.round + 1 for trial in course.journal.trials.values()), default=0)
+        course.heading = msgspec.structs.replace(heading, rounds=rounds, positions=len(course.journal.costs))
+    course.state = "done" if course.finished >= course.trials else "stopped"
+    return course

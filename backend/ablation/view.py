@@ -77,9 +77,12 @@ def worth_view(course: Ablation) -> WorthView:
     figures = [_latency(steps), _memory(steps)] + ([_quality(steps)] if course.heading.positions else [])
     groups = []
     for kind, (title, what) in TITLES.items():
+        if kind not in course.heading.kinds:
+            continue
         rows = [_start(kind, steps, figures)]
         rows += [_row(index, steps, figures, kind) for index, step in enumerate(steps) if step.kind == kind]
-        rows += [_start("without", steps, figures)] if kind == "stair" else []
+        if kind == "stair" and any(step.kind == "all" for step in steps):
+            rows.append(_start("without", steps, figures))
         groups.append(Group(title, what, rows))
     return WorthView(course_view(course), [figure.title for figure in figures], groups, _pareto(steps, figures))
 

@@ -1,20 +1,29 @@
-"""`tokendyno report`: a run that is over, as a table, an HTML file, CSV or JSON."""
+"""`tokendyno report`: a run that is over, as a table, an HTML file, CSV or JSON; an ablation or a sweep, as an HTML
+file."""
 
 import argparse
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+from backend.ablation.courses import ID
+from backend.ablation.kinds import course_of_journal
 from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.progress import say
 from backend.cli.run_table import table
 from backend.cli.stored import WHAT, add_history, find_run
 from backend.errors import InputError
 from backend.executors import open_bench
+from backend.paths import ablation_folder
 from backend.terminal import screen_of
 from backend.views.document import document
 from backend.views.series import recorded_kv, series_csv
+from ui.report.page import course_report
 from ui.report.page import report as html_report
 from ui.report.scripts import scripts_of
+
+JOURNAL = ".jsonl"
+"""How the file of a journal ends."""
 
 
 def report(options: argparse.Namespace) -> int:
@@ -22,6 +31,9 @@ def report(options: argparse.Namespace) -> int:
     for target, option in ((options.html, "--html"), (options.csv, "--csv"), (options.json, "--json")):
         check_writable(target, option)
     check_folder(options.models_dir)
+    journal = _journal(options.run, options.history)
+    if journal is not None:
+        return _report_of_journal(options, journal)
     run = find_run(options.run, options.history)
     if run.request.traffic is not None or run.request.quality is not None:
         raise InputError("A report is of one prompt; this run is of many requests or given texts. Open it on the page.")
@@ -38,10 +50,34 @@ def report(options: argparse.Namespace) -> int:
     return 0
 
 
+def _journal(what: str, history: Path) -> Path | None:
+    """The journal that is meant: a file, or one of the page's by its id; None: a run is."""
+    named, kept = Path(what).expanduser(), ablation_folder(history) / f"{what}{JOURNAL}"
+    if named.suffix == JOURNAL:
+        return named
+    return kept if ID.fullmatch(what) and kept.is_file() else None
+
+
+def _report_of_journal(options: argparse.Namespace, journal: Path) -> int:
+    if options.html is None or options.csv is not None or options.json is not None:
+        raise InputError(
+            "Of an ablation or a sweep, report writes --html FILE only. Its figures: the same ablate or sweep command "
+            "with --journal and --json."
+        )
+    bench = open_bench(None, options.models_dir)
+    write_text(options.html, course_report(course_of_journal(bench, journal)), "--html")
+    say(f"Wrote {options.html}.")
+    return 0
+
+
 def add_report(add: Callable[..., argparse.ArgumentParser]) -> argparse.ArgumentParser:
     """The command and its options."""
     sub = add("report", report, "a run that is over as a table, an HTML file, CSV or JSON")
-    sub.add_argument("run", metavar="RUN", help=WHAT)
+    sub.add_argument(
+        "run",
+        metavar="RUN",
+        help=f"{WHAT}; with --html also the journal of an ablation or a sweep, or its id",
+    )
     sub.add_argument("--html", metavar="FILE", help="one file that opens offline: charts, figures, ledger, scripts")
     sub.add_argument("--csv", metavar="FILE", help="every token and memory sample")
     sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")

@@ -1,7 +1,7 @@
-"""A run as one HTML file that opens offline: the live panel itself, which reads from the file what it otherwise pulls
-from the server; below it the arms as scripts, the machine and the versions.
+"""A run, an ablation or a sweep as one HTML file that opens offline: the panel of the page itself, which reads from the
+file what it otherwise pulls from the server; below it the arms of a run as scripts, the machine and the versions.
 
-The run lies in the file as JSON, packed and encoded in base64, so that no text of it is markup.
+What was measured lies in the file as JSON, packed and encoded in base64, so that no text of it is markup.
 """
 
 import base64
@@ -14,19 +14,24 @@ from pathlib import Path
 
 import msgspec
 
+from backend.ablation.kinds import Ablation, Sweep
+from backend.ablation.steps import arm_text
+from backend.ablation.sweep_view import sweep_view
+from backend.ablation.view import worth_view
 from backend.runs.run import Columns, Run
 from backend.views import live
 from ui.live.sources import TEMPLATE, panel_props, script
+from ui.worth.sources import course_script, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
-STYLES = (FOLDER / "report.css", FOLDER.parent / "style.css")
+STYLES = (FOLDER / "report.css", FOLDER.parent / "style.css", FOLDER.parent / "worth" / "style.css")
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title}</title><style>{style}</style></head>
 <body><div class="gradio-container td-report"><h1>{title}</h1>
 <div class="td-panel"><div id="live">{panel}</div></div>
-<h2>Scripts</h2>{scripts}
+{scripts}
 <h2>Machine and versions</h2><table class="td-facts-table">{facts}</table>
 <p class="td-made">{made}</p></div>
 <script>{plotly}</script>
@@ -39,36 +44,75 @@ function panel(element, props, server, trigger, watch) {{
 
 
 class Packed(msgspec.Struct, frozen=True):
-    """What the page's script is given. `reply`: the answer to every pull, JSON packed by gzip, in base64."""
+    """What the page's script is given. `value`: id of what is shown; `reply`: the answer to every pull, JSON packed by
+    gzip, in base64."""
 
-    run: str
+    value: str
     reply: str
     props: dict[str, object]
 
 
 def report(run: Run, scripts: Mapping[str, str]) -> str:
-    """The file. `scripts`: arm -> its script, or why there is none."""
+    """The file of a run. `scripts`: arm -> its script, or why there is none."""
     created = run.created
-    reply = base64.b64encode(gzip.compress(msgspec.json.encode(whole(run)), mtime=0)).decode()
-    packed = msgspec.json.encode(Packed(run.id, reply, panel_props())).decode()
-    facts = {**created.machine, **created.versions}
     arms = " and ".join(arm.name for arm in created.arms)
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(created.created))
-    return _PAGE.format(
-        title=html.escape(f"{created.model_label}: arm {arms}"),
-        style="\n".join(_read(path) for path in STYLES),
-        panel=TEMPLATE,
-        scripts="".join(
-            f"<details><summary>Arm {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
-            for name, text in scripts.items()
-        ),
-        facts="".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items()),
-        made=html.escape(f"Run {run.id}, {date}. Written by tokendyno."),
-        plotly=_plotly().replace("</script", "<\\/script"),
-        report=packed.replace("<", "\\u003c"),
-        start=_read(FOLDER / "start.js"),
-        code=script(),
+    details = "".join(
+        f"<details><summary>Arm {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
+        for name, text in scripts.items()
+    )
+    return _file(
+        f"{created.model_label}: arm {arms}", TEMPLATE, f"<h2>Scripts</h2>{details}",
+        {**created.machine, **created.versions}, f"Run {run.id}, {date}.",
+        _packed(run.id, msgspec.json.encode(whole(run)), panel_props()), script(),
     )  # fmt: skip
+
+
+def course_report(course: Ablation | Sweep) -> str:
+    """The file of an ablation or a sweep, as far as it is measured."""
+    heading = course.heading
+    match course:
+        case Ablation():
+            key, template, found = "worth", worth_template(), msgspec.json.encode(worth_view(course))
+        case Sweep():
+            key, template, found = "sweep", sweep_template(), msgspec.json.encode(sweep_view(course))
+    trials = course.journal.trials.values()
+    facts = {
+        "model": heading.model,
+        "arm": arm_text(heading.base),
+        "changes": "; ".join(f"{name}={choice}" for name, choice in heading.changes),
+        "device": heading.device,
+        "GPUs": ", ".join(sorted({trial.gpu for trial in trials if trial.gpu})),
+        "machines": ", ".join(sorted({trial.node for trial in trials if trial.node})),
+        **heading.versions,
+    }
+    what = "ablation" if key == "worth" else "sweep"
+    return _file(
+        f"{heading.model}: {what}", template, "", {name: text for name, text in facts.items() if text},
+        f"Journal {course.id}.", _packed(course.id, found, {"key_of_address": key}), course_script(key),
+    )  # fmt: skip
+
+
+def _packed(value: str, reply: bytes, props: dict[str, object]) -> Packed:
+    return Packed(value, base64.b64encode(gzip.compress(reply, mtime=0)).decode(), props)
+
+
+def _file(
+    title: str, panel: str, scripts: str, facts: Mapping[str, str], made: str, packed: Packed, code: str
+) -> str:  # fmt: skip
+    """`panel` and `scripts` are markup, `code` is JavaScript; everything else is text."""
+    return _PAGE.format(
+        title=html.escape(title),
+        style="\n".join(_read(path) for path in STYLES),
+        panel=panel,
+        scripts=scripts,
+        facts="".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items()),
+        made=html.escape(f"{made} Written by tokendyno."),
+        plotly=_plotly().replace("</script", "<\\/script"),
+        report=msgspec.json.encode(packed).decode().replace("<", "\\u003c"),
+        start=_read(FOLDER / "start.js"),
+        code=code,
+    )
 
 
 def whole(run: Run) -> live.Delta:

@@ -3,7 +3,6 @@ function that their JavaScript calls. As in `ui.live.panel`, the browser pulls, 
 viewer.
 """
 
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import gradio as gr
@@ -17,28 +16,11 @@ from backend.ablation.view import worth_view
 from backend.errors import InputError
 from backend.optimizations import prompt_axes
 from ui.components.pulls import refusal
-from ui.components.scripts import PARETO, with_helper
 from ui.live.plotly import plotly_address
-from ui.live.sources import FOLDER as LIVE
+from ui.worth.sources import course_script, sweep_template, worth_template
 
-OWN = Path(__file__).resolve().parent / "js"
 FIRST_SIZES = {"batch_size": "1, 4, 16", "prompt_tokens": "64, 256, 1024", "max_new_tokens": "16, 64"}
 """Values that a size has when it is chosen."""
-
-TEMPLATE = """
-<section class="td-worth" aria-labelledby="td-{kind}-title">
-  <header><h2 id="td-{kind}-title">{title}</h2>{form}
-  <button type="button" class="td-worth-begin">{begin}</button>
-  <button type="button" class="td-worth-stop" hidden>Stop</button>
-  <button type="button" class="td-worth-again" hidden>Go on</button>
-  <span class="td-worth-link" hidden><a class="td-worth-address"></a></span></header>
-  <p class="td-worth-sentence" role="status"></p>
-  <progress class="td-worth-progress" max="1" value="0" aria-label="Runs of this {what}" hidden></progress>
-  <p class="td-worth-doing"></p>
-  <p class="td-worth-failure td-failure" role="alert"></p>
-  <div class="td-worth-result"></div>
-</section>
-"""
 
 FORM = """
   <span class="td-sweep-form" role="group" aria-label="What is swept">
@@ -104,31 +86,27 @@ def answer(courses: Courses, kind: Kind, question: object) -> str:
 
 def worth_panel(courses: Courses) -> gr.HTML:
     """What each choice is worth. It fires the events "begin", "halt" and "again"."""
-    template = TEMPLATE.format(
-        kind="worth", title="What is each worth?", form="", begin="Measure each choice", what="ablation"
-    )
-    return _panel(courses, WORTH, template, "worth")
+    return _panel(courses, WORTH, worth_template())
 
 
 def sweep_panel(courses: Courses) -> gr.HTML:
     """Sweeps. It fires the same events; "begin" carries what `Asked` says."""
-    template = TEMPLATE.format(kind="sweep", title="Sweep", form=FORM, begin="Measure", what="sweep")
     sizes = [{"name": name, "title": SIZE_TITLES[name], "values": FIRST_SIZES[name]} for name in SIZES]
     axes = [
         {"name": axis.name, "title": axis.title, "values": ", ".join(choice.name for choice in axis.choices)}
         for axis in prompt_axes()
     ]
-    return _panel(courses, SWEEP, template, "sweep", varied=[*sizes, *axes])
+    return _panel(courses, SWEEP, sweep_template(FORM), varied=[*sizes, *axes])
 
 
-def _panel(courses: Courses, kind: Kind, template: str, script: str, **props: Any) -> gr.HTML:
+def _panel(courses: Courses, kind: Kind, template: str, **props: Any) -> gr.HTML:
     def pull(question: object) -> str:
         return answer(courses, kind, question)
 
     return gr.HTML(
         value="",
         html_template=template,
-        js_on_load=with_helper([LIVE / "plotly.js", PARETO, OWN / "course.js", OWN / f"{script}.js"]),
+        js_on_load=course_script(kind.key),
         server_functions=[pull],
         apply_default_css=False,
         elem_id=kind.key,

@@ -15,6 +15,7 @@ from backend.recordings.files import write_recording
 from backend.runs.run import MAX_TOKENS_PER_PULL, Run
 from backend.views.series import plain_cell, recorded_kv, series_csv
 from tests.browser.stored_runs import EVIL, evil
+from tests.support.ablations import stored, stored_sweep
 from tests.support.runs import arm_records, created, ended
 from ui.report.page import report, whole
 
@@ -71,3 +72,27 @@ def test_the_command_writes_what_was_asked_for(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert main(["report", file]) == 0 and "Token latency" in capsys.readouterr().out
     assert main(["report", file, "--html", str(tmp_path)]) == 2
+
+
+def test_an_ablation_and_a_sweep_are_files_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(tmp_path)
+    stored(tmp_path, "stored-alone", kinds=["alone"])
+    stored(tmp_path, "stored-stair", kinds=["stair"])
+    stored_sweep(tmp_path)
+    page, history = tmp_path / "page.html", ["--history", str(tmp_path / "history.sqlite")]
+    assert main(["report", "stored-worth", "--html", str(page), *history]) == 0
+    groups = held(page.read_text())["groups"]
+    assert [group["title"] for group in groups] == ["One after the other", "Each alone", "All but one"]
+    assert main(["report", "stored-alone", "--html", str(page), *history]) == 0
+    assert [group["title"] for group in held(page.read_text())["groups"]] == ["Each alone"]
+    assert main(["report", "stored-stair", "--html", str(page), *history]) == 0
+    (stair,) = held(page.read_text())["groups"]
+    assert [row["title"] for row in stair["rows"]] == ["Arm A", "Dtype: float32", "KV cache: static"], "no false arm B"
+    journal = tmp_path / "ablations" / "stored-sweep.jsonl"
+    assert main(["report", str(journal), "--html", str(page)]) == 0
+    assert len(held(page.read_text())["table"]) == 7
+    capsys.readouterr()
+    assert main(["report", str(journal)]) == 2 and "--html FILE only" in capsys.readouterr().err
+    journal.write_text(journal.read_text().replace('"device":"cpu"', '"device":"cuda"', 1))
+    assert main(["report", str(journal), "--html", str(page)]) == 2
+    assert "measured on another device" in capsys.readouterr().err
