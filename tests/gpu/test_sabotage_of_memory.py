@@ -84,6 +84,8 @@ def _of_the_same_shape(experts: Any) -> Any:
         dense = GptOssExperts(experts.config).to(torch.bfloat16)
     for weight in dense.parameters():
         torch.nn.init.normal_(weight, std=0.02)
+    for weight in (dense.gate_up_proj, dense.down_proj):  # by rows, as our kernels read them
+        weight.data = weight.data.transpose(1, 2).contiguous().transpose(1, 2)
     return dense
 
 
