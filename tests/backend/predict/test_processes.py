@@ -70,23 +70,28 @@ def fails(folder: Path) -> list[tuple[Case, str]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Checkpoints with random weights, scaled up so that the tokens of a text differ."""
+def write(name: str, folder: Path) -> None:
+    """A checkpoint with random weights, scaled up so that the tokens of a text differ."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig
 
+    torch.manual_seed(0)
+    dtype = torch.bfloat16 if name.startswith("wide") else torch.float32
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**MODELS[name]), dtype=dtype)
+    model.generation_config = GenerationConfig(pad_token_id=0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim > 1:
+                parameter.mul_(3)
+    model.save_pretrained(folder / name)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Checkpoints of all models."""
     found = tmp_path_factory.mktemp("checkpoints")
-    for name, config in MODELS.items():
-        torch.manual_seed(0)
-        dtype = torch.bfloat16 if name.startswith("wide") else torch.float32
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config), dtype=dtype)
-        model.generation_config = GenerationConfig(pad_token_id=0)
-        with torch.no_grad():
-            for parameter in model.parameters():
-                if parameter.ndim > 1:
-                    parameter.mul_(3)
-        model.save_pretrained(found / name)
+    for name in MODELS:
+        write(name, found)
     return found
 
 
@@ -122,10 +127,11 @@ def foreseen(case: Case) -> dict[str, int]:
 
 
 @pytest.mark.slow
-def test_a_pair_of_processes_holds_what_was_predicted_and_writes_the_text_of_one(folder: Path) -> None:
-    case = Case(str(folder / "llama"), 2)
-    (first,), (second,) = run(2, [case], folder)
-    ((alone,),) = run(1, [Case(case.folder, 1)], folder)
+def test_a_pair_of_processes_holds_what_was_predicted_and_writes_the_text_of_one(tmp_path: Path) -> None:
+    write("llama", tmp_path)
+    case = Case(str(tmp_path / "llama"), 2)
+    (first,), (second,) = run(2, [case], tmp_path)
+    ((alone,),) = run(1, [Case(case.folder, 1)], tmp_path)
     assert not first.error and (first.weights, first.kv) == predicted(case)
     assert first.ids == second.ids == alone.ids and first.weights < alone.weights
     assert first.exchanges == second.exchanges == foreseen(case) and not alone.exchanges

@@ -7,6 +7,7 @@ import pytest
 import torch
 from safetensors import safe_open
 from transformers import AutoModelForCausalLM, Mxfp4Config
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.quantizers.auto import AUTO_QUANTIZER_MAPPING
 
@@ -17,7 +18,7 @@ from backend.optimizations.tensor_bytes import parameter_count, total_bytes, wei
 from backend.plan import LoadPlan, Plan
 from backend.worker.load.packed import PackedQuantizer, read_packed
 from backend.worker.load.quantization import observing
-from backend.worker.patch.experts import PackedExperts
+from backend.worker.patch.experts import TRITON, PackedExperts
 from backend.worker.prove.graph_calls import matrices
 from tests.support.quantization import PACKED
 
@@ -58,7 +59,17 @@ def test_they_are_the_weights_that_transformers_dequantizes(packed: Any, dense: 
             assert torch.equal(convert_moe_packed_tensors(blocks, scales), getattr(theirs, name))
 
 
-def test_they_count_as_what_they_are(packed: Any, dense: Any) -> None:
+def multiplied(experts: Any, hidden: Any, indices: Any, shares: Any) -> Any:
+    """Both products of an expert, by transformers' reading of the blocks: the kernels need a GPU."""
+    for name in ("gate_up_proj", "down_proj"):
+        read = convert_moe_packed_tensors(getattr(experts, f"{name}_blocks"), getattr(experts, f"{name}_scales"))
+        weight = read[indices[0, 0]].to(hidden.dtype)
+        hidden = hidden[:, : weight.shape[0]] @ weight
+    return hidden
+
+
+def test_they_count_as_what_they_are(packed: Any, dense: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ALL_EXPERTS_FUNCTIONS._global_mapping, TRITON, multiplied)
     layers = packed.config.num_hidden_layers
     finding = AXIS.find(Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
     assert (finding.effective, finding.reached, finding.expected) == ("mxfp4", 2 * layers, 2 * layers)
