@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from backend.optimizations import prompt_axes
-from tests.browser.driver import Driver
+from tests.browser.driver import Driver, titles
 from tests.browser.stored_runs import HOSTILE
 from ui.compare.unsupported import UNSUPPORTED
 
@@ -169,6 +169,8 @@ def test_a_bundle_sets_what_can_run_and_says_what_gave_way(open_page: Open) -> N
 @pytest.mark.slow
 def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) -> None:
     user = open_page()  # a handler that fails on the server fails this test
+    user.choose("preset-b", "unwindowed")  # the page begins with the newest run, which may be another test's
+    user.wait(f"document.querySelector('#axis-b-cache input').value === {titles('axis-b-cache')['unwindowed']!r}")
     user.type("model", "no-such-model")
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('Unknown model')")
     before = user.chosen("axis-b-cache")
