@@ -296,7 +296,7 @@ def test_an_encoder_is_shown_in_passes(open_page: Open) -> None:
     user.wait_over("passes")
     assert user.text(".td-sentence").startswith("B runs forward passes 2.00x faster (2.00 to 2.00)")
     assert "Possible interference (A and B)" in user.text(".td-interference")
-    assert "other programs took part" in user.text(".td-remarks .fallback")
+    assert "other programs kept some of the 2 CPU cores busy" in user.text(".td-remarks .fallback")
     assert "20 of 20 passes" in user.text(".td-progress")
     assert "no text" in user.text(".td-texts")
     titles = " ".join(user.layout(f"annotations[{i}].text") for i in range(4))

@@ -54,6 +54,13 @@ _RECOMPILES = Rule(
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
 _CACHE_RULES = (_ZERO_GPU, _LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
+_UNTUNED_INT8 = Rule(
+    "note",
+    lambda s: s.cuda and s.choices["quantization"] == "torchao-int8",
+    "Without coordinate descent tuning, which the modes max-autotune turn on, torch.compile computes torchao's int8 "
+    "products with a kernel that takes 16 times as long as bfloat16 does on an H200, one token at a time.",
+    "torch._inductor.list_mode_options; MEASUREMENTS.md: seven products of a layer of Llama-3-8B",
+)
 _SKIPPED = Rule(
     "fallback",
     skips_compilation,
@@ -102,12 +109,12 @@ class Compile(Optimization):
     }
     choices = (
         Choice("off", "off", "Eager: every operator is launched from Python."),
-        Choice("default", "default", "Inductor kernels, no CUDA graphs.", (*_CACHE_RULES, _SKIPPED)),
+        Choice("default", "default", "Inductor kernels, no CUDA graphs.", (*_CACHE_RULES, _SKIPPED, _UNTUNED_INT8)),
         Choice(
             "reduce-overhead",
             "reduce-overhead",
             "Inductor kernels replayed as CUDA graphs.",
-            (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT),
+            (*_CACHE_RULES, _GRAPHS_NEED_STATIC, _SKIPPED, _LIKE_DEFAULT, _UNTUNED_INT8),
         ),
         Choice(
             "max-autotune",

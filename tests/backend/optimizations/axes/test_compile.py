@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from torch._inductor import list_mode_options
 
 from backend.arms.check import Checked
 from backend.config import Workload
@@ -47,6 +48,20 @@ def verdicts(found: Checked, axis: str) -> list[tuple[str, dict[str, str]]]:
 def test_where_tensors_must_not_move_compiling_needs_the_static_cache(mode: str, loop: str, cache: str) -> None:
     assert ("blocked", {"cache": "static"}) in verdicts(checked(compile=mode, loop=loop, cache=cache), "compile")
     assert verdicts(checked(compile=mode, loop=loop, cache="static"), "compile") == []
+
+
+def test_int8_of_torchao_is_noted_as_slow_where_the_compiler_does_not_tune() -> None:
+    def noted(machine: Any = H200, **choices: str) -> bool:
+        found = checked(machine, cache="static", **choices)
+        return any(
+            v.level == "note" and "coordinate descent" in v.reason for v in found.verdicts if v.axis == "compile"
+        )
+
+    slow = [mode for mode in MODES if noted(compile=mode, quantization="torchao-int8")]
+    tuned = {mode for mode, options in list_mode_options().items() if options.get("coordinate_descent_tuning")}
+    assert slow == [mode for mode in MODES if mode not in tuned] and len(slow) == 2
+    assert not noted(compile="default") and not noted(compile="default", quantization="torchao-fp8")
+    assert not noted(CPU, compile="default", quantization="torchao-int8")
 
 
 @pytest.mark.parametrize("cache", ["dynamic", "unwindowed"])
