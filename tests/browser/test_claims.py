@@ -22,7 +22,7 @@ def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> Non
     page = open_page("", 1440, 900).page
     page.get_by_role("tab", name="Claims").click()
     page.locator(".td-claim-open[data-name=flash-same-output]").click()
-    page.wait_for_selector(".td-claim-more", timeout=30_000)
+    page.wait_for_selector(".td-claim-more .td-claim-chart", timeout=30_000)  # drawn again when Plotly is there
     shown = [[one.title, one.claimed or "–", one.measured or "–", one.word + one.remark] for one in document.claims]
     assert page.evaluate(ROWS) == shown
     (opened,) = page.query_selector_all(".td-claim-more")
