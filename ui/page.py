@@ -23,7 +23,8 @@ from ui.stories.run_here import run_here
 from ui.visitor import visitor_of
 
 QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-FOCUS_SCRIPT = Path(__file__).resolve().parent / "js" / "focus.js"
+SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("focus", "script_name")]
+"""What listens on the whole page."""
 
 
 def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
@@ -34,7 +35,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         endpoints(bench, queued=not mcp)  # first, since Gradio gives a name to whoever takes it first
         with gr.Row(elem_id="masthead"):
             brand = "<h1>tokendyno</h1><p>a dynamometer for Transformers inference</p>"
-            gr.HTML(brand, elem_id="brand", js_on_load=FOCUS_SCRIPT.read_text(encoding="utf-8"))
+            gr.HTML(brand, elem_id="brand", js_on_load="\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS))
             text_line("device", device_line(), classes="td-device")
             if logins:
                 _account(demo)

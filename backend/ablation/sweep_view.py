@@ -8,7 +8,7 @@ import msgspec
 from backend.ablation.course_view import CourseView, course_view
 from backend.ablation.kinds import Sweep
 from backend.ablation.sweep import SIZES, PointResult
-from backend.optimizations import all_axes
+from backend.optimizations import axis_title, choice_title
 from backend.units import bytes_text, seconds_text, three
 from backend.views.pareto import Cost, Pareto, pareto
 
@@ -105,14 +105,14 @@ def sweep_view(course: Sweep) -> SweepView:
 
 def title_of(name: str) -> str:
     """Of a size or an axis."""
-    return SIZE_TITLES.get(name) or next((axis.title for axis in all_axes() if axis.name == name), name)
+    return SIZE_TITLES.get(name) or axis_title(name)
 
 
 def value_title(name: str, value: str) -> str:
     """Of a size as a number, of a choice as it is called."""
     if name in SIZES:
         return f"{int(value):,}"
-    return next((axis.choice(value).title for axis in all_axes() if axis.name == name), value)
+    return choice_title(name, value)
 
 
 def _named(point: PointResult, names: Sequence[str]) -> str:
@@ -227,6 +227,5 @@ def _table(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | No
 
 
 def _remark(point: PointResult) -> str:
-    titles = {axis.name: axis.title for axis in all_axes()}
-    said = [f"{titles.get(a, a)} is not as planned ({s.replace('_', ' ')})" for a, s in point.doubtful.items()]
+    said = [f"{axis_title(a)} is not as planned ({s.replace('_', ' ')})" for a, s in point.doubtful.items()]
     return point.refused or "; ".join(said)

@@ -11,7 +11,7 @@ from backend.runs.row import ArmText
 from backend.terminal import Column, Screen, fold, table
 
 _COLUMNS = (
-    Column("run"), Column("when"), Column("model"), Column("arms", prose=True),
+    Column("run"), Column("when"), Column("model", prose=True), Column("arms", prose=True),
     Column("machine", prose=True, optional=True), Column(below=True),
 )  # fmt: skip
 
@@ -24,7 +24,7 @@ def history_table(found: Found, screen: Screen) -> str:
     if not found.total:
         return f"None of {found.kept:,} runs matches. Leave a filter out."
     rows = [
-        [row.id[:8], when(row.created), row.label or row.model, arms_text(row.arms), row.machine, line_text(row)]
+        [row.id[:8], when(row.created), model_text(row), arms_text(row.arms), row.machine, line_text(row)]
         for row in found.rows
     ]
     first = found.page * found.per_page
@@ -76,6 +76,11 @@ def when(created: float) -> str:
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(created))
     except (ValueError, OverflowError, OSError):
         return "unknown"
+
+
+def model_text(row: Row) -> str:
+    """The model of a run, and what it had to do."""
+    return ", ".join(filter(None, [row.label or row.model, row.work]))
 
 
 def arms_text(arms: Sequence[ArmText]) -> str:

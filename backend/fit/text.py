@@ -1,5 +1,7 @@
 """The fit table as text: the same rows and sentences for the command line and the page."""
 
+from collections.abc import Callable
+
 from backend.fit.row import FitRow, Margin
 from backend.fit.table import Fit, table_axes
 from backend.predict.parallel import group_sizes, plan_of
@@ -72,40 +74,49 @@ def heading(found: Fit) -> str:
     return f"{found.facts.label} on {name} ({memory}{each}{limits}), {work} {found.context:,} tokens{batch}{tail}"
 
 
-def best(found: Fit) -> str:
+Named = Callable[[FitRow], str]
+"""Names the choices of a row: as an arm is written, or by the titles that a page shows."""
+
+
+def arm_text(row: FitRow) -> str:
+    """The choices of a row as an arm is written."""
+    return ", ".join(f"{axis}={choice}" for axis, choice in row.choices.items())
+
+
+def best(found: Fit, named: Named = arm_text) -> str:
     """The best row in a sentence, or what to do if nothing fits. Where what fits cannot run here, the reason."""
     if found.best is not None:
-        return f"Fits: {_told(found, found.best)}"
+        return f"Fits: {_told(found, found.best, named)}"
     fitting = next((row for row in found.rows if row.fits), None)
     if fitting is None:
-        return _nothing(found)
-    return f"Would fit: {_told(found, fitting)} It cannot run here as it is: {fitting.not_here}"
+        return _nothing(found, named)
+    return f"Would fit: {_told(found, fitting, named)} It cannot run here as it is: {fitting.not_here}"
 
 
-def _told(found: Fit, row: FitRow) -> str:
+def _told(found: Fit, row: FitRow, named: Named) -> str:
     """A row that fits, in words."""
     length = f"inputs of up to {row.max_context:,} tokens" if found.encoder else f"up to {row.max_context:,} tokens"
     tight = ", which is tight: predictions may be off by as much" if row.margin == "tight" else ""
     card = (
         f" The smallest GPU listed that would do: {row.smallest_gpu}." if row.smallest_gpu and found.gpus == 1 else ""
     )
-    return f"{_arm(row)}, with {_size(row.margin_bytes)} to spare{tight}; {length}.{card}"
+    return f"{named(row)}, with {_size(row.margin_bytes)} to spare{tight}; {length}.{card}"
 
 
-def _nothing(found: Fit) -> str:
+def _nothing(found: Fit, named: Named) -> str:
     """What would make it fit: fewer tokens, a smaller batch, another GPU, several GPUs."""
     ways = []
     usable = [row for row in found.rows if not (found.device.here and row.not_here)]
     longest_row = max(usable, key=lambda row: row.max_context, default=None)
     if longest_row is not None and longest_row.max_context:
-        ways.append(f"a context of {longest_row.max_context:,} tokens ({_arm(longest_row)})")
+        ways.append(f"a context of {longest_row.max_context:,} tokens ({named(longest_row)})")
     several = min((row for row in found.rows if row.enough_gpus), key=lambda row: row.enough_gpus, default=None)
     if several is not None:
         name = "of this GPU" if found.device.here else found.device.name
-        ways.append(f"{several.enough_gpus} x {name} ({_arm(several)})")
+        ways.append(f"{several.enough_gpus} x {name} ({named(several)})")
     card = next((row for row in found.rows if row.smallest_gpu), None)
     if card is not None:
-        ways.append(f"{'' if found.gpus == 1 else f'{found.gpus} x '}{card.smallest_gpu} ({_arm(card)})")
+        ways.append(f"{'' if found.gpus == 1 else f'{found.gpus} x '}{card.smallest_gpu} ({named(card)})")
     if not ways:
         return f"Nothing fits at {found.context:,} tokens. Choose a smaller model or batch, or more GPUs."
     return f"Nothing fits at {found.context:,} tokens. What would: {'; '.join(ways)}."
@@ -155,10 +166,6 @@ def _exchanges(found: Fit) -> str:
         f"The roofline bound has what they exchange, at {found.limits.link_bytes_per_s / 1e9:,.4g} GB/s each way "
         f"({found.limits.link}), without the latency of each exchange."
     )
-
-
-def _arm(row: FitRow) -> str:
-    return ", ".join(f"{axis}={choice}" for axis, choice in row.choices.items())
 
 
 def _size(size_bytes: float) -> str:

@@ -66,7 +66,8 @@ def view(found: Fit) -> FitView:
         parts = ["Weights", "Activations", "Runtime"]
     reasons = {row.not_here for row in found.rows}
     return FitView(
-        label=found.facts.label, heading=heading(found), best=best(found), remarks=remarks(found),
+        label=found.facts.label, heading=heading(found),
+        best=best(found, lambda row: row_title(table_axes(found.facts), row.choices)), remarks=remarks(found),
         context=found.context, most=found.facts.max_positions, encoder=found.encoder, columns=columns(found),
         parts=parts, rows=[_row(found, row) for row in found.rows], cards=card_lines(found),
         not_here=reasons.pop() if len(reasons) == 1 else "",
@@ -77,9 +78,11 @@ def _row(found: Fit, row: FitRow) -> RowView:
     parts = [row.weights_bytes, row.kv_bytes - row.kv_host_bytes, row.workspace_bytes, row.runtime_bytes]
     if found.encoder:
         del parts[1]
-    title = row_title(table_axes(found.facts), row.choices)
+    axes = table_axes(found.facts)
+    chosen = [axis.choice(row.choices[axis.name]).title for axis in axes]
     return RowView(
-        choices=dict(row.choices), title=title, margin=row.margin, cells=[WORDS[row.margin], *cells(found, row)[1:]],
+        choices=dict(row.choices), title=row_title(axes, row.choices), margin=row.margin,
+        cells=[WORDS[row.margin], *chosen, *cells(found, row)[1 + len(axes) :]],
         parts=parts, peak=" ".join(bytes_text(row.peak_bytes)), main=row.main, not_here=row.not_here,
     )  # fmt: skip
 

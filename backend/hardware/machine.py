@@ -13,7 +13,7 @@ from packaging.version import Version
 from backend.hardware import kernel_packages, number_formats, zero_gpu
 from backend.hardware.number_formats import FormatTime
 from backend.hardware.nvidia import Gpu as Gpu
-from backend.hardware.nvidia import detect_gpus
+from backend.hardware.nvidia import detect_gpus, left_unused
 
 PACKAGES = (
     "torch", "transformers", "gradio", "plotly", "bitsandbytes", "kernels", "nvidia-ml-py",
@@ -156,8 +156,8 @@ class Machine:
 
 
 def detect() -> Machine:
-    """Read the machine now. Takes a few ms, so it is called before every run."""
-    lent = zero_gpu.on_zero_gpu() and os.environ.get("TOKENDYNO_DEVICE") != "cpu"
+    """Read the machine now. Takes a few ms, so it is called before every run. InputError as `left_unused`."""
+    lent = zero_gpu.on_zero_gpu() and not left_unused()
     found = zero_gpu.lent_gpu() if lent else detect_gpus()
     total, free = host_memory()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

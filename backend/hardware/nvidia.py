@@ -10,6 +10,7 @@ from pathlib import Path
 
 from packaging.version import Version
 
+from backend.errors import InputError, shown
 from backend.hardware import cuda_driver
 
 
@@ -53,11 +54,23 @@ class DetectedGpus:
     nvml_problem: str = ""
 
 
+def left_unused() -> bool:
+    """Whether TOKENDYNO_DEVICE=cpu leaves a GPU unused. InputError for any other value, which would do nothing."""
+    asked = os.environ.get("TOKENDYNO_DEVICE", "")
+    if asked not in ("", "cpu"):
+        raise InputError(
+            f"TOKENDYNO_DEVICE is {shown(asked)!r}. Set it to cpu, which leaves a GPU unused, or unset it; "
+            "CUDA_VISIBLE_DEVICES chooses between GPUs."
+        )
+    return asked == "cpu"
+
+
 def detect_gpus() -> DetectedGpus:
-    """The GPUs that torch will see, from NVML, else from the CUDA driver; never raises."""
+    """The GPUs that torch will see, from NVML, else from the CUDA driver. InputError as `left_unused`."""
+    unused = left_unused()
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return DetectedGpus(problem="hidden by CUDA_VISIBLE_DEVICES")
-    if os.environ.get("TOKENDYNO_DEVICE") == "cpu":
+    if unused:
         return DetectedGpus(problem="switched off by TOKENDYNO_DEVICE=cpu")
     try:
         with nvml() as lib:

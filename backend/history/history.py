@@ -23,6 +23,6 @@ class History:
         self.listing = Listing(store, runs, limits)
         self.changes = Changes(store, runs, limits)
 
-    def beside(self, pins: Sequence[Pin]) -> SideBySide:
+    def beside(self, pins: Sequence[Pin], titles: bool = False) -> SideBySide:
         """Pinned arms side by side (`backend/history/pins.py`)."""
-        return beside(pins, self._runs)
+        return beside(pins, self._runs, titles)

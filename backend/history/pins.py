@@ -13,9 +13,10 @@ import msgspec
 from backend.errors import InputError, shown
 from backend.history.conditions import ALIKE, beginning, conditions
 from backend.history.figures import Cell, Figure, figures
+from backend.optimizations import axis_title, choice_title
 from backend.redact import plain
 from backend.runs.log import RunLog
-from backend.runs.row import choices_text
+from backend.runs.row import choices_text, titles_text, work_text
 from backend.runs.snapshot import Snapshot
 from backend.views.ledger import ledger_summary, prompt_rows
 from backend.views.pareto import Cost, Pareto, pareto
@@ -50,7 +51,7 @@ class SideRow(msgspec.Struct, frozen=True):
 
 
 class PinnedArm(msgspec.Struct, frozen=True):
-    """The head of a column. `label`: 1 to 5; `title`: the run's name or its model; `unlike`: the conditions in which it
+    """The head of a column. `label`: 1 to 5; `title`: the run's model and sizes; `unlike`: the conditions in which it
     differs from the first arm; `alike`: whether its figures are set against those of the first."""
 
     label: str
@@ -103,8 +104,11 @@ def read_pins(text: str) -> list[Pin]:
     return pins
 
 
-def beside(pins: Sequence[Pin], runs: RunLog) -> SideBySide:
-    """The pinned arms side by side, as far as they are known here. InputError if there are fewer than two pins."""
+def beside(pins: Sequence[Pin], runs: RunLog, titles: bool = False) -> SideBySide:
+    """The pinned arms side by side, as far as they are known here. InputError if there are fewer than two pins.
+
+    titles  name axes and choices as the page does, instead of as arms are written
+    """
     if len(pins) < FEWEST:
         raise InputError(f"Pin {FEWEST} to {MOST} arms to see them side by side.")
     arms, missing = list[_Arm](), list[str]()
@@ -117,8 +121,8 @@ def beside(pins: Sequence[Pin], runs: RunLog) -> SideBySide:
             arms.append(_Arm(pin, now, conditions(now, pin.arm), figures(now, pin.arm)))
     if not arms:
         raise InputError("None of these runs is kept here any more. Pin others.")
-    heads = [_head(n, arm, arms[0]) for n, arm in enumerate(arms)]
-    rows = [*_condition_rows(arms), *_choice_rows(arms), *_figure_rows(arms, heads)]
+    heads = [_head(n, arm, arms[0], titles) for n, arm in enumerate(arms)]
+    rows = [*_condition_rows(arms), *_choice_rows(arms, titles), *_figure_rows(arms, heads)]
     rows += [_row("ledger", "Ledger", [Cell(_ledger(arm)) for arm in arms])]
     rows += [_row("text", "Text begins", [Cell(beginning(arm.run.arms[arm.pin.arm].text)) for arm in arms])]
     return SideBySide(heads, rows, _remarks(arms, heads, rows), missing, _pareto(arms, heads))
@@ -137,13 +141,14 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
     return pareto(costs, "perplexity")
 
 
-def _head(n: int, arm: _Arm, first: _Arm) -> PinnedArm:
+def _head(n: int, arm: _Arm, first: _Arm, titles: bool) -> PinnedArm:
     created = arm.run.created
     unlike = [label for label, text in arm.conditions.items() if text != first.conditions.get(label)]
     asked = next(one for one in created.request.arms if one.name == arm.pin.arm).choices
     return PinnedArm(
-        str(n + 1), f"{arm.pin.run}.{arm.pin.arm}", arm.pin.run, arm.pin.arm, plain(created.model_label),
-        plain(choices_text(asked)), created.created, arm.run.status, unlike,
+        str(n + 1), f"{arm.pin.run}.{arm.pin.arm}", arm.pin.run, arm.pin.arm,
+        plain(f"{created.model_label}, {work_text(created)}"), plain((titles_text if titles else choices_text)(asked)),
+        created.created, arm.run.status, unlike,
         alike=not any(label in ALIKE for label in unlike),
     )  # fmt: skip
 
@@ -168,12 +173,17 @@ def _condition_rows(arms: Sequence[_Arm]) -> list[SideRow]:
     return [row for row in rows if row.differs or row.label not in _ONLY_IF_DIFFERENT]
 
 
-def _choice_rows(arms: Sequence[_Arm]) -> list[SideRow]:
+def _choice_rows(arms: Sequence[_Arm], titles: bool) -> list[SideRow]:
     """Axes on which the arms were planned differently."""
     planned = [arm.run.planned(arm.pin.arm).planned for arm in arms]
     axes = dict.fromkeys(axis for choices in planned for axis in choices)
-    rows = [_row("choices", axis, [Cell(plain(choices.get(axis, "n/a"))) for choices in planned]) for axis in axes]
-    return [row for row in rows if row.differs]
+    rows = []
+    for axis in axes:
+        found = [choices.get(axis, "n/a") for choices in planned]
+        if len(set(found)) > 1:
+            named = [choice_title(axis, name) for name in found] if titles else found
+            rows.append(_row("choices", axis_title(axis) if titles else axis, [Cell(plain(name)) for name in named]))
+    return rows
 
 
 def _figure_rows(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> list[SideRow]:

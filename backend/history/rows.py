@@ -27,7 +27,7 @@ FILL_S = 0.1
 """How long one listing may compute verdicts of older runs; at least one is computed."""
 
 _COLUMNS = (
-    "id", "created", "kind", "model", "label", "machine", "arms", "origin", "status", "verdict", "name", "note",
+    "id", "created", "kind", "model", "label", "work", "machine", "arms", "origin", "status", "verdict", "name", "note",
     "owner", "shared",
 )  # fmt: skip
 _SELECT = f"SELECT {', '.join(_COLUMNS)} FROM runs"
@@ -37,6 +37,7 @@ class Row(msgspec.Struct, frozen=True):
     """A run in the history.
 
     created   seconds since the epoch
+    work      what the model had to do: batch size, lengths
     line      its verdict, or how it ended; None: not computed yet
     mine      whether the visitor may name, share and delete it
     origin    "" for a run of this machine, else imported
@@ -48,6 +49,7 @@ class Row(msgspec.Struct, frozen=True):
     kind: str
     model: str
     label: str
+    work: str
     machine: str
     arms: list[ArmText]
     origin: str

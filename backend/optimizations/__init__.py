@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from backend.models import ModelFacts
 
 __all__ = [
-    "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "defaults",
-    "prompt_axes", "subject_of",
+    "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "axis_title", "choice_title",
+    "defaults", "prompt_axes", "subject_of",
 ]  # fmt: skip
 
 
@@ -45,6 +45,17 @@ def axis_names() -> tuple[str, ...]:
 def defaults() -> dict[str, str]:
     """The default choice of every axis."""
     return {axis.name: axis.default for axis in all_axes()}
+
+
+def axis_title(name: str) -> str:
+    """What the page calls an axis; the name of one that is no longer there."""
+    return next((axis.title for axis in all_axes() if axis.name == name), name)
+
+
+def choice_title(axis: str, name: str) -> str:
+    """What the page calls a choice; its name where there is no such choice any more."""
+    known = (choice for one in all_axes() if one.name == axis for choice in one.choices)
+    return next((choice.title for choice in known if choice.name == name), name)
 
 
 def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:

@@ -1,7 +1,7 @@
 """The tables of the history: the steps that make them, and how a file differs from what they make."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 
 import msgspec
@@ -52,13 +52,7 @@ def _search(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE runs ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE runs ADD COLUMN verdict TEXT")
     db.execute("ALTER TABLE runs ADD COLUMN deleted_at REAL")
-    firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
-    for run_id, body in firsts:
-        with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError):  # damaged: found by its date alone
-            first = decode_record(body)
-            if isinstance(first, Created):
-                values = {**row_of(first)._asdict(), "id": run_id}
-                db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in RunRow._fields)} WHERE id = :id", values)
+    _fill(db, [column for column in RunRow._fields if column != "work"])
 
 
 def _listed(db: sqlite3.Connection) -> None:
@@ -66,7 +60,24 @@ def _listed(db: sqlite3.Connection) -> None:
     db.execute("CREATE INDEX runs_listed ON runs (owner, deleted_at, created)")
 
 
-MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed]
+def _worked(db: sqlite3.Connection) -> None:
+    """What the model had to do in a run, which is also searched."""
+    db.execute("ALTER TABLE runs ADD COLUMN work TEXT NOT NULL DEFAULT ''")
+    _fill(db, ["work", "words"])
+
+
+def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
+    """Columns of every row, from its run's first record. Of a run whose record is damaged they stay empty."""
+    firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
+    for run_id, body in firsts:
+        with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+            first = decode_record(body)
+            if isinstance(first, Created):
+                values = {**row_of(first)._asdict(), "id": run_id}
+                db.execute(f"UPDATE runs SET {', '.join(f'{c} = :{c}' for c in columns)} WHERE id = :id", values)
+
+
+MIGRATIONS: list[Callable[[sqlite3.Connection], None]] = [_first, _owners, _pins, _search, _listed, _worked]
 """Step i brings a file from version i to i + 1. Append new steps, never change an old one."""
 
 

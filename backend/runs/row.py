@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.optimizations import axis_title, choice_title
 from backend.redact import plain
 from backend.runs.records import Created
 
@@ -28,6 +29,7 @@ class RunRow(NamedTuple):
 
     kind     run, batch or quality: that of its JSON document
     label    the model by its full name
+    work     what the model had to do, see `work_text`
     machine  see `machine_text`
     choices  axes that were set in any arm, and axis=choice of everything that was planned
     arms     list of `ArmText`, as JSON
@@ -37,6 +39,7 @@ class RunRow(NamedTuple):
 
     kind: str
     label: str
+    work: str
     machine: str
     choices: str
     arms: str
@@ -51,19 +54,45 @@ def row_of(first: Created) -> RunRow:
     entries = {axis for arm in asked.arms for axis in arm.choices}
     entries |= {f"{axis}={choice}" for arm in first.arms for axis, choice in arm.planned.items()}
     arms = [ArmText(arm.name, choices_text(arm.choices)) for arm in asked.arms]
-    machine = machine_text(first.machine)
+    machine, worked = machine_text(first.machine), work_text(first)
     origin = "" if first.origin == "here" else first.origin
     words = searched(
-        first.id, origin, asked.model, first.model_label, kind, machine, *(arm.text for arm in arms),
-        work.prompt[:MAX_PROMPT], work.system[:MAX_PROMPT],
+        first.id, origin, asked.model, first.model_label, kind, worked, machine, *(arm.text for arm in arms),
+        *(titles_text(arm.choices) for arm in asked.arms), work.prompt[:MAX_PROMPT], work.system[:MAX_PROMPT],
     )  # fmt: skip
     listed = MARK + MARK.join(sorted(entries)) + MARK
-    return RunRow(kind, first.model_label, machine, listed, msgspec.json.encode(arms).decode(), origin, words)
+    return RunRow(kind, first.model_label, worked, machine, listed, msgspec.json.encode(arms).decode(), origin, words)
+
+
+def work_text(first: Created) -> str:
+    """Sizes by which runs of one model can be told apart, such as the points of a sweep."""
+    asked, work = first.request, first.request.workload
+    if asked.traffic is not None:
+        return f"{len(asked.traffic.requests):,} requests"
+    if asked.quality is not None:
+        return f"{len(asked.quality.texts):,} text{'s' if len(asked.quality.texts) > 1 else ''}"
+    parts = [f"batch {work.batch_size:,}"] if work.batch_size > 1 or asked.trial else []
+    parts += [f"prompt of {work.prompt_tokens:,} tokens"] if work.prompt_tokens else []
+    parts += [f"{work.max_new_tokens:,} {'new tokens' if first.unit == 'token' else 'passes'}"]
+    parts += [f"{work.repeats:,} repeats"] if work.repeats > 1 else []
+    return ", ".join(parts)
 
 
 def choices_text(choices: Mapping[str, str]) -> str:
     """The choices of an arm as they are written."""
     return ", ".join(f"{axis}={choice}" for axis, choice in choices.items()) or "defaults"
+
+
+def titles_text(choices: Mapping[str, str]) -> str:
+    """The choices of an arm as the page calls them."""
+    named = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
+    return "; ".join(named) or "defaults"
+
+
+def arm_titles(text: str) -> str:
+    """The same from what `choices_text` wrote; a text that is nothing of the kind stays."""
+    parts = [part.partition("=") for part in text.split(", ")]
+    return titles_text({axis: choice for axis, _, choice in parts}) if all(sign for _, sign, _ in parts) else text
 
 
 def machine_text(machine: Mapping[str, str]) -> str:

@@ -43,7 +43,8 @@ def test_from_a_search_to_arms_side_by_side_and_back(open_page: Open) -> None:
     search(page, "nowhere", [])
     assert "Leave a filter out" in user.text("#history .td-empty-run")
     search(page, "two", ["two"])
-    page.locator(ROW.format("two")).get_by_role("button", name="B cache=unwindowed: pin").press("Enter")
+    full = page.locator(ROW.format("two")).get_by_role("button", name="B KV cache full (no sliding window): pin")
+    full.press("Enter")
     search(page, "marked", ["marked"])
     page.locator(f"{ROW.format('marked')} .td-pin").first.press("Space")
     page.get_by_role("button", name="Side by side").press("Enter")
@@ -117,7 +118,7 @@ def test_a_run_is_named_deleted_and_had_back(open_page: Open) -> None:
     page.locator(".td-edit-run").press("Enter")
     page.keyboard.press("Delete")
     page.keyboard.press("Enter")
-    wait(page, "document.querySelector('.td-name a')?.textContent === 'Pocket'")
+    wait(page, "document.querySelector('.td-name a')?.textContent.startsWith('Pocket, 6')")
 
 
 def test_an_address_that_asks_for_what_cannot_be_is_answered_in_a_sentence(open_page: Open) -> None:

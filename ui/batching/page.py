@@ -26,7 +26,7 @@ from ui.batching.request import (
 )
 from ui.batching.stale import stale
 from ui.batching.traffic_row import TrafficRow, traffic_row
-from ui.compare.code import code_panel, no_code
+from ui.compare.code import code_panel, named_code, no_code
 from ui.compare.verdicts import describe_titled
 from ui.components.queue_line import queue_line
 from ui.components.text_line import text_line
@@ -116,7 +116,8 @@ class _Page(RunPage):
             updates[self.message] = lacking
             results = self.bench.check(request).values()
             for arm, asked, found, code in zip(self.arms, chosen, results, self.codes, strict=True):
-                updates[code] = batch_code(found, facts, request, self.bench.local_paths)
+                text = batch_code(found, facts, request, self.bench.local_paths)
+                updates[code] = named_code(request.model, asked, text)
                 refused = found.refused(lacking)
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, free_bytes)
                 shown = offered(found.requested, facts, machine)

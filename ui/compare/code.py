@@ -1,11 +1,14 @@
 """Each arm as a standalone script, in a part of the page that is closed at first and follows the controls."""
 
+import re
 from collections.abc import Callable
+from pathlib import PurePosixPath
+from typing import Any
 
 import gradio as gr
 
 from backend.arms.check import Checked
-from backend.config import Request
+from backend.config import ArmRequest, Request
 from backend.errors import InputError
 from backend.export.script import script
 from backend.models import ModelFacts
@@ -13,6 +16,9 @@ from backend.script.source import comment
 
 MAX_PROMPT_CHARACTERS = 20_000
 """A longer prompt is not sent back to the browser with every change of a control."""
+
+MAX_NAME = 100
+"""Characters of a file's name."""
 
 TOO_LONG = "The prompt has {:,} characters, too many to show here. Use tokendyno export to write the script."
 
@@ -44,6 +50,17 @@ def code_text(checked: Checked, facts: ModelFacts, request: Callable[[], Request
         return script(checked, facts, workload, paths)
     except InputError as error:
         return no_code(str(error))
+
+
+def named_code(model: str, arm: ArmRequest, text: str) -> Any:
+    """The update of a pane: its text, and in its label the name under which it is saved (`ui/js/script_name.js`)."""
+    return gr.update(value=text, label=f"Arm {arm.name}: {script_name(model, arm)}")
+
+
+def script_name(model: str, arm: ArmRequest) -> str:
+    """A file's name that tells scripts apart: the model without owner or folder, the arm, its choices."""
+    parts = [PurePosixPath(model).name, arm.name, *(f"{axis}-{choice}" for axis, choice in arm.choices.items())]
+    return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', '-'.join(parts))[:MAX_NAME]}.py"
 
 
 def no_code(reason: str) -> str:

@@ -16,7 +16,7 @@ from backend.optimizations import axis_names, prompt_axes
 from backend.runs.run import Run
 from ui.address import read_address
 from ui.compare.arm_column import ArmControls, arm_controls
-from ui.compare.code import code_panel, code_text, no_code
+from ui.compare.code import code_panel, code_text, named_code, no_code
 from ui.compare.fold import folded
 from ui.compare.palette import Taken, palette_dialog
 from ui.compare.palette import entries as offers
@@ -188,7 +188,8 @@ class _Page(RunPage):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
                 shown_result = result.refused(NOT_HERE if lacking else "")
                 updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, room_bytes)
-                updates[code] = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
+                text = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
+                updates[code] = named_code(request.model, asked, text)
         except InputError as error:
             updates |= {self.message: str(error), self.facts: ""}
             updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}

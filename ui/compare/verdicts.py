@@ -15,9 +15,10 @@ from backend.arms.check import Checked
 from backend.arms.presets import arm_presets
 from backend.config import ArmRequest
 from backend.evidence import Level
-from backend.optimizations import all_axes, prompt_axes
+from backend.optimizations import axis_title, choice_title, prompt_axes
 from ui.compare.request import matching_preset
 from ui.components.scripts import with_helper
+from ui.components.summary import BETWEEN
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "arm.js"
 
@@ -104,8 +105,8 @@ def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offer
     blocked, over = bool(checked.blocked), needed > room_bytes
     settled = [verdict for verdict in checked.verdicts if verdict.level == "note" and verdict.becomes]
     parts = "\n".join([parts, *(verdict.reason for verdict in settled)])
-    text = "".join(f"{verdict.axis} auto \u2192 {verdict.becomes} \u00b7 " for verdict in settled)
-    text += f"{_size(needed)} predicted of {_size(room_bytes)} free \u00b7 "
+    text = "".join(f"{verdict.axis} auto \u2192 {verdict.becomes}{BETWEEN}" for verdict in settled)
+    text += f"{_size(needed)} predicted of {_size(room_bytes)} free{BETWEEN}"
     text += "does not fit" if over else "cannot run" if blocked else "runs here"
     lines = [
         VerdictLine(verdict.level, verdict.reason, verdict.source, verdict.fix, _fix_text(verdict.fix))
@@ -146,8 +147,8 @@ def _title(preset: str) -> str:
 
 
 def _fix_text(fix: dict[str, str]) -> str:
-    titles = {axis.name: axis.title for axis in all_axes()}
-    return "Set " + ", ".join(f"{titles.get(axis, axis)} to {choice}" for axis, choice in fix.items()) if fix else ""
+    named = ", ".join(f"{axis_title(axis)} to {choice_title(axis, choice)}" for axis, choice in fix.items())
+    return f"Set {named}" if fix else ""
 
 
 def _size(size_bytes: int) -> str:

@@ -4,6 +4,9 @@ from backend.hardware import Machine
 from backend.models import ModelFacts
 from backend.units import bytes_text, three
 
+BETWEEN = "\u00a0\u00b7 "
+"""Between facts on a line, which may break after the dot and not before it."""
+
 NOT_HERE = "The model cannot be loaded here now: the line under the model says why."
 """A verdict on both arms."""
 
@@ -29,7 +32,7 @@ def model_line(facts: ModelFacts, lacking: str = "") -> str:
         parts.append("New tokens counts forward passes over the prompt")
     if facts.note:
         parts.append(facts.note)
-    line = " · ".join(parts)
+    line = BETWEEN.join(parts)
     return f"\u2715 {lacking} \u2014 {line}" if lacking else line
 
 

@@ -14,6 +14,7 @@ from backend.history.rows import Found, Row
 from backend.history.search import read_search, read_zone
 from backend.hosting.visitor import Visitor
 from backend.redact import redact
+from backend.runs.row import arm_titles
 from ui.errors import UNEXPECTED
 
 log = logging.getLogger("tokendyno.page")
@@ -96,12 +97,20 @@ def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> ms
         case Find(fields=fields, page=page, zone=zone):
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
             found = kept.listing.find(search, visitor)
+            found = msgspec.structs.replace(found, rows=[_titled(row) for row in found.rows])
             return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble)
         case Beside(pins=pins):
-            return kept.beside(read_pins(pins))
+            return kept.beside(read_pins(pins), titles=True)
         case Change():
             _change(bench, asked, visitor)
-            return Changed(kept.listing.one(asked.run, visitor))
+            row = kept.listing.one(asked.run, visitor)
+            return Changed(_titled(row) if row is not None else None)
+
+
+def _titled(row: Row) -> Row:
+    """A run whose arms are named as on the other pages."""
+    arms = [msgspec.structs.replace(arm, text=arm_titles(arm.text)) for arm in row.arms]
+    return msgspec.structs.replace(row, arms=arms)
 
 
 def _change(bench: Bench, asked: Change, visitor: Visitor) -> None:

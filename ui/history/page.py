@@ -88,7 +88,10 @@ def history_page(bench: Bench) -> None:
         elem_classes=["td-panel"],
         plotly=plotly_address(),
         charts=[chart.as_json() for chart in CHARTS],
-        axes=[{"name": axis.name, "choices": [choice.name for choice in axis.choices]} for axis in all_axes()],
+        axes=[
+            {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
+            for axis in all_axes()
+        ],
         fewest=FEWEST,
         most=MOST,
     )

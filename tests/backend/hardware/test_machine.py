@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from backend import hardware
+from backend.errors import InputError
 from backend.hardware import cuda_driver, nvidia
 from backend.hardware import machine as machine_module
 from backend.hardware.cuda_driver import CudaDevice, DriverInfo
@@ -136,6 +137,14 @@ def test_without_a_usable_gpu_it_says_why(
 def test_switched_off_by_the_user(with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENDYNO_DEVICE", "cpu")
     assert with_nvml().device == "cpu"
+
+
+def test_a_device_that_cannot_be_asked_for_is_refused(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKENDYNO_DEVICE", "cuda:1")
+    with pytest.raises(InputError, match=r"TOKENDYNO_DEVICE is 'cuda:1'\. Set it to cpu, .* or unset it"):
+        with_nvml()
 
 
 def test_this_machine_has_what_every_machine_has() -> None:

@@ -88,7 +88,9 @@ def test_an_older_history_is_found_by_the_same_and_gets_its_lines_once(tmp_path:
     with history_of(path) as kept:
         assert ids(kept, machine="h200") == ["plain"]
         for _ in range(2):  # a listing may leave lines for the next one
-            rows = {row.id: row.line for row in kept.listing.find(Search(), LOCAL_USER).rows}
+            listed = kept.listing.find(Search(), LOCAL_USER).rows
+            rows = {row.id: row.line for row in listed}
+        assert {row.work for row in listed} == {"64 new tokens"} and len(ids(kept, q="64 new")) == 2
         assert rows["plain"] is not None and rows["plain"].startswith(
             "One pair of runs: B took the same time per token"
         )

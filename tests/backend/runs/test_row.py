@@ -1,8 +1,12 @@
 """What a run is searched by."""
 
+from dataclasses import replace
+from typing import Any
+
+import msgspec
 import pytest
 
-from backend.runs.row import choices_text, machine_text, row_of
+from backend.runs.row import arm_titles, choices_text, machine_text, row_of, work_text
 from tests.support.batches import batch_created
 from tests.support.runs import created
 
@@ -29,6 +33,47 @@ def test_a_row_tells_what_kind_of_run_it_was() -> None:
     assert (row_of(created("1", "A")).kind, row_of(batch_created()).kind) == ("run", "batch")
 
 
+@pytest.mark.parametrize(
+    ("sizes", "trial", "text"),
+    [
+        ({}, "", "24 new tokens"),
+        ({}, "5f2a", "batch 1, 24 new tokens"),
+        ({"batch_size": 16}, "5f2a", "batch 16, 24 new tokens"),
+        ({"prompt_tokens": 2_048, "repeats": 5}, "", "prompt of 2,048 tokens, 24 new tokens, 5 repeats"),
+    ],
+)
+def test_a_row_tells_what_the_model_had_to_do(sizes: dict[str, Any], trial: str, text: str) -> None:
+    first = created("1", "A")
+    work = replace(first.request.workload, max_new_tokens=24, **sizes)
+    asked = msgspec.structs.replace(first.request, workload=work, trial=trial)
+    first = msgspec.structs.replace(first, request=asked)
+    assert work_text(first) == row_of(first).work == text
+    assert text in row_of(first).words, "and is found by it"
+
+
+def test_a_row_tells_how_many_requests_there_were() -> None:
+    first = batch_created()
+    assert first.request.traffic is not None
+    assert row_of(first).work == f"{len(first.request.traffic.requests)} requests"
+
+
 def test_an_arm_is_named_by_its_choices_or_as_the_defaults() -> None:
     assert choices_text({"cache": "static", "loop": "own"}) == "cache=static, loop=own"
     assert choices_text({}) == "defaults"
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("cache=unwindowed, loop=own", "KV cache full (no sliding window); Decode loop custom decode loop"),
+        ("defaults", "defaults"),
+        ("gone=x, cache=gone", "gone x; KV cache gone"),
+        ("<b>", "<b>"),
+    ],
+)
+def test_an_arm_is_called_on_the_page_as_its_controls_are(text: str, titles: str) -> None:
+    assert arm_titles(text) == titles
+
+
+def test_a_run_is_found_by_the_titles_too() -> None:
+    assert "kv cache full (no sliding window)" in row_of(created("1", "AB")).words

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from backend.config import Request
+from backend.config import ArmRequest, Request
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
 from tests.support.machines import facts
 from tests.support.worker import request
-from ui.compare.code import MAX_PROMPT_CHARACTERS, code_text
+from ui.compare.code import MAX_NAME, MAX_PROMPT_CHARACTERS, code_text, script_name
 
 Make = Callable[..., Bench]
 
@@ -51,3 +51,19 @@ def test_a_very_long_prompt_is_not_sent_back(bench: Bench) -> None:
     text = shown(bench, request({}, prompt="x" * (MAX_PROMPT_CHARACTERS + 1)))
     assert ast.parse(text).body == [] and "20,001 characters" in text
     assert "x" * MAX_PROMPT_CHARACTERS in shown(bench, request({}, prompt="x" * MAX_PROMPT_CHARACTERS))
+
+
+@pytest.mark.parametrize(
+    ("model", "choices", "name"),
+    [
+        ("pocket", {}, "pocket-A.py"),
+        ("Qwen/Qwen3-0.6B@main", {"loop": "own", "dtype": "float32"}, "Qwen3-0.6B-main-A-loop-own-dtype-float32.py"),
+        ("random:gpt2", {}, "random-gpt2-A.py"),
+        ("/home/ada/my model/", {}, "my-model-A.py"),
+        ("m" * 300, {}, "m" * MAX_NAME + ".py"),
+    ],
+)  # fmt: skip
+def test_a_script_is_saved_under_a_name_that_tells_it_from_others(
+    model: str, choices: dict[str, str], name: str
+) -> None:
+    assert script_name(model, ArmRequest("A", choices)) == name

@@ -31,7 +31,7 @@ def test_a_fallback_offers_what_will_run(warm_bench: Any) -> None:
 
 def test_memory_is_predicted_against_what_is_free(warm_bench: Any) -> None:
     found = described(warm_bench)
-    assert found["memory"].endswith("predicted of 1.00 GiB free \u00b7 runs here")
+    assert found["memory"].endswith("predicted of 1.00 GiB free\u00a0\u00b7 runs here")
     assert found["share"] > 0 and "weights" in found["parts"]
 
 
@@ -39,7 +39,7 @@ def test_what_auto_settled_for_is_said_in_short_beside_the_memory() -> None:
     slow = replace(CPU, bfloat16=(FormatTime(8 << 20, 1, 2.14),))
     checked = check(make_config("pocket", {}), facts("pocket"), slow, Workload(prompt="x"))
     found = json.loads(describe(ArmRequest("A"), "baseline", checked, 2**30))
-    assert found["memory"].startswith("dtype auto \u2192 float32 \u00b7 ") and found["verdicts"] == []
+    assert found["memory"].startswith("dtype auto \u2192 float32\u00a0\u00b7 ") and found["verdicts"] == []
     assert "took 2.14 times as long" in found["parts"]
 
 

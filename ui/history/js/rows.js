@@ -13,16 +13,20 @@ function button(className, text, label, act) {
   return node;
 }
 
+function modelAndWork(row) {
+  return [row.label || row.model, row.work].filter(Boolean).join(', ');
+}
+
 function runName(row) {
-  return row.name || row.label || row.model;
+  return row.name || modelAndWork(row);
 }
 
 function nameCell(row) {
   const cell = el('th', 'td-name'), link = el('a', '', runName(row));
   cell.scope = 'row';
   link.href = '?run=' + encodeURIComponent(row.id);
-  const facts = [row.name ? row.label : '', row.machine, KINDS[row.kind] || '', row.origin, row.shared && row.mine ? 'shared with the team' : '', row.owner ? 'of ' + row.owner : ''];
-  cell.append(link, el('small', '', facts.filter(Boolean).join(' \u00b7 ')));
+  const facts = [row.name ? modelAndWork(row) : '', row.machine, KINDS[row.kind] || '', row.origin, row.shared && row.mine ? 'shared with the team' : '', row.owner ? 'of ' + row.owner : ''];
+  cell.append(link, el('small', '', facts.filter(Boolean).join('\u00a0\u00b7 ')));
   return cell;
 }
 

@@ -24,8 +24,9 @@ function choiceInput() {
   control.append(new Option('any', ''));
   for (const axis of props.axes) {
     const group = el('optgroup');
-    group.label = axis.name;
-    group.append(new Option(axis.name + ' was set', axis.name), ...axis.choices.map(name => new Option(axis.name + '=' + name)));
+    group.label = axis.title;
+    const choices = axis.choices.map(([name, title]) => new Option(axis.title + ': ' + title, axis.name + '=' + name));
+    group.append(new Option(axis.title + ' was set', axis.name), ...choices);
     control.append(group);
   }
   return control;

@@ -32,7 +32,7 @@ function showCourse({ draw, begin, explained }) {
     find('progress').hidden = !running;
     find('progress').value = found.share;
     write('sentence', found.sentence);
-    write('doing', [found.doing, found.left].filter(Boolean).join(' \u00b7 '));
+    write('doing', [found.doing, found.left].filter(Boolean).join('\u00a0\u00b7 '));
     write('failure', found.message);
   };
   const pull = async () => {
