@@ -11,9 +11,6 @@ from backend.hardware.gpu_specs import GpuSpec, gpus
 from backend.predict import parallel
 from backend.predict.setup import Setup
 
-COUNTS = (2, 4, 8)
-"""Numbers of GPUs that are tried: those that hosts have."""
-
 Card = tuple[GpuSpec, Machine]
 
 
@@ -39,9 +36,9 @@ def smallest_card(arm: FitArm, offered: Sequence[Card]) -> str:
 def gpus_that_fit(arm: FitArm, setup: Setup, memory_bytes: int, most: int) -> int:
     """The smallest number of GPUs of that memory, more than share the model now and at most `most`, that can share it
     and on which it fits; 0 if there is none."""
-    for count in COUNTS:
+    for count in parallel.SIZES:
         tensor, expert = parallel.group_sizes(arm.facts, count)
-        if not arm.shared[0] < count <= most or parallel.refusal(arm.facts, setup.quantization, tensor, expert):
+        if not arm.shared[0] < count <= most or parallel.unrunnable(arm.facts, setup.quantization, tensor, expert):
             continue
         try:
             parallel.check_sizes(arm.facts, tensor, expert)

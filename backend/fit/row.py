@@ -101,8 +101,8 @@ def _not_here(arm: FitArm, device: Device) -> str:
 def why_none(facts: ModelFacts, gpus: int) -> str:
     """Why no row could be run on this machine, or ""."""
     if gpus > 1:
-        kind = "expert" if parallel.group_sizes(facts, gpus)[1] > 1 else "tensor"
-        return f"For {gpus} GPUs, set parallel={kind}-{gpus} on Compare."
+        choice = parallel.choice_of(facts, gpus)
+        return f"For {gpus} GPUs, set parallel={choice} on Compare." if choice else parallel.NO_CHOICE
     try:
         check_loadable(facts)
     except InputError as error:

@@ -16,7 +16,7 @@ from backend.errors import InputError
 from backend.models import ModelFacts
 from backend.models.counting import bare_environment
 from backend.paths import ROOT
-from backend.predict.parallel import check_sizes
+from backend.predict.parallel import check_number, check_sizes, is_modeled
 from backend.units import bytes_text
 
 SECONDS = 120.0
@@ -67,18 +67,24 @@ class Sharding:
     def heading(self) -> str:
         """The model, the choice and the sum."""
         held = " ".join(bytes_text(self.rank_bytes))
-        return f"{self.facts.label} as parallel={self.choice}: {held} of parameters on the first rank"
+        found = f"{self.facts.label} as parallel={self.choice}: {held} of parameters on the first rank"
+        if is_modeled(self.facts):
+            return found
+        return f"{found}. So transformers splits it; no arm runs so: {self.facts.architecture} is not modeled here"
 
 
 def sharding(facts: ModelFacts, choice: str) -> Sharding:
-    """InputError for a choice that splits nothing, for numbers that do not divide the model, and for a model that
-    transformers cannot build. `facts` are those of random weights, which bring their config."""
+    """InputError for a choice that splits nothing, for numbers that do not divide a model that is modeled here, and for
+    one that transformers cannot build or has no plan for. `facts` are those of random weights, which bring their
+    config."""
     kind, _, number = choice.partition("-")
     if kind not in ("tensor", "expert") or not number.isdecimal() or int(number) < 2:
         raise InputError(f"{choice!r} splits no parameter. Give tensor-N or expert-N, such as tensor-2.")
     ranks = int(number)
     expert = ranks if kind == "expert" else 1
-    check_sizes(facts, ranks, expert)
+    check_number(ranks)
+    if is_modeled(facts):
+        check_sizes(facts, ranks, expert)
     return Sharding(
         facts, choice, _split(facts.label, choice, Asked(facts.source.config_json, facts.dtype, ranks, expert))
     )
@@ -94,7 +100,8 @@ def _split(label: str, choice: str, asked: Asked) -> tuple[ShardRow, ...]:
         )  # fmt: skip
         return msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...])
     except subprocess.CalledProcessError as error:
-        said = (error.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1][:300]
+        said = (error.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
+        said = said.removeprefix("ValueError: ")[:300]
         raise InputError(f"transformers cannot split {label} as {choice}: {said}") from None
     except (OSError, subprocess.TimeoutExpired, msgspec.MsgspecError):
         raise InputError(f"{label} was not split within {SECONDS:.0f} s. Try again.") from None

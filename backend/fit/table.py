@@ -139,7 +139,7 @@ def fit_facts(
         possible = arm.on(stocked(device.machine))
         if refused(possible):
             continue
-        if reason := parallel.refusal(facts, possible.plan.load.quantization, *shared):
+        if reason := parallel.unrunnable(facts, possible.plan.load.quantization, *shared):
             unsplit[reason] = None
         else:
             rows.append(fit_row(arm, device, offered, missing))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from backend.fit.row import FitRow, Margin
 from backend.fit.table import Fit, table_axes
-from backend.predict.parallel import group_sizes, plan_of
+from backend.predict.parallel import NO_CHOICE, choice_of, group_sizes, plan_of
 from backend.units import bytes_text, seconds_text
 
 SIGNS: dict[Margin, str] = {"comfortable": "yes", "tight": "tight", "does not fit": "no"}
@@ -138,11 +138,11 @@ def shared(found: Fit) -> list[str]:
     if found.gpus == 1:
         return []
     facts, gpus = found.facts, found.gpus
-    tensor, expert = group_sizes(facts, gpus)
-    choice = f"parallel={'expert' if expert > 1 else 'tensor'}-{gpus}"
+    choice = choice_of(facts, gpus)
+    runs = f", as parallel={choice} runs dense weights." if choice else f". {NO_CHOICE}"
     if plan_of(facts) == "gathered":
         how = "Matrices are split, but attention outputs are gathered, so every GPU holds the whole KV cache."
-    elif expert > 1:
+    elif group_sizes(facts, gpus)[1] > 1:
         how = "Whole experts are shared out; other matrices, vocabulary and KV heads are split; norms are replicated."
     else:
         how = "Matrices, vocabulary and KV heads are split; norms are replicated."
@@ -151,8 +151,7 @@ def shared(found: Fit) -> list[str]:
         names = sorted({row.choices[axis.name] for row in found.rows})
         untried += [name for name in names if not axis.choice(name).tried_on_several_gpus]
     return [
-        f"Predicted for {tensor} ranks, as {choice} runs dense weights. {how} {_exchanges(found)} The peak leaves out "
-        "NCCL's buffers.",
+        f"Predicted for {gpus} ranks{runs} {how} {_exchanges(found)} The runtime includes NCCL's buffers.",
         *found.refused,
         f"Untested on several GPUs: {', '.join(untried)}." if untried else "",
     ]

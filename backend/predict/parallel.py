@@ -20,6 +20,16 @@ from backend.predict.weights import effective_quantization
 MAX_GPUS = 64
 """More than one host has; a larger number is taken for a typing error."""
 
+SIZES = (2, 4, 8)
+"""Numbers of devices that an arm can have: those that hosts have."""
+
+NO_CHOICE = "An arm can have 2, 4 or 8 GPUs."
+"""Where GPUs of another number could share a model."""
+
+UNPACKED = ("none", "mxfp4-dequantized")
+"""Quantizations with which an arm runs across ranks: no matrix stays packed."""
+
+UNTRIED = "Quantized weights across ranks are untried here."
 
 OWN_PLANS = ("gpt_oss",)
 """Architectures that are split by a plan of our own: by heads, each expert in parts or shared out whole."""
@@ -39,11 +49,27 @@ def group_sizes(facts: ModelFacts, gpus: int) -> tuple[int, int]:
     return gpus, gpus if facts.architecture in OWN_PLANS else 1
 
 
+def choice_of(facts: ModelFacts, gpus: int) -> str:
+    """The choice of the axis `parallel` that shares this model out over so many GPUs; "" where it has none."""
+    kind = "expert" if group_sizes(facts, gpus)[1] > 1 else "tensor"
+    return f"{kind}-{gpus}" if gpus in SIZES else ""
+
+
+def is_modeled(facts: ModelFacts) -> bool:
+    """Whether it is known here how this architecture is split; else transformers alone knows."""
+    return facts.architecture in FAMILIES
+
+
+def check_number(gpus: int) -> None:
+    """InputError for a number of GPUs that no host has."""
+    if not 1 <= gpus <= MAX_GPUS:
+        raise InputError(f"The number of GPUs is {gpus:,}; give a whole number from 1 to {MAX_GPUS}.")
+
+
 def check_sizes(facts: ModelFacts, tensor: int, expert: int = 1) -> None:
     """InputError for sizes that transformers refuses or gets wrong, with the numbers of GPUs that work."""
-    for size in (tensor, expert):
-        if not 1 <= size <= MAX_GPUS:
-            raise InputError(f"The number of GPUs is {size:,}; give a whole number from 1 to {MAX_GPUS}.")
+    check_number(tensor)
+    check_number(expert)
     problem = _problem(facts, tensor, expert)
     if problem:
         alone = expert == 1
@@ -58,7 +84,7 @@ def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
     if tensor == expert == 1:
         return ""
     if plan == "none":
-        if facts.architecture not in FAMILIES:
+        if not is_modeled(facts):
             return f"how transformers splits {facts.architecture} is not modeled here."
         return f"transformers has no parallel plan for {facts.architecture}."
     if plan == "heads" and facts.kv_heads % tensor:
@@ -88,6 +114,12 @@ def refusal(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) 
     if library_of(stored) == "bitsandbytes" and plan_of(facts) != "experts":  # a shard lacks `quant_state` and `CB`
         return "Weights quantized with bitsandbytes fail at the first token when they are split over GPUs."
     return ""
+
+
+def unrunnable(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) -> str:
+    """Why no arm runs in this quantization over so many ranks: it cannot be split, or is untried; "" if one does."""
+    untried = UNTRIED if tensor > 1 and quantization not in UNPACKED else ""
+    return refusal(facts, quantization, tensor, expert) or untried
 
 
 def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:

@@ -29,6 +29,8 @@ def rows(asked: Asked) -> list[ShardRow]:
     tensor_plan, expert_plan = resolve_parallel_plans(
         split, distributed_config(split.config.model_type, asked.tensor, asked.expert)
     )
+    if not tensor_plan and not expert_plan:
+        raise ValueError(f"it has no parallel plan for {split.config.model_type}.")
     mesh = _mesh(asked.tensor)
     if tensor_plan:
         apply_tensor_parallelism(split, mesh, tensor_plan)

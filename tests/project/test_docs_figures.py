@@ -15,13 +15,13 @@ from backend.executors.hosts.guest import KNOCK_S
 from backend.executors.hosts.lobby import ANSWER_S, HELLO_S, JOIN_WAIT_S
 from backend.executors.hosts.wire import SILENCE_S
 from backend.executors.zero_gpu import CALL_S, IDLE_S
-from backend.fit.cards import COUNTS
 from backend.fit.row import TIGHT
 from backend.fit.table import DEFAULT_CONTEXT, SAVES
 from backend.hosting.limits import RECORDING_BYTES
 from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.paths import ROOT
+from backend.predict.parallel import SIZES
 from backend.runs.retention import AGES_AFTER_S, UNDO_S
 from backend.runs.statistics import MIN_SAMPLES
 from backend.runs.summary import LAUNCH_BOUND_SHARE, NOISY_CV
@@ -49,7 +49,7 @@ SAID = [
     ("cli", f"default: {DEFAULT_CONTEXT:,}, or the model's maximum"),
     ("fit", f"A margin below {TIGHT:.0%} is *tight*"),
     ("fit", f"caches that save at least {SAVES:.0%}"),
-    ("fit", f"would do ({COUNTS[0]}, {COUNTS[1]} or {COUNTS[2]})"),
+    ("fit", f"would do ({SIZES[0]}, {SIZES[1]} or {SIZES[2]})"),
     ("fit", f"where it exceeds {KEPT_SHARE:.0%} of the peak"),
     ("fit", f"after {QUIET_S:g} quiet seconds"),
     ("fit", f"at most {CPU_SECONDS} s of a processor and {ROOM_BYTES >> 30} GiB"),

@@ -69,6 +69,8 @@ def test_a_space_installs_what_the_package_depends_on() -> None:
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert lines == space.requirements("cpu"), "a free Space has a CPU: python -m tools.space cpu"
     wanted = {Requirement(line).name for line in PYPROJECT["project"]["dependencies"]}
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f'pip install "{lines[2]}" --index-url' in readme, "of another range the next line would install torch again"
     for kind in space.KINDS:
         options = [line for line in space.requirements(kind) if line.startswith("--")]
         found = [Requirement(line) for line in space.requirements(kind)[1:] if line not in options]

@@ -12,7 +12,7 @@ from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
-from backend.optimizations.tensor_bytes import keeps_tokens, quantized_parts
+from backend.optimizations.tensor_bytes import keeps_tokens, local_part, quantized_parts
 from backend.plan import ONE_THREAD_BELOW_BYTES, Plan
 from backend.predict.weights import weight_bytes
 from backend.script.parts import Script
@@ -131,7 +131,8 @@ class Dtype(Optimization):
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = _kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
-        for name, parameter in observation.model.named_parameters():
+        for name, own in observation.model.named_parameters():
+            parameter = local_part(own)  # of several ranks, this one's
             if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
                 continue  # quantized: its compute dtype is that of the other weights
             dtype = str(parameter.dtype).removeprefix("torch.")
@@ -154,13 +155,14 @@ def _products(observation: Observation) -> Counter[str]:
     """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
     the format of such a weight which the model's class keeps in float32. Products of compiled code, of kernels and of
     packed weights do not show; routers, which some models compute in float32, are other modules."""
-    from torch import nn
+    from torch import Tensor, nn
 
     sizes: dict[tuple[int, ...], set[str]] = {}
     kept = _kept_in_float32(observation.model)
     for name, module in observation.model.named_modules():
-        if isinstance(module, nn.Linear) and type(module.weight) is nn.Parameter and module.weight.is_floating_point():
-            formats = sizes.setdefault(tuple(module.weight.shape), set())
+        weight: Any = local_part(module.weight) if isinstance(module, nn.Linear) else None
+        if type(weight) in (nn.Parameter, Tensor) and weight.is_floating_point():
+            formats = sizes.setdefault(tuple(weight.shape), set())
             formats |= {"float32"} if kept and kept.search(f"{name}.weight") else set()
     found: Counter[str] = Counter()
     for (shape, dtype), n in observation.trace().formats.items():

@@ -1,5 +1,8 @@
 """How each parameter is split: transformers' own sharding of a model without memory."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from backend.errors import InputError
@@ -30,7 +33,22 @@ def test_the_rows_add_up_to_what_is_predicted_for_a_rank(model: str, choice: str
     assert "128,256 x 4,096" in sharding_cells(found.rows[0]) or expert > 1
 
 
+@pytest.mark.full
+def test_an_architecture_that_no_arm_splits_is_shown_as_transformers_splits_it(tmp_path: Path) -> None:
+    shape = {"dtype": "float32", "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    for name, more in {"granite": {"num_key_value_heads": 2, "intermediate_size": 128}, "falcon": {}}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps({"model_type": name} | shape | more))
+    found = sharding(resolve(f"random:{tmp_path}/granite"), "tensor-2")
+    assert found.heading.endswith("no arm runs so: granite is not modeled here")
+    rows = {row.name: row for row in found.rows}
+    assert rows["model.layers.*.mlp.down_proj.weight"].local == (64, 64)
+    with pytest.raises(InputError, match="as tensor-2: it has no parallel plan for falcon"):
+        sharding(resolve(f"random:{tmp_path}/falcon"), "tensor-2")
+
+
 @pytest.mark.parametrize(("model", "choice", "says"), [
+    ("random:Llama-3-8B", "tensor-100", "from 1 to 64"),
     ("random:Llama-3-8B", "off", "Give tensor-N or expert-N"),
     ("random:Llama-3-8B", "tensor-1", "splits no parameter"),
     ("random:Llama-3-8B", "device-map-2", "splits no parameter"),

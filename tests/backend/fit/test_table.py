@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from backend.arms.check import check
+from backend.arms.parse import make_config
 from backend.cli.fit_table import fit_text as printed
+from backend.config import Workload
 from backend.errors import InputError
 from backend.fit import text as fit_text
-from backend.fit.device import THIS, device_of, parse_size
+from backend.fit.device import THIS, device_of, parse_size, stocked
 from backend.fit.row import FitRow, margin_of
 from backend.fit.table import DEFAULT_CONTEXT, Fit, fit
 from backend.fit.view import view
@@ -20,7 +23,7 @@ from backend.models import resolve
 from backend.plan import DYNAMIC
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import peak_bytes
-from backend.predict.parallel import shard
+from backend.predict.parallel import NO_CHOICE, choice_of, shard
 from backend.predict.roofline import bound
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
@@ -190,15 +193,32 @@ def test_several_gpus_have_one_table_of_one_gpus_bytes() -> None:
     assert one.peak_bytes == peak_bytes(facts, setup, 4_095, 1, 1).total
     assert found.limits is not None and one.floor_s == bound(facts, setup, 4_096, 1, found.limits).seconds
     assert (found.as_json()["gpus"], alone.as_json()["gpus"]) == (2, 1)
-    left = {r.choices["quantization"] for r in alone.rows} - {r.choices["quantization"] for r in found.rows}
-    assert left and all(name.startswith("bnb") for name in left)
+    assert {r.choices["quantization"] for r in found.rows} == {"none"} < {r.choices["quantization"] for r in alone.rows}
+
+
+@pytest.mark.parametrize("model", ["Llama-3-8B", "random:gpt-oss-20b", "gpt-oss-20b", "Olmo-3-7B"])
+def test_rows_for_several_gpus_are_what_an_arm_runs_there_with_the_same_bytes(model: str) -> None:
+    pair = replace(H200, gpus=tuple(replace(H200.gpus[0], index=i) for i in range(2)))
+    found = find(model, "H200", gpus=2, context=4_096)
+    assert found.rows
+    for one in found.rows:
+        choices = {**one.choices, "parallel": choice_of(resolve(model), 2)}
+        work = Workload(prompt_tokens=4_095, max_new_tokens=1)
+        arm = check(make_config(model, choices), resolve(model), stocked(pair), work)
+        assert not [verdict.reason for verdict in arm.blocked], choices
+        assert arm.memory.total == one.peak_bytes, choices
+    quantized = {r.choices["quantization"]: r for r in find(model, "T4", context=4_096).rows}
+    assert all(not r.enough_gpus for name, r in quantized.items() if name not in ("none", "mxfp4-dequantized"))
 
 
 def test_several_gpus_are_said_in_words_and_one_is_not() -> None:
     text = text_of(find("Llama-3-8B", "RTX-4090", gpus=2))
     assert "on 2 x RTX-4090 (24.0 GiB each; " in text and "sizes are per GPU" in text
     assert "as parallel=tensor-2 runs dense weights" in text and "bitsandbytes fail" in text
-    assert "Untested on several GPUs: torchao-int4, offloaded" in text
+    assert "Quantized weights across ranks are untried" in text and "The runtime includes NCCL's buffers" in text
+    assert "Untested on several GPUs: offloaded" in text
+    many = find("Olmo-3-7B", "H200", gpus=16)
+    assert f"Predicted for 16 ranks. {NO_CHOICE}" in text_of(many) and many.rows[0].not_here == NO_CHOICE
     alone = text_of(find("Llama-3-8B", "RTX-4090"))
     assert not any(word in alone for word in ("parallel=", "each;", "one GPU", "Untested"))
     oss = text_of(find("gpt-oss-20b", "H200", gpus=2))

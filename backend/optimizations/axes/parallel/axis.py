@@ -9,12 +9,12 @@ import msgspec
 from backend.evidence import Finding, Verdict
 from backend.models import ModelFacts
 from backend.optimizations.axes.parallel.proof import NAME, of_device_map, of_ranks
-from backend.optimizations.axes.parallel.rules import SIZES, Named, conflict_of, impossible, instead, uneven
+from backend.optimizations.axes.parallel.rules import Named, conflict_of, impossible, instead, uneven
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
 from backend.plan import ParallelPlan, Plan
-from backend.predict.parallel import exchanges, sharded
+from backend.predict.parallel import SIZES, exchanges, sharded
 from backend.script.parts import Script
 
 _PLANS = "transformers 5.22: distributed/tensor_parallel.py, expert_parallel.py; backend/worker/load/parallel.py"

@@ -10,9 +10,7 @@ from backend.optimizations.conditions import runs_mxfp4
 from backend.optimizations.subject import Subject
 from backend.plan import ParallelKind
 from backend.predict import device_map
-from backend.predict.parallel import check_sizes, refusal
-
-SIZES = (2, 4, 8)
+from backend.predict.parallel import SIZES, UNPACKED, UNTRIED, check_sizes, refusal
 
 PLAIN = ("llama", "mistral", "qwen3")
 """Architectures whose layers also run on plain tensors: `backend/worker/patch/shards.py`."""
@@ -50,7 +48,7 @@ RANKS = (
     ),
     Conflict("speculation", ("off",), "Draft tokens across ranks are untried here."),
     Conflict("batching", ("off",), "Many requests across ranks are untried here."),
-    Conflict("quantization", ("none", "mxfp4-dequantized"), "Quantized weights across ranks are untried here."),
+    Conflict("quantization", UNPACKED, UNTRIED),
     Conflict(
         "loading", ("device_map", "no-warmup"), "Each rank reads its own part of the weights onto its own device."
     ),

@@ -1,5 +1,6 @@
 """dtype=auto: the checkpoint's, but for bfloat16 on a CPU that was measured to be slower in it."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -13,9 +14,10 @@ from backend.hardware.number_formats import FormatTime
 from backend.models.source import ModelSource
 from backend.optimizations.axes.dtype import AXIS
 from backend.optimizations.conditions import CLEARLY_SLOWER
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, Trace
 from backend.plan import LoadPlan, Plan
 from tests.support.machines import CPU, GIB, H200, facts
+from tests.support.sharded import ranks
 
 TIMES = (
     FormatTime(8 << 20, 1, 2.14), FormatTime(8 << 20, 8, 1.0),
@@ -105,3 +107,25 @@ def test_biases_beside_packed_weights_may_be_in_float32(blocks: str, reached: in
     found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random")))))
     assert (found.effective, found.reached) == ("bfloat16", reached)
     assert found.expected == (5 if blocks == "bfloat16" else 3)
+
+
+@pytest.mark.parametrize(("held", "multiplied", "reached", "expected"), [
+    ("bfloat16", "bfloat16", 5, 5),  # two weights and three products
+    ("float32", "float32", 4, 5),  # without the norm's weight
+    ("bfloat16", "float32", 2, 5),  # without the products
+])  # fmt: skip
+def test_a_rank_counts_its_part_of_a_matrix_and_the_products_with_it(
+    held: str, multiplied: str, reached: int, expected: int
+) -> None:
+    import torch
+    from torch.distributed.tensor import DTensor, Shard
+
+    trace = Trace(Counter(), Counter(), Counter(), 1, formats=Counter({((64, 32), multiplied): 3}))
+    with ranks(2) as mesh:
+        head = torch.nn.Linear(64, 64, bias=False)
+        part = torch.zeros(32, 64, dtype=getattr(torch, held))
+        head.weight = torch.nn.Parameter(DTensor.from_local(part, mesh, [Shard(0)], run_check=False))
+        model = torch.nn.Sequential(head, torch.nn.RMSNorm(64, dtype=torch.bfloat16))
+        found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"))), lambda: trace))
+    assert (found.reached, found.expected) == (reached, expected), found.proof
+    assert found.effective == held
