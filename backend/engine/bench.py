@@ -52,6 +52,9 @@ RUN_ID_BYTES = 12
 EXPECTED_SPARES, PREWARM_AFTER_S = 2, 4.0
 """Workers that are started ahead when somebody is about to run, and how long after that."""
 
+FAULT_PAUSE_S = 1.0
+"""How long the engine waits after a fault of its own, which may come again at once."""
+
 QUIET_S = 20.0
 """Seconds without a run before the memory bandwidth is measured, which takes all cores for a few seconds."""
 
@@ -251,19 +254,27 @@ class Bench:
 
     def _work(self) -> None:
         while not self._closing.is_set():
-            with self._lock:
-                job = self._current = self._turns.take()
-            if job is not None:
-                job.begin_s = time.monotonic()
-                self._run(job)
-                self._quiet_from_s = time.monotonic()
-                continue
-            wait_s = self._between_runs()
-            with contextlib.suppress(queue.Empty):
-                letter = self.pool.inbox.get(timeout=wait_s)
-                self.pool.record(letter)
-                if isinstance(letter.body, Died):
-                    log.warning("an idle worker ended: %s", letter.body.cause)
+            try:
+                self._step()
+            except Exception:  # nobody else takes runs from the queue
+                log.exception("the engine failed and goes on")
+                self._closing.wait(FAULT_PAUSE_S)
+
+    def _step(self) -> None:
+        """Carry out the next run, or wait for one and do what is due meanwhile."""
+        with self._lock:
+            job = self._current = self._turns.take()
+        if job is not None:
+            job.begin_s = time.monotonic()
+            self._run(job)
+            self._quiet_from_s = time.monotonic()
+            return
+        wait_s = self._between_runs()
+        with contextlib.suppress(queue.Empty):
+            letter = self.pool.inbox.get(timeout=wait_s)
+            self.pool.record(letter)
+            if isinstance(letter.body, Died):
+                log.warning("an idle worker ended: %s", letter.body.cause)
 
     def _between_runs(self) -> float | None:
         """Do what is due. Returns the seconds until something else is; None if nothing will be."""

@@ -13,11 +13,10 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-import msgspec
 import psutil
 
 from backend.engine.executor import HOST, Died, Inbox, Letter, StartError
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 from backend.messages import Command, decode_event, encode
 from backend.paths import ROOT, private_folder, remove_scratch
 from backend.redact import redact
@@ -62,8 +61,12 @@ class WorkerProcess:
         self._reader = threading.Thread(target=self._read_events, name=f"worker-{self.pid}-out", daemon=True)
         self._listener = threading.Thread(target=self._read_errors, name=f"worker-{self.pid}-err", daemon=True)
         self._waiter = threading.Thread(target=self._wait, name=f"worker-{self.pid}-wait", daemon=True)
-        for thread in (self._reader, self._listener, self._waiter):
-            thread.start()
+        try:
+            for thread in (self._reader, self._listener, self._waiter):
+                thread.start()
+        except RuntimeError as error:  # the system gives no more threads
+            self.end()
+            raise StartError(f"The worker process could not be watched ({error}).") from error
 
     def _start(self) -> subprocess.Popen[bytes]:
         """The process, with pipes, as leader of a group of its own."""
@@ -135,7 +138,7 @@ class WorkerProcess:
             for line in lines:
                 try:
                     event = decode_event(line)
-                except msgspec.MsgspecError:
+                except UNDECODABLE:
                     self._stderr_tail.append(f"unreadable line from the worker: {line[:200]!r}")
                     continue
                 if not self._ending:

@@ -42,6 +42,20 @@ def faulty(fault: Fault) -> ExecutorKind:
     return ExecutorKind(lambda inbox: ScriptedExecutor(inbox, fault))
 
 
+def test_a_fault_between_runs_does_not_end_the_engine(bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_module, "FAULT_PAUSE_S", 0.0)
+    faults: list[Exception] = [RuntimeError("can't start new thread")]
+
+    def start(inbox: Inbox) -> ScriptedExecutor:
+        if faults:
+            raise faults.pop()
+        return ScriptedExecutor(inbox)
+
+    bench = bench_of(ExecutorKind(start), prewarm=1)
+    wait_for(lambda: not faults)
+    assert bench.wait(bench.submit(request({})), 10).status == "done"
+
+
 def test_a_run_of_two_arms_on_a_new_executor_needs_no_edit_of_the_engine(bench_of: BenchOf) -> None:
     bench = bench_of(SCRIPTED)
     run = bench.wait(bench.submit(request({}, {"cache": "unwindowed"}, repeats=2)), 10)

@@ -5,6 +5,7 @@ import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -55,6 +56,24 @@ def until(process: subprocess.Popen[str], *words: str) -> list[str]:
         if line.split() and set(words) <= {*line.split(), ""}:
             return line.split()
     raise AssertionError("the web process ended")
+
+
+def test_a_worker_that_cannot_be_watched_is_ended_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def start(self: WorkerProcess) -> subprocess.Popen[bytes]:
+        begun.append(plain(self))
+        return begun[-1]
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    plain = WorkerProcess._start
+    monkeypatch.setattr(WorkerProcess, "_start", start)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(StartError, match="can't start new thread"):
+        WorkerProcess(Inbox())
+    assert begun[0].returncode is not None
 
 
 def test_a_cache_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
