@@ -52,26 +52,34 @@ def fold(text: str, width: int) -> list[str]:
     """Lines of at most `width` columns, broken between words, and inside a word that is wider. 0: no line is broken."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
-        line, *words = paragraph.split(" ")
-        *whole, line = _pieces(line, width)
+        first, *words = paragraph.split(" ")
+        *whole, line = _pieces(first, width)
         lines += whole
+        used = width_of(line)
         for word in words:
-            if not width or width_of(line) + 1 + width_of(word) <= width:
-                line += f" {word}"
+            more = 1 + width_of(word)
+            if not width or used + more <= width:
+                line, used = f"{line} {word}", used + more
                 continue
-            lines.append(line)
-            *whole, line = _pieces(word, width)
-            lines += whole
+            *whole, begun = _pieces(word, width)
+            lines += [line, *whole]
+            line, used = begun, width_of(begun)
         lines.append(line)
     return lines
 
 
 def _pieces(word: str, width: int) -> list[str]:
-    pieces = [""]
+    """A word, cut where it is wider than a line."""
+    if not width or width_of(word) <= width:
+        return [word]
+    pieces, used = [""], 0
     for letter in word:
-        if width and pieces[-1] and width_of(pieces[-1] + letter) > width:
+        more = width_of(letter)
+        if pieces[-1] and used + more > width:
             pieces.append("")
+            used = 0
         pieces[-1] += letter
+        used += more
     return pieces
 
 

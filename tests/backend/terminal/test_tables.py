@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.terminal import Column, Screen, fold, table
+from backend.terminal import Column, Screen, fold, table, tables
 from backend.terminal.screen import width_of
 
 COLUMNS = [
@@ -47,6 +47,17 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(columns: int) ->
     assert all(width_of(line) <= columns for line in lines)
     shown = " ".join(lines).split()
     assert all(word in shown for row in ROWS for cell in (row[0], row[2], row[4]) for word in cell.split())
+
+
+def test_folding_measures_each_letter_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+    monkeypatch.setattr(tables, "width_of", lambda text: measured.append(len(text)) or width_of(text))
+    long = "a" * 3_000 + " word" * 600 + " 静的" * 50
+    for width in (0, 40, 5_000):
+        lines = fold(long, width)
+        assert "".join(lines).replace(" ", "") == long.replace(" ", "")
+        assert not width or all(width_of(line) <= width for line in lines)
+    assert sum(measured) < 12 * len(long)
 
 
 def test_colours_take_no_room() -> None:
