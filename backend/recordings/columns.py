@@ -4,14 +4,14 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from backend.messages import Event, Samples, Steps, Tokens
+from backend.messages import Event, PageMoves, Probed, Samples, Scored, Steps, Tokens
 
 LONGEST_S = 1e7
 """About four months: no run takes longer."""
 
 
 def require_columns(event: Event) -> None:
-    """ValueError if columns differ in length, or if times are no times that follow one another."""
+    """ValueError if columns differ in length or lack what is read of them, or if times do not follow one another."""
     match event:
         case Tokens():
             each = (event.latency_s, event.kv_sliding, event.kv_full, event.memory_bytes, event.ids)
@@ -23,13 +23,27 @@ def require_columns(event: Event) -> None:
             _times(event.t_s)
         case Steps():
             _equal(event.begin_s, event.end_s, event.parts, event.padding, event.waiting)
+            _equal(event.free_bytes or event.parts, event.parts)
             _equal(event.request, event.kind, event.tokens, event.made)
             _times(event.begin_s)
             _times(event.end_s)
             if min(event.parts, default=0) < 0 or sum(event.parts) != len(event.request):
                 raise ValueError("parts are missing")
+        case PageMoves():
+            _equal(event.step, event.group, event.page, event.request)
+        case Probed():
+            _equal(event.ids, event.texts, event.logits)
+            if len(event.ids) < 2:
+                raise ValueError("there is no second token")
+        case Scored():
+            _equal(event.ids, event.nll_nats, event.top, event.kl_nats or event.ids)
         case _:
             pass
+
+
+def require_moment(at_s: float) -> None:
+    """ValueError unless these are seconds since a run began."""
+    _durations([at_s])
 
 
 def _equal(*columns: Sequence[object]) -> None:

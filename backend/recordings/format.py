@@ -11,9 +11,11 @@ import msgspec
 
 from backend.errors import InputError
 from backend.hosting.limits import RECORDING_BYTES
-from backend.recordings.columns import require_columns
+from backend.recordings.columns import require_columns, require_moment
+from backend.runs.quality import readings, whole_reading
 from backend.runs.records import ArmEvent, Created, Ended, Record
 from backend.runs.run import folded
+from backend.runs.snapshot import Snapshot
 
 VERSION = 1
 """Raised when older versions of tokendyno could no longer read what is written."""
@@ -25,6 +27,9 @@ MAX_DICTIONARY_BYTES = 24 << 20
 """What unpacking itself may take: files are written with a dictionary of 8 MiB."""
 
 MAX_ARMS = 8
+
+LATEST_S = 253_402_300_800.0
+"""The year 10000, in seconds since the epoch: no calendar shows a later date."""
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Record]).decode
@@ -56,7 +61,7 @@ def unpack(data: bytes) -> list[Record]:
         raise _damaged("it does not hold a whole run")
     if len(records[0].arms) > MAX_ARMS:
         raise _damaged(f"it holds a run of more than {MAX_ARMS} arms")
-    _require_folds(records[0], records[1:])
+    _require_shown(records[0], records[1:])
     return records
 
 
@@ -92,15 +97,36 @@ def _records(body: bytes) -> list[Record]:
         raise _damaged("it holds a record that this version does not know") from error
 
 
-def _require_folds(first: Created, rest: Sequence[Record]) -> None:
-    """InputError if these records do not make a run that can be shown."""
+def _require_shown(first: Created, rest: Sequence[Record]) -> None:
+    """InputError if these records do not make a run whose figures can be computed, so that it can be shown."""
     try:
+        if not 0 <= first.created < LATEST_S:
+            raise ValueError("no date")
+        if [arm.name for arm in first.arms] != [arm.name for arm in first.request.arms]:
+            raise ValueError("arms are missing")
         for record in rest:
+            if isinstance(record, ArmEvent | Ended):
+                require_moment(record.at_s)
             if isinstance(record, ArmEvent):
                 require_columns(record.event)
-        folded([first, *rest])
+        _compute(folded([first, *rest]).snapshot())
     except Exception as error:  # a file may hold anything
         raise _damaged("its records do not follow one another") from error
+
+
+def _compute(run: Snapshot) -> None:
+    """Every figure that is computed of a run. Raises where one cannot be."""
+    for name in run.arms:
+        run.summary(name)
+        run.ledger(name)
+    run.comparison()
+    run.texts()
+    if run.request.traffic is not None:
+        run.same_tokens()
+        for name in run.batch_summaries:
+            run.arms[name].batch.held_pages()
+    readings(run)
+    whole_reading(run)
 
 
 def _damaged(why: str) -> InputError:

@@ -8,12 +8,13 @@ import msgspec
 import pytest
 
 from backend.errors import InputError
+from backend.messages import PageMoves, Probed
 from backend.recordings import shelf
 from backend.recordings.files import read_recording, write_recording
 from backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
 from backend.recordings.shelf import import_run, shipped_id, shipped_names, shipped_records
 from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, Created, Record
+from backend.runs.records import ArmEvent, Created, Ended, Record
 from backend.runs.store import Store
 from backend.views.origin import origin_sentence
 from tests.support.runs import arm_records, created, ended, tokens
@@ -27,10 +28,25 @@ def packed(body: bytes, line: bytes = NAME + b"1\n") -> bytes:
     return line + lzma.compress(body)
 
 
+def one_run(*records: Record) -> bytes:
+    return packed(msgspec.msgpack.encode(records))
+
+
 def one_batch(**columns: object) -> bytes:
     """A run of two tokens, with some of its columns replaced."""
     event = msgspec.structs.replace(tokens(0, 2, "ab"), **columns)
-    return packed(msgspec.msgpack.encode([created(arms="A"), ArmEvent("A", 0, 0.1, event), ended()]))
+    return one_run(created(arms="A"), ArmEvent("A", 0, 0.1, event), ended())
+
+
+def with_first(**fields: object) -> Created:
+    """The first record of a run of one arm, with some of its fields replaced."""
+    return msgspec.structs.replace(created(arms="A"), **fields)
+
+
+def without_plan() -> list[Record]:
+    """A run whose ledger speaks of axes that were not planned."""
+    first = created(arms="A")
+    return [with_first(arms=[msgspec.structs.replace(first.arms[0], planned={})]), *arm_records("A", 4), ended()]
 
 
 def test_a_run_comes_back_as_it_was_without_its_owner() -> None:
@@ -80,6 +96,13 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (one_batch(t_s=[0.1, float("nan")]), "do not follow"),
         (one_batch(t_s=[0.2, 0.1]), "do not follow"),
         (one_batch(t_s=[0.1, 1e300]), "do not follow"),
+        (one_run(created(arms="A"), Ended(float("nan"), "done")), "do not follow"),
+        (one_run(with_first(created=float("nan")), ended()), "do not follow"),
+        (one_run(with_first(created=1e300), ended()), "do not follow"),
+        (one_run(with_first(arms=[]), ended()), "do not follow"),
+        (one_run(created(arms="A"), ArmEvent("A", 0, 0.1, PageMoves([0], [0], [], [1])), ended()), "do not follow"),
+        (one_run(created(arms="A"), ArmEvent("A", 0, 0.1, Probed(0, [1], ["a"], [0.5])), ended()), "do not follow"),
+        (one_run(*without_plan()), "do not follow"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_recording_gets_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:
