@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 from pathlib import Path
 from typing import BinaryIO
@@ -62,6 +63,8 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality
 
 
 MAX_HEADING_BYTES = 4 << 20
+MAX_LINE_BYTES = 64 << 20
+"""A trial of 16,000 tokens has 0.5 MB."""
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Heading | Trial | Cost).decode
@@ -135,9 +138,11 @@ class Journal:
     def _read(self, file: BinaryIO, heading: Heading) -> None:
         file.seek(0)
         good = 0
-        for number, data in enumerate(file):
+        for number in itertools.count():
+            data = file.readline(MAX_LINE_BYTES)
             if not data.endswith(b"\n"):
-                break  # torn by a kill while it was written
+                self._require_torn(data, None if number else heading)
+                break
             try:
                 line = _decode(data)
             except UNDECODABLE as error:
@@ -155,6 +160,12 @@ class Journal:
         file.truncate()
         if not good:
             self._write(file, heading)
+
+    def _require_torn(self, data: bytes, heading: Heading | None) -> None:
+        """InputError unless these bytes at the end of the file are what a kill has left of a line, which may then be
+        cut off. `heading`: what the line must be where it is the first."""
+        if len(data) == MAX_LINE_BYTES or (heading is not None and not _encode(heading).startswith(data)):
+            raise InputError(f"{self._path} is no journal of this ablation. Name another file.")
 
     def _require_same(self, found: Heading, heading: Heading) -> None:
         other = [name for name in Heading.__struct_fields__ if getattr(found, name) != getattr(heading, name)]

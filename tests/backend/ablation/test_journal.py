@@ -62,7 +62,9 @@ def test_another_ablation_is_refused_and_nothing_of_its_journal_is_lost(tmp_path
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("text", ["not a journal\n", '{"line":"trial"}\n', msgspec.json.encode(COST).decode() + "\n"])
+@pytest.mark.parametrize(
+    "text", ["not a journal\n", "not a journal", '{"line":"trial"}\n', msgspec.json.encode(COST).decode() + "\n"]
+)
 def test_a_foreign_file_is_refused_and_left_as_it_is(text: str, tmp_path: Path) -> None:
     path = tmp_path / "journal"
     path.write_text(text)
