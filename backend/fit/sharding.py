@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 from backend.models import ModelFacts
 from backend.models.counting import bare_environment
 from backend.paths import ROOT
@@ -103,8 +103,10 @@ def _split(label: str, choice: str, asked: Asked) -> tuple[ShardRow, ...]:
         said = (error.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
         said = said.removeprefix("ValueError: ")[:300]
         raise InputError(f"transformers cannot split {label} as {choice}: {said}") from None
-    except (OSError, subprocess.TimeoutExpired, msgspec.MsgspecError):
+    except subprocess.TimeoutExpired:
         raise InputError(f"{label} was not split within {SECONDS:.0f} s. Try again.") from None
+    except (OSError, *UNDECODABLE):
+        raise InputError(f"The process that splits {label} ended without an answer. Try again.") from None
 
 
 def sharding_cells(row: ShardRow) -> list[str]:

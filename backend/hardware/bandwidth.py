@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from backend.errors import UNDECODABLE
 from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
 from backend.paths import ROOT, bandwidth_file
@@ -75,7 +76,7 @@ def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[
     try:
         found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, Any])
         named = msgspec.convert({**found, "device": device_name(machine), "measured": time.time()}, Bandwidth)
-    except (IndexError, msgspec.MsgspecError):
+    except (IndexError, *UNDECODABLE):
         lines = [line for line in stderr.splitlines() if line.strip()]
         reason = redact(lines[-1][:300]) if lines else f"its process exited with code {process.returncode}"
         raise MeasureFailed(reason) from None
@@ -105,6 +106,6 @@ def recall(machine: Machine) -> Bandwidth | None:
 
 
 def _read() -> list[Bandwidth]:
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
+    with contextlib.suppress(OSError, *UNDECODABLE):
         return msgspec.json.decode(bandwidth_file().read_bytes(), type=list[Bandwidth])
     return []

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from backend.errors import UNDECODABLE
 from backend.paths import bandwidth_file
 
 
@@ -27,7 +28,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 def recall(device: str) -> tuple[FormatTime, ...]:
     """What is kept of a device, by its name; empty if nothing is, or it cannot be read."""
-    with contextlib.suppress(OSError, msgspec.MsgspecError):
+    with contextlib.suppress(OSError, *UNDECODABLE):
         kept = msgspec.json.decode(bandwidth_file().read_bytes(), type=list[_Kept])
         return next((tuple(one.bfloat16) for one in kept if one.device == device), ())
     return ()

@@ -11,13 +11,12 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-import msgspec
 import psutil
 
 from backend.errors import InputError
 from backend.runs import history_schema
 from backend.runs.history_schema import Foreign, check_schema
-from backend.runs.records import Ended, decode_record, encode_record
+from backend.runs.records import BROKEN_RECORD, Ended, decode_record, encode_record
 from backend.runs.trouble import passes
 
 WAIT_S = 2.0
@@ -68,7 +67,7 @@ def open_file(path: Path) -> str:
         _prepare(path)
     except Foreign:
         raise _unwritable(path, "it is the database of another program") from None
-    except (sqlite3.Error, msgspec.MsgspecError, ValueError, TypeError) as error:
+    except (sqlite3.Error, *BROKEN_RECORD) as error:
         if passes(error):
             raise
         why = str(error)
@@ -193,7 +192,7 @@ def _mark_interrupted(db: sqlite3.Connection) -> None:
         last = db.execute(
             "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
         ).fetchone()
-        with suppress(msgspec.MsgspecError, TypeError, ValueError, sqlite3.IntegrityError):
+        with suppress(*BROKEN_RECORD, sqlite3.IntegrityError):
             # a record that cannot be read: whoever reads the run is told that it is cut there
             seq, body = last
             at_s = getattr(decode_record(body), "at_s", 0.0)

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 
 import msgspec
 
-from backend.runs.records import Created, decode_record
+from backend.runs.records import BROKEN_RECORD, Created, decode_record
 from backend.runs.row import RunRow, row_of
 
 
@@ -27,7 +27,7 @@ def _owners(db: sqlite3.Connection) -> None:
     db.execute("ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
     db.execute("ALTER TABLE runs ADD COLUMN shared INTEGER NOT NULL DEFAULT 0")
     for run_id, body in db.execute("SELECT run_id, body FROM records WHERE seq = 0").fetchall():
-        with suppress(msgspec.MsgspecError, TypeError, ValueError):  # a damaged record belongs to the local user
+        with suppress(*BROKEN_RECORD):  # a damaged record belongs to the local user
             owner = msgspec.json.decode(body, type=_Owned).owner
             db.execute("UPDATE runs SET owner = ? WHERE id = ?", (owner, run_id))
     db.execute("CREATE INDEX runs_owner ON runs (owner, created)")
@@ -70,7 +70,7 @@ def _fill(db: sqlite3.Connection, columns: Sequence[str]) -> None:
     """Columns of every row, from its run's first record. Of a run whose record is damaged they stay empty."""
     firsts = db.execute("SELECT id, body FROM runs JOIN records ON run_id = id AND seq = 0").fetchall()
     for run_id, body in firsts:
-        with suppress(msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+        with suppress(*BROKEN_RECORD):
             first = decode_record(body)
             if isinstance(first, Created):
                 values = {**row_of(first)._asdict(), "id": run_id}

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from backend.config import Request
+from backend.errors import UNDECODABLE
 from backend.evidence import Verdict
 from backend.messages import Event, PhaseName
 from backend.predict.kv import KvPoint
@@ -145,6 +146,9 @@ UNREADABLE = "The rest of this run could not be read from the history."
 """Where a stored run stops because a record is damaged."""
 
 Record = Created | ArmEvent | Predicted | Expected | Ended
+
+BROKEN_RECORD = (*UNDECODABLE, TypeError)
+"""What `decode_record` raises for whatever a damaged file has in the place of a record."""
 
 encode_record = msgspec.json.Encoder().encode
 decode_record = msgspec.json.Decoder(Record).decode

@@ -13,12 +13,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from backend.errors import UNDECODABLE
 from backend.runs.history_file import READ_WAIT_S, check_path, connect
 from backend.runs.history_writer import HistoryWriter
-from backend.runs.records import UNREADABLE, Created, Ended, Record, decode_record
+from backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
 from backend.runs.retention import Retention
 from backend.runs.trouble import lost_sentence, passes
 from backend.runs.waiting import Waiting
@@ -149,13 +146,14 @@ class Store:
             f"(SELECT sum(length(body)) FROM records WHERE run_id = ?) <= {MAX_RUN_BYTES} ORDER BY seq",
             (run_id, run_id),
         ):
-            try:
-                if seq != len(records):
-                    raise ValueError("a record is missing")
-                records.append(decode_record(body))
-            except (msgspec.MsgspecError, ValueError, TypeError, RecursionError):
+            record = None
+            if seq == len(records):
+                with suppress(*BROKEN_RECORD):
+                    record = decode_record(body)
+            if record is None:
                 row = []
                 break
+            records.append(record)
         if records and row != [("running", 0)] and not isinstance(records[-1], Ended):
             records.append(Ended(getattr(records[-1], "at_s", 0.0), "interrupted", UNREADABLE))
         return records
@@ -169,7 +167,7 @@ class Store:
                 "AND deleted_at IS NULL ORDER BY created DESC LIMIT ?"
             )
             for (body,) in self.query(firsts_of, (model, limit)):
-                with suppress(*UNDECODABLE, TypeError):  # damaged
+                with suppress(*BROKEN_RECORD):
                     if isinstance(first := decode_record(body), Created):
                         found.setdefault(first.id, first)
         return sorted(found.values(), key=lambda first: -first.created)[:limit]

@@ -9,6 +9,8 @@ from typing import Annotated
 
 import msgspec
 
+from backend.errors import UNDECODABLE
+
 BEAT_S = 2.0
 SILENCE_S = 10.0
 """A machine that says nothing for so long is gone: one that lives beats."""
@@ -141,7 +143,7 @@ class Wire:
                 raise Gone(self._late or "closed the connection")
             try:
                 frame: AnyFrame = _decode(line)
-            except msgspec.MsgspecError as error:
+            except UNDECODABLE as error:
                 raise Gone("does not speak as tokendyno does") from error
             if not isinstance(frame, Beat):
                 return frame

@@ -17,6 +17,7 @@ import msgspec
 import torch
 
 from backend import hardware, paths
+from backend.errors import UNDECODABLE
 from backend.plan import Plan
 
 _MOST_BYTES = 4 << 30
@@ -57,7 +58,7 @@ def take(key: str) -> Taken:
         saved, data = _read(path)
     except OSError as error:
         return _ignored(path, f"{error.strerror} (with its .json beside it)")
-    except (ValueError, msgspec.MsgspecError) as error:
+    except (ValueError, *UNDECODABLE) as error:
         return _ignored(path, str(error))
     try:
         info = torch.compiler.load_cache_artifacts(data)

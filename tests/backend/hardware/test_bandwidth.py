@@ -94,12 +94,12 @@ def replace_rate(found: Bandwidth, rate: float) -> Bandwidth:
     return Bandwidth(rate, found.copy_bytes_per_s, found.device, found.method, found.measured)
 
 
-@pytest.mark.parametrize("text", ["", "[", "{}", '[{"device": 1}]'])
-def test_a_kept_file_that_cannot_be_read_counts_as_none_and_is_written_anew(own_folder: Path, text: str) -> None:
+@pytest.mark.parametrize("data", [b"", b"[", b"{}", b'[{"device": 1}]', b'[{"device": "\xff"}]'])
+def test_a_kept_file_that_cannot_be_read_counts_as_none_and_is_written_anew(own_folder: Path, data: bytes) -> None:
     file = own_folder / "tokendyno" / "bandwidth.json"
     file.parent.mkdir()
-    file.write_text(text)
-    assert recall(CPU) is None
+    file.write_bytes(data)
+    assert recall(CPU) is None and hardware.detect().bfloat16 == ()
     assert remember(Bandwidth(1e10, 1e10, bandwidth.device_name(CPU), "sum")) == ""
     assert recall(CPU) is not None and len(json.loads(file.read_text())) == 1
 

@@ -50,8 +50,13 @@ def test_no_line_is_wider_than_the_terminal_and_no_word_is_lost(columns: int) ->
 
 
 def test_folding_measures_each_letter_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    measured = []
-    monkeypatch.setattr(tables, "width_of", lambda text: measured.append(len(text)) or width_of(text))
+    measured: list[int] = []
+
+    def counted(text: str) -> int:
+        measured.append(len(text))
+        return width_of(text)
+
+    monkeypatch.setattr(tables, "width_of", counted)
     long = "a" * 3_000 + " word" * 600 + " 静的" * 50
     for width in (0, 40, 5_000):
         lines = fold(long, width)

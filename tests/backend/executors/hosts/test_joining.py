@@ -186,7 +186,9 @@ def test_an_address_of_another_machine_is_refused() -> None:
         Lobby(Endpoint("192.0.2.1", free_port()), 2, 1, "pocket", "", "cpu", print)
 
 
-@pytest.mark.parametrize("says", [b"GET / HTTP/1.1\r\n\r\n", b"", b'{"type":"beat"}\n', b"x" * (1 << 17)])
+@pytest.mark.parametrize(
+    "says", [b"GET / HTTP/1.1\r\n\r\n", b"", b'{"type":"beat"}\n', b"x" * (1 << 17), b'{"type":"\xff"}\n']
+)
 def test_strangers_keep_nobody_waiting(opened: Open, monkeypatch: pytest.MonkeyPatch, says: bytes) -> None:
     monkeypatch.setattr(wire, "SILENCE_S", 60.0)
     first = opened()
@@ -199,6 +201,10 @@ def test_strangers_keep_nobody_waiting(opened: Open, monkeypatch: pytest.MonkeyP
     assert time.monotonic() - begin_s < 10
     first.close()
     for stranger in strangers:
+        if says.endswith(b"\n") and b"beat" not in says:
+            stranger.settimeout(10)
+            with contextlib.suppress(ConnectionResetError):
+                assert stranger.recv(1) == b"", "it was hung up on"
         stranger.close()
     assert last(thread, told) is None
 
