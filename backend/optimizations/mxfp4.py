@@ -10,6 +10,7 @@ own for the rules of the axis quantization.
 from packaging.version import Version
 
 from backend.optimizations import routed
+from backend.optimizations.routed import no_gpu, no_kernels_package
 from backend.optimizations.subject import Subject, When
 
 KERNELS = "kernels-community/gpt-oss-triton-kernels"
@@ -26,10 +27,6 @@ def available(s: Subject) -> bool:
     return published(s) or (s.facts.random and s.facts.architecture == "gpt_oss")
 
 
-def no_gpu(s: Subject) -> bool:
-    return not s.cuda
-
-
 def old_gpu(s: Subject) -> bool:
     return s.cuda and s.machine.capability < (7, 5)
 
@@ -37,10 +34,6 @@ def old_gpu(s: Subject) -> bool:
 def old_triton(s: Subject) -> bool:
     version = s.machine.version("triton")
     return s.cuda and (version is None or version < Version("3.4"))
-
-
-def no_kernels_package(s: Subject) -> bool:
-    return s.cuda and not s.machine.has("kernels")
 
 
 def kernel_unreachable(s: Subject) -> bool:

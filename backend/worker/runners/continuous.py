@@ -60,7 +60,7 @@ class ContinuousRunner(BatchCourse):
         try:
             log.start()
             watch.restart(log)
-            self._drive(manager, watch, some, log, True, mark_step)
+            self._drive(manager, watch, some, log, True)
             return len(log.rows)
         finally:
             self._close(manager)
@@ -147,7 +147,7 @@ class ContinuousRunner(BatchCourse):
             unread.start()
             self._watch.restart(unread)
             at_once = [one._replace(arrival_s=0.0) for one in self._asked]
-            self._drive(self._manager, self._watch, at_once, unread, job.ignore_eos, mark_step)
+            self._drive(self._manager, self._watch, at_once, unread, job.ignore_eos)
             self._watch.restart(log)
 
     def _end_serving(self) -> None:
@@ -157,11 +157,9 @@ class ContinuousRunner(BatchCourse):
 
     def _serve(self, task: Task, log: StepLog) -> None:
         assert self._watch is not None
-        self._drive(self._manager, self._watch, self._asked, log, task.job.ignore_eos, mark_step)
+        self._drive(self._manager, self._watch, self._asked, log, task.job.ignore_eos)
 
-    def _drive(
-        self, manager: Any, watch: PagedWatch, asked: list[Asked], log: StepLog, ignore_eos: bool, step_ends: Any
-    ) -> None:
+    def _drive(self, manager: Any, watch: PagedWatch, asked: list[Asked], log: StepLog, ignore_eos: bool) -> None:
         """Serve these requests to their ends, or until cancelled."""
         processor, pending = manager.batch_processor, deque(asked)
         eos = -1 if ignore_eos else (self.model.eos or -1)
@@ -181,7 +179,7 @@ class ContinuousRunner(BatchCourse):
                         overlapping = False
                         continue
                     processor.update_batch()
-                    step_ends()
+                    mark_step()
                     stuck = 0
                 elif processor.has_pending_requests():
                     stuck += 1

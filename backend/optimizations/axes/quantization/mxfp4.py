@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from backend.optimizations import mxfp4
+from backend.optimizations import mxfp4, routed
 from backend.optimizations.conditions import compute_dtype
 from backend.optimizations.subject import Rule, When, blocked
 
@@ -23,11 +23,11 @@ def _falls_back(obstacle: When, reason: str, source: str = _VALIDATE) -> Rule:
 
 
 _NATIVE = (
-    _falls_back(mxfp4.no_gpu, f"MXFP4 weights run on NVIDIA GPUs only; {_DEQUANTIZES}, with a warning."),
+    _falls_back(routed.no_gpu, f"MXFP4 weights run on NVIDIA GPUs only; {_DEQUANTIZES}, with a warning."),
     _falls_back(mxfp4.old_gpu, f"The MXFP4 kernels need compute capability 7.5: {_DEQUANTIZES}, with a warning."),
     _falls_back(mxfp4.old_triton, f"The MXFP4 kernels need triton 3.4: {_DEQUANTIZES}, with a warning."),
     _falls_back(
-        mxfp4.no_kernels_package,
+        routed.no_kernels_package,
         f"The MXFP4 kernels are loaded by the package kernels, which is not installed: {_DEQUANTIZES}, with a warning.",
     ),
     _falls_back(
