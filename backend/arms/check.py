@@ -86,19 +86,16 @@ def check(
     verdicts, planned, plan = _plan(requested, facts, machine, workload.batch_size)
     workload, traffic = of_arm(workload, traffic, plan)
     dtype = facts.dtype if plan.load.dtype == "auto" else plan.load.dtype
-    memory = _predicted_memory(plan, facts, machine, workload)
+    memory = _predicted_memory(plan, facts, machine, workload, traffic)
     room = _free_bytes(machine, plan) + held_bytes
     if traffic is None:
         verdicts += _of_workload(facts, workload)
     else:
-        if plan.generate.batch.continuous and facts.kind == "decoder":
-            memory = with_pages(memory, plan, facts, machine, traffic)
         verdicts += of_traffic(plan, facts, traffic, memory, room)
-    if needed_bytes(memory, plan) > room and not any(verdict.axis == "pages" for verdict in verdicts):
-        needed = needed_bytes(memory, plan)
-        verdicts.append(
-            _too_large(facts, memory, needed, machine, room, *_remedy(requested, facts, machine, workload, room))
-        )
+    needed = needed_bytes(memory, plan)
+    if needed > room and not any(verdict.axis == "pages" for verdict in verdicts):
+        fix, fixed = _remedy(requested, facts, machine, workload, traffic, room)
+        verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
     return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory)
@@ -134,14 +131,24 @@ def _untried(requested: Mapping[str, str], verdicts: list[Verdict], machine: Mac
     return untried_note(chosen, "cuda" if machine.device == "cuda" else "cpu")
 
 
-def _predicted_memory(plan: Plan, facts: ModelFacts, machine: Machine, workload: Workload) -> MemoryEstimate:
+def _predicted_memory(
+    plan: Plan, facts: ModelFacts, machine: Machine, workload: Workload, traffic: Traffic | None
+) -> MemoryEstimate:
     shapes, prompt, new_tokens = plan.generate.shapes, prompt_tokens(workload), workload.max_new_tokens
     setup = replace(setup_of(plan, machine), max_places=cache_places(shapes, prompt, new_tokens))
-    return peak_bytes(facts, setup, rounded(shapes, prompt), new_tokens, workload.batch_size)
+    memory = peak_bytes(facts, setup, rounded(shapes, prompt), new_tokens, workload.batch_size)
+    if traffic is not None and plan.generate.batch.continuous and facts.kind == "decoder":
+        return with_pages(memory, plan, facts, machine, traffic)
+    return memory
 
 
 def _remedy(
-    requested: Mapping[str, str], facts: ModelFacts, machine: Machine, workload: Workload, room: int
+    requested: Mapping[str, str],
+    facts: ModelFacts,
+    machine: Machine,
+    workload: Workload,
+    traffic: Traffic | None,
+    room: int,
 ) -> tuple[dict[str, str], int]:
     """The least harmful change that makes an arm fit without being refused itself, and the bytes it then needs."""
     known = {axis.name: {choice.name for choice in axis.choices} for axis in all_axes()}
@@ -151,7 +158,7 @@ def _remedy(
         if len(new) < len(change) or not all(choice in known.get(axis, ()) for axis, choice in new.items()):
             continue
         verdicts, _, plan = _plan({**requested, **new}, facts, machine, workload.batch_size)
-        needed = _predicted_memory(plan, facts, machine, workload).total
+        needed = needed_bytes(_predicted_memory(plan, facts, machine, workload, traffic), plan)
         refused = [v for v in verdicts if v.level in ("blocked", "fallback") and v not in before]
         if needed <= room and not refused:
             return new, needed

@@ -177,6 +177,14 @@ def test_a_remedy_is_never_one_that_is_refused() -> None:
     assert verdict.fix == {"quantization": "torchao-int8"}
 
 
+@pytest.mark.parametrize("gib", [4, 10, 14, 18])
+def test_with_its_remedy_an_arm_of_ranks_that_share_memory_fits(gib: int) -> None:
+    machine = replace(CPU, free_bytes=gib * GIB, cores=8)
+    for verdict in of(judge("random:Llama-3-8B", machine, parallel="tensor-2"), "model"):
+        mended = judge("random:Llama-3-8B", machine, parallel="tensor-2", **verdict.fix)
+        assert mended.needed_bytes <= gib * GIB or not verdict.fix
+
+
 def test_the_gpu_is_what_must_hold_it_where_there_is_one() -> None:
     full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=1 << 20),))
     assert "GPU memory" in judge("pocket", full).blocked[0].reason
