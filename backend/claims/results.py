@@ -13,6 +13,7 @@ from backend.claims.samples import Doubt, Samples
 from backend.claims.trials import ClaimTest
 from backend.errors import UNDECODABLE, InputError
 from backend.redact import told
+from backend.whole_file import write_whole
 
 RESULTS = FOLDER / "results"
 
@@ -81,9 +82,7 @@ def keep(result: Result, folder: Path = RESULTS) -> Path:
     text = msgspec.json.format(msgspec.json.encode(result.signed()), indent=1)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        draft = path.with_suffix(".part")
-        draft.write_bytes(text + b"\n")
-        draft.replace(path)
+        write_whole(path, text + b"\n")
     except OSError as error:
         raise InputError(
             f"The result {path} cannot be written ({error.strerror}). Name another folder with --results."

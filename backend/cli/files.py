@@ -10,6 +10,7 @@ import msgspec
 
 from backend.config import MAX_PROMPT_BYTES
 from backend.errors import InputError
+from backend.whole_file import require_writable, write_whole
 
 
 def read_prompt(path: Path, option: str = "--prompt-file") -> str:
@@ -44,9 +45,7 @@ def check_writable(target: str | None, option: str = "--json") -> None:
         return
     try:
         if not _in_place(target):
-            draft = _draft(target)
-            draft.touch()
-            draft.unlink()
+            require_writable(Path(target))
     except OSError as error:
         raise _unwritable(target, option, error) from error
 
@@ -68,16 +67,7 @@ def write_text(target: str, text: str, option: str) -> None:
             with open(target, "w", encoding="utf-8") as device:
                 device.write(text)
             return
-        draft = _draft(target)
-        try:
-            with open(draft, "w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, os.path.realpath(target))
-        except OSError:
-            draft.unlink(missing_ok=True)  # half of it would fill the disk further
-            raise
+        write_whole(Path(target), text.encode())
     except OSError as error:
         raise _unwritable(target, option, error) from error
 
@@ -90,11 +80,6 @@ def _in_place(target: str) -> bool:
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return path.exists() and not path.is_file()
-
-
-def _draft(target: str) -> Path:
-    """Where a file is written first: beside the one that it replaces, with links resolved."""
-    return Path(f"{os.path.realpath(target)}.part")
 
 
 def _unwritable(target: str, option: str, error: OSError) -> InputError:

@@ -19,6 +19,7 @@ from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
 from backend.paths import ROOT, bandwidth_file
 from backend.redact import redact
+from backend.whole_file import write_whole
 
 DEADLINE_S = 180.0
 POLL_S = 0.2
@@ -91,9 +92,7 @@ def remember(found: Bandwidth) -> str:
     file = bandwidth_file()
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_suffix(".part")
-        draft.write_bytes(msgspec.json.encode([*kept, found]))
-        draft.replace(file)
+        write_whole(file, msgspec.json.encode([*kept, found]))
     except OSError as error:
         return f"{file} cannot be written ({error.strerror}), so roofline bounds will not use it."
     return ""

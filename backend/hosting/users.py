@@ -6,7 +6,6 @@ SHA-256 of it is enough. The file is read again when it changes, so that a user 
 
 import hashlib
 import hmac
-import os
 import re
 import secrets
 import threading
@@ -17,6 +16,7 @@ import msgspec
 
 from backend.errors import UNDECODABLE, InputError
 from backend.redact import told
+from backend.whole_file import PRIVATE, write_whole
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A user's name. It has no colon, which sets guests apart, and is not empty, which the local user's is."""
@@ -170,15 +170,9 @@ class Users:
 
     def _write(self, users: dict[str, UserEntry]) -> None:
         """Replace the file in one step; only its owner may read it."""
-        draft = self.path.with_name(f"{self.path.name}.part")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            draft.unlink(missing_ok=True)
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(msgspec.json.format(msgspec.json.encode(_File(users)), indent=1))
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, self.path)
+            write_whole(self.path, msgspec.json.format(msgspec.json.encode(_File(users)), indent=1), PRIVATE)
         except OSError as error:
             raise InputError(
                 f"The file of users {self.path} cannot be written ({error.strerror}). Name another with --users."

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from backend.errors import UNDECODABLE, InputError
 from backend.models.counted import VERSION, Answer, Counted
 from backend.models.files.config_fields import Fields
 from backend.paths import ROOT, is_private, private_folder
+from backend.whole_file import PRIVATE, write_whole
 
 SECONDS = 120.0
 """The process grants itself 60 s of a processor; with others at work that takes longer."""
@@ -100,13 +101,9 @@ def _kept(file: Path) -> Answer | None:
 
 
 def _keep(file: Path, answer: Answer) -> Answer:
-    """Write whole, or not at all. A full disk costs the next count, not this one."""
-    try:
-        part = file.with_suffix(f".{os.getpid()}")
-        part.write_bytes(msgspec.json.encode(answer))
-        part.replace(file)
-    except OSError:
-        pass
+    """Keep an answer. A full disk costs the next count, not this one."""
+    with suppress(OSError):
+        write_whole(file, msgspec.json.encode(answer), PRIVATE)
     return answer
 
 

@@ -1,13 +1,12 @@
 """Reads and writes recordings: whole or not at all, whatever ends the process in between."""
 
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from backend.errors import InputError, shown
 from backend.recordings.format import MAX_FILE_BYTES, pack, unpack
 from backend.runs.records import Record
+from backend.whole_file import write_whole
 
 ENDING = ".dyno"
 
@@ -28,19 +27,10 @@ def read_recording(path: Path) -> list[Record]:
 def write_recording(path: Path, records: Sequence[Record]) -> int:
     """Write a run to a file, which is replaced in one step; returns its bytes. InputError if it cannot be written."""
     data = pack(records)
-    target = Path(os.path.realpath(path))
-    draft = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
-        if target.exists() and not target.is_file():
+        if path.exists() and not path.is_file():
             raise InputError(f"{shown(path)} is no ordinary file. Name another.")
-        with open(draft, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, target)
+        write_whole(path, data)
     except OSError as error:
         raise InputError(f"{shown(path)} cannot be written ({error.strerror}). Name another file.") from error
-    finally:
-        with suppress(OSError):
-            draft.unlink()
     return len(data)

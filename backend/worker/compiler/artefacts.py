@@ -7,11 +7,8 @@ settings and versions: a wrong one costs time, but never gives a wrong result.
 
 import contextlib
 import hashlib
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import torch
@@ -19,6 +16,7 @@ import torch
 from backend import hardware, paths
 from backend.errors import UNDECODABLE
 from backend.plan import Plan
+from backend.whole_file import PRIVATE, write_whole
 
 _MOST_BYTES = 4 << 30
 
@@ -76,10 +74,7 @@ def save(key: str, cold_s: float) -> int:
     folder = paths.private_folder("artefacts")
     beside = msgspec.json.encode(Saved(cold_s, len(data), hashlib.sha256(data).hexdigest()))
     for name, content in ((f"{key}.bin", data), (f"{key}.json", beside)):
-        draft = folder / f"{name}.{os.getpid()}.part"
-        with _private_file(draft) as file:
-            file.write(content)
-        os.replace(draft, folder / name)
+        write_whole(folder / name, content, PRIVATE)
     return len(data)
 
 
@@ -107,13 +102,3 @@ def _read(path: Path) -> tuple[Saved, bytes]:
 
 def _ignored(path: Path, why: str) -> Taken:
     return Taken(note=f"compile artefacts ignored: {path.name}: {why}; they are saved anew after this warm-up")
-
-
-@contextlib.contextmanager
-def _private_file(path: Path) -> Iterator[Any]:
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())

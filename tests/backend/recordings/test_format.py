@@ -1,6 +1,7 @@
 """A recording holds a run as it is, and a file that is none, torn, newer or hostile gets one sentence."""
 
 import lzma
+import math
 import random
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import msgspec
 import pytest
 
 from backend.errors import InputError
-from backend.messages import PageMoves, Probed
+from backend.messages import PageMoves, Probed, Progress
 from backend.recordings import shelf
 from backend.recordings.files import read_recording, write_recording
 from backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
@@ -103,6 +104,7 @@ def test_512_tokens_of_two_arms_are_far_below_the_limit() -> None:
         (one_run(created(arms="A"), ArmEvent("A", 0, 0.1, PageMoves([0], [0], [], [1])), ended()), "do not follow"),
         (one_run(created(arms="A"), ArmEvent("A", 0, 0.1, Probed(0, [1], ["a"], [0.5])), ended()), "do not follow"),
         (one_run(*without_plan()), "do not follow"),
+        (one_run(created(arms="A"), ArmEvent("A", 0, 0.1, Progress("run", "end", math.inf)), ended()), "do not follow"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_recording_gets_one_sentence(tmp_path: Path, data: bytes, said: str) -> None:
