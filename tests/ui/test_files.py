@@ -14,10 +14,12 @@ from backend.executors import open_bench
 from backend.hosting.limits import LIMITS, Mode
 from backend.hosting.users import Users
 from backend.hosting.visitor import LOCAL_USER
+from backend.paths import ROOT
 from backend.recordings.format import pack, unpack
 from backend.recordings.shelf import SHIPPED
 from tests.support.event_loops import finished
 from tests.support.kept_runs import history_of, made, run_on
+from tests.support.machines import CPU
 from tests.support.runs import created
 from ui.files import AT_A_TIME, NO_FILE, NOT_HERE, Files
 from ui.gate.asgi import Refused
@@ -92,6 +94,17 @@ def test_a_file_is_taken_in_as_the_visitors_own_or_refused_in_a_sentence(site: A
     assert ask("POST", "/import", content=bytes(9 << 20)).status_code == 413
     assert ask("POST", "/import", content=data, bearer=False).status_code == 401
     assert bench.store.query("SELECT count(*) FROM runs", ()) == kept
+
+
+def test_a_report_names_a_folder_of_this_machine_to_nobody_who_may_not_know_it(site: Any) -> None:
+    """The embedded model lies in a folder of this machine; its script names it where visitors choose folders."""
+    modes: tuple[Mode, ...] = ("team", "public")
+    pages = []
+    for mode in modes:
+        bench, ask = site(mode)
+        bench.machine = lambda: CPU  # where the run was
+        pages.append(ask("GET", "/files/mine.html", cookie=f"tokendyno_visitor={'a' * 43}").text)
+    assert all("MODEL = " in page for page in pages) and [str(ROOT) in page for page in pages] == [True, False]
 
 
 def test_strangers_take_in_nothing(site: Any) -> None:

@@ -1,22 +1,26 @@
 """The arms of a run as scripts, where this machine can write them."""
 
+from shlex import quote
+
 from backend.arms.parse import make_config
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.export.script import script
 from backend.models import check_loadable
 from backend.runs.run import Run
+from backend.script.source import comment
 
 
 def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
-    """Each arm as a standalone script, or why this machine cannot write it."""
+    """Each arm as a standalone script, or why this machine cannot write it. No folder of this machine is named where
+    visitors may not know its folders."""
     found = dict[str, str]()
     for arm in run.request.arms:
         config = make_config(run.request.model, arm.choices)
         written = ",".join(f"{axis}={choice}" for axis, choice in config.choices)
         elsewhere = (
-            f"On the machine of the run: tokendyno export --model {run.request.model}"
-            f"{f' --arm {written}' if written else ''}"
+            f"On the machine of the run: tokendyno export --model {quote(run.request.model)}"
+            f"{f' --arm {quote(written)}' if written else ''}"
         )
         try:
             if bench.machine().device != run.created.device:
@@ -25,7 +29,8 @@ def scripts_of(run: Run, bench: Bench) -> dict[str, str]:
             checked.require_runnable()
             facts = bench.facts(run.request.model)
             check_loadable(facts)
-            found[arm.name] = script(checked, facts, run.request.workload)
+            found[arm.name] = script(checked, facts, run.request.workload, bench.local_paths)
         except InputError as error:
-            found[arm.name] = f"# No script was written here. {error}\n# {elsewhere}"
+            lines = [*comment(f"No script was written here. {error}"), *comment(elsewhere)]
+            found[arm.name] = "\n".join(lines)
     return found
