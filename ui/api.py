@@ -7,7 +7,6 @@ import asyncio
 import functools
 import logging
 import time
-import traceback
 from collections.abc import Callable, Coroutine
 from typing import Any, ParamSpec, TypeVar
 
@@ -29,7 +28,7 @@ from backend.runs.run import Run
 from backend.views.check_document import check_document
 from backend.views.document_of import document_of
 from ui.components.inputs import read_number, read_text, read_whole
-from ui.errors import UNEXPECTED
+from ui.errors import UNEXPECTED, log_unexpected
 from ui.visitor import REFUSED, visitor_of
 
 P = ParamSpec("P")
@@ -52,7 +51,7 @@ def sentences(endpoint: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coro
         except InputError as error:
             raise gr.Error(redact(str(error)), print_exception=False) from None
         except Exception:
-            log.error("an endpoint failed\n%s", redact(traceback.format_exc()))
+            log_unexpected(log, "an endpoint failed")
             raise gr.Error(UNEXPECTED, print_exception=False) from None
 
     return safe
@@ -104,7 +103,7 @@ class Api:
     @sentences
     async def status(self, run: str) -> dict[str, Any]:
         """How far a run has come: `status`, `message`, `queue` (null once it has begun) and `tokens` of each arm."""
-        found = self._find(run)
+        found = await self._find(run)
         place = self._bench.place(found.id)
         return {
             "run": found.id, "status": found.status, "message": found.message, "ended": found.ended,
@@ -115,7 +114,7 @@ class Api:
     @sentences
     async def result(self, run: str, wait_s: float = 0.0) -> dict[str, Any]:
         """The document of a run as it is after at most `wait_s` seconds (60 at most), or as soon as it has ended."""
-        found = self._find(run)
+        found = await self._find(run)
         wait_s = read_number("wait_s", wait_s)
         deadline_s = time.monotonic() + min(max(wait_s, 0.0), MAX_WAIT_S)
         while not found.ended and time.monotonic() < deadline_s:
@@ -125,7 +124,8 @@ class Api:
     @sentences
     async def stop(self, request: gr.Request, run: str) -> bool:
         """Stop a run of one's own."""
-        if not self._bench.cancel(self._find(run).id, visitor_of(request)):
+        found, visitor = await self._find(run), visitor_of(request)
+        if not await asyncio.to_thread(self._bench.cancel, found.id, visitor):
             raise InputError(REFUSED)
         return True
 
@@ -156,8 +156,9 @@ class Api:
         ]
         return Request(name, asked, work)
 
-    def _find(self, run_id: object) -> Run:
-        found = self._bench.runs.get(read_text("run", run_id))
+    async def _find(self, run_id: object) -> Run:
+        """A run by its id; one that is no longer in memory is read from the disk."""
+        found = await asyncio.to_thread(self._bench.runs.get, read_text("run", run_id))
         if found is None:
             raise InputError(NO_RUN)
         return found

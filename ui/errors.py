@@ -21,6 +21,11 @@ UNEXPECTED = "Something went wrong on the server. Your input is kept: try again.
 Updates = dict[Any, Any]
 
 
+def log_unexpected(log: logging.Logger, what: str) -> None:
+    """Log the exception that is being handled, with its traceback, without secrets."""
+    log.error("%s\n%s", what, redact(traceback.format_exc()))
+
+
 def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callable[..., Updates]]:
     """Decorator of handlers that return {component: update}; on an error only `message` is updated.
 
@@ -38,7 +43,7 @@ def shows_errors(message: gr.HTML) -> Callable[[Callable[..., Updates]], Callabl
             except gr.Error:
                 raise
             except Exception:
-                log.error("a page event failed\n%s", redact(traceback.format_exc()))
+                log_unexpected(log, "a page event failed")
                 return {message: UNEXPECTED}
 
         return safe

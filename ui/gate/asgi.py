@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from backend.redact import redact
+
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -72,5 +74,5 @@ async def answer(send: Send, status: int, body: bytes, kind: str, headers: Itera
 
 async def refuse(send: Send, refused: Refused) -> None:
     """Say why, in the form in which Gradio's clients expect an error."""
-    body = msgspec.json.encode({"detail": refused.sentence})
+    body = msgspec.json.encode({"detail": redact(refused.sentence)})
     await answer(send, refused.status, body, "application/json", refused.headers)

@@ -39,4 +39,5 @@ def bounded(scope: Scope, receive: Receive, most: int) -> Receive:
 
 
 def _too_large(most: int) -> Refused:
-    return Refused(413, f"A request may have {most:,} bytes here. Shorten the prompt.", [(b"connection", b"close")])
+    sentence = f"No more than {most:,} bytes may be sent here. Shorten the prompt, or choose a smaller file."
+    return Refused(413, sentence, [(b"connection", b"close")])

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from backend.errors import InputError
 from backend.hosting.visitor import Visitor
+from ui.errors import log_unexpected
 from ui.gate.asgi import App, Message, Receive, Refused, Scope, Send, answer, refuse, whole_body
 from ui.gate.body import bounded
 from ui.gate.hosts import Hosts
@@ -82,7 +83,7 @@ class Gate:
         except Exception:  # Gradio looks up what a request names without a check; handlers' own errors do not come here
             if begun or scope["method"] != "POST":
                 raise
-            log.exception("a request could not be carried out")
+            log_unexpected(log, "a request could not be carried out")
             await refuse(send, Refused(400, "This page and its server do not match. Reload the page."))
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:

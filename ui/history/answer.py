@@ -2,7 +2,6 @@
 follows from the request alone."""
 
 import logging
-import traceback
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,7 +14,7 @@ from backend.history.search import read_search, read_zone
 from backend.hosting.visitor import Visitor
 from backend.redact import redact
 from backend.runs.row import arm_titles
-from ui.errors import UNEXPECTED
+from ui.errors import UNEXPECTED, log_unexpected
 
 log = logging.getLogger("tokendyno.page")
 
@@ -86,7 +85,7 @@ def answer(bench: Bench, question: object, visitor: Visitor) -> str:
     except InputError as error:
         reply = Refusal(redact(str(error)))
     except Exception:
-        log.error("a question of the History page failed\n%s", redact(traceback.format_exc()))
+        log_unexpected(log, "a question of the History page failed")
         reply = Refusal(UNEXPECTED)
     return msgspec.json.encode(reply).decode()
 

@@ -24,6 +24,7 @@ from ui.visitor import KEY
 
 PAGE = b"<html><script>window.x = 1</script><script type=module src=./a.js></script></html>"
 JOIN = "/gradio_api/queue/join"
+SECRET = "hf_" + "AbCdEfGh" * 4
 IS_JSON = {"Content-Type": "application/json"}
 
 
@@ -140,13 +141,13 @@ def test_what_gradio_reads_for_itself_is_taken_out_of_the_pages_query(query: str
 
 def test_a_request_that_gradio_cannot_carry_out_is_refused(caplog: pytest.LogCaptureFixture) -> None:
     async def fail(scope: Scope, receive: Receive, send: Send) -> None:
-        raise KeyError(99_999)
+        raise KeyError(f"{99_999} {SECRET}")
 
     site = Site(Visitors(LIMITS["local"]))
     site.gate = PolicyMiddleware(Gate(fail, Hosts(machine=False), site.visitors), False)
     answer = site.ask("POST", JOIN, json={"fn_index": 99_999})
     assert answer.status_code == 400 and "Reload the page" in answer.json()["detail"]
-    assert "KeyError: 99999" in caplog.text
+    assert "KeyError: '99999 [redacted]'" in caplog.text and SECRET not in caplog.text
 
 
 # --- host and origin ------------------------------------------------------------------------------
@@ -173,6 +174,11 @@ def test_only_names_of_this_server_are_answered(base: str, accepted: bool) -> No
     answer = site.ask("GET", "/", base)
     assert answer.status_code == (200 if accepted else 421)
     assert accepted or "--allow-host" in answer.json()["detail"]
+
+
+def test_a_refusal_repeats_no_secret(local: Site) -> None:
+    answer = local.ask("GET", "/", headers={"Host": SECRET})
+    assert answer.status_code == 421 and "'[redacted]'" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("host", ["", "127.0.0.1:x", "[::1]x", "[::1", "a b", "127.0.0.1, localhost"])
