@@ -19,7 +19,6 @@ from ui.batching.request import (
     batch_axes,
     choice_values,
     read_arms,
-    read_choices,
     read_request,
     read_traffic,
     traffic_values,
@@ -28,7 +27,9 @@ from ui.batching.stale import stale
 from ui.batching.traffic_row import TrafficRow, traffic_row
 from ui.compare.code import code_panel, named_code, no_code
 from ui.compare.verdicts import describe_titled
+from ui.components.axis_values import all_known, edited
 from ui.components.queue_line import queue_line
+from ui.components.stale_line import stale_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import RUN_ID
@@ -45,7 +46,7 @@ def batching_page(bench: Bench) -> gr.Dropdown:
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
-    older = text_line("batch-stale", role="status")
+    older = stale_line("batch-live", "batch-stale")
     live = batch_panel(bench.runs, queue_line(bench))
     _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
     model: gr.Dropdown = row.fields["model"]
@@ -82,7 +83,8 @@ class _Page(RunPage):
         model = self.row.fields["model"]
         model.change(safe(self.announce), model, [self.message], queue=False, **quiet)
         for arm in self.arms:
-            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False, **quiet)
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False,
+                             trigger_mode="multiple", **quiet)  # fmt: skip
         started = self.row.run.click(safe(self.run), self.inputs, [self.live, self.message, *buttons],
                                      concurrency_limit=None, **quiet)  # fmt: skip
         started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], queue=False,
@@ -132,9 +134,7 @@ class _Page(RunPage):
         """Handler: a verdict's fix was pressed."""
 
         def apply(event: gr.EventData, *values: Any) -> Updates:
-            current = dict(zip((axis.name for axis in batch_axes()), values, strict=True))
-            choices = read_choices([{**current, **fixing_choices(event)}[axis.name] for axis in batch_axes()])
-            return dict(zip(arm.axes, choice_values(choices), strict=True))
+            return edited(batch_axes(), arm.axes, values, fixing_choices(event))
 
         return apply
 
@@ -161,9 +161,8 @@ class _Page(RunPage):
         updates: Updates = {self.row.fields[name]: value for name, value in traffic_values(run.request).items()}
         if run.request.traffic.shape is None:
             updates[self.message] = GIVEN
-        known = {axis.name: {choice.name for choice in axis.choices} for axis in batch_axes()}
         for arm, asked in zip(self.arms, run.request.arms, strict=False):
-            if all(choice in known.get(axis, ()) for axis, choice in asked.choices.items()):
+            if all_known(batch_axes(), asked.choices):
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
         return updates
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from backend.arms.parse import make_config
 from backend.config import ArmRequest, Request, workload_of
 from backend.errors import InputError, unknown
 from backend.optimizations import all_axes
@@ -13,6 +12,7 @@ from backend.traffic import Limits, Traffic
 from backend.traffic.draw import Arrival, Draw
 from backend.traffic.presets import drawn
 from backend.traffic.trace_file import parse_trace, read_trace
+from ui.components.axis_values import chosen, values_of
 from ui.components.inputs import read_number, read_text, read_whole
 
 ARMS = ("A", "B")
@@ -117,13 +117,12 @@ def read_arms(values: Sequence[object]) -> list[ArmRequest]:
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices of an arm that differ from the default, by axis."""
-    named = {axis.name: read_text(axis.title, value) for axis, value in zip(batch_axes(), values, strict=True)}
-    return dict(make_config("", named).choices)
+    return chosen(batch_axes(), values)
 
 
 def choice_values(choices: Mapping[str, str]) -> list[str]:
     """One value for each axis, its default where nothing was chosen."""
-    return [choices.get(axis.name, axis.default) for axis in batch_axes()]
+    return values_of(batch_axes(), choices)
 
 
 def draw_values(shape: Draw) -> dict[str, object]:

@@ -1,26 +1,19 @@
-"""Says that the results on the page belong to other settings than those that are shown; the page dims them."""
+"""What was edited on the Batching page since the run that it shows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from backend.config import Request
-from backend.errors import InputError
 from backend.runs.run import Run
 from ui.batching.request import read_request
+from ui.components.stale_line import stale_value
 
 
 def stale(run: Run | None, values: Sequence[object], local_paths: bool) -> str:
-    """The sentence; "" without a run of many requests, and while the page shows its settings."""
+    """The value of the line for a run that is shown and the values of the controls."""
     if run is None or run.request.traffic is None:
         return ""
-    try:
-        parts = changed(run.request, read_request(values, local_paths))
-    except InputError:
-        return "These results are of the run before: what is set now cannot run yet."
-    if not parts:
-        return ""
-    what = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
-    return f"You changed {what} since this run. Press Run for new results."
+    return stale_value(run, lambda: read_request(values, local_paths), changed)
 
 
 def changed(ran: Request, wanted: Request) -> list[str]:

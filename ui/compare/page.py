@@ -1,6 +1,5 @@
 """The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -12,7 +11,7 @@ from backend.ablation.kinds import Ablation, Sweep
 from backend.config import Request
 from backend.engine.bench import Bench
 from backend.errors import InputError
-from backend.optimizations import axis_names, prompt_axes
+from backend.optimizations import prompt_axes
 from backend.runs.run import Run
 from ui.address import read_address
 from ui.compare.arm_column import ArmControls, arm_controls
@@ -32,11 +31,13 @@ from ui.compare.request import (
     read_choices,
     read_request,
 )
-from ui.compare.stale import stale, stale_line
+from ui.compare.stale import stale
 from ui.compare.unsupported import titles
 from ui.compare.verdicts import describe, unchecked
 from ui.compare.work_row import WorkControls, WorkRow, work_row
+from ui.components.axis_values import all_known, edited
 from ui.components.queue_line import queue_line
+from ui.components.stale_line import stale_line
 from ui.components.summary import NOT_HERE, machine_line, model_line
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
@@ -90,7 +91,7 @@ def compare_page(bench: Bench) -> CompareControls:
         arms = [arm_controls(name, preset, first, entries) for name, preset in zip(ARMS, presets, strict=True)]
     same = text_line("same", role="status", classes="td-same")
     message = text_line("message", role="alert", classes="td-failure")
-    older = stale_line()
+    older = stale_line("live", "stale")
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
     courses = Courses(bench)
@@ -140,7 +141,7 @@ class _Page(RunPage):
             chosen.then(
                 safe(self.check_chosen), [arm.preset, self.live, *self.asked], checked, concurrency_limit=None, **quiet
             )
-            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, queue=False, **quiet)
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, queue=False, trigger_mode="multiple", **quiet)
         first, *others = self.arms
         for arm in others:
             arm.verdicts.copy(safe(self.copy(arm)), first.axes, [*arm.axes, self.message], queue=False, **quiet)
@@ -232,7 +233,7 @@ class _Page(RunPage):
         """Handler: a verdict's fix was pressed."""
 
         def apply(event: gr.EventData, *values: Any) -> Updates:
-            return edited(arm, values, fixing_choices(event))
+            return edited(prompt_axes(), arm.axes, values, fixing_choices(event))
 
         return apply
 
@@ -248,8 +249,9 @@ class _Page(RunPage):
         except (msgspec.ValidationError, ValueError) as error:
             raise InputError("This entry cannot be read. Reload the page.") from error
         width = len(self.arms[at].axes)
-        before = [axis.default for axis in prompt_axes()] if taken.whole else values[at * width : (at + 1) * width]
-        return edited(self.arms[at], before, taken.choices)
+        axes, before = prompt_axes(), values[at * width : (at + 1) * width]
+        asked = {axis.name: axis.default for axis in axes} | taken.choices if taken.whole else taken.choices
+        return edited(axes, self.arms[at].axes, before, asked)
 
     # --- runs -------------------------------------------------------------------------------------
 
@@ -320,8 +322,9 @@ class _Page(RunPage):
         updates = self.work.values(heading.model, heading.workload)
         whole = heading.base if sweeps else {**heading.base, **dict(heading.changes)}
         for arm, choices in zip(self.arms, (heading.base, whole), strict=True):
-            updates |= zip(arm.axes, choice_values(choices), strict=True)
-            updates[arm.preset] = CUSTOM
+            if all_known(prompt_axes(), choices):
+                updates |= zip(arm.axes, choice_values(choices), strict=True)
+                updates[arm.preset] = CUSTOM
         return updates | {self.live: "", self.swept if sweeps else self.worth: course.id}
 
     def opened_run(self, request: gr.Request) -> Updates:
@@ -348,7 +351,7 @@ class _Page(RunPage):
         updates = self.work.values(run.request.model, run.request.workload) if not reads else {}
         updates[self.work.model] = run.request.model
         for arm, asked in zip(self.arms, run.request.arms, strict=False):
-            if asked.choices.keys() <= set(axis_names()):
+            if all_known(prompt_axes(), asked.choices):
                 updates |= zip(arm.axes, choice_values(asked.choices), strict=True)
                 updates[arm.preset] = asked.preset or CUSTOM
         return updates
@@ -361,14 +364,6 @@ class _Page(RunPage):
             self.quality_button: gr.update(interactive=state[0]),
             self.stop_button: gr.update(interactive=state[1]),
         }
-
-
-def edited(arm: ArmControls, values: Sequence[Any], asked: Mapping[str, str]) -> Updates:
-    """Updates of an arm whose axes had these values, with other choices for some of them."""
-    names = [axis.name for axis in prompt_axes()]
-    current = dict(zip(names, values, strict=True))
-    choices = read_choices([{**current, **asked}[name] for name in names])
-    return dict(zip(arm.axes, choice_values(choices), strict=True))
 
 
 def _complete(values: tuple[Any, ...]) -> bool:

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import msgspec
 
 from backend.arms.bundles import bundle, grant
-from backend.arms.parse import make_config
 from backend.arms.presets import arm_presets
 from backend.config import MEASURE_REPEATS, ArmRequest, Request, Workload
 from backend.errors import InputError
 from backend.hardware import Machine
 from backend.models import ModelFacts
 from backend.optimizations import prompt_axes
+from ui.components.axis_values import chosen, values_of
 from ui.components.inputs import read_number, read_text, read_whole
 
 ARMS = ("A", "B")
@@ -83,14 +83,13 @@ def measured(request: Request) -> Request:
 
 
 def read_choices(values: Sequence[object]) -> dict[str, str]:
-    """The choices that differ from the default, by axis."""
-    named = {axis: read_text(axis, value) for axis, value in zip((a.name for a in prompt_axes()), values, strict=True)}
-    return dict(make_config("", named).choices)
+    """The choices of an arm that differ from the default, by axis."""
+    return chosen(prompt_axes(), values)
 
 
 def choice_values(choices: dict[str, str]) -> list[str]:
     """One value for each axis, its default where nothing was chosen."""
-    return [choices.get(axis.name, axis.default) for axis in prompt_axes()]
+    return values_of(prompt_axes(), choices)
 
 
 def preset_choices(name: str, facts: ModelFacts | None = None, machine: Machine | None = None) -> dict[str, str]:

@@ -47,7 +47,7 @@ def stories_page(bench: Bench) -> StoryControls:
         return controls.open(name_of(event), recording_of(event)) | {message: ""}
 
     quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    view.choose(shows_errors(message)(choose), None, [view, panel, message], **quiet)
+    view.choose(shows_errors(message)(choose), None, [view, panel, message], trigger_mode="multiple", **quiet)
     return controls
 
 

@@ -1,5 +1,6 @@
 """Values of the Batching page's controls, all of them untrusted, as a request and back."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,11 @@ import pytest
 
 from backend.config import Request
 from backend.errors import InputError
+from backend.runs.run import Run
+from tests.support.batches import batch_created
 from ui.batching.request import Fields, batch_axes, choice_values, read_request, traffic_values
-from ui.batching.stale import changed
+from ui.batching.stale import changed, stale
+from ui.components.stale_line import UNREADABLE
 
 PLAIN: dict[str, Any] = {
     "model": "pocket", "requests": 6, "concurrent": 2, "ttft_limit_s": 1, "prompt_low": 4, "prompt_high": 9,
@@ -18,9 +22,14 @@ PLAIN: dict[str, Any] = {
 }  # fmt: skip
 
 
-def request(local_paths: bool = True, a: dict[str, str] | None = None, **changes: Any) -> Request:
+def values(a: dict[str, str] | None = None, **changes: Any) -> list[object]:
+    """Of the controls."""
     axes = [*choice_values(a or {"batching": "static"}), *choice_values({"batching": "continuous"})]
-    return read_request([*Fields(**(PLAIN | changes)), *axes], local_paths)
+    return [*Fields(**(PLAIN | changes)), *axes]
+
+
+def request(local_paths: bool = True, a: dict[str, str] | None = None, **changes: Any) -> Request:
+    return read_request(values(a, **changes), local_paths)
 
 
 def test_every_control_reaches_the_request() -> None:
@@ -93,3 +102,11 @@ def test_what_was_edited_since_a_run_is_named() -> None:
     given = request(trace='{"prompt_tokens": 3, "max_new_tokens": 2}')
     assert changed(given, request()) == [], "a list is not shown again"
     assert changed(given, request(trace='{"prompt_tokens": 4, "max_new_tokens": 2}')) == ["the traffic"]
+
+
+def test_what_is_said_of_old_results_names_their_run_so_that_a_late_answer_says_nothing_of_a_newer_one() -> None:
+    run = Run(batch_created("one"))
+    found = json.loads(stale(run, values(model="other"), local_paths=True))
+    assert found["run"] == "one" and found["text"].startswith("You changed the model")
+    assert json.loads(stale(run, values(requests=0), local_paths=True))["text"] == UNREADABLE
+    assert stale(None, values(), local_paths=True) == ""

@@ -11,7 +11,8 @@ from backend.quality import Quality, QualityText
 from backend.runs.run import Run
 from tests.support.runs import created
 from ui.compare.request import Fields, choice_values
-from ui.compare.stale import UNREADABLE, stale
+from ui.compare.stale import stale
+from ui.components.stale_line import UNREADABLE
 
 
 def controls(arm_b: dict[str, str] | None = None, **edited: Any) -> list[object]:

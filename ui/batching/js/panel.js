@@ -136,6 +136,8 @@ function open(id) {
   batches = []; head = null; asked = null; version = -1; heard = sent; over = false; chosen = 0;
   delete element.dataset.status;
   delete element.dataset.over;
+  element.dataset.run = run;
+  window.dispatchEvent(new Event('tokendyno-run'));
   for (const name of ['status', 'title', 'note', 'traffic', 'failure', 'message', 'connection', 'unkept', 'pace', 'why']) setText(find('.td-' + name), '');
   verdict.clear(); tiles.clear(); details.clear(); ledger.clear(); phases.clear(); lanes.clear(); chosenBox.clear(); requestTable.clear();
   find('.td-remarks').replaceChildren();

@@ -1,0 +1,37 @@
+"""The controls of an arm: what a press changes, and what they can show."""
+
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from backend.errors import InputError
+from backend.optimizations import prompt_axes
+from ui.components.axis_values import all_known, edited, values_of
+
+AXES = prompt_axes()
+BEFORE = {"cache": "static", "compile": "default"}
+
+
+@pytest.fixture(scope="module")
+def controls() -> list[Any]:
+    with gr.Blocks(analytics_enabled=False):
+        return [gr.Dropdown([], elem_id=axis.name) for axis in AXES]
+
+
+def test_a_press_changes_what_it_asks_for_and_leaves_what_was_pressed_before_it_alone(controls: list[Any]) -> None:
+    found = edited(AXES, controls, values_of(AXES, BEFORE), {"cache": "dynamic"})
+    assert {control.elem_id: value for control, value in found.items()} == {"cache": "dynamic"}
+
+
+@pytest.mark.parametrize("asked", [{"cache": "statik"}, {"cache": None}])
+def test_what_is_no_choice_is_refused(controls: list[Any], asked: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        edited(AXES, controls, values_of(AXES, BEFORE), asked)
+
+
+@pytest.mark.parametrize(
+    ("choices", "known"), [(BEFORE, True), ({}, True), ({"cache": "gone"}, False), ({"gone": "static"}, False)]
+)
+def test_controls_show_what_still_exists(choices: dict[str, str], known: bool) -> None:
+    assert all_known(AXES, choices) == known

@@ -1,0 +1,62 @@
+"""Says that the results on a page belong to other settings than those that are shown; the page dims them.
+
+The value names the run that it was computed for: an answer that arrives after another run was started says nothing.
+"""
+
+from collections.abc import Callable, Sequence
+
+import gradio as gr
+import msgspec
+
+from backend.config import Request
+from backend.errors import InputError
+from backend.runs.run import Run
+
+_SHOW = """
+const show = () => {
+  const { run, text } = props.value ? JSON.parse(props.value) : { run: '', text: '' };
+  const panel = document.querySelector('#PANEL [data-run]');
+  element.querySelector('.td-line-text').textContent = run && panel?.dataset.run === run ? text : '';
+};
+show();
+watch('value', show);
+window.addEventListener('tokendyno-run', show);
+"""
+
+UNREADABLE = "These results are of an earlier run: what is set now cannot run yet."
+
+
+class Stale(msgspec.Struct):
+    """The value of the component: what is said of that run; "" while the page shows its settings."""
+
+    run: str
+    text: str
+
+
+def stale_line(panel: str, elem_id: str) -> gr.HTML:
+    """The component; its value is what `stale_value` returns. `panel`: the id of the panel that shows the run."""
+    return gr.HTML(
+        value="",
+        html_template='<div class="td-line-text" role="status"></div>',
+        js_on_load=_SHOW.replace("PANEL", panel),  # an event's answer may empty `props`
+        apply_default_css=False,
+        elem_id=elem_id,
+        elem_classes=["td-line", "td-stale"],
+    )
+
+
+def stale_value(run: Run, wanted: Callable[[], Request], changed: Callable[[Request, Request], Sequence[str]]) -> str:
+    """The component's value for a run that is shown. `wanted`: what the controls ask for, or InputError; `changed`:
+    what differs between two requests, in words."""
+    try:
+        text = _sentence(changed(run.request, wanted()))
+    except InputError:
+        text = UNREADABLE
+    return msgspec.json.encode(Stale(run.id, text)).decode()
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    if not parts:
+        return ""
+    what = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    return f"You changed {what} since this run. Press Run for new results."
