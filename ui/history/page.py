@@ -11,7 +11,7 @@ import gradio as gr
 from backend.engine.bench import Bench
 from backend.history.pins import FEWEST, MOST
 from backend.optimizations import all_axes
-from ui.components.scripts import PARETO
+from ui.components.scripts import PARETO, PRESS
 from ui.history.answer import answer
 from ui.live.charts import CHARTS
 from ui.live.panel import answer as pulled
@@ -24,6 +24,7 @@ SCRIPTS = [
     *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
     *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
     PARETO,
+    PRESS,
     *(OWN / f"{name}.js" for name in ("state", "search", "rows", "files", "edit", "tray", "overlay", "beside", "page")),
 ]
 """Joined into one function body, in this order."""

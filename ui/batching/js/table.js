@@ -4,11 +4,12 @@ const REQUEST_STATES = { later: 'not yet arrived', queued: 'waits', prefill: 'pr
 
 function makeTable(details, box, choose) {
   let latest = null, shown = '', drawnAt = 0;
+  const redraw = afterPress(box, draw);
   details.addEventListener('toggle', () => { drawnAt = 0; draw(); });
 
   function take(views, head, over) {
     latest = { views, head, over };
-    draw();
+    redraw();
   }
 
   function draw() {

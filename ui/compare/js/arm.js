@@ -13,8 +13,8 @@ const unfold = (key, button) => {
   document.querySelector('#axes-' + key).parentElement.closest('.td-card').classList.toggle('td-plain', plain);
   button.setAttribute('aria-expanded', String(plain));
 };
+const box = element.querySelector('.td-verdicts');
 const show = () => {
-  const box = element.querySelector('.td-verdicts');
   const focused = box.contains(document.activeElement) ? document.activeElement.dataset.press : '';
   box.replaceChildren();
   if (!props.value) return;
@@ -58,4 +58,4 @@ const show = () => {
   }
 };
 show();
-watch('value', show);
+watch('value', afterPress(box, show));

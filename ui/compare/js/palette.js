@@ -57,4 +57,5 @@ window.addEventListener('tokendyno-palette', (event) => {
   list.scrollTop = 0;
   search.focus();
 });
-watch('value', () => { if (dialog.open) show(); });
+const again = afterPress(list, show);
+watch('value', () => { if (dialog.open) again(); });

@@ -20,10 +20,11 @@ function draw() {
   drawTable(found, rows);
 }
 
+const redraw = afterPress(element, draw);
 everything.addEventListener('click', () => { all = !all; draw(); });
 new ResizeObserver((entries) => {  // labels that have room at this width
   const now = Math.round(entries[0].contentRect.width);
-  if (now && now !== width) { width = now; draw(); }
+  if (now && now !== width) { width = now; redraw(); }
 }).observe(element.querySelector('.td-fit'));
 // The sliders end where the model does. They may be ready before or after this.
 function tell() {
@@ -34,4 +35,4 @@ function tell() {
 }
 draw();
 tell();
-watch('value', () => { draw(); tell(); });
+watch('value', () => { redraw(); tell(); });

@@ -63,7 +63,11 @@ async function showBeside(wanted) {
   if (found.pareto) showPareto(find('.td-front'), found.pareto);
   if (pins !== shownPins) find('.td-back').focus();
   shownPins = pins;
-  await drawOverlay(found.arms, wanted);
+  try {
+    await drawOverlay(found.arms, wanted);
+  } catch (error) {
+    if (wanted()) complain(error);
+  }
 }
 
 find('.td-back').addEventListener('click', () => change({ beside: false }, true));

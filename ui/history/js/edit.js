@@ -1,9 +1,9 @@
 // Name, note, share, delete. Deleting can be undone while the page is open.
 
 function edit(row) {
-  find('.td-form')?.remove();
-  const line = [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === row.id);
-  const holder = el('tr', 'td-form'), cell = el('td'), form = el('form');
+  find('.td-edit')?.remove();
+  const holder = el('tr', 'td-edit'), cell = el('td'), form = el('form');
+  holder.dataset.of = row.id;
   const name = el('input'), note = el('textarea');
   name.value = row.name; name.maxLength = 80;
   note.value = row.note; note.maxLength = 2000; note.rows = 2;
@@ -14,7 +14,7 @@ function edit(row) {
   }
   const save = el('button', 'td-save', 'Save');
   save.type = 'submit';
-  const leave = () => { holder.remove(); line.querySelector('.td-edit-run')?.focus(); };
+  const leave = () => { holder.remove(); lineOfRun(row.id)?.querySelector('.td-edit-run')?.focus(); };
   form.append(save, button('td-cancel', 'Cancel', '', leave));
   form.addEventListener('keydown', event => { if (event.key === 'Escape') leave(); });
   form.addEventListener('submit', async event => {
@@ -29,7 +29,7 @@ function edit(row) {
   cell.colSpan = COLUMNS.length;
   cell.append(form);
   holder.append(cell);
-  line.after(holder);
+  lineOfRun(row.id).after(holder);
   name.select();
 }
 
@@ -58,5 +58,5 @@ async function restore(row, said) {
   } catch (error) { complain(error); return; }
   said.remove();
   await show();
-  [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === row.id)?.querySelector('a')?.focus();
+  lineOfRun(row.id)?.querySelector('a')?.focus();
 }

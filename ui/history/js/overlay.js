@@ -7,13 +7,13 @@ const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh)
 const pulledRuns = new Map();  // by id: { head, series }, of runs that have ended
 const MAX_HELD = 8;
 
-// A whole run.
+// A whole run; null where there is none.
 async function pullRun(run) {
   if (pulledRuns.has(run)) return pulledRuns.get(run);
   let series = [], head = null, version = -1;
   for (;;) {
     const cur = series.length ? series.map(cursorOf) : [];
-    const reply = JSON.parse(await server.pull({ run, version, cur }));
+    const reply = await answerTo(server.pull({ run, version, cur }));
     if (reply.error) return null;
     if (reply.head) { head = reply.head; version = reply.version; if (!series.length) series = head.arms.map(emptySeries); }
     let grew = 0;

@@ -1,7 +1,7 @@
 // The page: shows what the address asks for, whenever it is seen, asked otherwise, or gone back to.
 
 const AGAIN_MS = 500, UNDER_WAY_MS = 2000;
-let asking = 0, later = 0;
+let asking = 0, later = 0, listed = null;  // `listed`: what the list shows, as the server answered
 
 async function show() {
   const mine = ++asking, wanted = () => mine === asking;
@@ -29,19 +29,30 @@ async function showList(wanted) {
     return;
   }
   if (!wanted()) return;
-  if (find('.td-form')) { later = setTimeout(show, UNDER_WAY_MS); return; }  // somebody is typing there
   complain(null);
   setText(find('.td-unkept'), reply.trouble ? '\u25B2 ' + reply.trouble : '');
   find('.td-take-in').hidden = !(reply.imports && reply.kept);
-  showRows(reply.found, reply.team);
-  showTray();
-  showCount(reply.found);
-  showEmpty(reply);
-  showPages(reply.found);
-  element.dataset.shown = String(reply.found.total);
+  listed = reply;
+  drawList();
   const pending = reply.found.rows.some(row => row.line === null && row.status !== 'running');
-  if (pending || reply.found.rows.some(row => row.status === 'running')) later = setTimeout(() => { if (!document.hidden) show(); }, pending ? AGAIN_MS : UNDER_WAY_MS);
+  if (pending || reply.found.rows.some(row => row.status === 'running')) later = setTimeout(refresh, pending ? AGAIN_MS : UNDER_WAY_MS);
 }
+
+// What goes on is looked at again, but not under the hands of somebody who types in the list.
+function refresh() {
+  if (find('.td-edit')) later = setTimeout(refresh, UNDER_WAY_MS);
+  else if (!document.hidden) show();
+}
+
+const drawList = afterPress(find('.td-list'), () => {
+  const { found, team } = listed;
+  showRows(found, team);
+  showTray();
+  showCount(found);
+  showEmpty(listed);
+  showPages(found);
+  element.dataset.shown = String(found.total);
+});
 
 element.classList.add('td-history');
 window.addEventListener('popstate', () => {
@@ -51,9 +62,8 @@ window.addEventListener('popstate', () => {
 });
 document.addEventListener('visibilitychange', () => { if (!document.hidden) show(); });
 let seenWidth = 0;
-new ResizeObserver(entries => {  // the tab was opened
+new ResizeObserver(entries => {  // the page was opened, or its tab
   const width = Math.round(entries[0].contentRect.width);
   if (width && !seenWidth) show();
   seenWidth = width;
 }).observe(element);
-show();

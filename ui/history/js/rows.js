@@ -64,8 +64,14 @@ function changeCell(row, team) {
   return cell;
 }
 
+// The line of a run in the list; undefined where it is not among the runs that are shown.
+function lineOfRun(id) {
+  return [...find('.td-runs').querySelectorAll('tr')].find(one => one.dataset.run === id);
+}
+
+// A form that is open stays at its run, with what was typed.
 function showRows(found, team) {
-  const box = find('.td-runs'), held = document.activeElement, table = el('table');
+  const box = find('.td-runs'), held = document.activeElement, table = el('table'), form = box.querySelector('.td-edit');
   const focus = box.contains(held) && held.closest('tr') ? [held.closest('tr').dataset.run, held.dataset.pin || held.className] : null;
   const head = el('tr');
   head.append(...COLUMNS.map(name => { const cell = el('th', '', name); cell.scope = 'col'; return cell; }));
@@ -80,8 +86,11 @@ function showRows(found, team) {
   table.tHead.append(head);
   box.replaceChildren(table);
   box.hidden = !found.rows.length;
-  if (focus) {
-    const line = [...body.rows].find(one => one.dataset.run === focus[0]);
+  if (form) {
+    lineOfRun(form.dataset.of)?.after(form);
+    if (form.contains(held)) held.focus();
+  } else if (focus) {
+    const line = lineOfRun(focus[0]);
     if (line) [...line.querySelectorAll('button, a')].find(one => (one.dataset.pin || one.className) === focus[1])?.focus();
   }
 }

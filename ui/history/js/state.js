@@ -34,14 +34,18 @@ function when(seconds) {
   return [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-') + ' ' + two(at.getHours()) + ':' + two(at.getMinutes());
 }
 
-// An answer of the server; an Error with its sentence where it refuses, or does not answer.
-async function question(asked) {
-  let reply;
+// What the server said to a call; an Error with a sentence where it did not answer.
+async function answerTo(call) {
   try {
-    reply = JSON.parse(await server.ask(asked));
+    return JSON.parse(await call);
   } catch (error) {
     throw new Error('The server does not answer. Nothing was changed: try again.');
   }
+}
+
+// An answer to a question; an Error with its sentence where the server refuses.
+async function question(asked) {
+  const reply = await answerTo(server.ask(asked));
   if (reply.error) throw new Error(reply.error);
   return reply;
 }

@@ -14,8 +14,9 @@ function pinName(pin) {
   return seen.get(pin) || pin.slice(0, Math.min(8, at)) + ' ' + pin.slice(at + 1);
 }
 
-function showTray() {
-  const tray = find('.td-tray'), { pins } = state, held = tray.contains(document.activeElement);
+const tray = find('.td-tray');
+const showTray = afterPress(tray, () => {
+  const { pins } = state, held = tray.contains(document.activeElement) && document.activeElement.dataset.press;
   tray.hidden = !pins.length;
   const enough = pins.length >= props.fewest;
   const chips = pins.map((pin, at) => {
@@ -24,12 +25,17 @@ function showTray() {
       const left = state.pins.filter(one => one !== pin);
       change({ pins: left, beside: state.beside && left.length >= props.fewest }, state.beside);
     });
+    off.dataset.press = pin;
     chip.append(el('b', 'td-arm', String(at + 1)), el('span', '', pinName(pin)), off);
     return chip;
   });
   const view = button('td-compare', 'Side by side', '', () => change({ beside: true }, true));
   view.disabled = !enough || state.beside;
+  view.dataset.press = 'view';
   const none = button('td-unpin-all', 'Unpin all', '', () => change({ pins: [], beside: false }, state.beside));
+  none.dataset.press = 'none';
   tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + props.fewest + ' to ' + props.most + ' arms, of any runs.'));
-  if (held) (tray.querySelector('.td-unpin') || inputs.q).focus();
-}
+  if (!held) return;
+  const again = [...tray.querySelectorAll('button:enabled')].find(one => one.dataset.press === held);
+  (again || tray.querySelector('.td-unpin') || inputs.q).focus();
+});

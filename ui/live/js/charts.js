@@ -65,6 +65,8 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     units = charts.map((chart, i) => head ? chartUnit(chart, view, zoom && units[i]) : null);
     tops = charts.map(topOf);
     tools.outliers.hidden = !inFull && tops.every(top => top === null);
+    tools.outliers.setAttribute('aria-pressed', String(inFull));
+    setText(tools.outliers, inFull ? 'Cut outliers off' : 'Show outliers in full');
     tools.whole.hidden = zoom === null;
     for (const button of tools.axes.children) button.setAttribute('aria-pressed', String(button.dataset.axis === axis));
     setText(tools.axes.firstElementChild, head && head.unit === 'forward' ? 'Passes' : 'Tokens');
@@ -176,12 +178,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     plot.on('plotly_relayout', relayout);
     plot.on('plotly_legendclick', toggle);
     plot.on('plotly_legenddoubleclick', () => false);
-    tools.outliers.addEventListener('click', () => {
-      inFull = !inFull;
-      tools.outliers.setAttribute('aria-pressed', String(inFull));
-      setText(tools.outliers, inFull ? 'Cut outliers off' : 'Show outliers in full');
-      repaint();
-    });
+    tools.outliers.addEventListener('click', () => { inFull = !inFull; repaint(); });
     for (const button of tools.axes.children) button.addEventListener('click', () => turnTo(button.dataset.axis));
     tools.whole.addEventListener('click', () => { zoom = null; resets++; repaint(); });
   }

@@ -41,7 +41,7 @@ function cumulativeOf(list, last) {
   return found;
 }
 
-// dialog: with .td-spread-plot, .td-spread-said and .td-spread-table. fewest: share -> tokens that a percentile needs.
+// dialog: with .td-spread-what, .td-spread-plot, .td-spread-said and a table. fewest: share -> tokens that a percentile needs.
 function makeDistribution(button, dialog, fewest) {
   const find = selector => dialog.querySelector(selector), plot = find('.td-spread-plot');
 
@@ -49,11 +49,17 @@ function makeDistribution(button, dialog, fewest) {
     const lists = latenciesOf(head, series, zoom), step = head.unit === 'forward' ? 'passes' : 'tokens';
     const what = zoom ? step + ' ' + count(Math.ceil(Math.max(0, zoom[0]))) + ' to ' + count(Math.floor(zoom[1])) + ', as zoomed' : head.unit === 'forward' ? 'all passes' : 'all tokens after the first';
     setText(find('.td-spread-what'), 'The first run of each arm: ' + what + '.');
-    if (!lists.some(list => list.length)) { setText(find('.td-spread-said'), 'There are no latencies here yet.'); plot.replaceChildren(); find('table').replaceChildren(); return; }
+    if (!lists.some(list => list.length)) { clear(); return; }
     const found = histogramOf(lists), last = found.edges[found.edges.length - 1];
     setText(find('.td-spread-said'), said(head, lists, found, last, step));
     find('table').replaceChildren(...rows(head, lists, step));
     draw(head, lists, found, last, step);
+  }
+
+  function clear() {
+    setText(find('.td-spread-said'), 'There are no latencies here.');
+    if (window.Plotly) Plotly.purge(plot);  // a figure whose parts were only taken away would not be drawn again
+    find('table').replaceChildren();
   }
 
   function said(head, lists, { beyond }, last, step) {
@@ -83,7 +89,7 @@ function makeDistribution(button, dialog, fewest) {
   function draw(head, lists, { edges, shares }, last, step) {
     const text = css('--body-text-color'), grid = css('--border-color-primary'), ms = edges.map(edge => 1e3 * edge);
     const traces = head.arms.flatMap(({ name }, a) => {
-      const line = { width: 1.6, ...ARM_LINES[a % 2] }, steps = cumulativeOf(lists[a], last), common = { type: 'scatter', mode: 'lines', name: withoutMarkup(name), line, hoverinfo: 'skip' };
+      const line = { width: 1.6, ...lineOf(head.arms[a], a) }, steps = cumulativeOf(lists[a], last), common = { type: 'scatter', mode: 'lines', name: withoutMarkup(name), line, hoverinfo: 'skip' };
       return [
         { ...common, x: ms, y: [...shares[a].map(share => 100 * share), 0], line: { ...line, shape: 'hv' }, fill: 'tozeroy', fillcolor: line.color + '30' },
         { ...common, x: steps.map(one => 1e3 * one[0]), y: steps.map(one => 100 * one[1]), line: { ...line, shape: 'hv' }, xaxis: 'x2', yaxis: 'y2', showlegend: false },

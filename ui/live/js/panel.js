@@ -129,6 +129,7 @@ function open(id) {
   delete element.dataset.status;
   delete element.dataset.over;
   element.dataset.run = run;
+  element.classList.remove('td-reads');
   if (props.links) window.dispatchEvent(new Event('tokendyno-run'));
   for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();

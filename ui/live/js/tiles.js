@@ -49,7 +49,8 @@ function makeTiles(box) {
   }
 
   function clear() {
-    for (const { values, unit, foot } of cells.values()) {
+    for (const { card, values, unit, foot } of cells.values()) {
+      card.title = '';
       values.forEach(value => setText(value, '\u2013'));
       setText(unit, '');
       setText(foot, '');

@@ -55,4 +55,4 @@ function draw() {
   });
 }
 draw();
-watch('value', draw);
+watch('value', afterPress(element, draw));

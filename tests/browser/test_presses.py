@@ -1,0 +1,96 @@
+"""What is redrawn under the hands of a visitor takes away no press, no focus and nothing that was typed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.driver import Driver
+
+Open = Callable[..., Driver]
+ROW = ".td-runs tr[data-run={}]"
+REDRAWN = """new Promise(resolve => {
+  const marked = document.querySelector('.td-runs table');
+  marked.dataset.old = 'yes';
+  document.dispatchEvent(new Event('visibilitychange'));  // as when the tab comes back: the list is asked for again
+  const look = () => marked.isConnected ? setTimeout(look, 20) : resolve();
+  look();
+})"""
+
+
+def hold(page: Any, selector: str) -> None:
+    """Press the mouse button over the middle of an element."""
+    box = page.locator(selector).first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+
+
+def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_page: Open) -> None:
+    user = open_page("?run=two")
+    user.wait_over("two")
+    user.wait("document.querySelector('#stale .td-line-text').textContent === ''")
+    assert len(user.chips("b")) == 1
+    hold(user.page, "#verdicts-b .td-remove")
+    user.page.evaluate("""() => {
+      const box = document.querySelector('#batch-size input');
+      box.value = 7;
+      box.dispatchEvent(new Event('input', { bubbles: true }));
+    }""")
+    user.wait("document.querySelector('#stale .td-line-text').textContent.includes('the workload')")
+    user.page.mouse.up()
+    user.wait("!document.querySelector('#verdicts-b .td-chip')")
+
+
+def test_two_chips_that_are_pressed_at_once_both_go_away(open_page: Open) -> None:
+    user = open_page("?run=two")
+    user.wait_over("two")
+    user.take("b", "own loop", "custom decode loop")
+    user.wait("document.querySelectorAll('#verdicts-b .td-remove').length > 1")
+    user.page.evaluate("document.querySelectorAll('#verdicts-b .td-remove').forEach(one => one.click())")
+    user.wait("!document.querySelector('#verdicts-b .td-chip')")
+
+
+@pytest.mark.slow
+def test_a_list_that_is_redrawn_loses_no_press_no_focus_and_nothing_that_is_typed(open_page: Open) -> None:
+    user = open_page("?view=history", 1440, 900)
+    page = user.page
+    page.wait_for_selector(ROW.format("two"))
+    hold(page, f"{ROW.format('two')} .td-pin")
+    with page.expect_response("**/component_server/**"):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    page.evaluate("new Promise(resolve => setTimeout(resolve, 100))")  # were it not held back, it would be drawn now
+    page.mouse.up()
+    page.wait_for_selector(f"{ROW.format('two')} .td-pin[aria-pressed=true]")
+
+    page.locator(f"{ROW.format('marked')} .td-pin").first.click()
+    page.get_by_role("button", name="Unpin all").focus()
+    page.evaluate(REDRAWN)
+    assert page.evaluate("document.activeElement.textContent") == "Unpin all"
+
+    page.locator(f"{ROW.format('two')} .td-edit-run").click()
+    page.keyboard.type("half a na")
+    page.locator(".td-search [name=q]").fill("two")
+    page.wait_for_function("document.querySelectorAll('.td-runs tr[data-run]').length === 1")
+    assert page.locator(".td-edit input").input_value() == "half a na"
+    page.locator(".td-edit input").focus()
+    page.evaluate(REDRAWN)
+    page.keyboard.type("me")
+    assert page.locator(".td-edit input").input_value() == "half a name"
+    page.locator(".td-cancel").click()
+    page.get_by_role("button", name="Unpin all").click()
+
+
+@pytest.mark.slow
+def test_charts_that_cannot_be_pulled_are_said_to_be_missing(open_page: Open) -> None:
+    user = open_page("?view=history", 1440, 900)
+    page = user.page
+    page.wait_for_selector(ROW.format("two"))
+    page.route(
+        "**/component_server/**",
+        lambda route: route.abort() if '"fn_name":"pull"' in route.request.post_data else route.continue_(),
+    )
+    page.goto(page.url + "&pins=two.A%2Ctwo.B&beside=1")
+    page.wait_for_function(
+        "() => document.querySelector('#history .td-failure')?.textContent.startsWith('The server does not answer')"
+    )
+    assert page.locator(".td-side tbody tr").count() > 5, "the table is there"
