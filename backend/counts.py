@@ -66,14 +66,17 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     steps: float | None = None
     draft_tokens: float | None = msgspec.field(default=None, name="guessed")
     accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
-    # the last tokens of a greedy text with drafts, and those of them that the model would not choose
+    # the last tokens of a greedy text, or the first of a sampled one, and those of them that the model, with this seed
+    # and these settings, would not choose
     checked_tokens: float | None = None
     strange_tokens: float | None = None
 
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None
-    # those that the model itself was called for, where that can be seen; layers of a static cache whose tensors moved
+    # those that the model itself was called for, where that can be seen, and the positions of a row that they were
+    # given; layers of a static cache whose tensors moved
     model_passes: float | None = None
+    model_positions: float | None = None
     moved_layers: float | None = None
 
     # the custom decode loop: its steps in the measured run, graphs captured so far

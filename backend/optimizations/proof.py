@@ -91,6 +91,20 @@ def further_passes(counts: RunCounts) -> int:
     return max(0, int(counts.model_passes or 0) - int(counts.passes or 0))
 
 
+def missing(counts: RunCounts) -> dict[str, int]:
+    """What a loop that gives one token a step should have done in the measured run and did not, in words."""
+    passes, made = int(counts.passes or 0), counts.model_passes
+    found = {"steps without a pass through the model": 0 if made is None else passes - int(made)}
+    if counts.model_positions is not None and counts.positions:
+        due = int(counts.positions) + passes - 1  # the last token is not given to the model
+        found["positions of the text that no pass was given"] = due - int(counts.model_positions)
+    if counts.strange_tokens:
+        found[f"of {counts.checked_tokens:.0f} tokens those that the model would not choose"] = int(
+            counts.strange_tokens
+        )
+    return {what: n for what, n in found.items() if n > 0}
+
+
 def hides(observation: Observation) -> str:
     """Why operators of a decode step cannot be seen in the trace, as the end of a sentence; "" if all can be."""
     trace = observation.trace()

@@ -29,7 +29,7 @@ def sample(logits: Any, sampling: Sampling, seed: Any, step: Any) -> Any:
     """Token ids (B,) from logits (B, V). `seed` and `step` are int64 tensors of shape (1,)."""
     if sampling.temperature == 0:
         return logits.argmax(-1)  # no float32 needed: rounding has made its ties already
-    return (_warp(logits.float(), sampling) + _gumbel(logits.shape, seed, step)).argmax(-1)
+    return (_warp(logits.float(), sampling) + gumbel(logits.shape, seed, step)).argmax(-1)
 
 
 def _warp(logits: Any, sampling: Sampling) -> Any:
@@ -46,7 +46,7 @@ def _warp(logits: Any, sampling: Sampling) -> Any:
     return logits
 
 
-def _gumbel(shape: tuple[int, int], seed: Any, step: Any) -> Any:
+def gumbel(shape: tuple[int, int], seed: Any, step: Any) -> Any:
     """Gumbel noise (B, V): the argmax of logits + noise is a sample of their softmax."""
     batch, vocabulary = shape
     rows = torch.arange(batch, device=seed.device)[:, None]

@@ -1,20 +1,23 @@
-"""Counts passes through the model during generation, whoever makes them."""
+"""Counts passes through the model during generation, and the positions that they are given, whoever makes them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from backend.plan import GeneratePlan
 
 
 class PassCounter:
-    """Counts calls of the model's input embedding while it is entered; costs one addition a pass.
+    """Counts calls of the model's input embedding while it is entered; costs two additions a pass.
 
-    count  None where that would change or miss what runs: in compiled code, and in graphs that are replayed
+    count      None where that would change or miss what runs: in compiled code, and in graphs that are replayed
+    positions  of a row, summed over the passes; None where `count` is
     """
 
     def __init__(self, model: Any, plan: GeneratePlan) -> None:
         hidden = plan.compile_mode is not None or plan.cuda_graphs == "manual"
         self._embedding = None if hidden else model.get_input_embeddings()
         self.count: int | None = None if hidden else 0
+        self.positions = self.count
 
     def __enter__(self) -> "PassCounter":
         if self._embedding is not None:
@@ -25,6 +28,7 @@ class PassCounter:
         if self._embedding is not None:
             self._hook.remove()
 
-    def _add(self, *_: object) -> None:
-        assert self.count is not None
+    def _add(self, _: object, given: Sequence[Any]) -> None:
+        assert self.count is not None and self.positions is not None
         self.count += 1
+        self.positions += given[0].shape[-1]

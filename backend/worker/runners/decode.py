@@ -1,5 +1,6 @@
 """Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,7 @@ from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.greedy import checked
+from backend.worker.prove.chosen import Drawing, checked
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
@@ -45,7 +46,7 @@ class GenerateRunner(MeasuredRunner):
         self._prompt: list[int] = []  # of the latest run, without padding
         self._given: Scores | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
-        self._model_passes: int | None = None  # of the latest run
+        self._passes: PassCounter | None = None  # of the latest run
 
     # --- generating -------------------------------------------------------------------------------
 
@@ -87,9 +88,8 @@ class GenerateRunner(MeasuredRunner):
         )
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
-        with PassCounter(self.model.model, task.job.plan.generate) as passes:
+        with PassCounter(self.model.model, task.job.plan.generate) as self._passes:
             self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
-        self._model_passes = passes.count
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._generate_unmeasured(task, task.prompt, steps)
@@ -238,14 +238,34 @@ class GenerateRunner(MeasuredRunner):
     def _own_counts(self, measured: Measured) -> RunCounts:
         job = measured.task.job
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
-        counts.passes, counts.model_passes = float(measured.meter.steps), self._model_passes
+        counts.passes = float(measured.meter.steps)
+        if self._passes is not None:
+            counts.model_passes, counts.model_positions = self._passes.count, self._passes.positions
         if job.plan.generate.cache.fixed:
             counts.moved_layers = float(len(measured.meter.moved))
-        if job.plan.generate.prompt_lookup and job.prove and not job.temperature and not self.cancelled.is_set():
-            counts.update(checked(self.model.model, self._prompt, measured.streamer.ids))
+        if job.prove and not self.cancelled.is_set() and self._can_check(job):
+            drawing = self._drawing(job) if job.temperature else None
+            counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
+
+    def _can_check(self, job: Generate) -> bool:
+        """Whether each token can be held against a pass over the whole text: not after a cache that rounds what it
+        keeps, nor where that pass would be compiled for its length. On a GPU and on ranks only drafts are, so far."""
+        generate, load = job.plan.generate, job.plan.load
+        if generate.prompt_lookup and not job.temperature:
+            return True
+        compiled = generate.compile_mode is not None or load.attention == "flex_attention"
+        return not (self._cuda or compiled or generate.cache.quantized or load.parallel.ranks > 1)
+
+    def _drawing(self, job: Generate) -> Drawing:
+        return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job))
+
+    def _noise(self, job: Generate, tokens: int, vocabulary: int) -> torch.Tensor:
+        """(tokens, vocabulary) of the first row: `torch.multinomial` divides probabilities by exponential numbers."""
+        drawn, rows = torch.Generator().manual_seed(job.seed), (job.batch_size, vocabulary)
+        return torch.stack([-torch.empty(rows).exponential_(generator=drawn)[0].log() for _ in range(tokens)])
 
 
 def cached_tokens(cache: Any) -> int:

@@ -6,12 +6,13 @@ import msgspec
 import torch
 
 from backend.counts import RunCounts
+from backend.messages import Generate
 from backend.plan import GeneratePlan
 from backend.worker.channel import Channel
 from backend.worker.load.loader import LoadedModel
 from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.loop import DecodeLoop
-from backend.worker.loop.sampling import Sampling
+from backend.worker.loop.sampling import Sampling, gumbel
 from backend.worker.measure.clock import LateMeter
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter
@@ -88,6 +89,10 @@ class LoopRunner(GenerateRunner):
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
         self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
         super()._measure(task, cache, meter)
+
+    def _noise(self, job: Generate, tokens: int, vocabulary: int) -> torch.Tensor:
+        rows, seed = (job.batch_size, vocabulary), torch.tensor([job.seed])
+        return torch.stack([gumbel(rows, seed, torch.tensor([step]))[0] for step in range(tokens)])
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)

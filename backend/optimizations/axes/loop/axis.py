@@ -5,7 +5,7 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import drafts, kv_cache
-from backend.optimizations.proof import Observation, further_passes
+from backend.optimizations.proof import Observation, further_passes, missing
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -13,6 +13,7 @@ from backend.script.source import call, quoted
 
 _OWN = "backend/worker/loop/loop.py"
 _MASKED = ("auto", "eager", "sdpa", "sdpa-gqa")
+_AHEAD = 3  # steps that the host may have launched before it reads that a text has ended
 LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profile
 
 
@@ -99,28 +100,35 @@ class Loop(Optimization):
         script.generate.clear()
 
     def find(self, observation: Observation) -> Finding:
-        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further tokens.
+        """Counts the custom loop's steps in the measured run, against its passes, and in a profile of further tokens;
+        passes that gave no token, and what neither loop may leave out.
 
         On a GPU the host runs ahead, so that there may be a few steps more than passes that count.
         """
         trace, counts = observation.trace(), observation.counts
         own, passes = int(counts.own_steps or 0), int(counts.passes or 0)
         traced = trace.ops[STEP_NAME] if trace.ops[LOOP_NAME] else 0
+        left_out = {} if counts.lookups else missing(counts)
+        without = "".join(f"; {what}: {n:,}" for what, n in left_out.items())
+        lost = min(passes, max(left_out.values(), default=0))
+        further = further_passes(counts)
         if not own and not trace.ops[LOOP_NAME]:
             none = f"{passes} passes, and {trace.steps} more in a profile, without a step of the custom decode loop"
-            further = further_passes(counts)
             if further:
                 none += f"; {further} more passes through the model gave no token"
-            return Finding(self.name, "generate", none, passes, max(1, passes + further))
+            return Finding(self.name, "generate", none + without, passes - lost, max(1, passes + further))
         prompts = int(counts.batches or 1)  # of many requests, one of each batch
-        expected = max(0, passes - prompts) + max(0, trace.steps - 1)  # the prompt's pass is no step
+        further = max(0, further - _AHEAD)
+        expected = max(0, passes - prompts) + max(0, trace.steps - 1) + further  # the prompt's pass is no step
         reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))
         began = "a prefill" if prompts == 1 else f"{prompts} prefills"
         proof = (
             f"{began} and {own} steps of the custom decode loop in a run of {passes} passes; {traced} steps in "
             f"{trace.steps} further passes"
         )
-        return Finding(self.name, "own", proof, reached, expected)
+        if further:
+            proof += f"; {further} more passes through the model than steps"
+        return Finding(self.name, "own", proof + without, max(0, reached - lost), expected)
 
 
 AXIS = Loop()

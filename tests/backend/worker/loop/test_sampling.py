@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from backend.worker.loop.sampling import Sampling, _gumbel, _warp, sample
+from backend.worker.loop.sampling import Sampling, _warp, gumbel, sample
 
 SEED, STEP = torch.tensor([7]), torch.tensor([3])
 
@@ -43,14 +43,14 @@ def test_draws_follow_the_softmax() -> None:
 
 def test_noise_differs_by_seed_step_row_and_word() -> None:
     seeds = [torch.tensor([s]) for s in (0, 1, 2**40, -5)]
-    drawn = [_gumbel((2, 100), seed, torch.tensor([step])) for seed in seeds for step in range(3)]
+    drawn = [gumbel((2, 100), seed, torch.tensor([step])) for seed in seeds for step in range(3)]
     everything = torch.stack(drawn).flatten()
     assert everything.isfinite().all()
     assert everything.unique().numel() > 0.999 * everything.numel()
 
 
 def test_noise_is_the_same_for_the_same_seed_and_step() -> None:
-    assert torch.equal(_gumbel((2, 9), SEED, STEP), _gumbel((2, 9), SEED.clone(), STEP.clone()))
+    assert torch.equal(gumbel((2, 9), SEED, STEP), gumbel((2, 9), SEED.clone(), STEP.clone()))
 
 
 def test_steps_are_independent() -> None:

@@ -214,7 +214,7 @@ def test_each_batch_of_many_requests_has_a_prefill(own: int, reached: int) -> No
 
 @pytest.mark.parametrize(
     ("passes", "made", "reached", "expected"),
-    [(1, None, 1, 1), (5, 5, 5, 5), (0, None, 0, 1), (5, 6, 5, 6), (5, 10, 5, 10)],
+    [(1, None, 1, 1), (5, 5, 5, 5), (0, None, 0, 1), (5, 6, 5, 6), (5, 10, 5, 10), (5, 3, 3, 5)],
 )
 def test_every_pass_without_a_step_of_our_loop_counts_for_generate(
     passes: int, made: int | None, reached: int, expected: int
@@ -223,3 +223,42 @@ def test_every_pass_without_a_step_of_our_loop_counts_for_generate(
     plan = Plan(LoadPlan(ModelSource("random")))
     seen = AXIS.find(Observation(None, None, plan, counts=RunCounts(passes=passes, model_passes=made)))
     assert (seen.effective, seen.reached, seen.expected) == ("generate", reached, expected)
+
+
+@pytest.mark.parametrize(
+    ("counts", "lost", "said"),
+    [
+        (RunCounts(positions=12, model_positions=16), 0, ""),
+        (RunCounts(positions=12, model_positions=15), 1, "; positions of the text that no pass was given: 1"),
+        (RunCounts(positions=12, model_positions=4), 5, "; positions of the text that no pass was given: 12"),
+        (RunCounts(positions=12), 0, ""),
+        (RunCounts(model_positions=4), 0, ""),
+        (RunCounts(model_passes=8), 0, ""),
+        (RunCounts(model_passes=3), 2, "; steps without a pass through the model: 2"),
+        (RunCounts(checked_tokens=5, strange_tokens=0), 0, ""),
+        (RunCounts(checked_tokens=5, strange_tokens=2), 2, "; of 5 tokens those that the model would not choose: 2"),
+        (RunCounts(checked_tokens=5, strange_tokens=2, model_passes=4), 2, "model: 1; of 5"),
+        (RunCounts(checked_tokens=5, strange_tokens=2, model_positions=4, positions=9, lookups=5), 0, ""),
+    ],
+)
+@pytest.mark.parametrize("own", [False, True])
+def test_what_a_loop_left_out_is_against_it(own: bool, counts: RunCounts, lost: int, said: str) -> None:
+    """Five passes of a prompt of 12 tokens. Prompt lookup gives several tokens a pass, and has a row of its own."""
+    plan = Plan(LoadPlan(ModelSource("random")))
+    trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: 3} if own else {}), Counter(), Counter(), 4)
+    counts.passes, counts.own_steps = 5.0, 4.0 if own else None
+    seen = AXIS.find(Observation(None, None, plan, lambda: trace, counts))
+    further = max(0, int(counts.model_passes or 0) - 5)
+    expected = 4 + 3 if own else 5 + further  # the host may be three steps ahead of what it reads
+    assert (seen.reached, seen.expected) == ((7 if own else 5) - lost, expected)
+    assert said in seen.proof
+    assert said or not any(words in seen.proof for words in ("without a pass", "no pass", "not choose"))
+
+
+@pytest.mark.parametrize(("made", "further"), [(8, 0), (9, 1), (10, 2)])
+def test_passes_past_those_that_the_host_is_ahead_are_against_our_loop(made: int, further: int) -> None:
+    trace = Trace(Counter({LOOP_NAME: 1, STEP_NAME: 3}), Counter(), Counter(), 4)
+    counts = RunCounts(passes=5, own_steps=4, model_passes=made)
+    seen = AXIS.find(Observation(None, None, Plan(LoadPlan(ModelSource("random"))), lambda: trace, counts))
+    assert (seen.reached, seen.expected) == (7, 7 + further)
+    assert (f"; {further} more passes through the model than steps" in seen.proof) == bool(further)

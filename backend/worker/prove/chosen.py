@@ -1,0 +1,81 @@
+"""Whether the tokens of a text are those that the model chooses: greedily, or with this seed, temperature and filters.
+
+One pass over the whole text gives the logits that each token was chosen from. What a seed draws is added to them as
+numbers that do not depend on the text, so every token can be looked at by itself.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+
+from backend.counts import RunCounts
+
+MOST_CHECKED = 64
+"""Generated tokens: the logits of a position take as many numbers as the vocabulary."""
+MOST_TOKENS = 4_096
+"""Of a whole text: its pass is made without a cache."""
+SLACK = {torch.float32: 0.02}
+OTHER_SLACK = 0.1
+"""How far a token's logit may lie below the one that should have won, in standard deviations of the position's logits:
+sums that are ordered otherwise are rounded otherwise, more so in 16 bits."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How tokens are sampled.
+
+    noise  for so many tokens and so large a vocabulary, Gumbel noise (tokens, vocabulary): the token with the largest
+           sum of noise and logit, the latter warped, is the one that the seed draws
+    """
+
+    temperature: float
+    top_k: int
+    top_p: float
+    noise: Callable[[int, int], torch.Tensor]
+
+
+def checked(model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None) -> RunCounts:
+    """Counts the tokens that were not chosen as they should: of a greedy text among the last, else among the first,
+    since a seed draws in their order. Nothing is counted where the text is too long."""
+    if drawing is not None:
+        generated = generated[:MOST_CHECKED]
+    ids = torch.tensor([[*prompt, *generated]], device=model.device)
+    new = min(len(generated), MOST_CHECKED)
+    if not new or ids.shape[1] > MOST_TOKENS:
+        return RunCounts()
+    with torch.inference_mode():
+        logits = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=new).logits[0].float()
+        slack = SLACK.get(model.dtype, OTHER_SLACK) * logits.std(-1)
+        if drawing is None:
+            strange = _greedy(logits, ids[0, -new:], slack)
+        else:
+            strange = _drawn(logits, ids[0, -new:], slack, drawing)
+    return RunCounts(checked_tokens=float(new), strange_tokens=float(strange.sum()))
+
+
+def _greedy(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor) -> torch.Tensor:
+    """(N,) tokens that are neither of the two likeliest ones, which may have been swapped, nor nearly so."""
+    best = logits.topk(2)
+    return (best.indices != ids[:, None]).all(-1) & (best.values[:, 0] - _of(logits, ids) > slack)
+
+
+def _drawn(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor, drawing: Drawing) -> torch.Tensor:
+    """(N,) tokens that lose against another one, or that the filters should have kept out."""
+    warpers = LogitsProcessorList([TemperatureLogitsWarper(drawing.temperature)])
+    if drawing.top_k:
+        warpers.append(TopKLogitsWarper(drawing.top_k))
+    if drawing.top_p < 1:
+        warpers.append(TopPLogitsWarper(drawing.top_p))
+    warped = warpers(ids[None], logits)
+    noise = drawing.noise(*logits.shape).to(logits.device)
+    lost = (warped + noise).max(-1).values - _of(logits / drawing.temperature + noise, ids)
+    least = logits.masked_fill(warped.isinf(), torch.inf).min(-1).values
+    return (lost * drawing.temperature > slack) | (_of(logits, ids) < least - slack)
+
+
+def _of(numbers: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """(N,) the number of each id in its row."""
+    return numbers.gather(1, ids[:, None])[:, 0]

@@ -1,0 +1,103 @@
+"""A text is checked against the model, the seed and the settings that should have chosen it."""
+
+import functools
+from typing import Any
+
+import pytest
+import torch
+
+from backend.worker.prove import chosen
+from tests.support.tiny_models import tiny
+
+PROMPT, NEW = [5, 6, 7], 8
+
+
+def text() -> list[int]:
+    ids = torch.tensor([PROMPT])
+    with torch.no_grad():
+        logits = torch.tensor([])
+        for _ in range(NEW):
+            logits = tiny("llama")(ids).logits[0, -1]
+            ids = torch.cat([ids, logits.argmax().view(1, 1)], 1)
+    return [int(one) for one in ids[0, len(PROMPT) :]]
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 3])
+def test_tokens_that_the_model_would_not_choose_are_counted(wrong: int) -> None:
+    """Of the last ones: what follows a wrong token is another text."""
+    generated = text()
+    with torch.no_grad():
+        for at in range(NEW - wrong, NEW):
+            logits = tiny("llama")(torch.tensor([PROMPT + generated[:at]])).logits[0, -1]
+            generated[at] = int(logits.argmin())
+    found = chosen.checked(tiny("llama"), PROMPT, generated)
+    assert (found.checked_tokens, found.strange_tokens) == (NEW, wrong)
+
+
+def test_the_second_likeliest_may_have_been_chosen() -> None:
+    generated = text()
+    with torch.no_grad():
+        logits = tiny("llama")(torch.tensor([PROMPT + generated[:-1]])).logits[0, -1]
+    generated[-1] = int(logits.topk(2).indices[1])
+    assert chosen.checked(tiny("llama"), PROMPT, generated).strange_tokens == 0
+
+
+def test_only_the_last_tokens_are_checked_and_no_text_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    generated = text()
+    monkeypatch.setattr(chosen, "MOST_CHECKED", 5)
+    assert chosen.checked(tiny("llama"), PROMPT, generated).checked_tokens == 5
+    monkeypatch.setattr(chosen, "MOST_TOKENS", len(PROMPT) + NEW - 1)
+    for prompt, new in ((PROMPT, generated), (PROMPT, [])):
+        assert chosen.checked(tiny("llama"), prompt, new).checked_tokens is None
+
+
+def drawing(seed: int = 3, temperature: float = 0.7, top_k: int = 0, top_p: float = 1.0) -> chosen.Drawing:
+    """As `generate` draws for a batch of one."""
+
+    def noise(tokens: int, vocabulary: int) -> torch.Tensor:
+        drawn = torch.Generator().manual_seed(seed)
+        return torch.cat([-torch.empty(1, vocabulary).exponential_(generator=drawn).log() for _ in range(tokens)])
+
+    return chosen.Drawing(temperature, top_k, top_p, noise)
+
+
+@functools.cache
+def sampled(model: str = "llama", **settings: Any) -> list[int]:
+    torch.manual_seed(3)
+    ids = torch.tensor([PROMPT])
+    how = {"do_sample": True, "temperature": 0.7, "top_k": 0, "top_p": 1.0} | settings
+    text = tiny(model).generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, eos_token_id=None, **how)
+    return [int(one) for one in text[0, len(PROMPT) :]]
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"top_k": 4}, {"top_p": 0.5}, {"temperature": 2.5, "top_k": 30, "top_p": 0.9}]
+)
+def test_what_a_seed_draws_is_found_again(settings: dict[str, Any]) -> None:
+    found = chosen.checked(tiny("llama"), PROMPT, sampled(**settings), drawing(**settings))
+    assert (found.checked_tokens, found.strange_tokens) == (24, 0)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "really", "asked"),
+    [
+        (PROMPT, {}, {"seed": 4}),
+        ([7, 6, 5], {}, {}),
+        (PROMPT, {"top_k": 0}, {"top_k": 4}),
+        (PROMPT, {"top_p": 1.0}, {"top_p": 0.5}),
+        (PROMPT, {"temperature": 0.02}, {"temperature": 0.7}),
+    ],
+)
+def test_another_seed_prompt_temperature_or_filter_is_seen(
+    prompt: list[int], really: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    found = chosen.checked(tiny("llama"), prompt, sampled(**really), drawing(**asked))
+    assert found.strange_tokens, found
+
+
+def test_of_a_sampled_text_the_first_tokens_are_checked_since_a_seed_draws_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(chosen, "MOST_CHECKED", 10)
+    found = chosen.checked(tiny("llama"), PROMPT, sampled(), drawing())
+    assert (found.checked_tokens, found.strange_tokens) == (10, 0)
