@@ -19,13 +19,13 @@ import msgspec
 
 from backend import hardware
 from backend.errors import InputError, unknown
+from backend.files.toml import read_toml
 from backend.paths import ROOT
 from backend.recordings.files import ENDING, read_recording, write_recording
 from backend.recordings.shelf import SHIPPED
 from backend.runs.records import Record
 from backend.runs.run import folded
 from backend.runs.store import Store
-from backend.toml_files import read_toml
 
 FILE = ROOT / "tools" / "recordings.toml"
 MAX_BYTES = 300_000

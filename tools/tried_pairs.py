@@ -27,10 +27,10 @@ from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.executors import open_bench
+from backend.files.toml import read_toml
 from backend.hardware import Machine
 from backend.models import ModelFacts, resolve
 from backend.optimizations import all_axes, defaults, prompt_axes
-from backend.toml_files import read_toml
 from backend.views.ledger import ledger_rows
 
 IN_EFFECT = ("verified", "proved", "off", "no_effect", "not_applicable")

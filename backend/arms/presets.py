@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from backend.errors import InputError, unknown
+from backend.files.toml import invalid, read_toml
 from backend.optimizations import all_axes
 from backend.paths import PRESETS
-from backend.toml_files import invalid, read_toml
 
 
 class ArmPreset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

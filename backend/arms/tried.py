@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from backend.evidence import Verdict
+from backend.files.toml import read_toml
 from backend.paths import PRESETS
-from backend.toml_files import read_toml
 
 FILE = PRESETS / "tried.toml"
 SHOWN = 3

@@ -9,8 +9,8 @@ import msgspec
 
 from backend.claims.trials import NAME, ClaimTest, Device
 from backend.errors import unknown
+from backend.files.toml import invalid, read_toml, refuse_duplicates
 from backend.paths import PRESETS
-from backend.toml_files import invalid, read_toml, refuse_duplicates
 
 FOLDER = PRESETS / "claims"
 

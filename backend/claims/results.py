@@ -12,8 +12,8 @@ from backend.claims.declared import FOLDER
 from backend.claims.samples import Doubt, Samples
 from backend.claims.trials import ClaimTest
 from backend.errors import UNDECODABLE, InputError
+from backend.files.whole import write_whole
 from backend.redact import told
-from backend.whole_file import write_whole
 
 RESULTS = FOLDER / "results"
 

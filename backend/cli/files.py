@@ -10,7 +10,7 @@ import msgspec
 
 from backend.config import MAX_PROMPT_BYTES
 from backend.errors import InputError
-from backend.whole_file import require_writable, write_whole
+from backend.files.whole import require_writable, write_whole
 
 
 def read_prompt(path: Path, option: str = "--prompt-file") -> str:

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from backend.errors import UNDECODABLE
+from backend.files.whole import write_whole
 from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
 from backend.paths import ROOT, bandwidth_file
 from backend.redact import redact
-from backend.whole_file import write_whole
 
 DEADLINE_S = 180.0
 POLL_S = 0.2

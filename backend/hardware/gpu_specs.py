@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 
 from backend.errors import InputError
+from backend.files.toml import invalid, read_toml, refuse_duplicates
 from backend.paths import PRESETS
-from backend.toml_files import invalid, read_toml, refuse_duplicates
 
 FILE = PRESETS / "gpus.toml"
 

@@ -15,8 +15,8 @@ from typing import Annotated, Protocol
 import msgspec
 
 from backend.errors import UNDECODABLE, InputError
+from backend.files.whole import PRIVATE, write_whole
 from backend.redact import told
-from backend.whole_file import PRIVATE, write_whole
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 """A user's name. It has no colon, which sets guests apart, and is not empty, which the local user's is."""

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from backend.errors import InputError
+from backend.files.toml import invalid, read_toml, refuse_duplicates
 from backend.models.facts import ModelKind
 from backend.paths import PRESETS
-from backend.toml_files import invalid, read_toml, refuse_duplicates
 
 DEFAULT_MODEL = "pocket"
 

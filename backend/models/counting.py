@@ -20,10 +20,10 @@ from typing import Any
 import msgspec
 
 from backend.errors import UNDECODABLE, InputError
+from backend.files.whole import PRIVATE, write_whole
 from backend.models.counted import VERSION, Answer, Counted
 from backend.models.files.config_fields import Fields
 from backend.paths import ROOT, is_private, private_folder
-from backend.whole_file import PRIVATE, write_whole
 
 SECONDS = 120.0
 """The process grants itself 60 s of a processor; with others at work that takes longer."""

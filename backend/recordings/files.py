@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from backend.errors import InputError, shown
+from backend.files.whole import write_whole
 from backend.recordings.format import MAX_FILE_BYTES, pack, unpack
 from backend.runs.records import Record
-from backend.whole_file import write_whole
 
 ENDING = ".dyno"
 

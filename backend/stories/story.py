@@ -10,8 +10,8 @@ import msgspec
 from backend.arms.parse import parse_arm
 from backend.config import Workload
 from backend.errors import InputError, unknown
+from backend.files.toml import invalid, parse_toml, read_text
 from backend.paths import PRESETS
-from backend.toml_files import invalid, parse_toml, read_text
 
 FOLDER = PRESETS / "stories"
 FENCE = "+++"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import msgspec
 
 from backend.errors import unknown
+from backend.files.toml import read_toml
 from backend.paths import PRESETS
-from backend.toml_files import read_toml
 from backend.traffic.draw import Draw, draw
 from backend.traffic.requests import Limits, Traffic
 

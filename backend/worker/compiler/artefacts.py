@@ -15,8 +15,8 @@ import torch
 
 from backend import hardware, paths
 from backend.errors import UNDECODABLE
+from backend.files.whole import PRIVATE, write_whole
 from backend.plan import Plan
-from backend.whole_file import PRIVATE, write_whole
 
 _MOST_BYTES = 4 << 30
 

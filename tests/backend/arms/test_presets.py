@@ -9,10 +9,10 @@ from backend.arms.parse import make_config
 from backend.arms.presets import ArmPreset, Prompt, arm_presets, prompts, read_arm
 from backend.config import Workload
 from backend.errors import InputError
+from backend.files.toml import read_toml
 from backend.models import catalogue
 from backend.optimizations import all_axes, axis_names
 from backend.paths import PRESETS
-from backend.toml_files import read_toml
 from tests.support.machines import CPU, H200, facts
 
 SETS = ("baseline", "guide-four", "guide-as-written", "gpt-oss", "lowest-latency", "lowest-memory", "longest-context")

@@ -9,9 +9,9 @@ from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.arms.tried import FILE, Tried, pairs_of, tried_pairs, untried_note
 from backend.config import Workload
+from backend.files.toml import read_toml
 from backend.hardware import Machine
 from backend.optimizations import all_axes
-from backend.toml_files import read_toml
 from tests.support.machines import CPU, H200, facts
 from tools.tried_pairs import as_toml
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from backend.errors import InputError
-from backend.toml_files import MAX_BYTES, read_toml, refuse_duplicates
+from backend.files.toml import MAX_BYTES, read_toml, refuse_duplicates
 
 
 class Wheel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,0 +1,1 @@
+"""Files read strictly, and written whole or not at all."""
