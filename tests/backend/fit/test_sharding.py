@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from backend.errors import InputError
-from backend.fit.sharding import sharding, sharding_cells
+from backend.fit.sharding import Asked, sharding, sharding_cells
 from backend.models import resolve
 from backend.predict.parallel import shard
 from backend.predict.weights import weight_bytes
+from backend.worker import sharding as worker
 
 
 @pytest.mark.slow
@@ -36,15 +37,14 @@ def test_the_rows_add_up_to_what_is_predicted_for_a_rank(model: str, choice: str
 @pytest.mark.full
 def test_an_architecture_that_no_arm_splits_is_shown_as_transformers_splits_it(tmp_path: Path) -> None:
     shape = {"dtype": "float32", "vocab_size": 512, "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-    for name, more in {"granite": {"num_key_value_heads": 2, "intermediate_size": 128}, "falcon": {}}.items():
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "config.json").write_text(json.dumps({"model_type": name} | shape | more))
-    found = sharding(resolve(f"random:{tmp_path}/granite"), "tensor-2")
+    granite = {"model_type": "granite", "num_key_value_heads": 2, "intermediate_size": 128}
+    (tmp_path / "config.json").write_text(json.dumps(shape | granite))
+    found = sharding(resolve(f"random:{tmp_path}"), "tensor-2")
     assert found.heading.endswith("no arm runs so: granite is not modeled here")
     rows = {row.name: row for row in found.rows}
     assert rows["model.layers.*.mlp.down_proj.weight"].local == (64, 64)
-    with pytest.raises(InputError, match="as tensor-2: it has no parallel plan for falcon"):
-        sharding(resolve(f"random:{tmp_path}/falcon"), "tensor-2")
+    with pytest.raises(ValueError, match="it has no parallel plan for falcon"):
+        worker.rows(Asked(json.dumps(shape | {"model_type": "falcon"}), "float32", 2, 1))
 
 
 @pytest.mark.parametrize(("model", "choice", "says"), [
