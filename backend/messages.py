@@ -80,6 +80,7 @@ class Score(Message, frozen=True, tag="score"):
     positions  tokens after them, at most, that are predicted, one a step
     keep       file in which to keep the distributions, as float32 of shape (positions, vocabulary); "": not kept
     against    such a file of another arm, to compare with; "": not compared
+    name       what the user calls the text
     """
 
     plan: Plan
@@ -88,6 +89,7 @@ class Score(Message, frozen=True, tag="score"):
     positions: int
     keep: str = ""
     against: str = ""
+    name: str = ""
 
 
 class Shutdown(Message, frozen=True, tag="shutdown"):

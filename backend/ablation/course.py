@@ -44,15 +44,18 @@ class Tasks(NamedTuple):
 
 
 class Course:
-    """One ablation or sweep of a visitor. Any thread may read and stop it; its own thread carries it out."""
+    """One ablation or sweep of a visitor. Any thread may read and stop it; its own thread carries it out.
+
+    closed   why it cannot go on here, "" if it can
+    """
 
     def __init__(self, bench: Bench, course_id: str, heading: Heading, path: Path | None, tasks: Tasks) -> None:
         """InputError where its journal cannot be used."""
         self.id, self.heading = course_id, heading
         self.state: CourseState = "stopped"
-        self.message = self.doing = ""
+        self.message = self.doing = self.closed = ""
         self._bench, self._path, self._tasks = bench, path, tasks
-        self.journal = Journal(path, heading)
+        self.journal = Journal(path, heading, only_read=path is not None and path.exists())
         self.journal.close()
         self._stopping = threading.Event()
         self._spent_s: dict[bool, list[float]] = {False: [], True: []}  # of a trial, and of a reading
@@ -94,7 +97,9 @@ class Course:
     # --- going on ---------------------------------------------------------------------------------
 
     def begin(self, visitor: Visitor) -> None:
-        """Carry on where the journal ends. InputError where the journal cannot be used."""
+        """Carry on where the journal ends. InputError where it cannot go on here, or the journal cannot be used."""
+        if self.closed:
+            raise InputError(self.closed)
         self.journal = Journal(self._path, self.heading) if self._path is not None else self.journal
         self._stopping.clear()
         self.state, self.message, self._begin_s = "running", "", time.monotonic()

@@ -3,10 +3,14 @@
 import msgspec
 
 from backend.ablation.course import Course, CourseState
+from backend.ablation.journal import Heading
+from backend.views.gate import RANDOM
+from backend.views.quality import TOLERANCES
 
 
 class CourseView(msgspec.Struct, frozen=True):
-    """What the page gets of both. `share`: of the runs, from 0 to 1; `doing`: the run in flight; `left`: time left."""
+    """What the page gets of both. `share`: of the runs, from 0 to 1; `doing`: the run in flight; `left`: time left;
+    `again`: whether it can go on."""
 
     id: str
     state: CourseState
@@ -15,6 +19,7 @@ class CourseView(msgspec.Struct, frozen=True):
     share: float
     doing: str
     left: str
+    again: bool
 
 
 def course_view(course: Course) -> CourseView:
@@ -23,7 +28,15 @@ def course_view(course: Course) -> CourseView:
     return CourseView(
         course.id, course.state, _sentence(course), course.message, course.finished / max(1, course.trials),
         course.doing, f"about {_duration(left_s)} left" if left_s is not None else "",
+        course.state in ("stopped", "failed") and not course.closed,
     )  # fmt: skip
+
+
+def quality_note(heading: Heading) -> str:
+    """What quality means in an ablation or a sweep, "" where no texts are read."""
+    if not heading.positions:
+        return ""
+    return f"{RANDOM}." if heading.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
 
 
 def _sentence(course: Course) -> str:

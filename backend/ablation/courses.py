@@ -7,7 +7,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backend import hardware
 from backend.ablation.journal import Heading, heading_of
 from backend.ablation.kinds import SWEEP, Ablation, Sweep, course_of
 from backend.ablation.steps import KINDS
@@ -53,6 +52,8 @@ class Courses:
             raise InputError(
                 "Quality compares choices, and only sizes vary here. Sweep over a choice too, or turn it off."
             )
+        if quality and (facts := self._bench.facts(asked.model)).kind == "encoder":
+            raise InputError(f"{facts.label} is an encoder: it predicts no text. Turn quality off.")
         return self._begin(asked, arm.choices, changes, [SWEEP], POSITIONS if quality else 0, visitor)
 
     def _begin(
@@ -60,10 +61,10 @@ class Courses:
         positions: int, visitor: Visitor,
     ) -> Ablation | Sweep:  # fmt: skip
         most = self._bench.limits.trials
-        device, versions = self._bench.machine().device, hardware.versions()
         heading = Heading(
-            asked.model, dict(base), changes, kinds, asked.workload, device, versions, ROUNDS, positions, visitor.owner
-        )
+            asked.model, dict(base), changes, kinds, asked.workload, rounds=ROUNDS, positions=positions,
+            owner=visitor.owner,
+        ).begun(self._bench.machine())  # fmt: skip
         with self._lock:
             self._require_idle(visitor)
             course_id = secrets.token_hex(12)
@@ -109,10 +110,10 @@ class Courses:
                 return None
             course = course_of(self._bench, course_id, heading_of(path), path)
             course.state = "done" if course.finished >= course.trials else "stopped"
-            here = self._bench.machine().device, hardware.versions()
-            if course.state == "stopped" and (course.heading.device, course.heading.versions) != here:
-                course.state, course.message = "failed", "It was begun on another device or with other versions, so it "
-                course.message += "cannot go on. Begin it anew."
+            why = course.heading.stranger(course.heading.begun(self._bench.machine()))
+            if course.state == "stopped" and why:
+                course.state, course.closed = "failed", f"This cannot go on: {why}. Begin it anew."
+                course.message = course.closed
             self._keep(course)
             return course
 

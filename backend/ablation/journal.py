@@ -5,13 +5,17 @@ import errno
 import fcntl
 import itertools
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 import msgspec
 
+from backend import hardware
 from backend.config import Workload
-from backend.errors import UNDECODABLE, InputError
+from backend.errors import UNDECODABLE, InputError, shown
+from backend.hardware import Machine
+from backend.views.quality import counts
 
 
 class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="ablation", tag_field="line"):
@@ -20,6 +24,7 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     rounds, positions  how often each arm runs, and tokens to predict in each text; 0 where the command decides that
                        each time it is called
     owner              whose ablation it is, where visitors are told apart
+    machine            its GPU, or its CPU with the number of cores
     """
 
     model: str
@@ -27,11 +32,29 @@ class Heading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="abla
     changes: list[tuple[str, str]]
     kinds: list[str]
     workload: Workload
-    device: str
-    versions: dict[str, str]
+    device: str = ""
+    versions: dict[str, str] = {}
     rounds: int = 0
     positions: int = 0
     owner: str = ""
+    machine: str = ""
+
+    def begun(self, machine: Machine) -> "Heading":
+        """The same as it would begin now, on that machine."""
+        return msgspec.structs.replace(self, device=machine.device, machine=machine.name, versions=hardware.versions())
+
+    def stranger(self, now: "Heading") -> str:
+        """Why trials that were measured under this heading cannot stand beside those of now, as a clause; "" if they
+        can."""
+        if (self.device, self.machine) != (now.device, now.machine):
+            return f"it was begun on another machine ({self.machine or self.device}; this is {now.machine})"
+        names = sorted(name for name in {**self.versions, **now.versions} if _differ(self, now, name))
+        found = [f"{n} {self.versions.get(n, 'missing')}, here {now.versions.get(n, 'missing')}" for n in names]
+        return f"it was begun with other versions ({'; '.join(found)})" if found else ""
+
+
+def _differ(one: Heading, other: Heading, package: str) -> bool:
+    return one.versions.get(package) != other.versions.get(package)
 
 
 class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial", tag_field="line"):
@@ -51,8 +74,12 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="trial"
 
 
 class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality", tag_field="line"):
-    """What an arm costs in quality against the base (see `runs.quality.ReadingDifference`). `kl_interval`: bootstrap
-    interval of its mean over positions."""
+    """What an arm costs in quality against the base (see `runs.quality.ReadingDifference`).
+
+    cost         none, rounding, small or large; "" with random weights, which have no quality
+    kl_interval  bootstrap interval of its mean over positions
+    finer        its weights take more bytes than the base's, so that what it predicts otherwise is no cost
+    """
 
     arm: str
     kl_nats: float
@@ -60,14 +87,27 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="quality
     perplexity_ratio: float
     cost: str
     kl_interval: tuple[float, float] | None = None
+    finer: bool = False
+
+    @property
+    def gains(self) -> bool:
+        """Whether a gain of the arm counts: what it costs is within the tolerance."""
+        return self.finer or counts(self.cost)
 
 
-MAX_HEADING_BYTES = 4 << 20
+MAX_HEADING_BYTES = 8 << 20
 MAX_LINE_BYTES = 64 << 20
 """A trial of 16,000 tokens has 0.5 MB."""
+_MUST_BEGIN = "it must begin with what is measured"
+_ASKED = {
+    "model": "the model", "base": "the choices of the arm", "changes": "what is changed", "kinds": "the kinds of steps",
+    "workload": "prompt, lengths or sampling", "rounds": "the rounds", "positions": "the positions of texts",
+    "owner": "the owner",
+}  # fmt: skip
+"""Fields of a heading that a command decides, in words."""
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Heading | Trial | Cost).decode
+_decode: Callable[[bytes], Heading | Trial | Cost] = msgspec.json.Decoder(Heading | Trial | Cost).decode
 
 
 def heading_of(path: Path) -> Heading:
@@ -75,23 +115,31 @@ def heading_of(path: Path) -> Heading:
     try:
         with path.open("rb") as file:
             first = _decode(file.readline(MAX_HEADING_BYTES))
-    except (OSError, *UNDECODABLE) as error:
-        raise InputError(f"The journal {path.name} cannot be read.") from error
+    except OSError as error:
+        raise InputError(f"The journal {path.name} cannot be read ({error.strerror}). Name another file.") from error
+    except UNDECODABLE as error:
+        raise InputError(f"{path.name} is no journal of this version. Name a file that --journal wrote.") from error
     if not isinstance(first, Heading):
-        raise InputError(f"{path.name} is no journal: it must begin with what is ablated.")
+        raise InputError(f"{path.name} is no journal: {_MUST_BEGIN}. Name a file that --journal wrote.")
     return first
 
 
 class Journal:
     """A file, or only memory where none is named. InputError if the file belongs to another ablation, is in use or
-    cannot be written."""
+    cannot be written; it is then left as it is.
 
-    def __init__(self, path: Path | None, heading: Heading) -> None:
+    only_read   the file is not changed, and may be written by somebody else meanwhile
+    """
+
+    def __init__(self, path: Path | None, heading: Heading, only_read: bool = False) -> None:
         self.trials: dict[tuple[str, int], Trial] = {}
         self.costs: dict[str, Cost] = {}
         self._path, self._file = path, None
-        if path is not None:
-            self._file = self._open(path, heading)
+        if path is not None and only_read:
+            with self._opened(path, "rb") as file:
+                self._read(file, heading)
+        elif path is not None:
+            self._file = self._held(path, heading)
 
     def add(self, line: Trial | Cost) -> None:
         """Keep a finished trial. InputError on a full disk: what was written before stays."""
@@ -116,63 +164,83 @@ class Journal:
             case Cost():
                 self.costs[line.arm] = line
 
-    def _open(self, path: Path, heading: Heading) -> BinaryIO:
-        if path.exists() and not path.is_file():
-            raise InputError(f"The journal {path} is no regular file. Name another.")
+    def _held(self, path: Path, heading: Heading) -> BinaryIO:
+        """The file, to be written by this process alone; without a line that was torn when it was written last."""
+        file = self._opened(path, "a+b")
         try:
-            file = open(path, "a+b")  # noqa: SIM115
-        except OSError as error:
-            raise InputError(f"The journal {path} cannot be opened ({error.strerror}). Name another.") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            file.close()
-            raise InputError(f"Another ablation writes the journal {path} now. Name another, or wait.") from error
-        try:
-            self._read(file, heading)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise InputError(
+                    f"Another process writes the journal {path} now. Wait for its end, or name another file."
+                ) from error
+            good = self._read(file, heading)
+            file.truncate(good)
+            if not good:
+                self._write(file, heading)
         except InputError:
             file.close()
             raise
         return file
 
-    def _read(self, file: BinaryIO, heading: Heading) -> None:
-        file.seek(0)
-        good = 0
-        for number in itertools.count():
-            data = file.readline(MAX_LINE_BYTES)
-            if not data.endswith(b"\n"):
-                self._require_torn(data, None if number else heading)
-                break
-            try:
-                line = _decode(data)
-            except UNDECODABLE as error:
-                raise InputError(
-                    f"Line {number + 1} of {self._path} is no line of a journal of this version. Name another file."
-                ) from error
-            if isinstance(line, Heading) != (number == 0):
-                raise InputError(f"{self._path} is no journal: it must begin with what is ablated. Name another file.")
-            if isinstance(line, Heading):
-                self._require_same(line, heading)
-            else:
-                self._take(line)
-            good += len(data)
-        file.seek(good)
-        file.truncate()
-        if not good:
-            self._write(file, heading)
-
-    def _require_torn(self, data: bytes, heading: Heading | None) -> None:
-        """InputError unless these bytes at the end of the file are what a kill has left of a line, which may then be
-        cut off. `heading`: what the line must be where it is the first."""
-        if len(data) == MAX_LINE_BYTES or (heading is not None and not _encode(heading).startswith(data)):
-            raise InputError(f"{self._path} is no journal of this ablation. Name another file.")
-
-    def _require_same(self, found: Heading, heading: Heading) -> None:
-        other = [name for name in Heading.__struct_fields__ if getattr(found, name) != getattr(heading, name)]
-        if other:
+    def _opened(self, path: Path, mode: Literal["rb", "a+b"]) -> BinaryIO:
+        try:
+            if path.exists() and not path.is_file():
+                raise InputError(f"The journal {path} is no regular file. Name another.")
+            return open(path, mode)
+        except OSError as error:
             raise InputError(
-                f"The journal {self._path} belongs to another ablation: {', '.join(other)} differ. Name another file, "
-                "or repeat the command with which it began."
+                f"The journal {shown(path)} cannot be opened ({error.strerror}). Name another file."
+            ) from error
+
+    def _read(self, file: BinaryIO, heading: Heading) -> int:
+        """Take every whole line; how many bytes they have. What follows was torn by a kill while it was written."""
+        file.seek(0)
+        first = file.readline(MAX_HEADING_BYTES)
+        if not first.endswith(b"\n"):
+            if not (_encode(heading) + b"\n").startswith(first):
+                raise self._foreign()
+            return 0
+        self._require_same(self._line(first, 1), heading)
+        good = len(first)
+        for number in itertools.count(2):
+            data = file.readline(MAX_LINE_BYTES)
+            if len(data) == MAX_LINE_BYTES:
+                raise self._foreign()
+            if not data.endswith(b"\n"):
+                break
+            line = self._line(data, number)
+            if isinstance(line, Heading):
+                raise self._foreign()
+            self._take(line)
+            good += len(data)
+        return good
+
+    def _line(self, data: bytes, number: int) -> Heading | Trial | Cost:
+        try:
+            return _decode(data)
+        except UNDECODABLE as error:
+            raise InputError(
+                f"Line {number} of {self._path} is no line of a journal of this version; the file is left as it is. "
+                f"Name another file{f', or remove what begins there to keep {number - 2} results' * (number > 2)}."
+            ) from error
+
+    def _foreign(self) -> InputError:
+        return InputError(f"{self._path} is no journal: {_MUST_BEGIN}. It is left as it is. Name another file.")
+
+    def _require_same(self, found: Heading | Trial | Cost, now: Heading) -> None:
+        if not isinstance(found, Heading):
+            raise self._foreign()
+        asked = (name for name in found.__struct_fields__ if name not in ("device", "machine", "versions"))
+        if other := [_ASKED[name] for name in asked if getattr(found, name) != getattr(now, name)]:
+            raise InputError(
+                f"The journal {self._path} belongs to another command: {' and '.join(dict.fromkeys(other))} differ. "
+                "Name another file, or repeat the command with which it began."
+            )
+        if why := found.stranger(now):
+            raise InputError(
+                f"The journal {self._path} cannot go on: {why}. Times from here cannot stand beside its own. Name "
+                "another file."
             )
 
     def _write(self, file: BinaryIO, line: Heading | Trial | Cost) -> None:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import msgspec
 
-from backend import hardware
 from backend.ablation.course import Course, Tasks
 from backend.ablation.journal import Heading, heading_of
 from backend.ablation.result import StepResult, results
@@ -66,11 +65,11 @@ def course_of(bench: Bench, course_id: str, heading: Heading, path: Path | None)
 
 
 def course_of_journal(bench: Bench, path: Path) -> "Ablation | Sweep":
-    """What a journal holds, to be shown. InputError where it cannot be read, or was measured on another kind of device
-    or with other versions, whose plans this machine cannot make."""
+    """What a journal holds, to be shown. InputError where it cannot be read, or was measured on another machine or
+    with other versions, whose plans this machine cannot make."""
     heading = heading_of(path)
-    if (heading.device, heading.versions) != (bench.machine().device, hardware.versions()):
-        raise InputError(f"{path.name} was measured on another device or with other versions. Write its report there.")
+    if why := heading.stranger(heading.begun(bench.machine())):
+        raise InputError(f"The journal {path.name} cannot be shown here: {why}. Write its report there.")
     course = course_of(bench, path.stem, heading, path)
     if not heading.rounds:  # of a command, which decides them each time: those that were measured
         rounds = max((trial.round + 1 for trial in course.journal.trials.values()), default=0)

@@ -88,9 +88,9 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
     axes = {axis.name for axis in all_axes()}
     for name, values in over.items():
         if name not in SIZES and name not in axes:
-            raise unknown("axis or size", name, [*SIZES, *sorted(axes)], "docs/axes.md")
+            raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
-            raise InputError(f"{name} needs two values or more, each once: --over {name}=1,8,32.")
+            raise InputError(f"{name} needs two values or more, each once, such as {_such_as(name)}.")
     points = []
     for values in itertools.product(*over.values()):
         settings = dict(zip(over, values, strict=True))
@@ -101,6 +101,12 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
     if len(points) > MAX_POINTS:
         raise InputError(f"These are {len(points)} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
     return points
+
+
+def _such_as(name: str) -> str:
+    """Values that may be swept over."""
+    axis = next((one for one in all_axes() if one.name == name), None)
+    return "1,8,32" if name in SIZES or axis is None else ",".join(choice.name for choice in axis.choices[:3])
 
 
 def _with(work: Workload, sizes: Mapping[str, int]) -> Workload:

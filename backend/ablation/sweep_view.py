@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.ablation.course_view import CourseView, course_view
+from backend.ablation.course_view import CourseView, course_view, quality_note
 from backend.ablation.kinds import Sweep
 from backend.ablation.sweep import SIZES, PointResult
 from backend.optimizations import axis_title, choice_title
 from backend.units import bytes_text, seconds_text, three
+from backend.views.gate import cost_remark
 from backend.views.pareto import Cost, Pareto, pareto
 
 SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
@@ -47,6 +48,7 @@ class HeatMap(msgspec.Struct, frozen=True):
 class SweepView(msgspec.Struct, frozen=True):
     """What the page gets.
 
+    note         on what quality means here
     arm          the arm that is swept, as it is written
     over         what is varied, with its values as they are typed
     horizontal   what the lines run over: its title and values; `numbers`: whether these are lengths
@@ -55,6 +57,7 @@ class SweepView(msgspec.Struct, frozen=True):
     """
 
     course: CourseView
+    note: str
     arm: str
     over: list[tuple[str, str]]
     horizontal: str
@@ -89,6 +92,7 @@ def sweep_view(course: Sweep) -> SweepView:
     two = [*over] if len(over) == 2 else []
     return SweepView(
         course=course_view(course),
+        note=quality_note(course.heading),
         arm=",".join(f"{axis}={choice}" for axis, choice in course.heading.base.items()),
         over=[(name, ", ".join(values)) for name, values in over.items()],
         horizontal=title_of(first),
@@ -228,4 +232,6 @@ def _table(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | No
 
 def _remark(point: PointResult) -> str:
     said = [f"{axis_title(a)} is not as planned ({s.replace('_', ' ')})" for a, s in point.doubtful.items()]
+    if point.quality is not None and (cost := cost_remark(point.quality.cost, point.quality.finer)):
+        said.append(cost)
     return point.refused or "; ".join(said)

@@ -12,9 +12,10 @@ from backend.errors import InputError
 from backend.evidence import Verdict
 from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.quality import Quality
+from backend.runs.gate import finer_arm
 from backend.runs.quality import whole_reading
 from backend.runs.run import Run
-from backend.views.quality import cost_of
+from backend.views.quality import cost_of, is_random
 
 DOUBTFUL = ("partial", "no_effect", "fallback", "failed")
 """Statuses of a row that is not as it was planned."""
@@ -28,7 +29,12 @@ class Stopped(Exception):
 
 
 class TrialFailed(InputError):
-    """A run failed; finished trials are in the journal. Whoever shows it says how to go on."""
+    """A run failed; finished trials are in the journal. Whoever shows it says how to go on. `bad_input`: what was asked
+    for could not be run."""
+
+    def __init__(self, sentence: str, bad_input: bool) -> None:
+        super().__init__(sentence)
+        self.bad_input = bad_input
 
 
 @dataclass(slots=True)
@@ -43,6 +49,15 @@ class Admitted:
     planned: dict[str, dict[str, str]] = field(default_factory=dict)
     verdicts: dict[str, list[Verdict]] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def said(self) -> dict[tuple[str, str, str], str]:
+        """Level, axis and reason of every verdict, each once, with the first arm of which it was said."""
+        found = dict[tuple[str, str, str], str]()
+        for arm, verdicts in self.verdicts.items():
+            for verdict in verdicts:
+                found.setdefault((verdict.level, verdict.axis, verdict.reason), arm)
+        return found
 
 
 def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Admitted:
@@ -59,7 +74,7 @@ def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Ad
     if base in found.refused:
         raise InputError(f"The base cannot run: {found.refused[base]}")
     if all(step.arm in found.refused or step.arm == base for step in steps):
-        reasons = " ".join(f"{arm}: {reason}" for arm, reason in found.refused.items())
+        reasons = " ".join(f"{arm}: {reason}" for (level, _, reason), arm in found.said.items() if level == "blocked")
         raise InputError(f"No change can run here. {reasons}")
     return found
 
@@ -125,7 +140,7 @@ def keep(task: Task, run: Run, journal: Journal, node: str = "") -> None:
     if run.status == "cancelled":
         raise Stopped
     if run.status != "done":
-        raise TrialFailed(f"{task.what}: {run.message}")
+        raise TrialFailed(f"{task.what}: {run.message}", run.bad_input)
     journal.add(_cost(run, task.arm) if task.round is None else _trial(run, task.arm, task.round, node))
 
 
@@ -141,7 +156,10 @@ def _cost(run: Run, arm: str) -> Cost:
     found = whole_reading(snapshot)
     assert found is not None and found.difference is not None
     one, apart = found.difference, [nats for score in snapshot.arms["B"].scores for nats in score.kl_nats]
-    return Cost(arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, cost_of(one), mean_interval(apart))
+    return Cost(
+        arm, one.kl_nats, one.top1_agreement, one.perplexity_ratio, "" if is_random(snapshot) else cost_of(one),
+        mean_interval(apart), finer_arm(snapshot) == "B",
+    )  # fmt: skip
 
 
 def _trial(run: Run, arm: str, number: int, node: str) -> Trial:

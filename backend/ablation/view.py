@@ -5,12 +5,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.ablation.course_view import CourseView, course_view
+from backend.ablation.course_view import CourseView, course_view, quality_note
 from backend.ablation.kinds import Ablation
 from backend.ablation.result import StepResult
 from backend.ablation.steps import arm_text
 from backend.optimizations import all_axes, defaults
 from backend.units import bytes_text, seconds_text, three
+from backend.views.gate import cost_remark
 from backend.views.pareto import Cost, Pareto, pareto
 
 TITLES = {
@@ -18,6 +19,9 @@ TITLES = {
     "alone": ("Each alone", "arm A and one choice, against arm A"),
     "without": ("All but one", "arm B without one choice, against arm B: what is lost without it"),
 }
+
+
+DIVERGENCE = "KL divergence from A"
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -54,9 +58,11 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class WorthView(msgspec.Struct, frozen=True):
-    """What the page gets. `figures`: titles of the bars of a row; `pareto`: every arm once."""
+    """What the page gets. `figures`: titles of the bars of a row; `note`: on what quality means here; `pareto`: every
+    arm once."""
 
     course: CourseView
+    note: str
     figures: list[str]
     groups: list[Group]
     pareto: Pareto | None
@@ -84,7 +90,13 @@ def worth_view(course: Ablation) -> WorthView:
         if kind == "stair" and any(step.kind == "all" for step in steps):
             rows.append(_start("without", steps, figures))
         groups.append(Group(title, what, rows))
-    return WorthView(course_view(course), [figure.title for figure in figures], groups, _pareto(steps, figures))
+    return WorthView(
+        course_view(course),
+        quality_note(course.heading),
+        [figure.title for figure in figures],
+        groups,
+        _pareto(steps, figures),
+    )
 
 
 def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto | None:
@@ -96,7 +108,7 @@ def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto |
         title = "Arm A" if step.kind == "base" else "Arm B" if step.kind == "all" else ", ".join(added)
         latency_s, memory_bytes, *kl = (figure.values[index] for figure in figures)
         arms.setdefault(arm_text(step.choices), Cost(title, latency_s, memory_bytes, kl[0] if kl else None))
-    return pareto(list(arms.values()), "KL divergence from A")
+    return pareto(list(arms.values()), DIVERGENCE)
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -122,7 +134,7 @@ def _quality(steps: Sequence[StepResult]) -> _Figure:
         mores.append(value - there if value is not None and there is not None else None)
         found = one.quality.kl_interval if one.quality else None
         intervals.append((found[0] - there, found[1] - there) if known and found and there is not None else None)
-    return _Figure("KL divergence from A", values, mores, intervals)
+    return _Figure(DIVERGENCE, values, mores, intervals)
 
 
 def _text(title: str, value: float, sign: bool) -> str:
@@ -147,12 +159,14 @@ def _start(kind: str, steps: Sequence[StepResult], figures: Sequence[_Figure]) -
 def _row(index: int, steps: Sequence[StepResult], figures: Sequence[_Figure], kind: str) -> Row:
     step = steps[index]
     name = change_title(step.change)
-    bars = [_bar(figure, index, True) for figure in figures]
+    gains = step.quality is None or step.quality.gains
+    bars = [_bar(figure, index, True, gains or figure.title == DIVERGENCE) for figure in figures]
     return Row(f"without {name}" if kind == "without" else name, bars, _remarks(step))
 
 
-def _bar(figure: _Figure, index: int, change: bool) -> Bar | None:
-    """Drawn on one axis, from 0 to the largest value or interval of the figure."""
+def _bar(figure: _Figure, index: int, change: bool, gains: bool = True) -> Bar | None:
+    """Drawn on one axis, from 0 to the largest value or interval of the figure. `gains`: less of it may count as
+    better."""
     value, more = figure.values[index], figure.mores[index]
     if value is None or (change and more is None):
         return None
@@ -161,7 +175,7 @@ def _bar(figure: _Figure, index: int, change: bool) -> Bar | None:
         return Bar(0.0, value / most, None, None, _text(figure.title, value, False), "", "")
     begin, found = value - more, figure.intervals[index]
     low, high = (begin + found[0], begin + found[1]) if found else (None, None)
-    better = "yes" if found and found[1] < 0 else "no" if found and found[0] > 0 else ""
+    better = "yes" if found and found[1] < 0 and gains else "no" if found and found[0] > 0 else ""
     return Bar(
         _share(begin, most), _share(value, most), None if low is None else _share(low, most),
         None if high is None else _share(high, most), _text(figure.title, more, True),
@@ -192,6 +206,6 @@ def _remarks(step: StepResult) -> list[str]:
     said += [f"{titles.get(a, a)} is not as planned ({s.replace('_', ' ')})" for a, s in step.doubtful.items()]
     if step.same_text is False:
         said.append("writes another text than arm A")
-    if step.quality is not None and step.quality.cost in ("small", "large"):
-        said.append(f"what it predicts differs from arm A: {step.quality.cost}")
+    if step.quality is not None and (cost := cost_remark(step.quality.cost, step.quality.finer)):
+        said.append(cost)
     return said

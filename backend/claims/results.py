@@ -1,8 +1,9 @@
 """What was measured of a test, as a file in `presets/claims/results/`: one for each test and machine."""
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,7 +13,7 @@ from backend.claims.declared import FOLDER
 from backend.claims.samples import Doubt, Samples
 from backend.claims.trials import ClaimTest
 from backend.errors import UNDECODABLE, InputError
-from backend.files.whole import write_whole
+from backend.files.whole import require_writable, write_whole
 from backend.redact import told
 
 RESULTS = FOLDER / "results"
@@ -80,14 +81,28 @@ def keep(result: Result, folder: Path = RESULTS) -> Path:
     """Write it, in the place of an older one of that machine."""
     path = file_of(result.test, result.machine, folder)
     text = msgspec.json.format(msgspec.json.encode(result.signed()), indent=1)
-    try:
+    with _said(path):
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, text + b"\n")
+    return path
+
+
+def check_keep(folder: Path) -> None:
+    """InputError where no result can be kept in a folder, which is made if there is none."""
+    path = folder / "result.json"
+    with _said(path):
+        folder.mkdir(parents=True, exist_ok=True)
+        require_writable(path)
+
+
+@contextlib.contextmanager
+def _said(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise InputError(
             f"The result {path} cannot be written ({error.strerror}). Name another folder with --results."
         ) from error
-    return path
 
 
 def read_results(tests: Mapping[str, ClaimTest], folder: Path = RESULTS) -> dict[str, list[Result]]:

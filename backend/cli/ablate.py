@@ -10,7 +10,7 @@ from backend.ablation.result import AblationDocument, results
 from backend.ablation.steps import KINDS, plan_steps
 from backend.ablation.trials import Task, admit, reading_tasks, trial_tasks
 from backend.cli.ablate_table import ablation_table
-from backend.cli.commands import OK, STOPPED, workload
+from backend.cli.commands import workload
 from backend.cli.files import write_json
 from backend.cli.progress import say
 from backend.cli.trials import (
@@ -18,6 +18,7 @@ from backend.cli.trials import (
     add_trial_options,
     bench_of,
     check_options,
+    check_readable,
     given_texts,
     measured,
     trial_arm,
@@ -36,12 +37,12 @@ def ablate(options: argparse.Namespace) -> int:
     kinds = [*(options.steps or KINDS)]
     steps = plan_steps(options.model, base, changes, kinds)
     with bench_of(options) as bench:
+        check_readable(bench, options)
         admitted = admit(bench, options.model, steps, work)
-        for arm, verdicts in admitted.verdicts.items():
-            for verdict in verdicts:
-                say(f"{verdict.level} ({arm or 'base'}, {verdict.axis}): {verdict.reason}")
+        for (level, axis, reason), arm in admitted.said.items():
+            say(f"{level} ({arm or 'base'}, {axis}): {reason}")
         machine = bench.machine()
-        heading = Heading(options.model, base, changes, kinds, work, machine.device, hardware.versions())
+        heading = Heading(options.model, base, changes, kinds, work).begun(machine)
         choices = {step.arm: step.choices for step in steps if step.arm not in admitted.refused}
 
         def tasks(journal: Journal) -> list[Task]:
@@ -50,18 +51,18 @@ def ablate(options: argparse.Namespace) -> int:
                 found += reading_tasks(options.model, [*choices], choices, given_texts(), journal)
             return found
 
-        journal, stopped = measured(bench, options, heading, tasks, together=True)
-    found = results(steps, admitted, journal, greedy=work.temperature == 0)
-    complete = all(step.refused or step.trials == options.rounds for step in found)
+        found = measured(bench, options, heading, tasks, together=True)
+    steps_found = results(steps, admitted, found.journal, greedy=work.temperature == 0)
+    complete = all(step.refused or step.trials == options.rounds for step in steps_found)
     facts = resolve(options.model, options.models_dir)
     document = AblationDocument(
         "ablation", 2, options.model, facts.label, machine.describe(), hardware.versions(), work, options.rounds,
-        complete, found,
+        complete, steps_found,
     )  # fmt: skip
     if options.json != "-":
         print(ablation_table(document, screen_of(sys.stdout, options.color)))
     write_json(options.json, document)
-    return STOPPED if stopped else OK
+    return found.exit_code()
 
 
 def _change(text: str) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from backend.ablation.steps import Kind
 from backend.cli.run_table import joined
 from backend.terminal import Column, Screen, fold, table
 from backend.units import bytes_text, seconds_text, three
+from backend.views.gate import RANDOM, cost_remark
+from backend.views.quality import TOLERANCES
 
 _TITLES: dict[Kind, str] = {
     "alone": "Each change alone, against the base",
@@ -43,6 +45,9 @@ def ablation_table(found: AblationDocument, screen: Screen) -> str:
         blocks.append(
             fold("One round gives no interval, so nothing is known of the scatter. Use --rounds 3.", screen.columns)
         )
+    if any(step.quality for step in found.steps):
+        limits = f"{RANDOM}." if found.model.startswith("random:") else f"Quality costs: {TOLERANCES}."
+        blocks.append(fold(limits, screen.columns))
     return joined(blocks)
 
 
@@ -54,15 +59,16 @@ def _row(step: StepResult, name: str) -> list[str]:
     same = {True: "same", False: "differs", None: "n/a"}[step.same_text]
     return [
         name, _time(step), f"{three(found.ratio)}x" if found else "n/a", bounds, _bytes(step.peak_memory_bytes), same,
-        f"{quality.cost}, KL {three(quality.kl_nats)}" if quality else "n/a", _remark(step),
+        f"{f'{quality.cost}, ' * bool(quality.cost)}KL {three(quality.kl_nats)}" if quality else "n/a", _remark(step),
     ]  # fmt: skip
 
 
 def _remark(step: StepResult) -> str:
-    """What else changed, and what the ledger does not show as planned."""
+    """What it costs in quality, what else changed, and what the ledger does not show as planned."""
     also = ", ".join(f"{axis} from {there} to {here}" for axis, (there, here) in step.also_changed.items())
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in step.doubtful.items())
-    parts = [f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
+    cost = cost_remark(step.quality.cost, step.quality.finer) if step.quality else ""
+    parts = [cost, f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
     return "; ".join(filter(None, parts))
 
 

@@ -1,6 +1,7 @@
 """`tokendyno claims`: what documents claim, what was measured of it, and the tests to measure it again."""
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from backend.claims.declared import Claim, Claims, shipped_claims
 from backend.claims.formula import bounds, drifted
 from backend.claims.perform import NotMeasured, Stopped, perform
-from backend.claims.results import RESULTS, Result, keep, machine_name, read_results
+from backend.claims.results import RESULTS, Result, check_keep, keep, machine_name, read_results
 from backend.claims.trials import ClaimTest, Device
 from backend.claims.view import claims_document, measured_text
 from backend.cli.claims_table import claims_text
@@ -30,9 +31,12 @@ def claims(options: argparse.Namespace) -> int:
     for given, name in ((options.keep, "--keep"), (options.missing, "--missing"), (options.seconds, "--seconds")):
         if given and not options.run:
             raise InputError(f"{name} is for measuring: add --run.")
+    if not (0 <= options.seconds < math.inf):
+        raise InputError(f"--seconds is {options.seconds:g}; it must be a number from 0, which is no limit.")
     known = shipped_claims()
     wanted = known.named(options.names)
     folder = options.results or RESULTS
+    _check_results(folder, options.keep)
     stored = read_results(known.tests, folder)
     code = _run(options, known, wanted, stored, folder) if options.run else OK
     document = claims_document(known, stored, wanted)
@@ -40,6 +44,14 @@ def claims(options: argparse.Namespace) -> int:
         print(claims_text(document, screen_of(sys.stdout, options.color), detailed=len(wanted) == 1))
     write_json(options.json, document)
     return code
+
+
+def _check_results(folder: Path, kept: bool) -> None:
+    """InputError before a long measurement, not after it, where results cannot be read or kept there."""
+    if kept:
+        check_keep(folder)
+    elif not folder.is_dir():
+        raise InputError(f"There is no folder of results {folder}. Name another with --results, or leave it out.")
 
 
 def _run(
@@ -89,8 +101,12 @@ def _measure(
             say(f"not measured: {error}")
             failed = True
             continue
-        if options.keep:
-            say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
+        try:
+            if options.keep:
+                say(f"kept in {keep(result, folder)} ({result.seconds:g} s)")
+        except InputError as error:
+            say(f"measured, but not kept: {error}")
+            failed = True
     return failed
 
 

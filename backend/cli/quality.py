@@ -11,6 +11,7 @@ from backend.cli.commands import perform
 from backend.cli.files import read_prompt
 from backend.cli.quality_table import quality_table
 from backend.config import Request, reading_of
+from backend.errors import InputError
 from backend.quality import Quality, QualityText
 from backend.quality.presets import shipped_texts
 from backend.runs.log import RunLog
@@ -30,8 +31,10 @@ def quality(options: argparse.Namespace) -> int:
 
 
 def _request(options: argparse.Namespace) -> Request:
-    texts = [] if options.only_given else shipped_texts()
-    texts += [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]
+    if options.only_given and not options.text:
+        raise InputError("--only-given leaves out the texts of tokendyno, and none was given. Add --text FILE.")
+    texts = [QualityText(path.stem, read_prompt(path, "--text")) for path in options.text or []]
+    texts += [] if options.only_given else shipped_texts()
     asked = Quality(texts, options.context, options.positions)
     work = reading_of(asked)
     return Request(options.model, written_arms(options, {"A": options.a, "B": options.b}, work), work, None, asked)

@@ -6,7 +6,7 @@ from backend.runs.quality import TextReading, readings, whole_reading
 from backend.runs.snapshot import Snapshot
 from backend.terminal import Column, Screen, table
 from backend.units import seconds_text, three
-from backend.views.quality import quality_sentence
+from backend.views.quality import quality_sentence, tolerances
 
 _COLUMNS = (
     Column("Text"),
@@ -27,11 +27,17 @@ def quality_table(run: Snapshot, screen: Screen, everything: bool = False) -> st
     found = [*readings(run), *([whole] if whole else [])] if len(run.arms) > 1 else []
     blocks = [
         title(run, screen),
-        verdict_lines(quality_sentence(run), _speeds(run), screen),
+        verdict_lines(quality_sentence(run), _basis(run), screen),
         table(_COLUMNS, [_row(one) for one in found], screen) if found else [],
         ledger_table(run, screen, everything),
     ]
     return joined(blocks)
+
+
+def _basis(run: Snapshot) -> str:
+    """What the verdict goes by, where there is one, and the speeds."""
+    limits = tolerances(run)
+    return " ".join(filter(None, [f"Tolerances: {limits}." if limits else "", _speeds(run)]))
 
 
 def _speeds(run: Snapshot) -> str:

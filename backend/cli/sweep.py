@@ -10,7 +10,7 @@ from backend import hardware
 from backend.ablation.journal import Heading, Journal
 from backend.ablation.sweep import Point, PointResult, SweepDocument, admit_points, plan_points, point_results
 from backend.ablation.trials import Task, reading_tasks, trial_tasks
-from backend.cli.commands import OK, STOPPED, workload
+from backend.cli.commands import workload
 from backend.cli.files import check_writable, write_json, write_text
 from backend.cli.run_table import joined
 from backend.cli.trials import (
@@ -18,6 +18,7 @@ from backend.cli.trials import (
     add_trial_options,
     bench_of,
     check_options,
+    check_readable,
     given_texts,
     measured,
     trial_arm,
@@ -26,6 +27,7 @@ from backend.errors import InputError
 from backend.models import resolve
 from backend.terminal import Column, Screen, fold, screen_of, table
 from backend.units import bytes_text, seconds_text, three
+from backend.views.gate import cost_remark
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -34,30 +36,35 @@ def sweep(options: argparse.Namespace) -> int:
     check_writable(options.csv, "--csv")
     work = workload(options)
     arm = trial_arm(options, options.arm, work)
-    over = dict(_over(text) for text in options.over)
+    over = dict[str, list[str]]()
+    for name, values in map(_over, options.over):
+        if name in over:
+            raise InputError(f"--over names {name} twice. Give all of its values at once: {name}=VALUE,VALUE.")
+        over[name] = values
     points = plan_points(options.model, arm, over, work)
     if options.quality and len({point.arm for point in points}) == 1:
         raise InputError("--quality compares choices, and --over varies none. Sweep over an axis too, or leave it out.")
     with bench_of(options) as bench:
+        check_readable(bench, options)
         refused = admit_points(bench, options.model, points)
         machine = bench.machine()
         changes = [(name, ",".join(values)) for name, values in over.items()]
-        heading = Heading(options.model, arm, changes, ["sweep"], work, machine.device, hardware.versions())
+        heading = Heading(options.model, arm, changes, ["sweep"], work).begun(machine)
         admitted = [point for point in points if point.name not in refused]
-        journal, stopped = measured(bench, options, heading, lambda journal: _tasks(options, admitted, journal))
-    found = point_results(points, refused, journal)
-    complete = all(point.refused or point.trials >= options.rounds for point in found)
+        found = measured(bench, options, heading, lambda journal: _tasks(options, admitted, journal))
+    points_found = point_results(points, refused, found.journal)
+    complete = all(point.refused or point.trials >= options.rounds for point in points_found)
     facts = resolve(options.model, options.models_dir)
     document = SweepDocument(
         "sweep", 2, options.model, facts.label, machine.describe(), hardware.versions(), arm, over, work,
-        options.rounds, complete, found,
+        options.rounds, complete, points_found,
     )  # fmt: skip
     if options.json != "-":
         print(sweep_table(document, screen_of(sys.stdout, options.color)))
     write_json(options.json, document)
     if options.csv:
         write_text(options.csv, csv_text(document), "--csv")
-    return STOPPED if stopped else OK
+    return found.exit_code()
 
 
 def _tasks(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:
@@ -108,12 +115,13 @@ def _row(point: PointResult, read: bool) -> list[str]:
     ends = (point.latency_low_s, point.latency_high_s)
     bounds = " to ".join(_time(end) for end in ends) if None not in ends else "n/a"
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in point.doubtful.items())
+    cost = cost_remark(point.quality.cost, point.quality.finer) if point.quality else ""
     return [
         *point.settings.values(), "refused" if point.refused else _time(point.latency_median_s), bounds,
         three(point.tokens_per_s) if point.tokens_per_s else "n/a", _time(point.ttft_s),
         " ".join(bytes_text(point.peak_memory_bytes)) if point.peak_memory_bytes else "n/a",
         *([f"{three(point.quality.kl_nats)} nats" if point.quality else "-"] if read else []),
-        point.refused or (f"not as planned: {doubts}" if doubts else ""),
+        point.refused or "; ".join(filter(None, [cost, f"not as planned: {doubts}" if doubts else ""])),
     ]  # fmt: skip
 
 

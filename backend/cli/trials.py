@@ -4,6 +4,7 @@ import argparse
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from backend import hardware
 from backend.ablation.courses import POSITIONS
@@ -14,6 +15,7 @@ from backend.ablation.ray_places import ray_places
 from backend.ablation.trials import Stopped, Task, TrialFailed, perform
 from backend.arms.bundles import gave_way
 from backend.cli.arms import written_arms
+from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
 from backend.cli.files import check_folder, check_writable
 from backend.cli.history_option import history_of
 from backend.cli.progress import close, follow, say, say_notes
@@ -57,10 +59,18 @@ def given_texts() -> Quality:
     return Quality(shipped_texts(), positions=POSITIONS)
 
 
+def check_readable(bench: Bench, options: argparse.Namespace) -> None:
+    """InputError before the trials, not after them, where a model reads no texts."""
+    if options.quality and (facts := bench.facts(options.model)).kind == "encoder":
+        raise InputError(f"{facts.label} is an encoder: it predicts no text. Leave out --quality.")
+
+
 def check_options(options: argparse.Namespace) -> None:
     """InputError where the document cannot be written, the folder is none, or nobody would wait for so many rounds."""
     check_writable(options.json)
     check_folder(options.models_dir)
+    if options.journal is not None and options.json and options.journal.resolve() == Path(options.json).resolve():
+        raise InputError("--json and --journal name the same file. Name another for one of them.")
     if not 1 <= options.rounds <= MAX_ROUNDS:
         raise InputError(f"--rounds is {options.rounds}; it must be from 1 to {MAX_ROUNDS}.")
 
@@ -94,39 +104,70 @@ def bench_of(options: argparse.Namespace) -> Iterator[Bench]:
         close(bench)
 
 
+class Measured(NamedTuple):
+    """What trials came to. `failure`: why they ended early, "" if they did not or were stopped."""
+
+    journal: Journal
+    code: int
+    failure: str
+
+    def exit_code(self) -> int:
+        """To be called once everything is shown. CommandFailed says why trials ended early."""
+        if self.failure:
+            raise CommandFailed(self.failure, self.code)
+        return self.code
+
+
 def measured(
     bench: Bench, options: argparse.Namespace, heading: Heading, tasks: Callable[[Journal], Sequence[Task]],
     together: bool = False,
-) -> tuple[Journal, bool]:  # fmt: skip
-    """Carry out what the journal of that heading lacks. The journal, and whether that was stopped with Ctrl-C.
+) -> Measured:  # fmt: skip
+    """Carry out what the journal of that heading lacks. CommandFailed where that ended before there was a trial.
     `together`: the trials of a round on one GPU."""
     journal = Journal(options.journal, heading)
     try:
         bench.start()
-        return journal, _stopped_in(bench, options, tasks(journal), journal, together)
+        _carry_out(bench, options, tasks(journal), journal, together)
+    except (Stopped, KeyboardInterrupt):
+        say(_stopped(options, journal))
+        return Measured(journal, STOPPED, "")
+    except InputError as error:
+        code, how_to_go_on = BAD_INPUT, ""
+        if isinstance(error, TrialFailed):
+            code, how_to_go_on = BAD_INPUT if error.bad_input else FAILED, f" {_kept(options)}"
+        if not journal.trials:
+            raise CommandFailed(str(error), code) from error
+        return Measured(journal, code, f"{error}{how_to_go_on}")
     finally:
         journal.close()
+    return Measured(journal, OK, "")
 
 
-def _stopped_in(
+def _carry_out(
     bench: Bench, options: argparse.Namespace, tasks: Sequence[Task], journal: Journal, together: bool
-) -> bool:
-    """Carry trials out and say how each goes. True if that was stopped with Ctrl-C."""
+) -> None:
+    """Carry trials out and say how each goes. Raises Stopped, and InputError where one failed or cannot be kept."""
 
     def watch(run: Run, what: str) -> None:
         say(what)
         follow(bench, run)
 
     places = places_of(options, bench.machine())
-    try:
-        if places:
-            folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
-            errand = Errand([], folder, bench.machine().device, hardware.versions())
-            perform_elsewhere(bench, places, errand, tasks, journal, together, say)
-        else:
-            perform(bench, tasks, journal, watch)
-    except (Stopped, KeyboardInterrupt):
-        return True
-    except TrialFailed as error:
-        raise InputError(f"{error} Finished trials are kept where --journal names a file.") from error
-    return False
+    if not places:
+        perform(bench, tasks, journal, watch)
+        return
+    folder = str(Path(options.models_dir).resolve()) if options.models_dir else None
+    errand = Errand([], folder, bench.machine().device, hardware.versions())
+    perform_elsewhere(bench, places, errand, tasks, journal, together, say)
+
+
+def _stopped(options: argparse.Namespace, journal: Journal) -> str:
+    count = f"stopped after {len(journal.trials)} trial{'s' * (len(journal.trials) != 1)}. "
+    return count + _kept(options)
+
+
+def _kept(options: argparse.Namespace) -> str:
+    """Where finished trials are, and how to go on."""
+    if options.journal is not None:
+        return f"Finished trials are kept in {options.journal}: the same command goes on."
+    return "Only what is shown here is left of finished trials; with --journal FILE the same command could go on."

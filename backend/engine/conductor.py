@@ -129,7 +129,7 @@ class Conductor:
             file = str(folder / str(index)) if len(self._arms) > 1 else ""
             command = Score(
                 self._plan(arm), text.text, quality.context, quality.positions, file if first else "",
-                "" if first else file,
+                "" if first else file, text.name,
             )  # fmt: skip
             self._exchange.ask(arm, command, "warmup")
 

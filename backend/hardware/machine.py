@@ -76,6 +76,11 @@ class Machine:
         return f"{self.cpu}, {self.cores} cores"
 
     @property
+    def name(self) -> str:
+        """What it computes with: its first GPU, or its CPU with the number of cores."""
+        return self.gpus[0].name if self.gpus else self.cpu_name
+
+    @property
     def capability(self) -> tuple[int, int]:
         """CUDA compute capability of the GPU in use; (0, 0) without one."""
         return self.gpus[0].capability if self.gpus else (0, 0)

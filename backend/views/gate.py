@@ -8,7 +8,7 @@ import msgspec
 from backend.runs.gate import Gate
 from backend.runs.quality import ReadingDifference
 from backend.units import three
-from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY, Cost, cost_of
+from backend.views.quality import ROUNDING_AGREEMENT, ROUNDING_NATS, SMALL_NATS, SMALL_PERPLEXITY, Cost, cost_of, counts
 
 UNREAD = "Quality not measured"
 RANDOM = "Random weights: quality means nothing here"
@@ -51,9 +51,15 @@ def _clause(gate: Gate, found: ReadingDifference, against: bool, finer: bool) ->
         case _ if finer:
             return "", f"predicts {kl} apart with finer weights"
         case cost if against:
-            return f"at a {cost} quality cost of {kl}", f"has a {cost} quality cost of {kl}"
+            said = f"a {cost} quality cost of {kl}{_beyond(cost)}"
+            return f"at {said}", f"has {said}"
         case cost:
-            return f"at a {cost} quality cost (they predict {kl} apart)", f"has a {cost} quality cost ({kl} apart)"
+            said = f"a {cost} quality cost (they predict {kl} apart){_beyond(cost)}"
+            return f"at {said}", f"has {said}"
+
+
+def _beyond(cost: Cost) -> str:
+    return "" if counts(cost) else " (over the tolerance, so this is no win)"
 
 
 def _inverse(found: ReadingDifference) -> ReadingDifference:
@@ -91,7 +97,21 @@ def tolerance(cost: Cost) -> str:
         case "small":
             return f"small: up to {small}"
         case "large":
-            return f"large: over {small}"
+            return f"large: over {small.replace(' and ', ' or ')}"
+
+
+def cost_remark(cost: str, finer: bool) -> str:
+    """What stands beside a gain of an arm; "" where it costs no quality that is worth a word. `finer`: its weights are
+    finer than its reference's."""
+    match cost:
+        case "small" | "large" if finer:
+            return "predicts otherwise, with finer weights"
+        case "small":
+            return f"quality cost {tolerance('small')}"
+        case "large":
+            return f"quality cost {tolerance('large')}, so that its gains do not count"
+        case _:
+            return ""
 
 
 class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,6 +120,7 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     state      settled, read, random or unread
     run        id of the run that read the texts
     reference  the arm that the figures are against
+    counts     whether a gain of the other arm counts: its cost is within the tolerance; null with random weights
     """
 
     state: str
@@ -110,14 +131,16 @@ class QualityGate(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kl_nats: float | None = None
     top1_agreement: float | None = None
     perplexity_ratio: float | None = None
+    counts: bool | None = None
 
 
 def gate_document(gate: Gate | None) -> QualityGate | None:
     """For the JSON document."""
     if gate is None or gate.difference is None:
         return QualityGate(gate.state) if gate else None
-    found = gate.difference
+    found, (reference, other) = gate.difference, "BA" if gate.swapped else "AB"
+    gains = None if gate.random else gate.finer == other or counts(cost_of(found))
     return QualityGate(
-        gate.state, gate.run, "B" if gate.swapped else "A", gate.positions, cost_of(found), found.kl_nats,
-        found.top1_agreement, found.perplexity_ratio,
+        gate.state, gate.run, reference, gate.positions, cost_of(found), found.kl_nats,
+        found.top1_agreement, found.perplexity_ratio, gains,
     )  # fmt: skip

@@ -231,7 +231,7 @@ def _verdict(run: Snapshot, others: OtherRuns) -> VerdictText:
     """Of a reading, what B costs in quality; else which arm is faster."""
     if run.request.quality is None:
         return verdict_of(run, gate=gate_of(run, others.reading))
-    return VerdictText(quality_sentence(run), tolerances())
+    return VerdictText(quality_sentence(run), tolerances(run))
 
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:

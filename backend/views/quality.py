@@ -19,6 +19,11 @@ ROUNDING_NATS, ROUNDING_AGREEMENT = 0.001, 0.99
 """Two orders of summation in bf16 stay below this (MEASUREMENTS.md): nobody will notice it in a text."""
 SMALL_NATS, SMALL_PERPLEXITY = 0.05, 1.05
 """A cost that many accept for a speed-up; more is called large. A choice of this project."""
+TOLERANCES = (
+    f"rounding: up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement; small: up to "
+    f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}x perplexity; large: more, so that no gain counts"
+)
+"""Where each cost ends."""
 RANDOM = (
     "The weights are random, so these figures show only whether both arms compute the same, not what either is worth."
 )
@@ -35,12 +40,14 @@ def cost_of(found: ReadingDifference) -> Cost:
     return "large"
 
 
-def tolerances() -> str:
-    """Where each cost ends."""
-    return (
-        f"rounding: up to {ROUNDING_NATS:g} nats and from {ROUNDING_AGREEMENT:.0%} agreement; small: up to "
-        f"{SMALL_NATS:g} nats and {SMALL_PERPLEXITY:g}x perplexity"
-    )
+def counts(cost: str) -> bool:
+    """Whether a gain at this cost counts as one: a large cost is over the tolerance."""
+    return cost != "large"
+
+
+def tolerances(run: Snapshot) -> str:
+    """Where each cost ends; "" where none is said."""
+    return "" if is_random(run) or len(run.arms) < 2 else TOLERANCES
 
 
 def quality_sentence(run: Snapshot) -> str:
@@ -52,7 +59,7 @@ def quality_sentence(run: Snapshot) -> str:
     if found is None:
         name, reading = next(iter(whole.arms.items()))
         return f"{name} predicts {whole.positions:,} tokens with a perplexity of {three(reading.perplexity)}."
-    return f"{_distance(found, whole)} {RANDOM}" if _random(run) else _verdict(found, whole, finer_arm(run) == "B")
+    return f"{_distance(found, whole)} {RANDOM}" if is_random(run) else _verdict(found, whole, finer_arm(run) == "B")
 
 
 def _distance(found: ReadingDifference, whole: TextReading) -> str:
@@ -75,7 +82,7 @@ def _verdict(found: ReadingDifference, whole: TextReading, finer: bool) -> str:
                 "Differences of this size come from the order of summation."
             )
         case cost:
-            costs = f"B costs quality, {'a little' if cost == 'small' else 'and not a little'}"
+            costs = f"B has a {cost} quality cost"
             return (
                 f"{'B has finer weights than A, so no cost' if finer else costs}: {where} the KL "
                 f"divergence from A is {three(found.kl_nats)} nats, {agreement}, and perplexity is "
@@ -83,7 +90,8 @@ def _verdict(found: ReadingDifference, whole: TextReading, finer: bool) -> str:
             )
 
 
-def _random(run: Snapshot) -> bool:
+def is_random(run: Snapshot) -> bool:
+    """Whether its weights are random, so that they have no quality."""
     return run.request.model.startswith("random:")
 
 

@@ -12,7 +12,7 @@ Open = Callable[..., Driver]
 def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(open_page: Open) -> None:
     user = open_page("?run=reading", 1440, 900)
     user.wait_over("reading")
-    assert user.text(".td-sentence").startswith("B costs quality, a little: over 6 positions")
+    assert user.text(".td-sentence").startswith("B has a small quality cost: over 6 positions")
     rows = user.page.locator(".td-quality tbody tr").all_inner_texts()
     assert [row.split("\t")[0] for row in rows] == ["A story for children", "Your prompt", "All texts"]
     assert rows[0].split("\t")[1:] == ["4", "7.39", "7.96", "1.08", "0.0300", "0.0500", "75.0%", "3"]

@@ -16,8 +16,8 @@ WORK = Workload("Once upon a time, there was", max_new_tokens=3)
 def stored(folder: Path, name: str = "stored-worth", **heading: Any) -> None:
     """A journal whose figures are known: 100 ms and 100 MiB, 80 and 60 ms with a choice each, 50 ms with both."""
     changes = [("dtype", "float32"), ("cache", "static")]
-    first = Heading("pocket", {"dtype": "bfloat16"}, changes, ["alone", "without", "stair"], WORK, "cpu",
-                    hardware.versions(), rounds=3, positions=96)  # fmt: skip
+    first = Heading("pocket", {"dtype": "bfloat16"}, changes, ["alone", "without", "stair"], WORK, rounds=3,
+                    positions=96).begun(hardware.detect())  # fmt: skip
     (folder / "ablations").mkdir(exist_ok=True)
     journal = Journal(folder / "ablations" / f"{name}.jsonl", msgspec.structs.replace(first, **heading))
     arms = {"dtype=bfloat16": 0.1, "dtype=float32": 0.08, "cache=static,dtype=bfloat16": 0.06,
@@ -33,7 +33,7 @@ def stored(folder: Path, name: str = "stored-worth", **heading: Any) -> None:
 def stored_sweep(folder: Path, name: str = "stored-sweep", over: Any = OVER, **heading: Any) -> None:
     """A journal whose figures are known: 8 ms for each sequence and 20 ms more with bfloat16, in 100 MiB, or 150 with
     float32; the 16 sequences in float32 are not measured yet."""
-    first = Heading("pocket", {}, over, ["sweep"], WORK, "cpu", hardware.versions(), rounds=3, positions=96)
+    first = Heading("pocket", {}, over, ["sweep"], WORK, rounds=3, positions=96).begun(hardware.detect())
     (folder / "ablations").mkdir(exist_ok=True)
     journal = Journal(folder / "ablations" / f"{name}.jsonl", msgspec.structs.replace(first, **heading))
     for number in range(3):

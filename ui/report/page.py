@@ -81,6 +81,7 @@ def course_report(course: Ablation | Sweep) -> str:
         "model": heading.model,
         "arm": arm_text(heading.base),
         "changes": "; ".join(f"{name}={choice}" for name, choice in heading.changes),
+        "machine": heading.machine,
         "device": heading.device,
         "GPUs": ", ".join(sorted({trial.gpu for trial in trials if trial.gpu})),
         "machines": ", ".join(sorted({trial.node for trial in trials if trial.node})),

@@ -146,9 +146,9 @@ class GenerateRunner(MeasuredRunner):
         expected = ids[job.context : min(job.context + job.positions, most)]
         if len(expected) < MIN_POSITIONS:
             raise InputError(
-                f"A text has {len(ids):,} tokens and the model {most:,} positions: after {job.context:,} tokens of "
-                f"context that leaves {len(expected)} to predict, and at least {MIN_POSITIONS} are needed. Give a "
-                "longer text, or less context (--context)."
+                f"The text {job.name!r} has {len(ids):,} token{'s' * (len(ids) != 1)} and the model {most:,} "
+                f"positions: after {job.context:,} tokens of context that leaves {len(expected)} to predict, and at "
+                f"least {MIN_POSITIONS} are needed. Give a longer text, or less context (--context)."
             )
         run = Generate(job.plan, "", 0, len(expected), 1, 0.0, 0, True, True)
         rows = torch.tensor([ids[: job.context]], device=self.model.model.device)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from backend.ablation.course_view import course_view
 from backend.ablation.courses import Courses, changes_of
 from backend.ablation.kinds import Ablation, Sweep
 from backend.ablation.view import worth_view
@@ -51,7 +52,7 @@ def test_a_stored_ablation_is_a_waterfall_that_adds_up(tmp_path: Path) -> None:
     quality = alone.rows[1].bars[2]
     assert quality is not None and (quality.text, quality.better) == ("+0.0200 nats", "no")
     assert alone.rows[2].bars[2] is None, "not read yet"
-    assert "what it predicts differs from arm A: small" in alone.rows[1].remarks
+    assert "quality cost small: up to 0.05 nats and 1.05x perplexity" in alone.rows[1].remarks
     assert [row.title for row in without.rows] == ["Arm B", "without Dtype: float32", "without KV cache: static"]
     lost = without.rows[2].bars[0]
     assert lost is not None and lost.text == "+30.0 ms"
@@ -62,14 +63,18 @@ def test_others_may_look_and_not_touch(tmp_path: Path) -> None:
     stored(tmp_path, "older-one", versions={"torch": "1.0"})
     bench = bench_in(tmp_path)
     courses = Courses(bench)
-    assert courses.get("stored-worth") is not None and courses.get("../history") is None
+    known = courses.get("stored-worth")
+    assert known is not None and courses.get("../history") is None
     assert not courses.stop("stored-worth", OTHER)
     with pytest.raises(InputError, match="nothing of yours"):
         courses.again("stored-worth", OTHER)
     assert courses.newest("", Ablation) == "stored-worth" and courses.newest(OTHER.owner, Ablation) == ""
     assert courses.newest("", Sweep) == ""
     older = courses.get("older-one")
-    assert older is not None and older.state == "failed" and "other versions" in older.message
+    assert older is not None and older.state == "failed" and "other versions (" in older.message
+    assert not course_view(older).again and course_view(known).again
+    with pytest.raises(InputError, match="cannot go on"):
+        courses.again("older-one", LOCAL_USER)
     bench.close()
 
 

@@ -1,13 +1,21 @@
 """`tokendyno ablate` with real workers: the document, going on after a kill, and what is refused."""
 
+import contextlib
 import json
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from backend.ablation.journal import Heading, Journal, Trial
 from backend.ablation.result import AblationDocument
+from backend.ablation.trials import Task, TrialFailed
+from backend.cli.commands import CommandFailed
 from backend.cli.main import main
+from backend.cli.parser import make_parser
+from backend.cli.trials import Measured, measured
+from backend.config import Workload
+from backend.executors import open_bench
 from tests.support.command_line import cli
 
 COMMAND = (
@@ -45,9 +53,49 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
         (["--add", "cache=offloaded"], "No change can run here"),
         (["--base", "attention=flash_attention_2", "--add", "cache=static"], "The base cannot run"),
         (["--add", "cache=static", "--steps", "stairs"], "stair"),
+        (["--add", "cache=static", "--json", "j.jsonl", "--journal", "j.jsonl"], "name the same file"),
+        (
+            ["--model", "random:bert-base-uncased", "--add", "dtype=float32", "--quality"],
+            "Leave out --quality",
+        ),
+        (["--add", "cache=static", "--journal", "none/j.jsonl"], "(No such file or directory). Name another"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )
 def test_bad_input_is_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ablate", *given]) == 2
-    assert said in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert said in err and len(err.splitlines()) == 1
+
+
+def test_why_no_change_can_run_is_said_once_for_each_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ablate", "--add", "cache=offloaded", "attention=flash_attention_2", "--no-history"]) == 2
+    err = capsys.readouterr().err
+    assert "cache=offloaded: Offloading moves" in err and "attention=flash_attention_2: FlashAttention 2 runs" in err
+    assert err.count("FlashAttention 2 runs") == err.count("Offloading moves") == 1
+
+
+def test_what_was_measured_before_a_trial_failed_is_shown(tmp_path: Path) -> None:
+    """The failure comes last, with its exit code; without a trial there is nothing to show."""
+    options = make_parser().parse_args(["ablate", "--add", "cache=static", "--journal", str(tmp_path / "journal")])
+    heading = Heading("pocket", {}, [("cache", "static")], ["alone"], Workload("Once upon a time"))
+
+    def failing(journal: Journal, trials: int, bad_input: bool) -> list[Task]:
+        for number in range(trials):
+            journal.add(Trial("", number, [0.5, 0.25], 0.5, 7, None, [1]))
+        raise TrialFailed("round 3 of 3: defaults: the worker died.", bad_input)
+
+    def outcome(trials: int, bad_input: bool = False) -> Measured:
+        with contextlib.closing(open_bench()) as bench:
+            return measured(bench, options, heading, lambda journal: failing(journal, trials, bad_input))
+
+    found = outcome(2)
+    assert len(found.journal.trials) == 2
+    with pytest.raises(CommandFailed, match=r"died\. Finished trials are kept in .*journal: the same") as raised:
+        found.exit_code()
+    assert raised.value.code == 3
+    assert len(outcome(0).journal.trials) == 2, "they were kept"
+    options.journal = None
+    with pytest.raises(CommandFailed, match="worker died") as raised:
+        outcome(0, bad_input=True)
+    assert raised.value.code == 2

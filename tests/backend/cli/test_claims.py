@@ -85,8 +85,27 @@ def test_what_cannot_be_measured_here_is_said(
 ) -> None:
     only(tmp_path, monkeypatch, "cuda")
     assert main(["claims", "--keep"]) == 2 and "add --run" in capsys.readouterr().err
-    assert main(["claims", "--results", str(tmp_path / "none")]) == 0
+    (tmp_path / "empty").mkdir()
+    assert main(["claims", "--results", str(tmp_path / "empty")]) == 0
     assert "not tested here" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--results", "none"], "no folder of results none"),
+        (["--run", "--seconds", "-1"], "--seconds is -1"),
+        (["--run", "--seconds", "nan"], "--seconds is nan"),
+        (["--run", "--keep", "--results", "/dev/null/results"], "cannot be written (Not a directory)"),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, list) else "",
+)
+def test_bad_input_is_a_sentence(
+    given: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["claims", *given]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_drift_is_told_of_every_figure_whose_tests_were_all_measured_again() -> None:

@@ -67,7 +67,7 @@ def test_a_run_from_the_history_gives_the_same_document(read: tuple[dict[str, An
     ("given", "said"),
     [
         (["--positions", "3"], "3 positions were asked for"),
-        (["--only-given"], "1 to 16 texts, not 0"),
+        (["--only-given"], "none was given. Add --text FILE"),
         (["--text", "none.txt"], "none.txt"),
         (["--model", "random:bert-base-uncased"], "is an encoder"),
         (["--context", "4090", "--positions", "20"], "4,096 positions"),

@@ -45,6 +45,9 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
         (["--over", "batch_size=1,2", "--quality"], "--over varies none"),
         (["--over", "cache=offloaded,offloaded_static"], "and this machine has no GPU. cache=offloaded_static: Off"),
         (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
+        (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
+        (["--over", "batch_size=4"], "batch_size needs two values or more, each once, such as 1,8,32."),
+        (["--over", "cache=static"], "cache needs two values or more, each once, such as dynamic,unwindowed,static."),
     ],
 )
 def test_bad_input_is_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,10 +25,10 @@ function showCourse({ draw, begin, explained }) {
     draw(found);
   };
   const state = (found) => {
-    const running = found.state === 'running', open = found.state === 'stopped' || found.state === 'failed';
+    const running = found.state === 'running';
     find('begin').hidden = running;
     find('stop').hidden = !running;
-    find('again').hidden = !open;
+    find('again').hidden = !found.again;
     find('progress').hidden = !running;
     find('progress').value = found.share;
     write('sentence', found.sentence);

@@ -83,5 +83,6 @@ const draw = (found) => {
   for (const map of found.heats) if (map.values.flat().some(value => value !== null)) heat(figureIn(grid, map.title + ' by both').plot, found, map);
   if (found.pareto) showPareto(grid, found.pareto);
   table(result, found);
+  add(result, 'p', 'td-worth-note', found.note);
 };
 showCourse({ draw, begin, explained: EXPLAINED });

@@ -36,6 +36,7 @@ const draw = (found) => {
     scroll.setAttribute('role', 'region');
     table(scroll, found.figures, group);
   }
+  add(result, 'p', 'td-worth-note', found.note);
   if (found.pareto) showPareto(result, found.pareto);
 };
 showCourse({ draw, begin: () => ({}), explained: EXPLAINED });
