@@ -118,9 +118,11 @@ def heading_of(path: Path) -> Heading:
     except OSError as error:
         raise InputError(f"The journal {path.name} cannot be read ({error.strerror}). Name another file.") from error
     except UNDECODABLE as error:
-        raise InputError(f"{path.name} is no journal of this version. Name a file that --journal wrote.") from error
+        raise InputError(
+            f"The journal {path.name} is damaged or of another version, so it cannot be read. Measure again."
+        ) from error
     if not isinstance(first, Heading):
-        raise InputError(f"{path.name} is no journal: {_MUST_BEGIN}. Name a file that --journal wrote.")
+        raise InputError(f"{path.name} is no journal: {_MUST_BEGIN}. Measure again.")
     return first
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from backend import hardware
 from backend.cli.main import main
 from backend.recordings.files import write_recording
 from backend.runs.run import MAX_TOKENS_PER_PULL, Run
@@ -93,6 +94,7 @@ def test_an_ablation_and_a_sweep_are_files_too(tmp_path: Path, capsys: pytest.Ca
     assert len(held(page.read_text())["table"]) == 7
     capsys.readouterr()
     assert main(["report", str(journal)]) == 2 and "--html FILE only" in capsys.readouterr().err
-    journal.write_text(journal.read_text().replace('"device":"cpu"', '"device":"cuda"', 1))
+    here = f'"machine":"{hardware.detect().name}"'
+    journal.write_text(journal.read_text().replace(here, '"machine":"NVIDIA H200"', 1))
     assert main(["report", str(journal), "--html", str(page)]) == 2
-    assert "measured on another device" in capsys.readouterr().err
+    assert "begun on another machine (NVIDIA H200; this is" in capsys.readouterr().err

@@ -31,7 +31,7 @@ def test_a_damaged_journal_is_a_sentence(line: str, tmp_path: Path) -> None:
     (tmp_path / "ablations" / "damaged-one.jsonl").write_text(line)
     bench = open_bench(tmp_path / "history.sqlite")
     said = json.loads(answer(Courses(bench), WORTH, {"id": "damaged-one"}))["error"]
-    assert "damaged-one.jsonl cannot be read" in said
+    assert "damaged-one.jsonl is damaged or of another version" in said
     bench.close()
 
 
