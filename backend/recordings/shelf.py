@@ -2,6 +2,7 @@
 
 import logging
 import secrets
+import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
@@ -21,10 +22,14 @@ PREFIX = "recorded-"
 
 ID_BYTES = 12
 
+NOT_KEPT = "The history could not be written, so this run may be missing from it. Take the file in again."
+
 
 class Keeps(Protocol):
     """Where imported runs go (`backend.runs.store.Store`)."""
 
+    @property
+    def trouble(self) -> str: ...
     def add(self, run_id: str, *records: Record) -> None: ...
     def flush(self) -> None: ...
     def pin(self, run_id: str, pinned: bool) -> None: ...
@@ -55,18 +60,22 @@ def shipped_records(run_id: str) -> list[Record]:
 def import_run(path: Path, store: Keeps, owner: str = "") -> str:
     """Take the run of a file into a history as the owner's, marked as imported; returns its new id.
 
-    InputError if it cannot be read; KeyError if it could not be stored.
+    InputError if it cannot be read or stored.
     """
     return import_records(read_recording(path), store, owner)
 
 
 def import_records(records: Sequence[Record], store: Keeps, owner: str) -> str:
     """The same with the records of a recording, all of which were read before anything is stored, in one transaction.
-    They are on disk when this returns. The run is pinned, for its date may lie before what the history keeps."""
+    They are on disk when this returns. The run is pinned, for its date may lie before what the history keeps.
+    InputError if the history cannot be written now."""
     run_id = secrets.token_hex(ID_BYTES)
     store.add(run_id, *_as(run_id, owner, "imported", records))
     store.flush()
-    store.pin(run_id, True)
+    try:
+        store.pin(run_id, True)
+    except (KeyError, sqlite3.Error) as error:
+        raise InputError(store.trouble or NOT_KEPT) from error
     return run_id
 
 

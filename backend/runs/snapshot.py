@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from backend.config import ArmRequest
 from backend.evidence import Evidence
 from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
@@ -36,7 +37,12 @@ class Snapshot(OfRun):
 
     def planned(self, name: str) -> ArmPlanned:
         """What the rules made of an arm."""
-        return next(arm for arm in self.created.arms if arm.name == name)
+        return {arm.name: arm for arm in self.created.arms}[name]
+
+    def asked(self, name: str) -> ArmRequest:
+        """What the user asked of an arm. KeyError if that is not known: never StopIteration, which a thread cannot hand
+        on, so that whoever waits for it would wait for ever."""
+        return {arm.name: arm for arm in self.request.arms}[name]
 
     def summary(self, name: str) -> Summary:
         """The figures of one arm so far."""

@@ -164,7 +164,7 @@ def _asked(traffic: Traffic) -> Asked:
 
 def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
     arm, planned = run.arms[name], run.planned(name)
-    asked = next(one for one in run.request.arms if one.name == name).choices
+    asked = run.asked(name).choices
     found, pages = run.batch_summaries[name], arm.batch.pages
     peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
     return BatchArmHead(

@@ -236,7 +236,7 @@ def _verdict(run: Snapshot, others: OtherRuns) -> VerdictText:
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm, planned, summary, work = run.arms[name], run.planned(name), run.summary(name), run.request.workload
-    asked = next(a for a in run.request.arms if a.name == name).choices
+    asked = run.asked(name).choices
     label = ", ".join(f"{axis}={choice}" for axis, choice in planned.requested.items() if axis in asked)
     rows = prompt_rows(run.ledger(name))
     return ArmHead(

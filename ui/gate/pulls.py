@@ -62,7 +62,10 @@ class Pulls:
         packed, begin_s = "gzip" in header(scope, b"accept-encoding"), time.monotonic()
 
         def work() -> tuple[bytes, bool]:
-            said = msgspec.json.encode(pull(question.data))
+            try:
+                said = msgspec.json.encode(pull(question.data))
+            except StopIteration as error:  # a future cannot hold it: the viewer would never be answered
+                raise RuntimeError("a pull looked for what is not there") from error
             small = not packed or len(said) < COMPRESSED_BYTES
             return (said, False) if small else (gzip.compress(said, 1), True)
 

@@ -3,6 +3,8 @@
 import lzma
 import math
 import random
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -13,7 +15,9 @@ from backend.messages import PageMoves, Probed, Progress
 from backend.recordings import shelf
 from backend.recordings.files import read_recording, write_recording
 from backend.recordings.format import MAX_DICTIONARY_BYTES, MAX_UNPACKED_BYTES, NAME, pack, unpack
-from backend.recordings.shelf import import_run, shipped_id, shipped_names, shipped_records
+from backend.recordings.shelf import import_records, import_run, shipped_id, shipped_names, shipped_records
+from backend.runs import history_file
+from backend.runs import store as store_module
 from backend.runs.log import RunLog
 from backend.runs.records import ArmEvent, Created, Ended, Record
 from backend.runs.store import Store
@@ -141,6 +145,17 @@ def test_an_imported_run_is_the_importers_marked_and_kept(tmp_path: Path) -> Non
     with pytest.raises(InputError):
         import_run(file, store, "grace")
     assert store.newest("grace") == run_id
+    store.close()
+
+
+def test_an_import_into_a_history_that_is_locked_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history_file, "WAIT_S", 0.05)
+    monkeypatch.setattr(store_module, "CHANGE_WAIT_S", 0.05)
+    store = Store(tmp_path / "history.sqlite")
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(InputError, match="locked"):
+            import_records(RUN, store, "grace")
     store.close()
 
 

@@ -1,11 +1,13 @@
 """What viewers pull is answered without Gradio, in the form in which Gradio answers it; everything else goes on."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from backend.hosting.limits import LIMITS
+from tests.support.event_loops import finished
 from tests.ui.gate.test_gate import Site, inner
 from ui.csp import PolicyMiddleware
 from ui.gate.gate import Gate
@@ -40,6 +42,25 @@ def test_a_pull_is_answered_as_text_in_json_and_packed_where_it_is_long(
     assert "content-security-policy" in answer.headers
     plain = site.ask("POST", SERVER, json=sent, headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers and plain.json() == answer.json()
+
+
+def test_a_pull_that_looks_for_what_is_not_there_is_answered() -> None:
+    def looks(question: object) -> str:
+        return str(next(iter(())))
+
+    pulls = Pulls()
+    pulls.functions = {7: looks}
+    sent = {"data": 1, "component_id": 7, "fn_name": "pull", "session_hash": "s"}
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": json.dumps(sent).encode()}
+
+    async def send(message: Any) -> None:
+        raise AssertionError(message)
+
+    scope = {"type": "http", "method": "POST", "path": SERVER, "headers": []}
+    with pytest.raises(RuntimeError):  # the gate answers that; TimeoutError would be nobody's answer
+        finished(asyncio.wait_for(pulls.answer(scope, receive, send), 30))
 
 
 @pytest.mark.parametrize("changed", [{"component_id": 8}, {"fn_name": "push"}, {"component_id": "7"}])
