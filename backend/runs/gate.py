@@ -4,11 +4,12 @@ It is settled without a reading where both arms wrote the same text in the same 
 texts tells, by the same two plans of the same visitor, on this machine and with these versions; else nobody knows.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from backend.optimizations import all_axes
 from backend.runs.quality import ReadingDifference, whole_reading
 from backend.runs.records import Created, OfRun
 from backend.runs.run import Run
@@ -17,6 +18,9 @@ from backend.runs.texts import changes_format
 
 CLEARLY = 1.1
 """How many times the bytes are clearly more: scales and padding are not."""
+
+ROUNDING_TENS = 3
+"""Tens of a loss from which on numbers are rounded."""
 
 GateState = Literal["settled", "read", "random", "unread"]
 
@@ -71,12 +75,22 @@ def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
 
 
 def finer_arm(run: Snapshot) -> str:
-    """The arm of two that keeps its weights in clearly more bytes, "" where neither does."""
+    """The arm of two that keeps its weights in clearly more bytes and rounds nothing further than the other; "" where
+    neither does: float32 with some layers in 4 bits is not finer than bfloat16."""
     sizes = {name: arm.loaded.weight_bytes for name, arm in run.arms.items() if arm.loaded is not None}
     if len(sizes) != 2:
         return ""
-    (a, size_a), (b, size_b) = sizes.items()
-    return b if size_b > CLEARLY * size_a else a if size_a > CLEARLY * size_b else ""
+    (less, less_bytes), (more, more_bytes) = sorted(sizes.items(), key=lambda one: one[1])
+    rounded = {name: _rounded(run.planned(name).planned) for name in (less, more)}
+    return more if more_bytes > CLEARLY * less_bytes and rounded[more] <= rounded[less] else ""
+
+
+def _rounded(planned: Mapping[str, str]) -> int:
+    """How far the choices of an arm round numbers, as the tens of `Choice.loss` from 3 on: to 16, 8 or 4 bits; 0: not
+    that is known."""
+    losses = [one.loss or 0 for axis in all_axes() for one in axis.choices if planned.get(axis.name) == one.name]
+    most = max(losses, default=0) // 10
+    return most if most >= ROUNDING_TENS else 0
 
 
 def comparable(run: OfRun) -> bool:

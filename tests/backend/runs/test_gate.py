@@ -94,9 +94,20 @@ def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
     assert same_pair(msgspec.structs.replace(planned(reading, {}, "ab"), owner="me"), mine)
 
 
-@pytest.mark.parametrize(("a", "b", "finer"), [(100, 200, "B"), (200, 100, "A"), (100, 105, ""), (0, 0, "")])
-def test_the_arm_with_clearly_more_bytes_has_the_finer_weights(a: int, b: int, finer: str) -> None:
-    run = compared(FORMAT, same_text=False)
+@pytest.mark.parametrize(
+    ("dtypes", "quantization", "a", "b", "finer"),
+    [
+        (["bfloat16", "float32"], "none", 100, 200, "B"), (["float32", "bfloat16"], "none", 200, 100, "A"),
+        (["bfloat16", "float32"], "none", 100, 105, ""), (["bfloat16", "float32"], "none", 0, 0, ""),
+        (["bfloat16", "float32"], "quanto-int4", 100, 200, ""), (["float32", "float32"], "quanto-int8", 200, 100, "A"),
+    ],
+)  # fmt: skip
+def test_the_arm_with_clearly_more_bytes_that_rounds_no_further_has_the_finer_weights(
+    dtypes: list[str], quantization: str, a: int, b: int, finer: str
+) -> None:
+    plans = {name: {"dtype": dtype} for name, dtype in zip("AB", dtypes, strict=True)}
+    plans["B"]["quantization"] = quantization
+    run = compared(plans, same_text=False)
     for name, size in (("A", a), ("B", b)):
         if size:
             run.append(ArmEvent(name, 0, 1.0, Loaded(size, 1, False)))
