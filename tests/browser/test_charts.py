@@ -121,7 +121,9 @@ def test_memory_of_the_other_ranks_is_one_line_with_gaps_on_either_axis(js: Char
     assert [t["meta"]["arm"] for t in found] == ["A", "B"]
     assert found[0]["y"] == [512, 1024, None, 256, 256, None] and found[0]["x"].count(None) == 2
     labels = [t["meta"]["legend"] for t in js.traces([several]) if t["showlegend"]]
-    assert "memory of other devices" in labels
+    assert "other devices" in labels
+    legends = {t["meta"]["legend"]: t["legend"] for t in js.traces([several]) if t["showlegend"]}
+    assert (legends["A"], legends["other devices"], legends["full"]) == ("legend", "legend2", "legend3")
 
 
 def test_a_single_arm_is_drawn_alone(js: ChartPage) -> None:

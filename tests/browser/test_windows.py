@@ -101,6 +101,9 @@ def test_every_chart_says_what_the_columns_hold_at_one_place(js: ChartPage, spik
     ]  # fmt: skip
     assert said(js, spiked, LATENCY, {"token": 0}) == [] == said(js, spiked, LATENCY, {"second": 0.05}), "the prefill"
     assert said(js, spiked, MEMORY, {"second": 0.05}) == ["A 512 MiB", "B 512 MiB"]
+    ranks = {"x": [0.05, 0.3, None, 0.3, None], "bytes": [2**28, 2**30, None, 2**29, None]}
+    spiked["head"]["arms"][0]["ranks"] = ranks
+    assert said(js, spiked, MEMORY, {"second": 0.05}) == ["A 512 MiB, other devices 256, 512", "B 512 MiB"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ MEMORY = Chart(
     title="",
     unit="bytes",
     lines=(
-        ChartLine("bytes", "sample", curve="ranks", label="memory of other devices", width=1.1),
+        ChartLine("bytes", "sample", curve="ranks", label="other devices", width=1.1),
         ChartLine("sm", "sample"),
     ),
     from_zero=False,

@@ -219,13 +219,13 @@ function extentTrace(chart, i, axes, view) {
   return { ...axes, x, y, line: { width: 0 }, hoverinfo: 'skip', showlegend: false, meta: { chart: chart.key, extent: true } };
 }
 
-// Legend entries: the arms and the curves of the first chart, and layer kinds where a chart has them.
+// Legend entries: the arms in the first chart; in each its layer kinds and curves, where it has them.
 function legendTraces(chart, i, axes, kinds, { head, hidden, neutral }) {
   const entry = (name, line, legend) => ({
     ...axes, x: [null], y: [null], name: withoutMarkup(name), line, legend, showlegend: true, hoverinfo: 'skip',
     visible: hidden.has(name) ? 'legendonly' : true, meta: { legend: name },
   });
-  const legend = i ? 'legend2' : 'legend';
+  const legend = 'legend' + axisSuffix(i);
   const out = i ? [] : head.arms.map((arm, a) => entry(arm.name, { width: 2, ...lineOf(head.arms[a], a) }, legend));
   for (const kind of kinds) {
     const { width } = measuredLines(chart).find(line => line.kind === kind);

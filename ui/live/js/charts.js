@@ -109,8 +109,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
         text: withoutMarkup(wording.note), showarrow: false, xanchor: 'center', xref: 'paper', yref: 'paper', x: (x[0] + x[1]) / 2, y: (y[0] + y[1]) / 2,
       });
       const legend = { orientation: 'h', x: x[tight ? 0 : 1], y: y[1], xanchor: tight ? 'left' : 'right', yanchor: 'bottom', bgcolor: 'rgba(0,0,0,0)', font: { size: 11 }, itemwidth: 30 };
-      if (!i) figure.legend = legend;
-      else if (chart.lines.some(line => line.kind)) figure.legend2 = legend;
+      figure['legend' + axisSuffix(i)] = legend;
     });
     return figure;
   }

@@ -17,11 +17,22 @@ function figure(value) {
   return value.toLocaleString('en-US', { maximumSignificantDigits: 4 });
 }
 
+// What the other ranks or devices held at that second: the nearest sample of each. Gaps lie between them.
+function othersAt({ x }, column, second) {
+  const found = [];
+  let nearest = null;
+  x.forEach((at, n) => {
+    if (at === null) { found.push(column[nearest]); nearest = null; }
+    else if (nearest === null || Math.abs(at - second) < Math.abs(x[nearest] - second)) nearest = n;
+  });
+  return found;
+}
+
 // One line of text for each visible arm that has a value there: { arm, text }.
 function readouts(chart, i, at, view) {
   const { head, series, hidden } = view, { unit, scale } = view.units[i], kinds = layerKinds(chart, view);
   const has = line => !line.kind || kinds.includes(line.kind), [first] = chart.lines.filter(line => !line.curve);
-  const measured = measuredLines(chart).filter(has), curves = chart.lines.filter(line => line.curve && has(line));
+  const measured = measuredLines(chart).filter(has), curves = chart.lines.filter(line => line.curve && line.at !== 'sample' && has(line));
   return head.arms.flatMap((arm, a) => {
     const index = indexAt(first, at, series[a], firstIndex(first, head));
     if (index === null || hidden.has(arm.name) || !measured.length) return [];
@@ -32,6 +43,10 @@ function readouts(chart, i, at, view) {
       const sum = known.reduce((total, line) => total + curveAt(arm[line.curve].x, arm[line.curve][line.column], index + curveOffset(line, arm)) * line.scale * scale, 0);
       const same = Math.abs(sum - values.reduce((one, other) => one + other, 0)) < 5e-4 * sum;
       said.push(known[0].curve === 'floor' ? 'roofline bound ' + figure(sum) : same ? 'as predicted' : 'predicted ' + figure(sum));
+    }
+    for (const line of chart.lines.filter(one => one.curve && one.at === 'sample' && arm[one.curve])) {
+      const held = othersAt(arm[line.curve], arm[line.curve][line.column], series[a].st[index]);
+      said.push(line.label + ' ' + held.map(value => figure(value * line.scale * scale)).join(', '));
     }
     if (first.at === 'token' && at.token === undefined) said.push(stepName(head) + ' ' + count(index));
     if (chart.lines.some(line => line.at === 'length')) said.push(count(arm.prompt_tokens + index) + ' tokens cached');
