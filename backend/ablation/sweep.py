@@ -1,6 +1,7 @@
 """A sweep: one arm at every combination of some lengths, batch sizes and choices, as lines with intervals."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -91,6 +92,9 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
             raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
             raise InputError(f"{name} needs two values or more, each once, such as {_such_as(name)}.")
+    count = math.prod(len(values) for values in over.values())
+    if count > MAX_POINTS:
+        raise InputError(f"These are {count:,} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
     points = []
     for values in itertools.product(*over.values()):
         settings = dict(zip(over, values, strict=True))
@@ -98,8 +102,6 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
         changes = {name: value for name, value in settings.items() if name not in SIZES}
         choices = dict(make_config(model, {**arm, **changes}).choices)
         points.append(Point(settings, choices, _with(work, sizes)))
-    if len(points) > MAX_POINTS:
-        raise InputError(f"These are {len(points)} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")
     return points
 
 

@@ -98,10 +98,10 @@ def perform(
     check_writable(options.json)
     check_folder(options.models_dir)
     bench = open_bench(history_of(options), options.models_dir, lobby=lobby)
-    say_notes(bench)
-    checked = bench.check(request)
-    bench.start()
     try:
+        say_notes(bench)
+        checked = bench.check(request)
+        bench.start()
         current = bench.runs.get(bench.submit(request))
         assert current is not None
         for arm in current.created.arms:

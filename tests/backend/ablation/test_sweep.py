@@ -3,7 +3,7 @@
 import pytest
 
 from backend.ablation.journal import Heading, Journal, Trial
-from backend.ablation.sweep import plan_points, point_results
+from backend.ablation.sweep import SIZES, plan_points, point_results
 from backend.config import Workload
 from backend.errors import InputError
 from backend.runs.statistics import positive_interval
@@ -36,6 +36,7 @@ def test_points_are_every_combination_with_their_own_sizes_and_choices() -> None
         ({"batch_size": ["1", "2000"]}, "batch_size is"),
         ({"cache": ["dynamic", "statik"]}, "Did you mean"),
         ({"batch_size": [str(n) for n in range(1, 66)]}, "at most 64"),
+        ({name: [str(n) for n in range(1, 30_000)] for name in SIZES}, "at most 64"),
     ],
 )
 def test_what_cannot_be_swept_is_said(over: dict[str, list[str]], why: str) -> None:
