@@ -46,14 +46,13 @@ def _loaded_anew(bench: Bench, test: ClaimTest, follow: Follow) -> list[Snapshot
     found = []
     with written(test.model) as folder:
         for _ in range(test.loads):
-            bench.pool.end_slots()
             found.append(_carried_out(bench, test, folder, follow))
     return found
 
 
 def _carried_out(bench: Bench, test: ClaimTest, folder: Path | None, follow: Follow) -> Snapshot:
     """One run of it, which ended well."""
-    run = bench.runs.get(bench.submit(test.request(folder)))
+    run = bench.runs.get(bench.submit(test.request(folder), fresh=folder is not None))
     assert run is not None
     late = threading.Event()
 

@@ -182,8 +182,9 @@ class Bench:
         check_allowed(request, facts, arms, machine, self.limits)
         return facts, arms
 
-    def submit(self, request: Request, visitor: Visitor = LOCAL_USER) -> str:
-        """Queue a run of a visitor and return its id. InputError says what is wrong and what to do."""
+    def submit(self, request: Request, visitor: Visitor = LOCAL_USER, *, fresh: bool = False) -> str:
+        """Queue a run of a visitor and return its id. InputError says what is wrong and what to do. `fresh`: with
+        workers that have loaded nothing."""
         require_kind(request)
         facts, arms = self._judge(request)
         if lacking := self.obstacle(facts):
@@ -199,7 +200,7 @@ class Bench:
             check_room(self._open(), len(self._turns), visitor, self.limits)
             created = self._created(request, facts, arms, visitor.owner)
             run = self.runs.create(created)
-            self._turns.add(Job(run, facts, arms, visitor.address))
+            self._turns.add(Job(run, facts, arms, visitor.address, fresh))
         self.wake()
         return run.id
 
@@ -297,6 +298,8 @@ class Bench:
         message, bad_input = "", False
         clock = limit_run(job, self.limits.run_s, self.wake)
         try:
+            if job.fresh:
+                self.pool.end_slots()
             Conductor(job, self.pool, self.runs, self.machine()).perform()
         except Halt as halt:
             status, message, bad_input = halt.status, halt.message, halt.bad_input

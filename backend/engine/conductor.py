@@ -32,6 +32,7 @@ class Job:
     """A queued or running run: its facts, the checked plan of each arm, and a cancel flag.
 
     address    from where it was asked for, "" where that is not counted
+    fresh      it begins with workers that have loaded nothing
     begin_s    when it began to run (time.monotonic), 0 while it waits
     too_long   it was cancelled because it took longer than the mode allows
     """
@@ -40,6 +41,7 @@ class Job:
     facts: ModelFacts
     arms: dict[str, Checked]
     address: str = ""
+    fresh: bool = False
     begin_s: float = 0.0
     too_long: bool = False
     cancelled: threading.Event = field(default_factory=threading.Event)

@@ -42,6 +42,15 @@ def faulty(fault: Fault) -> ExecutorKind:
     return ExecutorKind(lambda inbox: ScriptedExecutor(inbox, fault))
 
 
+def test_a_run_is_given_fresh_workers_where_it_asks_for_them(bench_of: BenchOf) -> None:
+    bench = bench_of(SCRIPTED)
+    used = []
+    for fresh in (False, False, True):
+        assert bench.wait(bench.submit(request({}), fresh=fresh), 10).status == "done"
+        used.append(bench.pool.slots["A"].executor)
+    assert used[0] is used[1] and used[2] is not used[1]
+
+
 def test_a_fault_between_runs_does_not_end_the_engine(bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_module, "FAULT_PAUSE_S", 0.0)
     faults: list[Exception] = [RuntimeError("can't start new thread")]
