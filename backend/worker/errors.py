@@ -1,5 +1,7 @@
 """Turns an exception in the worker into a sentence and advice for the user."""
 
+import errno
+
 import torch
 
 from backend.errors import InputError
@@ -42,10 +44,12 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     if "CUDA" in text and isinstance(error, RuntimeError):
         advice = "Run again with a new worker, or undo the last change."
         return f"The GPU reported an error: {first}", advice, True
+    if _no_room(error):
+        return f"A disk is full: {first}", "Free some space, or set HF_HOME and TOKENDYNO_CACHE to another disk.", False
     if isinstance(error, DownloadFailed):
         advice = "Check the connection, or use a local folder or random:NAME, which needs no download."
         return f"The model could not be downloaded ({first}).", advice, False
-    if isinstance(error, FileNotFoundError | OSError):
+    if isinstance(error, OSError):
         return f"The model's files cannot be read: {first}", "Check the folder, or choose another model.", False
     if isinstance(error, ImportError):
         return f"A package is missing: {first}", "Install it, or switch this optimization off.", False
@@ -53,3 +57,12 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     if "torch._dynamo" in type(error).__module__ or "torch._inductor" in type(error).__module__:
         return f"torch.compile failed ({name}): {first}", "Set compile=off for this arm.", False
     return f"{name}: {first}", "Run again; if it fails again, undo this arm's choices one by one.", False
+
+
+def _no_room(error: BaseException | None) -> bool:
+    """Whether an exception, or one that it was raised from, says that a disk or a quota is full."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

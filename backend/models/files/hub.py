@@ -77,8 +77,15 @@ def _fetch_in_time(repo: str, revision: str) -> Fetched:
 def in_time(repo: str, ask: Callable[[], Answer]) -> Answer | InputError:
     """The answer of `ask`, or HubUnreachable: the client's timeouts apply to each step, this deadline to all of them
     together."""
-    result: list[Answer] = []
-    thread = threading.Thread(target=lambda: result.append(ask()), daemon=True)
+    result: list[Answer | InputError] = []
+
+    def work() -> None:
+        try:
+            result.append(ask())
+        except Exception as error:  # else it would be taken for a deadline that passed
+            result.append(_unreachable(repo, type(error).__name__))
+
+    thread = threading.Thread(target=work, daemon=True)
     thread.start()
     thread.join(DEADLINE_S)
     return result[0] if result else _unreachable(repo, f"no answer in {DEADLINE_S:.0f} s")

@@ -90,12 +90,17 @@ def _ask(repo: str, revision: str) -> Remote | InputError:
         return hub.explained(error, repo, revision)
     names = [file.rfilename for file in found.siblings or () if "/" not in file.rfilename]
     if names and not any(name.endswith(".safetensors") for name in names):
-        return InputError(
-            f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
-            "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
-        )
+        return no_safetensors(repo)
     sizes = [f.size or 0 for f in found.siblings or () if "/" not in f.rfilename and f.rfilename.endswith(WANTED)]
     return Remote(found.sha or "", sum(sizes))
+
+
+def no_safetensors(repo: str) -> InputError:
+    """What is said of a repository whose weights are none that are loaded."""
+    return InputError(
+        f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
+        "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
+    )
 
 
 def free_cache_bytes() -> int:

@@ -5,11 +5,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from backend.errors import InputError
+from backend.models.files.hub import HubUnreachable, explained
+from backend.models.files.hub_files import WANTED, no_safetensors
 from backend.worker.channel import Channel
 from backend.worker.load.arrivals import Arrivals, Reporting
-
-_WANTED_FILES = ["*.json", "*.safetensors", "*.jinja", "tokenizer.model", "merges.txt", "vocab.txt"]
 
 _PIECE_BYTES = 1 << 17
 """How much the Hub client reads before it counts it; its own 10 MB are half a minute on a slow line, and with 1 MiB the
@@ -27,12 +26,11 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
     everything else (network, disk).
     """
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
     constants.DOWNLOAD_CHUNK_SIZE = _PIECE_BYTES
     wanted: dict[str, Any] = {
         "revision": revision or None,
-        "allow_patterns": _WANTED_FILES,
+        "allow_patterns": [f"*{ending}" for ending in WANTED],
         "ignore_patterns": ["*/*"],  # subfolders hold the same weights in other formats
     }
     with channel.phasing("download", repo) as steps:
@@ -50,19 +48,13 @@ def download(repo: str, revision: str, channel: Channel) -> Path:
         try:
             with Reporting(arrivals, steps):
                 path = snapshot_download(repo, **wanted, tqdm_class=Bar)
-        except GatedRepoError as error:
-            page = f"https://huggingface.co/{repo}"
-            raise InputError(f"{repo} is gated. Accept its licence at {page}, then log in: hf auth login.") from error
-        except (RepositoryNotFoundError, RevisionNotFoundError) as error:
-            what = f"{repo}@{revision}" if revision else repo
-            raise InputError(f"The Hub has no {what}. Check the name at https://huggingface.co/models.") from error
         except Exception as error:  # network errors, time-outs, full disks: their types differ between versions
-            raise DownloadFailed(f"{type(error).__name__}: {error}") from error
+            said = explained(error, repo, revision)
+            if isinstance(said, HubUnreachable):
+                raise DownloadFailed(f"{type(error).__name__}: {error}") from error
+            raise said from error
     if not any(Path(path).glob("*.safetensors")):
-        raise InputError(
-            f"{repo} has no safetensors weights, and pickled weights are not loaded because they can run code. Use a "
-            "repository or revision with model.safetensors, or convert the weights yourself and pass the folder."
-        )
+        raise no_safetensors(repo)
     return Path(path)
 
 

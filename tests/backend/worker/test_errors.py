@@ -7,6 +7,13 @@ import torch
 
 from backend.errors import InputError
 from backend.worker.errors import explain
+from backend.worker.load.download import DownloadFailed
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
 
 TOO_OLD = (
     "The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by downloading "
@@ -46,6 +53,9 @@ def test_what_this_torch_says_without_cuda_is_known() -> None:
         (torch.cuda.OutOfMemoryError("CUDA out of memory"), "Out of memory", True),
         (OSError(errno.ENOMEM, "Cannot allocate memory", "model.safetensors"), "Out of memory", True),
         (RuntimeError("can't start new thread"), "Out of memory", True),
+        (OSError(errno.ENOSPC, "No space left on device", "x.so"), "A disk is full", False),
+        (caused(DownloadFailed("OSError"), OSError(errno.ENOSPC, "No space left on device")), "A disk is full", False),
+        (DownloadFailed("ConnectTimeout"), "could not be downloaded", False),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "The GPU reported an error", True),
         (ValueError("odd"), "ValueError: odd", False),
     ],
