@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -99,7 +100,7 @@ def check(path: Path, recipe: Recipe) -> str:
 
 
 def _newest(history: Path) -> list[Record]:
-    with sqlite3.connect(history) as db:
+    with closing(sqlite3.connect(history)) as db:
         (run_id,) = db.execute("SELECT id FROM runs ORDER BY created DESC LIMIT 1").fetchone()
     store = Store(history)
     try:

@@ -39,9 +39,13 @@ def connect(path: Path, wait_s: float | None = None) -> sqlite3.Connection:
         check_same_thread=False, uri=True,
     )  # fmt: skip
     db.text_factory = lambda text: text.decode("utf-8", "replace")  # damage is no reason to raise
-    db.execute("PRAGMA synchronous = NORMAL")
-    db.execute("PRAGMA trusted_schema = OFF")
-    db.execute("PRAGMA journal_size_limit = 16777216")
+    try:
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("PRAGMA journal_size_limit = 16777216")
+    except BaseException:  # of what is no database
+        db.close()
+        raise
     return db
 
 
