@@ -202,6 +202,9 @@ class Samples(Message, frozen=True, tag="samples", omit_defaults=True):
     rank: int = 0
 
 
+NO_TOKEN = -1
+"""In the place of a token's id: a part of a step gave none."""
+
 PREFILL, DECODE, IDLE = 0, 1, 2
 """What a request did in a step: part of its prompt; one token; nothing, in a row of a static batch that it holds."""
 
@@ -220,7 +223,7 @@ class Steps(Message, frozen=True, tag="steps", omit_defaults=True):
     are this step's), `padding` (positions that hold padding), `waiting` (requests that have arrived and wait),
     `free_bytes` (of the paged KV cache; empty for static batches).
     One entry for each part: `request` (index; -1 for an empty row), `kind` (PREFILL, DECODE, IDLE), `tokens` (positions
-    processed), `made` (id of the token that it gave, -1 for none).
+    processed), `made` (id of the token that it gave, or NO_TOKEN).
     """
 
     first: int

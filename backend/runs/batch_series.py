@@ -8,6 +8,7 @@ import msgspec
 
 from backend.messages import (
     DECODE,
+    NO_TOKEN,
     PREFILL,
     BatchEvent,
     EndReason,
@@ -18,8 +19,6 @@ from backend.messages import (
     WaitReason,
     Waits,
 )
-
-NO_TOKEN = -1
 
 
 @dataclass(slots=True)

@@ -29,7 +29,8 @@ class Reports(logging.Handler):
     def listening(self) -> Iterator[None]:
         """Forget what was logged before, and listen: to the root, and to loggers that do not pass their records on."""
         self._texts.clear()
-        named = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
+        known = list(logging.root.manager.loggerDict.values())  # other threads add to it
+        named = [logger for logger in known if isinstance(logger, logging.Logger)]
         loggers = [logging.root, *(logger for logger in named if not logger.propagate)]
         for logger in loggers:
             logger.addHandler(self)

@@ -13,7 +13,6 @@ from backend.plan import Plan
 from backend.script.parts import Script
 
 _DOCS = "https://huggingface.co/docs/transformers/llm_optims#static-kv-cache-and-torchcompile"
-_MODES = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 
 
 _ZERO_GPU = blocked(

@@ -7,13 +7,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from backend.messages import DECODE, IDLE, PREFILL, EndReason, PageMoves, RequestEnds, Samples, Steps, WaitReason, Waits
+from backend.messages import (
+    DECODE,
+    IDLE,
+    NO_TOKEN,
+    PREFILL,
+    EndReason,
+    PageMoves,
+    RequestEnds,
+    Samples,
+    Steps,
+    WaitReason,
+    Waits,
+)
 from backend.worker.channel import Channel
 from backend.worker.measure.annotations import Annotations
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.stream import Sender
-
-NO_TOKEN = -1
 
 
 class Part(NamedTuple):

@@ -67,7 +67,7 @@ class Streamer(Sender):
     def _flush(self) -> None:
         self._flush_rows()
         for found in self._sampler.take_annotations():
-            token = max(0, bisect.bisect_left(self._times_s, found.t_s))
+            token = bisect.bisect_left(self._times_s, found.t_s)
             self._channel.send(msgspec.structs.replace(found, token=min(token, max(0, len(self._times_s) - 1))))
         for found in self._annotations.take(self._times_s) if self._annotations is not None else []:
             self._channel.send(found)

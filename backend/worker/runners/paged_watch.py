@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from backend.counts import RunCounts
-from backend.messages import DECODE, PREFILL, EndReason, WaitReason
-from backend.worker.measure.steps import NO_TOKEN, Part, StepLog, StepRow
+from backend.messages import DECODE, NO_TOKEN, PREFILL, EndReason, WaitReason
+from backend.worker.measure.steps import Part, StepLog, StepRow
 
 
 class PagedWatch:

@@ -5,6 +5,7 @@ from collections import Counter
 import msgspec
 
 from backend.evidence import Finding
+from backend.hardware.kernel_packages import PUBLISHER
 from backend.optimizations.axes.attention import probe, traced
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
 from backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
@@ -115,7 +116,7 @@ class Attention(Optimization):
         trace, heads = observation.trace(), traced.heads_of(observation.model)
         calls = traced.calls(trace, heads)
         others, whole = calls.others(name), trace.matching("::decoder_layer").total()
-        if others and not calls.of(name) and not name.startswith(("flash", probe.KERNELS)):
+        if others and not calls.of(name) and not name.startswith(("flash", PUBLISHER)):
             name, others = others.most_common(1)[0][0], Counter()
         reached, expected = _counted(observation, calls.of(name), others.total(), name)
         said = [_probed(probed), _traced(trace)]
@@ -136,9 +137,9 @@ def _counted(observation: Observation, seen: int, others: int, name: str) -> tup
     """
     layers = traced.layers(observation)
     passes = layers * max(1, observation.trace().steps)
-    if name.startswith(("flash", probe.KERNELS)) and (flash := traced.flash_calls(observation.trace())):
+    if name.startswith(("flash", PUBLISHER)) and (flash := traced.flash_calls(observation.trace())):
         return min(flash, passes), max(passes, min(flash, passes) + others)
-    if name.startswith(("flash", probe.KERNELS)) or (hides(observation) and not seen):
+    if name.startswith(("flash", PUBLISHER)) or (hides(observation) and not seen):
         return (max(0, passes - others), passes) if others else (None, None)
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:

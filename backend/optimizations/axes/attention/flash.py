@@ -34,15 +34,21 @@ def taken(name: str, subject: Subject) -> str:
 
 def flash_rules(name: str) -> tuple[Rule, ...]:
     """Rules of a FlashAttention choice, which cover its substitutes too."""
-    also = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
+    return (
+        *_unsupported(name),
+        *_out_of_reach(name),
+        *_replaced(name),
+        Rule(
+            "note",
+            compiles,
+            "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
+            "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
+        ),
+    )
 
-    def out_of_reach(repo: str) -> Callable[[Subject], bool]:
-        def missing(subject: Subject) -> bool:
-            needed = subject.machine.device == "cuda" and taken(name, subject) == repo
-            return needed and subject.machine.hub_offline and repo not in subject.machine.hub_kernels
 
-        return missing
-
+def _unsupported(name: str) -> tuple[Rule, ...]:
+    """What the device, the model or the number format refuses."""
     return (
         Rule(
             "blocked",
@@ -86,6 +92,21 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
             f"{_FLASH}: cuda_min_major_version",
             fix=_ANYWAY,
         ),
+    )
+
+
+def _out_of_reach(name: str) -> tuple[Rule, ...]:
+    """Packages and kernels that are needed and not here."""
+    also = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
+
+    def offline(repo: str) -> Callable[[Subject], bool]:
+        def missing(subject: Subject) -> bool:
+            needed = subject.machine.device == "cuda" and taken(name, subject) == repo
+            return needed and subject.machine.hub_offline and repo not in subject.machine.hub_kernels
+
+        return missing
+
+    return (
         Rule(
             "blocked",
             lambda s: "/" in taken(name, s) and s.machine.device == "cuda" and not s.machine.has("kernels"),
@@ -96,20 +117,13 @@ def flash_rules(name: str) -> tuple[Rule, ...]:
         *(
             Rule(
                 "blocked",
-                out_of_reach(repo),
+                offline(repo),
                 f"This needs the kernel {repo}: {also}it is not in the Hub cache, and the Hub is offline "
                 f"(HF_HUB_OFFLINE). Point to a local copy with LOCAL_KERNELS={repo}=/folder.",
                 _CHECK,
                 fix=_ANYWAY,
             )
             for repo in (HUB_FA2, HUB_FA3, HUB_FA4)
-        ),
-        *_replaced(name),
-        Rule(
-            "note",
-            compiles,
-            "FlashAttention cannot be traced: each call is a graph break in the compiled step.",
-            "transformers 5.22: GenerationMixin._valid_auto_compile_criteria",
         ),
     )
 

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-KERNELS = "kernels-community"
+from backend.hardware.kernel_packages import PUBLISHER
+
 _PACKAGES = (
     ("flash_attn.cute", "flash_attention_4"), ("flash_attn_interface", "flash_attention_3"),
     ("flash_attn.", "flash_attention_2"), ("flash_attn", "flash_attention_2"),
@@ -132,6 +133,6 @@ def _flash_taken() -> str:
 
         for kernel in get_loaded_kernels():
             if module.split(".")[0] == str(kernel.metadata.id):
-                name = kernel.repo_info.repo_id if kernel.repo_info else f"{KERNELS}/{kernel.metadata.name}"
-                return "flash_attention_4" if name == f"{KERNELS}/flash-attn4" else str(name)
+                name = kernel.repo_info.repo_id if kernel.repo_info else f"{PUBLISHER}/{kernel.metadata.name}"
+                return "flash_attention_4" if name == f"{PUBLISHER}/flash-attn4" else str(name)
     return next((choice for start, choice in _PACKAGES if module.startswith(start)), f"flash ({module})")
