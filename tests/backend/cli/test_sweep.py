@@ -42,7 +42,6 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
     ("given", "said"),
     [
         (["--over", "batch_size"], "nothing to sweep over"),
-        (["--over", "batch_size=1,2", "batch_size=4,8"], "names batch_size twice"),
         (["--over", "batch_size=1,2", "--quality"], "--over varies none"),
         (["--over", "cache=offloaded,offloaded_static"], "and this machine has no GPU. cache=offloaded_static: Off"),
         (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
