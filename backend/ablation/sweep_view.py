@@ -8,7 +8,7 @@ import msgspec
 from backend.ablation.course_view import CourseView, course_view, quality_note
 from backend.ablation.kinds import Sweep
 from backend.ablation.sweep import SIZES, PointResult
-from backend.optimizations import axis_title, choice_title
+from backend.optimizations import axis_title, choice_title, titles_text
 from backend.units import bytes_text, seconds_text, three
 from backend.views.gate import cost_remark
 from backend.views.pareto import Cost, Pareto, pareto
@@ -49,7 +49,7 @@ class SweepView(msgspec.Struct, frozen=True):
     """What the page gets.
 
     note         on what quality means here
-    arm          the arm that is swept, as it is written
+    arm          the arm that is swept, by its titles; "" for every default
     over         what is varied, with its values as they are typed
     horizontal   what the lines run over: its title and values; `numbers`: whether these are lengths
     across, down what the columns and rows of heat maps are
@@ -93,7 +93,7 @@ def sweep_view(course: Sweep) -> SweepView:
     return SweepView(
         course=course_view(course),
         note=quality_note(course.heading),
-        arm=",".join(f"{axis}={choice}" for axis, choice in course.heading.base.items()),
+        arm=titles_text(course.heading.base) if course.heading.base else "",
         over=[(name, ", ".join(values)) for name, values in over.items()],
         horizontal=title_of(first),
         places=[value_title(first, value) for value in over[first]],
@@ -151,7 +151,7 @@ _TIME = _Figure("Time per token", "ms", _scaled("latency_median_s", 1e3), _scale
 _MEMORY = _Figure("Peak memory", "MiB", _scaled("peak_memory_bytes", 2**-20), _none, _none, _mib)
 _FIGURES = (
     _TIME,
-    _Figure("Tokens per second, all sequences", "", _scaled("tokens_per_s", 1.0), _none, _none, three),
+    _Figure("Tokens per second, all sequences", "tok/s", _scaled("tokens_per_s", 1.0), _none, _none, three),
     _Figure("Time to first token", "ms", _scaled("ttft_s", 1e3), _none, _none, _ms),
     _MEMORY,
 )

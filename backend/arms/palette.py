@@ -16,7 +16,7 @@ from backend.arms.usable import Usable, usable_choices
 from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import ModelFacts
-from backend.optimizations import Choice, Optimization, prompt_axes
+from backend.optimizations import Choice, Optimization, prompt_axes, titles_text
 from backend.optimizations.base import Wish
 
 GROUPS: Mapping[Wish | Literal["preset"], str] = {
@@ -91,6 +91,6 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
     named = ", ".join(f"{axis}={choice}" for axis, choice in choices.items())
     return Entry(
         GROUPS["preset"], "", preset.title, preset.summary, "", "cannot run" if blocked else "runs",
-        blocked[0].reason if blocked else f"Here it sets {named}." if named else "", choices, True,
+        blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "", choices, True,
         f"{preset.name} {named}",
     )  # fmt: skip

@@ -208,9 +208,11 @@ def _figure(figure: Figure, found: Bounds | None, how: State, command: str) -> F
 
 def claimed_text(figure: Figure) -> str:
     """The claimed range, such as "30 to 50%", or "" where none was claimed."""
-    low, high = (None if end is None else _number(figure.unit, end) for end in (figure.low, figure.high))
+    low, high = (None if end is None else _as_said(_number(figure.unit, end)) for end in (figure.low, figure.high))
     if low is None and high is None:
         return ""
+    if low == high:
+        return f"{low}{_sign(figure.unit)}"
     text = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
     return f"{text}{_sign(figure.unit)}"
 
@@ -231,6 +233,11 @@ def _number(unit: Unit, value: float) -> str:
     if unit == "nats" and abs(value) < LEAST_NATS:
         return f"under {LEAST_NATS:f}"
     return f"{round(scaled):,}" if unit == "tokens" and math.isfinite(scaled) else three(scaled)
+
+
+def _as_said(number: str) -> str:
+    """A number without the zeros at its end, which would claim digits that nobody gave."""
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def _sign(unit: Unit) -> str:

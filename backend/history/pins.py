@@ -13,10 +13,10 @@ import msgspec
 from backend.errors import InputError, shown
 from backend.history.conditions import ALIKE, beginning, conditions
 from backend.history.figures import Cell, Figure, figures
-from backend.optimizations import axis_title, choice_title
+from backend.optimizations import axis_title, choice_title, titles_text
 from backend.redact import plain
 from backend.runs.log import RunLog
-from backend.runs.row import choices_text, titles_text, work_text
+from backend.runs.row import choices_text, work_text
 from backend.runs.snapshot import Snapshot
 from backend.views.ledger import ledger_summary, prompt_rows
 from backend.views.pareto import Cost, Pareto, pareto
@@ -136,7 +136,7 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
             found.value if (found := arm.figures.get(key)) else None
             for key in ("latency_median", "memory", "perplexity")
         )
-        title = f"{head.label}, {head.title}" + (f" ({head.choices})" if head.choices else "")
+        title = f"pin {head.label}, {head.title}" + (f" ({head.choices})" if head.choices else "")
         costs.append(Cost(title, time, memory, read, "" if head.alike else head.label))
     return pareto(costs, "perplexity")
 

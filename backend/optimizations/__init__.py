@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "axis_title", "choice_title",
-    "defaults", "prompt_axes", "subject_of",
+    "defaults", "prompt_axes", "subject_of", "titles_text",
 ]  # fmt: skip
 
 
@@ -56,6 +56,12 @@ def choice_title(axis: str, name: str) -> str:
     """What the page calls a choice; its name where there is no such choice any more."""
     known = (choice for one in all_axes() if one.name == axis for choice in one.choices)
     return next((choice.title for choice in known if choice.name == name), name)
+
+
+def titles_text(choices: Mapping[str, str]) -> str:
+    """The choices of an arm as the page calls them."""
+    named = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
+    return "; ".join(named) or "defaults"
 
 
 def subject_of(facts: "ModelFacts", machine: Machine, choices: Mapping[str, str], batch_size: int = 1) -> Subject:

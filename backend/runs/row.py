@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from backend.optimizations import axis_title, choice_title
+from backend.optimizations import titles_text
 from backend.redact import plain
 from backend.runs.records import Created
 
@@ -81,12 +81,6 @@ def work_text(first: Created) -> str:
 def choices_text(choices: Mapping[str, str]) -> str:
     """The choices of an arm as they are written."""
     return ", ".join(f"{axis}={choice}" for axis, choice in choices.items()) or "defaults"
-
-
-def titles_text(choices: Mapping[str, str]) -> str:
-    """The choices of an arm as the page calls them."""
-    named = (f"{axis_title(axis)} {choice_title(axis, choice)}" for axis, choice in choices.items())
-    return "; ".join(named) or "defaults"
 
 
 def arm_titles(text: str) -> str:

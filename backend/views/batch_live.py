@@ -7,6 +7,7 @@ import msgspec
 
 from backend.evidence import Verdict
 from backend.messages import PageGroup, WaitReason
+from backend.optimizations import titles_text
 from backend.runs.batch_series import BatchColumns
 from backend.runs.records import Status
 from backend.runs.run import Run
@@ -169,7 +170,7 @@ def _arm(run: Snapshot, name: str, traffic: Traffic) -> BatchArmHead:
     peak_bytes = arm.finished.peak_memory_bytes if arm.finished else None
     return BatchArmHead(
         name=name,
-        label=", ".join(f"{axis}={choice}" for axis, choice in asked.items()) or "defaults",
+        label=titles_text(asked),
         kind=planned.planned.get("batching", "off"),
         state=arm.state,
         phases=[phase_step(phase, arm.expected_s) for phase in arm.phases.values()],

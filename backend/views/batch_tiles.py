@@ -35,7 +35,7 @@ def batch_tiles(s: BatchSummary, limits: Limits) -> list[Tile]:
         ),
         tile("token", "Time per output token, median", in_seconds(s.token.median_s), _percentiles(s.token)),
         tile("request", "End to end, median", in_seconds(s.request.median_s), _percentiles(s.request)),
-        tile("goodput", "Goodput", of_unit(s.goodput_s, "requests/s"), within),
+        tile("goodput", "Goodput", of_unit(s.goodput_s, "req/s"), within),
         tile("busy", "Slots at useful work", in_percent(s.busy_share), "of slots in all steps"),
     ]
 

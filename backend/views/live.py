@@ -10,6 +10,7 @@ import msgspec
 
 from backend.evidence import Verdict
 from backend.messages import PhaseName
+from backend.optimizations import titles_text
 from backend.runs.arm_series import ArmSeries, Phase
 from backend.runs.gate import Found, gate_of
 from backend.runs.records import Created, Status, Unit
@@ -91,7 +92,7 @@ class ArmHead(
     """Everything about an arm but its series.
 
     state         waiting, working, done, failed or cancelled
-    label         the choices that the user made
+    label         the choices that the user made, by their titles
     verified      how much of the ledger is verified, in words
     details       detail rows behind the tiles
     interference  sentences: what may have disturbed the measurement
@@ -237,11 +238,10 @@ def _verdict(run: Snapshot, others: OtherRuns) -> VerdictText:
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
     arm, planned, summary, work = run.arms[name], run.planned(name), run.summary(name), run.request.workload
     asked = run.asked(name).choices
-    label = ", ".join(f"{axis}={choice}" for axis, choice in planned.requested.items() if axis in asked)
     rows = prompt_rows(run.ledger(name))
     return ArmHead(
         name=name,
-        label=label or "defaults",
+        label=titles_text({axis: choice for axis, choice in planned.requested.items() if axis in asked}),
         state=arm.state,
         phases=[phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
         verdicts=planned.verdicts,

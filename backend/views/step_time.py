@@ -99,9 +99,19 @@ def _said(step: StepTime, arm: ArmSeries, unit: Unit) -> str:
     if measured is not None and not drafts:
         said += f"; {_joined(seconds_text(measured))} without the profiler"
     if step.others:
-        most = ", ".join(f"{name[:60]} {_joined(seconds_text(took))}" for name, took in list(step.others.items())[:3])
+        most = ", ".join(f"{name} {_joined(seconds_text(took))}" for name, took in list(_by_name(step).items())[:3])
         said += f"; most of other: {most}"
     return said
+
+
+def _by_name(step: StepTime) -> dict[str, float]:
+    """Seconds of what is in the part "other", by name without C++ types, which tell the uses of one kernel apart."""
+    found: dict[str, float] = {}
+    for name, took in step.others.items():
+        bare = name.replace("(anonymous namespace)::", "").removeprefix("void ").partition("<")[0].partition("(")[0]
+        short = bare if bare == name else bare.rpartition("::")[2]  # aten::mul is an operator's whole name
+        found[short] = found.get(short, 0.0) + took
+    return dict(sorted(found.items(), key=lambda one: -one[1]))
 
 
 def _joined(pair: tuple[str, str]) -> str:

@@ -106,6 +106,9 @@ def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
     shows(user, 'PROMPT = "Another prompt"', "b")
     user.page.locator("#code-a button[aria-label*=copy i], #code-a button[title*=copy i]").first.click()
     assert user.page.evaluate("navigator.clipboard.readText()") == code(user)
+    with user.page.expect_download() as saved:
+        user.page.locator("#code-a a[download]").click()
+    assert saved.value.suggested_filename == "pocket-A-cache-static.py"
     user.shot("code-1366", full=True)
     user.choose("axis-a-cache", "dynamic")
     user.unfold("a")

@@ -15,6 +15,7 @@ def test_pointing_at_one_chart_points_at_all_and_hides_no_data(open_page: Open) 
     user.wait("document.querySelectorAll('.td-readout').length === 3")
     said = user.page.locator(".td-readout").all_inner_texts()
     assert "10 ms" in said[0] and "513 MiB" in said[1] and "34 tokens cached" in said[2]
+    assert said[0].startswith("Token latency") and said[2].startswith("KV cache"), "values cover the titles"
     assert user.page.locator(".td-place").all_inner_texts() == ["token 24"] * 3
     left = f"[0, 1, 2].map(i => {PLOT}._fullLayout['xaxis' + (i ? i + 1 : '')]).map(x => x._offset + x.l2p(24))"
     drawn = "[...document.querySelectorAll('.td-moment')].map(line => parseFloat(line.style.left))"

@@ -64,7 +64,7 @@ def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Besid
 def test_arms_of_like_runs_compete_in_time_and_memory(kept: Beside) -> None:
     found = kept("here.A,here.B,longer.A").pareto
     assert found is not None and found.quality == ""
-    assert [point.label for point in found.points][1].startswith("2, ") and found.points[1].label.endswith(
+    assert [point.label for point in found.points][1].startswith("pin 2, ") and found.points[1].label.endswith(
         "unwindowed)"
     )
     assert [point.alike for point in found.points] == ["", "", "3"] and found.points[2].front

@@ -226,7 +226,9 @@ def test_the_comparison_is_reported_at_the_end_and_a_single_arm_has_none() -> No
 
 
 def test_an_arm_is_labelled_by_what_the_user_chose() -> None:
-    assert [arm.label for arm in head(Run(first_record())).arms] == ["defaults", "cache=unwindowed"]
+    assert [arm.label for arm in head(Run(first_record())).arms] == [
+        "defaults", "KV cache full (no sliding window)",
+    ]  # fmt: skip
 
 
 def test_interference_in_any_repeat_is_reported_and_only_annotations_of_the_first_are_drawn() -> None:

@@ -52,6 +52,18 @@ def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
     )
 
 
+def test_kernels_are_named_without_their_cpp_types() -> None:
+    others = {
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl<...>": 0.0006, "aten::mul": 0.0005,
+        "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous namespace)::X>": 0.0004,
+        "void at::native::elementwise_kernel<128, 2, std::array<char*, 2ul> >(int)": 0.0001,
+    }  # fmt: skip
+    found = step_text(run_of(msgspec.structs.replace(STEP, others=others)).snapshot(), "A")
+    assert found is not None and found.said.endswith(
+        "most of other: elementwise_kernel 0.700 ms, aten::mul 0.500 ms, CatArrayBatchedCopy 0.400 ms"
+    )
+
+
 def test_a_part_that_compiled_code_fused_is_not_0_and_without_a_bandwidth_only_bytes_are_said() -> None:
     fused = msgspec.structs.replace(STEP, gpu=False, parts_s={"products": 0.004, "other": 0.004, "host": 0.002})
     found = step_text(run_of(fused, reads=StepReads(2**30, 2**20)).snapshot(), "A")

@@ -38,6 +38,7 @@ dialog.addEventListener('keydown', (event) => {
   const buttons = [...list.querySelectorAll('button')], at = buttons.indexOf(document.activeElement);
   if (event.key === 'ArrowDown') { event.preventDefault(); (buttons[at + 1] || buttons[0])?.focus(); }
   if (event.key === 'ArrowUp') { event.preventDefault(); (at > 0 ? buttons[at - 1] : search).focus(); }
+  if (event.key === 'Escape') { event.preventDefault(); dialog.close(); }  // a field for searches would only be cleared
   if (event.key === 'Enter' && document.activeElement === search) { event.preventDefault(); buttons[0]?.click(); }
 });
 dialog.addEventListener('close', () => {  // the arm may have been drawn anew, with another button of that kind

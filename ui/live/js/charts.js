@@ -14,7 +14,7 @@ const FIGURE_OPTIONS = {
 // tools: the buttons { outliers, axes, whole }; axes holds one button for each axis. pointer, fresh: as from makePointer
 // and makeFresh.
 function makeCharts(plot, charts, tools, pointer, fresh) {
-  let run = '', head = null, series = [], part = null, units = [], tops = [], blank = [], hidden = new Set(), ended = false, revision = 0;
+  let run = '', head = null, series = [], part = null, units = [], tops = [], titles = [], blank = [], hidden = new Set(), ended = false, revision = 0;
   let axis = 'token', zoom = null, resets = 0, inFull = false;
   let begun = false, ready = false, heard = false, dirty = true, painting = false, notBefore = 0, soonest = 0, rest = 10, leastMs = 300, mostMs = 1000;
   const paintMs = [];
@@ -57,6 +57,14 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     return top === null ? null : top * line.scale * units[i].scale;
   }
 
+  // The top of the whole run's latencies while only a part of it is drawn, so that the axis stands still; null for all else.
+  function steadyTop(chart, i) {
+    if (!head || !part || chart.unit !== 'ms') return null;
+    const [line] = measuredLines(chart), first = firstIndex(line, head);
+    const largest = series.reduce((most, columns) => columns[line.column].slice(first).reduce((one, other) => Math.max(one, other), most), 0);
+    return largest ? 1.05 * largest * line.scale * units[i].scale : null;
+  }
+
   function traces() {
     const view = {
       head, series, part, ended, hidden, axis, zoom,
@@ -72,7 +80,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     setText(tools.axes.firstElementChild, head && head.unit === 'forward' ? 'Passes' : 'Tokens');
     const drawn = chartTraces(charts, { ...view, units, tops });
     const seen = drawn.filter(trace => !trace.meta?.extent && trace.y.some(Number.isFinite)).map(trace => trace.yaxis);
-    blank = charts.map((_, i) => !seen.includes('y' + axisSuffix(i)));
+    blank = charts.map((_, i) => !part && !seen.includes('y' + axisSuffix(i)));
     return drawn;
   }
 
@@ -82,7 +90,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     const figure = {
       uirevision: run + '/' + resets, datarevision: ++revision, paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)',
       font: { color: text, size: 11, family: css('--font') || 'sans-serif' }, height: stacked ? NARROW_HEIGHT * n : wideHeight(),
-      margin: { t: tight ? 56 : 32, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: false, dragmode: 'zoom',
+      margin: { t: tight ? 56 : 36, b: 34, l: 44, r: 8, autoexpand: false }, hovermode: false, dragmode: 'zoom',
       annotations: [],
     };
     charts.forEach((chart, i) => {
@@ -90,6 +98,8 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
       const unit = chart.unit === 'bytes' ? units[i] && units[i].unit : chart.unit;
       const wording = (head && head.unit === 'forward' && chart.encoder) || chart;
       const title = withoutMarkup(wording.title || (head ? head.memory_label : 'memory')).slice(0, TITLE_LETTERS);
+      const top = tops[i] ?? steadyTop(chart, i);
+      titles[i] = tight ? '' : title[0].toUpperCase() + title.slice(1);  // what values cover
       const scale = { gridcolor: grid, zeroline: false, linecolor: grid, ticks: '', automargin: false, showticklabels: !!head && !wording.note };
       figure['xaxis' + axisSuffix(i)] = {
         ...scale, domain: x, anchor: 'y' + axisSuffix(i), uirevision: [run, resets, axis].join('/'), ...(zoom ? { range: [...zoom], autorange: false } : {}),
@@ -97,7 +107,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
       };
       figure['yaxis' + axisSuffix(i)] = {
         ...scale, domain: y, anchor: 'x' + axisSuffix(i), rangemode: chart.from_zero ? 'tozero' : 'normal', nticks: 6, tickformat: ',~r',
-        ...(!head || tops[i] === null ? {} : { range: [0, tops[i]], autorange: false }),
+        ...(top === null ? {} : { range: [0, top], autorange: false }),
         ...(blank[i] ? { showticklabels: false } : {}),  // nothing to read yet
       };
       if (head) figure.annotations.push(...curveLabels(chart, i, { head, series, ended, axis, zoom, units }, text));
@@ -126,7 +136,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
       painting = false;
     }
     listen();
-    const view = { head, series, hidden, axis, units, tops };
+    const view = { head, series, hidden, axis, units, tops, titles };
     pointer.take(view);
     fresh.take(part ? { ...view, series: part } : view, painted);
     requestAnimationFrame(() => setTimeout(() => {

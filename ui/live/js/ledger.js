@@ -1,4 +1,4 @@
-// The evidence: what was requested, planned and found, with the proof. First the line that sums it up, then the axes
+// The ledger: what was requested, planned and found, with the proof. First the line that sums it up, then the axes
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 const EVIDENCE_LABELS = {
   verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
@@ -18,7 +18,7 @@ function makeLedger(box) {
       return;
     }
     const table = el('table', ''), top = el('tr', ''), head = el('thead', ''), body = el('tbody', '');
-    table.append(el('caption', '', 'Evidence'));
+    table.append(el('caption', '', 'Ledger'));
     table.lastChild.append(el('small', '', digest.line));
     for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
       const cell = el('th', '', title);

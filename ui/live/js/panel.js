@@ -159,5 +159,6 @@ new ResizeObserver(() => charts.touch()).observe(element);
 element.classList.add('td-live');
 element.live = { get series() { return series; }, get head() { return head; } };
 watch('value', () => { if ((props.value || '') !== run) open(props.value); });
+bare(true);  // until there is something to show
 open(props.value);
 clock();

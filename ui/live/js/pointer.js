@@ -54,6 +54,7 @@ function makePointer(plot, box, noted, charts) {
     if (!said.length) return [];
     const lines = el('div', 'td-readout');
     Object.assign(lines.style, { left: x._offset - 4 + 'px', width: x._length + 8 + 'px', bottom: 'calc(100% - ' + y._offset + 'px)' });
+    if (view.titles[i]) lines.append(el('strong', '', view.titles[i]));
     for (const { arm, text } of said) {
       const line = el('span', 'arm-' + arm.toLowerCase());
       line.append(el('b', 'td-arm', arm), document.createTextNode(text));
@@ -83,7 +84,7 @@ function makePointer(plot, box, noted, charts) {
   plot.addEventListener('pointerdown', event => (event.pointerType === 'touch' ? move(event) : leave()));
   plot.addEventListener('pointerleave', leave);
   return {
-    // What is drawn now: head, series, hidden, axis, units, tops. Called after each paint.
+    // What is drawn now: head, series, hidden, axis, units, tops; titles: of charts whose values lie over them. Called after each paint.
     take(newView) { view = newView; if (hovered || moment !== null) draw(); },
     // A moment of the race; null: none.
     pointAt(at) { moment = at; draw(); },

@@ -52,6 +52,14 @@ function makeTexts(box) {
     body.append(document.createTextNode(text.slice(0, difference)), mark, rest);
   }
 
+  // Both texts at their first difference, which a long text would leave out of sight.
+  function reveal() {
+    for (const { body } of panes) {
+      const scroll = body.parentElement, mark = body.querySelector('.td-difference');
+      if (mark) scroll.scrollTop += mark.getBoundingClientRect().top - scroll.getBoundingClientRect().top - scroll.clientHeight / 3;
+    }
+  }
+
   // All texts are complete: write and compare them. `said`: from which token they differ and why, in a sentence.
   function finish(series, said) {
     if (!panes.length) return;
@@ -61,6 +69,7 @@ function makeTexts(box) {
       writeAll(i, text, at);
       panes[i].body.closest('.td-text').classList.toggle('td-unwritten', !text);
     });
+    reveal();
     if (all.length < 2) return;
     const shorter = Math.min(a.length, b.length), same = at < 0 && a.length === b.length;
     if (!shorter) setText(note, '');
@@ -77,7 +86,10 @@ function makeTexts(box) {
     panes[i].body.replaceChildren(tail);
   }
 
-  function whole() { panes.forEach((_, i) => { if (written[i]) writeAll(i, written[i].text, written[i].difference); }); }
+  function whole() {
+    panes.forEach((_, i) => { if (written[i]) writeAll(i, written[i].text, written[i].difference); });
+    reveal();
+  }
 
   return { build, append, finish, upTo, whole };
 }
