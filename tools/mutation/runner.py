@@ -32,6 +32,8 @@ OPTIONS = [
     "-x",
     "-W",
     "ignore::pytest.PytestAssertRewriteWarning",
+    "-W",
+    "ignore::pytest.PytestUnraisableExceptionWarning",  # what a skipped test leaves open would end the whole run
 ]
 
 

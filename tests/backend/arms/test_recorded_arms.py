@@ -1,0 +1,93 @@
+"""What becomes of 800 drawn arms, verdict by verdict and byte by byte, is as `recorded_arms.json` has it.
+
+An arm that differs was meant to, or is a fault. `python -m tests.backend.arms.test_recorded_arms` records all anew.
+"""
+
+import json
+import random
+from dataclasses import astuple, replace
+from pathlib import Path
+
+import pytest
+
+from backend.arms.check import Checked, check
+from backend.arms.parse import make_config
+from backend.config import Workload
+from backend.hardware import Gpu, Machine
+from backend.hardware.peak_rates import PeakRates
+from backend.models import ModelFacts
+from backend.optimizations import all_axes
+from backend.predict.roofline import bound
+from backend.predict.setup import setup_of
+from tests.support.machines import CPU, EIGHT, GIB, H200, facts, settled
+
+FILE = Path(__file__).with_name("recorded_arms.json")
+ARMS = 800
+MODELS = (
+    "pocket", "random:gpt2", "random:bert-base-uncased", "random:Mistral-7B-v0.1", "random:Gemma-3-1b",
+    "random:gpt-oss-20b", "random:Qwen3-0.6B", "random:Llama-3-8B", "random:Olmo-3-7B", "random:Qwen3-4B-Instruct-2507",
+)  # fmt: skip
+RATES = PeakRates(4.59e12, 989e12, "a test", 450e9)
+
+
+def _card(name: str, memory: int, capability: tuple[int, int]) -> Machine:
+    return replace(H200, gpus=(Gpu(0, name, memory * GIB, (memory - 1) * GIB, capability),))
+
+
+MACHINES = (
+    CPU, H200, EIGHT, replace(CPU, packages=()), replace(H200, packages=CPU.packages), _card("T4", 16, (7, 5)),
+    _card("A100", 80, (8, 0)), _card("RTX 4090", 24, (8, 9)), _card("small", 4, (8, 6)),
+)  # fmt: skip
+
+
+def drawn(number: int) -> tuple[ModelFacts, Machine, dict[str, str], Workload]:
+    """A model, a machine, up to four choices that are not the default, and a workload."""
+    chance = random.Random(f"arm {number}")
+    axes = chance.sample([axis for axis in all_axes() if not axis.many_requests], chance.randrange(5))
+    others = {axis.name: sorted({choice.name for choice in axis.choices} - {axis.default}) for axis in axes}
+    choices = {axis: chance.choice(names) for axis, names in others.items()}
+    work = Workload(
+        prompt_tokens=chance.choice((1, 7, 64, 128, 500, 2_000)), max_new_tokens=chance.choice((1, 9, 64, 700)),
+        batch_size=chance.choice((1, 1, 2, 5)),
+    )  # fmt: skip
+    return facts(chance.choice(MODELS)), chance.choice(MACHINES), choices, work
+
+
+def told(checked: Checked, model: ModelFacts, machine: Machine, work: Workload) -> list[str]:
+    """What the rules say, what is planned instead of what was asked for, and what is predicted."""
+    verdicts = [one for one in checked.verdicts if one.axis != "arms"]  # what was tried together is a table of its own
+    said = [f"{one.axis} {one.level} {one.becomes} {dict(sorted(one.fix.items()))}" for one in verdicts]
+    changed = [f"{axis}={name}" for axis, name in sorted(checked.planned.items()) if checked.requested[axis] != name]
+    sizes = " ".join(map(str, astuple(checked.memory)))
+    if checked.blocked:
+        return [*said, *changed, sizes]
+    step = bound(model, setup_of(checked.plan, machine), work.prompt_tokens, work.batch_size, RATES)
+    return [*said, *changed, sizes, f"{step.weight_bytes} {step.kv_bytes} {step.flops} {step.seconds:.6g}"]
+
+
+def outcome(number: int) -> list[str]:
+    """Of the arm as it was asked for; of every second one after the fixes that are offered."""
+    model, machine, choices, work = drawn(number)
+    if number % 2:
+        checked = settled(model, choices, machine, work)
+    else:
+        checked = check(make_config(model.model, choices), model, machine, work)
+    return told(checked, model, machine, work)
+
+
+RECORDED: list[list[str]] = json.loads(FILE.read_text()) if FILE.exists() else []
+
+
+def test_every_drawn_arm_is_recorded() -> None:
+    assert len(RECORDED) == ARMS
+
+
+@pytest.mark.parametrize("first", range(0, ARMS, 50))
+def test_drawn_arms_become_what_was_recorded(first: int) -> None:
+    for number in range(first, first + 50):
+        assert outcome(number) == RECORDED[number], drawn(number)[2:]
+
+
+if __name__ == "__main__":
+    lines = ",\n".join(json.dumps(outcome(number)) for number in range(ARMS))
+    FILE.write_text(f"[\n{lines}\n]\n")
