@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,17 @@ def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
     if dtype != torch.bfloat16 or weight_bytes >= ONE_THREAD_BELOW_BYTES:
         return ""
     return "bfloat16 on a CPU: a model this small is faster in float32 (dtype=float32)"
+
+
+def drawn_anew(missing: Collection[str]) -> str:
+    """A remark on tensors of the model that its checkpoint lacks; "" if there are none. transformers 5.22 draws them at
+    random, and says so in its log only."""
+    if not missing:
+        return ""
+    return (
+        f"{len(missing):,} of the model's tensors are not in the checkpoint, first {min(missing)}, and were drawn at "
+        "random: outputs are not the checkpoint's. Copy the weights again, or correct config.json"
+    )
 
 
 class LoadedModel:
@@ -124,7 +135,10 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
             more |= parallel.keywords(plan, config.model_type)
             with observing(plan, observed), quantization.observing(plan, observed):
-                model = auto_class(config.model_type).from_pretrained(path, dtype=plan.dtype, **safe, **more)
+                model, told = auto_class(config.model_type).from_pretrained(
+                    path, dtype=plan.dtype, output_loading_info=True, **safe, **more
+                )
+            observed.note = "; ".join(filter(None, [drawn_anew(told["missing_keys"]), observed.note]))
             quantization.finish(model, plan)
             parallel.finish(model, plan)
             model = moved(model, plan, observed)

@@ -1,10 +1,17 @@
-"""How many threads a model gets on a CPU."""
+"""How many threads a model gets on a CPU, and what is said of a checkpoint that lacks tensors."""
+
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
-from backend.plan import ONE_THREAD_BELOW_BYTES
+from backend.models.source import ModelSource
+from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
+from backend.worker.channel import QueueChannel
 from backend.worker.load import loader
+from tests.support.command_line import POCKET
 
 
 @pytest.fixture(autouse=True)
@@ -36,3 +43,17 @@ def test_a_count_that_the_user_set_is_left_alone(monkeypatch: pytest.MonkeyPatch
 )
 def test_a_model_too_small_for_bfloat16_on_a_cpu_is_told_so(weight_bytes: int, dtype: str, said: bool) -> None:
     assert ("dtype=float32" in loader.slow_format(weight_bytes, getattr(torch, dtype))) is said
+
+
+@pytest.mark.parametrize("lacking", [[], ["model.norm.weight", "model.layers.0.input_layernorm.weight"]])
+def test_tensors_that_a_checkpoint_lacks_are_named(lacking: list[str], tmp_path: Path) -> None:
+    folder = shutil.copytree(POCKET, tmp_path / "model")
+    kept = load_file(folder / "model.safetensors")
+    for name in lacking:
+        del kept[name]
+    save_file(kept, folder / "model.safetensors", {"format": "pt"})
+    loaded = loader.load(LoadPlan(ModelSource("folder", path=str(folder))), QueueChannel(lambda event: None))
+    assert ("2 of the model's tensors are not in the checkpoint, first model.layers.0." in loaded.remark) is bool(
+        lacking
+    )
+    assert ("checkpoint" in loaded.remark) is bool(lacking)
