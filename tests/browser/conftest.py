@@ -16,6 +16,7 @@ from tests.browser import stored_runs
 from tests.browser.chart_page import ChartPage
 from tests.browser.chromium import chromium, what_is_missing
 from tests.browser.driver import Driver
+from tests.browser.seen import Seen
 from tests.support.ablations import stored, stored_sweep
 from tests.support.ports import free_port
 
@@ -112,6 +113,7 @@ class Pages:
         self._browser, self._address = browser, address
         self._free: list[Any] = []
         self._taken: list[tuple[Any, bool]] = []
+        self._seen: dict[Any, Seen] = {}
         self.troubles: list[str] = []
 
     def open(self, query: str = "", width: int = 1366, height: int = 768, **options: Any) -> Driver:
@@ -128,8 +130,12 @@ class Pages:
                 page.unroute_all()
                 page.evaluate("localStorage.clear(); sessionStorage.clear()")
                 page.goto("about:blank")
+                self._seen[page].clear()
                 self._free.append(page)
             else:
+                seen = self._seen.pop(page)
+                if not again:
+                    print(seen.report())
                 if page.locator("#stop:enabled").count():  # a failed test's run would fail those after it as well
                     page.click("#stop")
                     page.wait_for_function("!document.querySelector('#run').disabled", timeout=30_000)
@@ -138,6 +144,7 @@ class Pages:
 
     def _make(self, **options: Any) -> Any:
         page = self._browser.new_context(**options).new_page()
+        self._seen[page] = Seen(page)
         page.on("pageerror", lambda error: self.troubles.append(f"error: {error}"))
         page.on("dialog", self._note_dialog)
         page.on("request", self._note_foreign_request)

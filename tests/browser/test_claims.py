@@ -19,10 +19,10 @@ ROWS = (
 def test_rows_detail_filter_and_address(open_page: Callable[..., Driver]) -> None:
     claims = shipped_claims()
     document = claims_document(claims, read_results(claims.tests))
-    page = open_page("", 1440, 900).page
+    page = open_page("?view=fit", 1440, 900).page  # where nothing else has loaded plotly.js
     page.get_by_role("tab", name="Claims").click()
     page.locator(".td-claim-open[data-name=flash-same-output]").click()
-    page.wait_for_selector(".td-claim-more .td-claim-chart", timeout=30_000)  # drawn again when Plotly is there
+    page.wait_for_selector(".td-claim-more .td-claim-chart .main-svg", timeout=30_000)
     shown = [[one.title, one.claimed or "–", one.measured or "–", one.word + one.remark] for one in document.claims]
     assert page.evaluate(ROWS) == shown
     (opened,) = page.query_selector_all(".td-claim-more")

@@ -14,7 +14,7 @@ from backend.views.batch_live import BatchDelta, BatchHead, batch_delta
 from backend.views.heads import Heads
 from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
-from ui.components.scripts import PRESS
+from ui.components.scripts import PRESS, with_settings
 from ui.live.pace import PACE
 from ui.live.panel import MAX_ARMS, Pull, asked
 from ui.live.sources import FILE_LINKS, RUN_LINK
@@ -93,10 +93,9 @@ def batch_panel(runs: RunLog, queue: QueueLine = no_queue) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=script(),
+        js_on_load=with_settings(script(), most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL]),
         server_functions=[pull],
         apply_default_css=False,
         elem_id="batch-live",
         elem_classes=["td-panel"],
-        most=[MAX_STEPS_PER_PULL, MAX_MOVES_PER_PULL, MAX_ENDS_PER_PULL],
     )

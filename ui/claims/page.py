@@ -13,14 +13,14 @@ from backend.claims.results import read_results
 from backend.claims.view import claims_document
 from backend.errors import InputError
 from backend.redact import redact
-from ui.components.scripts import with_helper
+from ui.components.scripts import PLOT, with_helper, with_settings
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.plotly import plotly_address
 from ui.live.sources import FOLDER as LIVE
 
 OWN = Path(__file__).resolve().parent / "js"
-SCRIPTS = [LIVE / "plotly.js", *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]
+SCRIPTS = [LIVE / "plotly.js", PLOT, *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]
 
 _TEMPLATE = """
 <div class="td-claims">
@@ -46,10 +46,9 @@ def claims_page(opened: gr.Tab) -> ClaimsControls:
     result = gr.HTML(
         value="",
         html_template=_TEMPLATE,
-        js_on_load=with_helper(SCRIPTS),
+        js_on_load=with_settings(with_helper(SCRIPTS), plotly=plotly_address()),
         apply_default_css=False,
         elem_id="claims",
-        plotly=plotly_address(),
     )
 
     def show() -> Updates:

@@ -11,7 +11,7 @@ import gradio as gr
 from backend.engine.bench import Bench
 from backend.history.pins import FEWEST, MOST
 from backend.optimizations import all_axes
-from ui.components.scripts import PARETO, PRESS
+from ui.components.scripts import PARETO, PLOT, PRESS, with_settings
 from ui.history.answer import answer
 from ui.live.charts import CHARTS
 from ui.live.panel import answer as pulled
@@ -23,6 +23,7 @@ OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [
     *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
     *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
+    PLOT,
     PARETO,
     PRESS,
     *(OWN / f"{name}.js" for name in ("state", "search", "rows", "files", "edit", "tray", "overlay", "beside", "page")),
@@ -82,17 +83,19 @@ def history_page(bench: Bench) -> None:
     gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load="\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS),
+        js_on_load=with_settings(
+            "\n".join(file.read_text(encoding="utf-8") for file in SCRIPTS),
+            plotly=plotly_address(),
+            charts=[chart.as_json() for chart in CHARTS],
+            axes=[
+                {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
+                for axis in all_axes()
+            ],
+            fewest=FEWEST,
+            most=MOST,
+        ),
         server_functions=[ask, pull],
         apply_default_css=False,
         elem_id="history",
         elem_classes=["td-panel"],
-        plotly=plotly_address(),
-        charts=[chart.as_json() for chart in CHARTS],
-        axes=[
-            {"name": axis.name, "title": axis.title, "choices": [(one.name, one.title) for one in axis.choices]}
-            for axis in all_axes()
-        ],
-        fewest=FEWEST,
-        most=MOST,
     )

@@ -16,9 +16,10 @@ from backend.views import live
 from backend.views.heads import Heads
 from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
+from ui.components.scripts import with_settings
 from ui.live.pace import PACE
 from ui.live.plotly import plotly_address
-from ui.live.sources import TEMPLATE, panel_props, script
+from ui.live.sources import TEMPLATE, panel_settings, script
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8
@@ -79,15 +80,17 @@ def live_panel(
     return gr.HTML(
         value="",
         html_template=TEMPLATE,
-        js_on_load=script(),
+        js_on_load=with_settings(
+            script(),
+            **panel_settings(),
+            most=MAX_TOKENS_PER_PULL,
+            first=first,
+            replays=replays,
+            links=not replays,
+            plotly=plotly_address(),
+        ),
         server_functions=[pull],
         apply_default_css=False,
         elem_id=elem_id,
-        replays=replays,
-        links=not replays,
         elem_classes=["td-panel"],
-        most=MAX_TOKENS_PER_PULL,
-        first=first,
-        plotly=plotly_address(),
-        **panel_props(),
     )

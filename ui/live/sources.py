@@ -97,7 +97,7 @@ def script() -> str:
     return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
 
 
-def panel_props() -> dict[str, Any]:
+def panel_settings() -> dict[str, Any]:
     """What the script reads besides the run: the charts, and from how many values a percentile is shown."""
     return {
         "charts": [chart.as_json() for chart in CHARTS],

@@ -20,7 +20,7 @@ from backend.ablation.sweep_view import sweep_view
 from backend.ablation.view import worth_view
 from backend.runs.run import Columns, Run
 from backend.views import live
-from ui.live.sources import TEMPLATE, panel_props, script
+from ui.live.sources import TEMPLATE, panel_settings, script
 from ui.worth.sources import course_script, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
@@ -37,7 +37,7 @@ _PAGE = """<!doctype html>
 <script>{plotly}</script>
 <script>const REPORT = {report};
 {start}
-function panel(element, props, server, trigger, watch) {{
+function panel(element, settings, props, server, trigger, watch) {{
 {code}
 }}</script></body></html>
 """
@@ -49,7 +49,7 @@ class Packed(msgspec.Struct, frozen=True):
 
     value: str
     reply: str
-    props: dict[str, object]
+    settings: dict[str, object]
 
 
 def report(run: Run, scripts: Mapping[str, str]) -> str:
@@ -64,7 +64,7 @@ def report(run: Run, scripts: Mapping[str, str]) -> str:
     return _file(
         f"{created.model_label}: arm {arms}", TEMPLATE, f"<h2>Scripts</h2>{details}",
         {**created.machine, **created.versions}, f"Run {run.id}, {date}.",
-        _packed(run.id, msgspec.json.encode(whole(run)), panel_props()), script(),
+        _packed(run.id, msgspec.json.encode(whole(run)), panel_settings()), script(),
     )  # fmt: skip
 
 
@@ -94,8 +94,8 @@ def course_report(course: Ablation | Sweep) -> str:
     )  # fmt: skip
 
 
-def _packed(value: str, reply: bytes, props: dict[str, object]) -> Packed:
-    return Packed(value, base64.b64encode(gzip.compress(reply, mtime=0)).decode(), props)
+def _packed(value: str, reply: bytes, settings: dict[str, object]) -> Packed:
+    return Packed(value, base64.b64encode(gzip.compress(reply, mtime=0)).decode(), settings)
 
 
 def _file(

@@ -16,6 +16,7 @@ from backend.ablation.view import worth_view
 from backend.errors import InputError
 from backend.optimizations import prompt_axes
 from ui.components.pulls import refusal
+from ui.components.scripts import with_settings
 from ui.live.plotly import plotly_address
 from ui.worth.sources import course_script, sweep_template, worth_template
 
@@ -99,18 +100,15 @@ def sweep_panel(courses: Courses) -> gr.HTML:
     return _panel(courses, SWEEP, sweep_template(FORM), varied=[*sizes, *axes])
 
 
-def _panel(courses: Courses, kind: Kind, template: str, **props: Any) -> gr.HTML:
+def _panel(courses: Courses, kind: Kind, template: str, **settings: Any) -> gr.HTML:
     def pull(question: object) -> str:
         return answer(courses, kind, question)
 
     return gr.HTML(
         value="",
         html_template=template,
-        js_on_load=course_script(kind.key),
+        js_on_load=with_settings(course_script(kind.key), key_of_address=kind.key, plotly=plotly_address(), **settings),
         server_functions=[pull],
         apply_default_css=False,
         elem_id=kind.key,
-        key_of_address=kind.key,
-        plotly=plotly_address(),
-        **props,
     )

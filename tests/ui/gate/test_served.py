@@ -90,6 +90,14 @@ def test_anothers_session_cannot_be_read(team: Served) -> None:
     assert b"process_completed" in team.ask(stream, headers={"Cookie": ada}).body
 
 
+def test_no_script_depends_on_properties_that_an_event_may_empty(team: Served) -> None:
+    """Gradio drops those of a component that is not shown yet when an event leaves it as it is: on Claims, opened from
+    Fit, no chart was drawn, and none on any page from then on."""
+    components = team.config_of(log_in(team, "ada", "correct horse"))["components"]
+    made_here = [c["props"] for c in components if c["type"] == "html"]
+    assert len(made_here) > 10 and not any(props["props"] for props in made_here)
+
+
 def test_a_wrong_password_a_foreign_host_and_a_foreign_page(team: Served) -> None:
     body = urllib.parse.urlencode({"name": "ada", "password": "wrong"}).encode()
     assert team.ask("/login", body, FORM).status == 401

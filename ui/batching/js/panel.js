@@ -34,7 +34,7 @@ function take(reply) {
   let grew = false;
   reply.lanes.forEach((part, i) => { grew = appendBatch(batches[i], part, head.arms[i].pages) || grew; });
   if (grew || reply.head) dirty = true;
-  const [steps, moves, ends] = props.most, full = part => part.n - part.first >= steps || part.mn - part.mfirst >= moves || part.en - part.efirst >= ends;
+  const [steps, moves, ends] = settings.most, full = part => part.n - part.first >= steps || part.mn - part.mfirst >= moves || part.en - part.efirst >= ends;
   if (!reply.ended) return grew && reply.lanes.some(full) ? 'more' : 'wait';
   finish(reply);
   return 'over';

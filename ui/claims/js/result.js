@@ -1,6 +1,6 @@
 // The Claims page. Text reaches the document through textContent only.
 const rows = element.querySelector('.td-claims-rows'), counts = element.querySelector('.td-claims-counts');
-let wanted = '', chosen = null, width = 0;
+let wanted = '', chosen = null;
 
 function draw() {
   if (!props.value) return;
@@ -24,12 +24,7 @@ function draw() {
   const again = name !== undefined ? [...rows.querySelectorAll('button')].find((one) => one.dataset.name === name)
     : word !== undefined ? [...counts.children].find((one) => one.dataset.word === word) : null;
   again?.focus();
-  if (chosen && !window.Plotly) plotly(props.plotly).then(draw);
 }
-new ResizeObserver((entries) => {  // charts have no width while the page is hidden
-  const now = Math.round(entries[0].contentRect.width);
-  if (now && !width) draw();
-  width = now;
-}).observe(rows);
+new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });  // the theme's inks
 draw();
 watch('value', draw);

@@ -1,9 +1,9 @@
 // The charts of pinned arms over each other: the live panel's charts, over the columns that its pulls return.
 
-const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), props.charts);
-const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), props.charts);
+const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), settings.charts);
+const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), settings.charts);
 const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
-const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh);
+const charts = makeCharts(find('.td-plot'), settings.charts, tools, pointer, fresh);
 const pulledRuns = new Map();  // by id: { head, series }, of runs that have ended
 const MAX_HELD = 8;
 

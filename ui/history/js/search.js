@@ -22,7 +22,7 @@ function textInput(type, hint) {
 function choiceInput() {
   const control = el('select');
   control.append(new Option('any', ''));
-  for (const axis of props.axes) {
+  for (const axis of settings.axes) {
     const group = el('optgroup');
     group.label = axis.title;
     const choices = axis.choices.map(([name, title]) => new Option(axis.title + ': ' + title, axis.name + '=' + name));

@@ -2,8 +2,8 @@
 
 function toggle(pin) {
   const on = state.pins.includes(pin);
-  if (!on && state.pins.length >= props.most) {
-    complain(new Error(props.most + ' arms are pinned, which is as many as can stand side by side. Unpin one first.'));
+  if (!on && state.pins.length >= settings.most) {
+    complain(new Error(settings.most + ' arms are pinned, which is as many as can stand side by side. Unpin one first.'));
     return;
   }
   change({ pins: on ? state.pins.filter(one => one !== pin) : [...state.pins, pin] }, false);
@@ -18,12 +18,12 @@ const tray = find('.td-tray');
 const showTray = afterPress(tray, () => {
   const { pins } = state, held = tray.contains(document.activeElement) && document.activeElement.dataset.press;
   tray.hidden = !pins.length;
-  const enough = pins.length >= props.fewest;
+  const enough = pins.length >= settings.fewest;
   const chips = pins.map((pin, at) => {
     const chip = el('span', 'td-pinned arm-' + (at + 1));
     const off = button('td-unpin', '\u00d7', 'Unpin ' + pinName(pin), () => {
       const left = state.pins.filter(one => one !== pin);
-      change({ pins: left, beside: state.beside && left.length >= props.fewest }, state.beside);
+      change({ pins: left, beside: state.beside && left.length >= settings.fewest }, state.beside);
     });
     off.dataset.press = pin;
     chip.append(el('b', 'td-arm', String(at + 1)), el('span', '', pinName(pin)), off);
@@ -34,7 +34,7 @@ const showTray = afterPress(tray, () => {
   view.dataset.press = 'view';
   const none = button('td-unpin-all', 'Unpin all', '', () => change({ pins: [], beside: false }, state.beside));
   none.dataset.press = 'none';
-  tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + props.fewest + ' to ' + props.most + ' arms, of any runs.'));
+  tray.replaceChildren(...chips, view, none, el('span', 'td-hint', enough ? '' : 'Pin ' + settings.fewest + ' to ' + settings.most + ' arms, of any runs.'));
   if (!held) return;
   const again = [...tray.querySelectorAll('button:enabled')].find(one => one.dataset.press === held);
   (again || tray.querySelector('.td-unpin') || inputs.q).focus();

@@ -174,7 +174,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
   async function begin() {
     if (begun) return;
     begun = true;
-    await plotly(props.plotly);
+    await plotly();
     ready = true;
     setInterval(() => { if (element.isConnected) paint(false); }, 33);
     paint(true);
@@ -196,7 +196,7 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
     reset,
     take(newHead, newSeries) { head = newHead; series = newSeries; dirty = true; },
     end() { ended = true; dirty = true; paint(true); },
-    async picture(name) { await plotly(props.plotly); return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
+    async picture(name) { await plotly(); return Plotly.downloadImage(plot, { format: 'png', filename: name, scale: 2, width: plot.clientWidth, height: plot.clientHeight }); },
     get zoom() { return zoom && (axis === 'token' ? zoom : translated(zoom, 'token', series)); },
     grow,
     // Draw only these columns, on the axes of the whole run; null: all.

@@ -97,7 +97,7 @@ function makeDistribution(button, dialog, fewest) {
     });
     const room = 0.02 * (ms[ms.length - 1] - ms[0]), range = [ms[0] - room, ms[ms.length - 1] + room];
     const scale = { gridcolor: grid, linecolor: grid, zeroline: false, nticks: 6, fixedrange: true }, title = words => ({ text: words, standoff: 4 });
-    plotly(props.plotly).then(() => Plotly.react(plot, traces, {
+    plotly().then(() => Plotly.react(plot, traces, {
       paper_bgcolor: 'rgba(0,0,0,0)', plot_bgcolor: 'rgba(0,0,0,0)', font: { color: text, size: 11, family: css('--font') || 'sans-serif' },
       height: 260, margin: { t: 24, b: 38, l: 46, r: 8 }, hovermode: false, legend: { orientation: 'h', x: 1, xanchor: 'right', y: 1, yanchor: 'bottom' },
       xaxis: { ...scale, range, domain: [0, 0.47], title: title('latency, ms') }, yaxis: { ...scale, title: title('% of ' + step), rangemode: 'tozero' },

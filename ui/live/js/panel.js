@@ -3,16 +3,16 @@
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
 
-const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), props.charts);
+const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), settings.charts);
 const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
-const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), props.charts);
-const charts = makeCharts(find('.td-plot'), props.charts, tools, pointer, fresh);
+const fresh = makeFresh(find('.td-plot'), find('.td-fresh'), settings.charts);
+const charts = makeCharts(find('.td-plot'), settings.charts, tools, pointer, fresh);
 const texts = makeTexts(find('.td-texts'));
 const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), find('.td-speed'), texts, (at, columns) => {
   charts.only(columns);
   pointer.pointAt(at);
 });
-const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), props.fewest);
+const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
 const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-gate'));
@@ -49,7 +49,7 @@ function take(reply) {
     const got = appendReply(series[i], part);
     texts.append(i, got.added);
     grew = grew || got.tokens > 0 || got.samples > 0;
-    more = more || part.n - part.first >= props.most;
+    more = more || part.n - part.first >= settings.most;
   });
   if (grew) { charts.grow(); distribution.follow(latencies); }
   if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
@@ -108,7 +108,7 @@ function finish(reply) {
   element.dataset.status = reply.status;
   element.dataset.over = reply.run;
   trigger('finished', { run: reply.run, status: reply.status });
-  if (props.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
+  if (settings.replays && !matchMedia('(prefers-reduced-motion: reduce)').matches) race.toggle();
 }
 
 // A bare panel shows no instruments: there is no run, or it failed before its first token.
@@ -130,7 +130,7 @@ function open(id) {
   delete element.dataset.over;
   element.dataset.run = run;
   element.classList.remove('td-reads');
-  if (props.links) window.dispatchEvent(new Event('tokendyno-run'));
+  if (settings.links) window.dispatchEvent(new Event('tokendyno-run'));
   for (const name of ['status', 'title', 'note', 'failure', 'message', 'connection', 'unkept', 'interference']) setText(find('.td-' + name), '');
   find('.td-texts').replaceChildren();
   find('.td-remarks').replaceChildren();
@@ -138,9 +138,9 @@ function open(id) {
   delete find('.td-remarks').dataset.shown;
   race.clear(); phases.clear(); verdict.clear(); quality.clear(); tiles.clear(); details.clear(); ledger.clear(); stepTime.clear();
   charts.reset(run);
-  setText(find('.td-empty-run'), run || !props.links ? '' : [EMPTY, props.first].filter(Boolean).join(' '));
+  setText(find('.td-empty-run'), run || !settings.links ? '' : [EMPTY, settings.first].filter(Boolean).join(' '));
   if (!run) bare(true);
-  if (props.links) showLink(run);
+  if (settings.links) showLink(run);
   if (!run) { puller.stop(); return; }
   puller.begin();
 }

@@ -59,7 +59,7 @@ function showCourse({ draw, begin, explained }) {
     find('link').hidden = !id;
     if (!id) return;
     const here = new URL(location.href);
-    here.search = '?' + new URLSearchParams({ [props.key_of_address]: id });
+    here.search = '?' + new URLSearchParams({ [settings.key_of_address]: id });
     find('address').href = here.href;
     find('address').textContent = here.search;
   };

@@ -6,9 +6,9 @@ const names = [...element.querySelectorAll('.td-sweep-name')], values = [...elem
 // --- what is varied ---
 names.forEach((select, at) => {
   if (at) add(select, 'option', '', 'nothing else').value = '';
-  for (const one of props.varied) add(select, 'option', '', one.title).value = one.name;
+  for (const one of settings.varied) add(select, 'option', '', one.title).value = one.name;
   const fill = () => {
-    const chosen = props.varied.find(one => one.name === select.value);
+    const chosen = settings.varied.find(one => one.name === select.value);
     values[at].hidden = !chosen;
     values[at].value = chosen ? chosen.values : '';
   };
