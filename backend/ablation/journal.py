@@ -236,7 +236,7 @@ class Journal:
         asked = (name for name in found.__struct_fields__ if name not in ("device", "machine", "versions"))
         if other := [_ASKED[name] for name in asked if getattr(found, name) != getattr(now, name)]:
             raise InputError(
-                f"The journal {self._path} belongs to another command: {' and '.join(dict.fromkeys(other))} differ. "
+                f"The journal {self._path} belongs to another command, which differs in {' and '.join(other)}. "
                 "Name another file, or repeat the command with which it began."
             )
         if why := found.stranger(now):

@@ -34,7 +34,7 @@ class Gate(msgspec.Struct, frozen=True):
     positions   how many were read
     swapped     the reading had B as its reference: `difference` is of A against B
     random      the weights are random
-    finer       the arm whose weights take more bytes, so that what it predicts otherwise is no cost; "" for neither
+    finer       the arm with the finer weights, so that what it predicts otherwise is no cost; "" for neither
     """
 
     state: GateState
@@ -75,14 +75,16 @@ def gate_of(run: Snapshot, find: FindReading) -> Gate | None:
 
 
 def finer_arm(run: Snapshot) -> str:
-    """The arm of two that keeps its weights in clearly more bytes and rounds nothing further than the other; "" where
-    neither does: float32 with some layers in 4 bits is not finer than bfloat16."""
+    """Of two arms whose weights take clearly different bytes the one that rounds less far, or, where both round as far,
+    the one that takes more; "" where the bytes are alike. float32 with some layers in 4 bits is coarser than bfloat16.
+    """
     sizes = {name: arm.loaded.weight_bytes for name, arm in run.arms.items() if arm.loaded is not None}
     if len(sizes) != 2:
         return ""
     (less, less_bytes), (more, more_bytes) = sorted(sizes.items(), key=lambda one: one[1])
-    rounded = {name: _rounded(run.planned(name).planned) for name in (less, more)}
-    return more if more_bytes > CLEARLY * less_bytes and rounded[more] <= rounded[less] else ""
+    if more_bytes <= CLEARLY * less_bytes:
+        return ""
+    return min((more, less), key=lambda name: _rounded(run.planned(name).planned))
 
 
 def _rounded(planned: Mapping[str, str]) -> int:
