@@ -58,7 +58,7 @@ def told(checked: Checked, model: ModelFacts, machine: Machine, work: Workload) 
     verdicts = [one for one in checked.verdicts if one.axis != "arms"]  # what was tried together is a table of its own
     said = [f"{one.axis} {one.level} {one.becomes} {dict(sorted(one.fix.items()))}" for one in verdicts]
     changed = [f"{axis}={name}" for axis, name in sorted(checked.planned.items()) if checked.requested[axis] != name]
-    sizes = " ".join(map(str, astuple(checked.memory)))
+    sizes = " ".join(map(str, (*astuple(checked.memory), checked.plan.load.packed)))  # and how many matrices are packed
     if checked.blocked:
         return [*said, *changed, sizes]
     step = bound(model, setup_of(checked.plan, machine), work.prompt_tokens, work.batch_size, RATES)
