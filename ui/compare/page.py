@@ -136,7 +136,7 @@ class _Page(RunPage):
                                queue=False, **quiet)  # fmt: skip
         for arm in self.arms:
             changed = [*arm.axes, self.message]
-            chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model], changed,
+            chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model, *arm.axes], changed,
                                        queue=False, **quiet)  # fmt: skip
             chosen.then(
                 safe(self.check_chosen), [arm.preset, self.live, *self.asked], checked, concurrency_limit=None, **quiet
@@ -215,17 +215,18 @@ class _Page(RunPage):
         return updates
 
     def choose_preset(self, arm: ArmControls) -> Any:
-        """Handler: an arm's preset was chosen."""
+        """Handler: an arm's preset was chosen. It leaves alone what need not change, since the user may have changed
+        that by the time this is answered."""
 
-        def choose(name: str, model: object) -> Updates:
+        def choose(name: str, model: object, *values: object) -> Updates:
             if name == CUSTOM:
                 return {}
             try:
-                facts = self.bench.facts(str(model))
+                choices = preset_choices(name, self.bench.facts(str(model)), hardware.detect())
             except InputError:  # `check` says so
-                return dict(zip(arm.axes, choice_values(preset_choices(name)), strict=True))
-            choices = preset_choices(name, facts, hardware.detect())
-            return dict(zip(arm.axes, choice_values(choices), strict=True))
+                choices = preset_choices(name)
+            wanted = zip(arm.axes, choice_values(choices), values, strict=True)
+            return {axis: value for axis, value, held in wanted if value != held}
 
         return choose
 
