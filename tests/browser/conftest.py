@@ -23,6 +23,9 @@ from tests.support.ports import free_port
 NAMED = "<img src=x onerror=alert(1)>"
 """A model folder whose name is markup."""
 
+UNBEGUN = "?run=unbegun"
+"""Both arms in float32, B without windows."""
+
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
@@ -116,11 +119,17 @@ class Pages:
         self._seen: dict[Any, Seen] = {}
         self.troubles: list[str] = []
 
-    def open(self, query: str = "", width: int = 1366, height: int = 768, **options: Any) -> Driver:
+    def open(
+        self, query: str = UNBEGUN, width: int = 1366, height: int = 768, reduced_motion: str | None = None,
+        **options: Any,
+    ) -> Driver:  # fmt: skip
+        """A page with the settings of a stored run and without charts, which take 3 s of CPU time; with the query ""
+        that of the newest run, which another test may have started."""
         size: Any = {"width": width, "height": height}
         page = self._free.pop() if self._free and not options else self._make(viewport=size, **options)
         self._taken.append((page, bool(options)))
         page.set_viewport_size(size)
+        page.emulate_media(reduced_motion=reduced_motion or "null")
         return Driver(page, self._address).open(query)
 
     def give_back(self, again: bool) -> None:

@@ -16,6 +16,22 @@ DRAWN = """(live => live?.dataset.run !== undefined && (!live.dataset.run || !li
 )(document.querySelector('#live .td-live'))"""
 """The panel of Compare says what to do; where it shows a run, its charts are drawn."""
 
+STILL = """async () => {
+  const frame = () => new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+  const places = () => [...document.querySelectorAll('body *')].map(one => {
+    const { x, y, width, height } = one.getBoundingClientRect();
+    return [x, y, width, height].join();
+  }).join(';');
+  let before = '';
+  for (let alike = 0; alike < 3;) {
+    await frame();
+    const now = places();
+    alike = now === before ? alike + 1 : 0;
+    before = now;
+  }
+}"""
+"""Resolves when nothing has moved for three frames: observers of a width draw in the frame after it changed."""
+
 
 def titles(control: str) -> dict[str, str]:
     """Title of each option, by name, of the dropdown of presets, prompts or an axis."""
@@ -88,17 +104,21 @@ class Driver:
                   f" && {LIVE}.dataset.status")  # fmt: skip
         return self.shown()
 
-    def wait(self, condition: str, seconds: float = 60) -> None:
+    def wait(self, condition: str, seconds: float = 120) -> None:
         there = f"() => Boolean({LIVE} && ({condition}))"
         self.page.wait_for_function(there, timeout=1000 * seconds, polling=50)
 
-    def wait_status(self, status: str, seconds: float = 60) -> None:
+    def still(self) -> None:
+        """Wait until nothing moves any more."""
+        self.page.evaluate(STILL)
+
+    def wait_status(self, status: str, seconds: float = 120) -> None:
         self.wait(f"{LIVE}.dataset.status === {status!r}", seconds)
 
-    def wait_tokens(self, arm: int, count: int, seconds: float = 60) -> None:
+    def wait_tokens(self, arm: int, count: int, seconds: float = 120) -> None:
         self.wait(f"({LIVE}.live.series[{arm}]?.t.length ?? 0) >= {count}", seconds)
 
-    def wait_over(self, run_id: str, seconds: float = 90) -> None:
+    def wait_over(self, run_id: str, seconds: float = 120) -> None:
         self.wait(f"{LIVE}.dataset.over === {run_id!r} && {DRAWN}", seconds)
 
     def point(self, chart: int, x: float) -> None:
@@ -116,6 +136,10 @@ class Driver:
         self.page.mouse.move(*place)
 
     # --- seeing -----------------------------------------------------------------------------------
+
+    def wait_chosen(self, control: str, name: str) -> None:
+        """Wait until a dropdown shows the option of that name."""
+        self.wait(f"document.querySelector('#{control} input').value === {titles(control)[name]!r}")
 
     def shown(self) -> str:
         """Id of the run that is shown."""

@@ -104,6 +104,15 @@ def reading() -> list[Record]:
     return [*found, ended()]
 
 
+def unbegun() -> list[Record]:
+    """Both arms in float32, in which a CPU keeps its workers: bfloat16 leaves kernels behind for each length."""
+    first = created("unbegun")
+    arms = [msgspec.structs.replace(arm, choices={"dtype": "float32", **arm.choices}) for arm in first.request.arms]
+    request = msgspec.structs.replace(first.request, arms=arms)
+    failed = ended("failed", "No worker could be started. Press Run to try again.")
+    return [msgspec.structs.replace(first, request=request), failed]
+
+
 def keyed(run_id: str) -> Created:
     """Arms of which it is known by which plans they ran."""
     first = created(run_id)
@@ -137,5 +146,6 @@ RUNS: dict[str, list[Record]] = {
         created("marked"), *arm_records("A", 64), *arm_records("B", 50), *annotations(), ended(),
     ],
     "traced": traced(),
+    "unbegun": unbegun(),
     "two": [created("two"), *arm_records("A", 64), *arm_records("B", 50), ended()],
 }  # fmt: skip

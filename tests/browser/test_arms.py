@@ -6,11 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from backend.optimizations import prompt_axes
-from tests.browser.driver import Driver, titles
+from tests.browser.driver import Driver
 from tests.browser.stored_runs import HOSTILE
 from ui.compare.unsupported import UNSUPPORTED
 
 Open = Callable[..., Driver]
+DEFAULTS = "?run=broken"
+"""Arm A as it is when nothing was chosen, arm B without windows."""
 FOLDED = [axis.name for axis in prompt_axes() if not axis.leading]
 
 
@@ -34,7 +36,7 @@ def shows(user: Driver, words: str, arm: str = "a") -> None:
 
 
 def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page: Open) -> None:
-    user = open_page()
+    user = open_page(DEFAULTS)
     assert (user.chips("a"), user.chips("b")) == ([], ["KV cache full (no sliding window)"])
     user.page.locator("#verdicts-a .td-add").focus()
     user.page.keyboard.press("Enter")
@@ -60,7 +62,7 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
 
 
 def test_leading_axes_are_shown_and_the_rest_unfolds_with_the_keyboard(open_page: Open) -> None:
-    user = open_page()
+    user = open_page(DEFAULTS)
     assert visible(user) == {axis.name for axis in prompt_axes()} - set(FOLDED)
     user.show_form("a")
     more = user.page.locator("#fold-a .td-more")
@@ -94,7 +96,7 @@ def test_a_model_without_a_cache_folds_what_is_about_it(open_page: Open) -> None
 
 
 def test_code_follows_the_controls_and_can_be_copied(open_page: Open) -> None:
-    user = open_page(permissions=["clipboard-read", "clipboard-write"])
+    user = open_page(DEFAULTS, permissions=["clipboard-read", "clipboard-write"])
     assert user.page.locator("#code-a .cm-content").count() == 0  # nothing is loaded for it before it is opened
     user.page.locator("#code").get_by_role("button", name="Code").click()
     shows(user, "Pocket, 5M: transformers defaults")
@@ -172,13 +174,11 @@ def test_a_bundle_sets_what_can_run_and_says_what_gave_way(open_page: Open) -> N
 @pytest.mark.slow
 def test_an_unknown_model_and_the_preset_custom_change_nothing(open_page: Open) -> None:
     user = open_page()  # a handler that fails on the server fails this test
-    user.choose("preset-b", "unwindowed")  # the page begins with the newest run, which may be another test's
-    user.wait(f"document.querySelector('#axis-b-cache input').value === {titles('axis-b-cache')['unwindowed']!r}")
     user.type("model", "no-such-model")
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('Unknown model')")
     before = user.chosen("axis-b-cache")
     user.choose("preset-b", "custom")
-    user.wait("document.querySelector('#preset-b input').value === 'custom'")
+    user.wait_chosen("preset-b", "custom")
     user.type("model", "pocket")
     user.wait("document.querySelector('#message .td-line-text').textContent === ''")
     assert user.chosen("axis-b-cache") == before == "unwindowed"

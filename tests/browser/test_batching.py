@@ -105,7 +105,7 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     until(user, f"{stale}.startsWith('You changed the traffic since this run')")
 
     user.open(f"?run={run_id}")
-    over(user, run_id, 30)
+    over(user, run_id)
     assert page.locator("#batch-run").is_visible() and page.locator("#batch-requests input").input_value() == "5"
     assert user.page.evaluate(stale) == ""
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
@@ -115,11 +115,11 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
 def test_stop_leaves_what_was_served_and_cancels_the_rest(open_page: Open) -> None:
     user = open_page()
     page = open_batching(user)
-    few_requests(user, 30)
+    few_requests(user, 300)
     run_id = press_run(user)
     until(user, f"{BATCH}.batch.batches[0]?.ends > 1", 90)
     page.click("#batch-stop")
-    over(user, run_id, 30)
+    over(user, run_id)
     assert text(user, ".td-status") == "Stopped"
     states = page.evaluate(f"[...{BATCH}.batch.batches[0].rows.values()].map(row => row.reason)")
     assert states.count("cancelled") > 20 and "length" in states
@@ -152,7 +152,7 @@ def test_bad_traffic_is_refused_with_what_to_do(open_page: Open) -> None:
 @pytest.mark.slow
 def test_on_a_phone_nothing_is_wider_than_the_page(open_page: Open) -> None:
     user = open_page("?run=batch&__theme=dark", 390, 844)
-    over(user, "batch", 30)
+    over(user, "batch")
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
     assert ink(user, 1) > 500
     user.shot("batching-phone", full=True)

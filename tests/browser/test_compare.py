@@ -19,7 +19,8 @@ DRAWN_BETWEEN_PAINTS = """[...document.querySelectorAll('.td-fresh canvas')].som
 
 def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user = open_page()
-    user.choose("preset-b", "unwindowed")
+    for cache in ("static", "unwindowed"):
+        user.choose("axis-b-cache", cache)
     user.type("max-new-tokens", "200")
     user.page.locator("#more-button").click()
     user.page.locator("#ignore-eos input").check()
@@ -69,7 +70,7 @@ def test_a_prompt_preset_fills_at_once_and_never_overwrites_what_is_typed_after_
     user.page.route("**/gradio_api/**", lambda route: held.append(route))  # the server does not answer meanwhile
     user.type("prompt", "x")
     user.choose("prompt-preset", "long")
-    user.wait("document.querySelector('#max-new-tokens input').value === '1000'", 5)
+    user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
     assert "a little fox" in user.value("prompt")
     user.type("max-new-tokens", "600")
     assert held
@@ -84,23 +85,23 @@ def test_a_prompt_preset_fills_at_once_and_never_overwrites_what_is_typed_after_
 def test_a_run_outlives_a_reload_and_is_stopped_from_another_view(open_page: Open) -> None:
     user = open_page()
     user.choose("prompt-preset", "long")
-    user.type("max-new-tokens", "900")
+    user.type("max-new-tokens", "3500")  # arm A is at it until it is stopped
     run_id = user.run()
     user.wait_tokens(0, 30)
     user.wait(DRAWN_BETWEEN_PAINTS)
     before = user.page.evaluate(f"{LIVE}.live.series[0].lat.slice(0, 30)")
     user.page.reload()
     user.wait_tokens(0, 60)
-    assert user.shown() == run_id and user.value("max-new-tokens") == "900"
+    assert user.shown() == run_id and user.value("max-new-tokens") == "3500"
     assert user.page.evaluate(f"{LIVE}.live.series[0].lat.slice(0, 30)") == before
-    other = open_page()
+    other = open_page("")
     assert other.shown() == run_id
     other.wait_status("running")
     other.page.click("#stop")
-    user.wait_over(run_id, 10)
+    user.wait_over(run_id)
     assert user.text(".td-status") == "Stopped"
     assert user.page.evaluate(f"{LIVE}.live.series[1].t.length") == 0
-    other.wait_over(run_id, 10)
+    other.wait_over(run_id)
     user.wait("!document.querySelector('#run').disabled")
 
 
@@ -109,6 +110,7 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     user = open_page("?pace=fast")
     user.choose("prompt-preset", "long")
     user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
+    user.type("max-new-tokens", "3500")  # it streams until it is stopped
     run_id = user.run()
     user.wait_tokens(0, 100)
     user.wait("document.querySelector('.td-plot').data.some(t => t.meta?.arm === 'A' && t.x.length > 80)")
@@ -136,7 +138,7 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     user.page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 0.5 * box["height"])
     user.wait("document.querySelector('.td-plot')._fullLayout.xaxis.autorange === true")
     user.page.click("#stop")
-    user.wait_over(run_id, 10)
+    user.wait_over(run_id)
 
 
 @pytest.mark.full
@@ -155,18 +157,18 @@ def test_identical_arms_are_reported_and_run(open_page: Open) -> None:
 def test_a_blocked_arm_is_fixed_with_one_click(open_page: Open) -> None:
     user = open_page()
     user.choose("preset-a", "baseline")
-    user.page.wait_for_timeout(300)
     user.unfold("a")
     user.choose("axis-a-loop", "own")
     fix = user.page.locator("#verdicts-a .td-verdict.blocked .td-fix")
     fix.wait_for()
     user.shot("blocked-1366")
-    assert user.chosen("preset-a") == "custom"
+    user.wait_chosen("preset-a", "custom")
     user.page.click("#run")
     user.wait("document.querySelector('#message .td-line-text').textContent.includes('static')")
     fix.click()
     user.page.locator("#verdicts-a .td-verdict.blocked").wait_for(state="detached")
-    assert user.chosen("axis-a-cache") == "static" and user.chosen("preset-a") == "own-loop"
+    assert user.chosen("axis-a-cache") == "static"
+    user.wait_chosen("preset-a", "own-loop")
     assert user.message() == ""
 
 
@@ -200,7 +202,7 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open) -> None:
     for control, typed, words in BAD_INPUT:
         user.type(control, typed)
         user.page.click("#run")
-        user.wait(f"{message}.includes({words!r})", 20)
+        user.wait(f"{message}.includes({words!r})")
         assert "Traceback" not in user.page.content()
         assert user.value(control).startswith(typed)
         assert control == "prompt" or user.value("prompt") == "My very own prompt"
@@ -208,7 +210,7 @@ def test_bad_input_is_said_and_nothing_is_lost(open_page: Open) -> None:
         if typed == "poket":
             user.shot("bad-input-1366")
         user.type(control, good[control])
-        user.wait(f"{message} === ''", 20)
+        user.wait(f"{message} === ''")
 
 
 def test_a_permalink_opens_a_run_with_its_settings(open_page: Open) -> None:

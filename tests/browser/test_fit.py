@@ -11,6 +11,7 @@ from backend.fit.device import device_of
 from backend.fit.table import fit_facts
 from backend.fit.view import view
 from backend.models import resolve
+from tests.browser.conftest import UNBEGUN
 from tests.browser.driver import Driver
 
 Open = Callable[..., Driver]
@@ -49,7 +50,7 @@ def wait_rows(user: Driver, part: str) -> None:
 
 def test_chart_and_table_are_what_is_computed(open_page: Open) -> None:
     """Of a model that this machine holds with room to spare: both ask for its free memory, one after the other."""
-    user = open_page("", 1440, 900)
+    user = open_page(width=1440, height=900)
     page = open_fit(user)
     fill(user, "fit-gpu", "RTX-4090")
     fill(user, "fit-model", "random:Qwen3-4B-Instruct-2507")
@@ -84,7 +85,7 @@ OUTSIDE = """() => [...document.querySelectorAll('.td-fit-chart *, .td-amounts *
 
 
 def test_at_every_width_nothing_overlaps_or_sticks_out(open_page: Open) -> None:
-    user = open_page("?__theme=dark", 1440, 900)
+    user = open_page(f"{UNBEGUN}&__theme=dark", 1440, 900)
     page = open_fit(user)
     fill(user, "fit-gpu", "A100-40GB")
     fill(user, "fit-model", "gpt-oss-20b")
@@ -92,7 +93,7 @@ def test_at_every_width_nothing_overlaps_or_sticks_out(open_page: Open) -> None:
     for width in (390, 768, 1440, 2560):
         page.set_viewport_size({"width": width, "height": 900})
         page.wait_for_function(f"() => Math.abs(document.querySelector('.td-fit').clientWidth - {width}) < 60")
-        page.wait_for_timeout(200)  # the observer of the width draws in the next frame
+        user.still()
         assert not page.evaluate(TOO_WIDE), width
         assert page.evaluate(CLASHES) == [], width
         assert page.evaluate(OUTSIDE) == [], width
@@ -104,7 +105,7 @@ def test_at_every_width_nothing_overlaps_or_sticks_out(open_page: Open) -> None:
 
 
 def test_by_keyboard_from_a_slider_to_a_run_and_back(open_page: Open) -> None:
-    user = open_page("", 1366, 768)
+    user = open_page()
     page = open_fit(user)
     slider, exact = (page.locator(f"[data-name=context] input[type={kind}]") for kind in ("range", "number"))
     fill(user, "fit-model", "random:SmolLM2-135M-Instruct")

@@ -48,15 +48,17 @@ def test_one_screen_shows_everything_and_an_edit_dims_it(open_page: Open) -> Non
 
 @pytest.mark.slow
 def test_nothing_moves_while_a_run_streams_or_is_lost_while_the_connection_fails(open_page: Open) -> None:
-    user = open_page()
-    user.type("max-new-tokens", "150")
+    user = open_page("?run=two")
+    for arm in "ab":
+        user.choose(f"preset-{arm}", "float32")
+    user.type("max-new-tokens", "400")
     run_id = user.run()
     user.wait_tokens(0, 5)
     parts = "document.querySelectorAll('#arms, .td-tiles, .td-progress, .td-texts, .td-stage, .td-annotations')"
     places = f"[...{parts}].map(e => e.getBoundingClientRect().top)"
     still = pytest.approx(user.page.evaluate(places), abs=1.5)  # a line of text rounds to one pixel more or less
     user.page.route("**/component_server**", lambda route: route.abort())
-    user.wait(f"{LIVE}.querySelector('.td-connection').textContent.includes('Retrying')", 15)
+    user.wait(f"{LIVE}.querySelector('.td-connection').textContent.includes('Retrying')")
     user.page.unroute("**/component_server**")
     user.wait_tokens(1, 30)
     assert user.page.evaluate(places) == still
@@ -120,9 +122,9 @@ def test_annotations_are_neutral_shapes_at_their_tokens_and_text_below(open_page
     assert "token 21: window filled" in said and "and 1 more" in said
     assert user.page.locator(".td-annotations script, .td-annotations img").count() == 0
     user.point(0, 22 - 0.2)
-    user.wait("document.querySelector('.td-noted').textContent.includes('cumulative_length_int <= 127')", 10)
+    user.wait("document.querySelector('.td-noted').textContent.includes('cumulative_length_int <= 127')")
     assert user.text(".td-noted").startswith("A token 22: compiled again")
     user.point(0, 30)
-    user.wait("document.querySelector('.td-noted').textContent.startsWith('B token 30: <script>')", 10)
+    user.wait("document.querySelector('.td-noted').textContent.startsWith('B token 30: <script>')")
     assert user.page.locator(".td-noted script, .td-noted img").count() == 0
     user.shot(f"marks-{theme}", full=True)

@@ -69,7 +69,7 @@ def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> N
     user.page.click("#worth .td-worth-stop")
     user.wait(f"{said}.startsWith('Stopped after')", 60)
     user.page.click("#worth .td-worth-again")
-    user.wait(f"{said}.startsWith('Measuring')", 30)
+    user.wait(f"{said}.startsWith('Measuring')")
     user.page.click("#worth .td-worth-stop")
     user.wait(f"{said}.startsWith('Stopped after')", 60)
 

@@ -112,8 +112,8 @@ def test_an_architecture_outside_the_table_is_counted_once(tmp_path: Path, monke
     assert not must_count(str(tmp_path / "falcon"))
     assert (facts.heads, facts.kv_heads, facts.head_dim, facts.layers) == (4, 1, 16, 2)
     monkeypatch.setattr(subprocess, "run", never)
-    began = time.perf_counter()
-    assert resolve(str(tmp_path / "falcon")) == facts and time.perf_counter() - began < 0.5
+    began = time.process_time()
+    assert resolve(str(tmp_path / "falcon")) == facts and time.process_time() - began < 0.5
 
 
 HOSTILE = [

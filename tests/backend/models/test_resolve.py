@@ -145,11 +145,11 @@ HOSTILE = [
 @pytest.mark.parametrize("ref", HOSTILE, ids=lambda ref: ascii(ref)[:40])
 @pytest.mark.parametrize("local_paths", [True, False], ids=["paths", "no-paths"])
 def test_a_hostile_reference_costs_one_sentence(ref: str, local_paths: bool, tmp_path: Path) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InputError) as error:
         resolve(ref, tmp_path, local_paths=local_paths)
     said = str(error.value)
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
     assert said.endswith(".") and len(said) < 2_500 and said.isprintable()
 
 

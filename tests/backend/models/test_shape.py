@@ -67,10 +67,10 @@ BAD: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("change", BAD, ids=lambda change: json.dumps(change)[:60])
 def test_a_bad_value_is_refused_in_one_short_sentence(change: dict[str, Any]) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InputError) as error:
         read_shape(GOOD | change, "config.json")
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
     said = str(error.value)
     assert said.startswith("config.json") and len(said) < 500 and said.isprintable()
 

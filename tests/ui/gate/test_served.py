@@ -7,6 +7,7 @@ import urllib.parse
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -164,22 +165,24 @@ def test_a_body_larger_than_a_header_may_be_comes_in_one_piece_with_it(team: Ser
             assert connection.recv(1 << 16).startswith(b"HTTP/1.1 "), cut
 
 
+def _closed(link: socket.socket) -> bool:
+    """Whether the other end has closed a connection on which nothing was sent."""
+    link.setblocking(False)
+    try:
+        return link.recv(1, socket.MSG_PEEK) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+
+
 def test_connections_of_one_address_are_bounded_and_others_end_in_good_order(team: Served) -> None:
     most = LIMITS["team"].address_connections
     assert most is not None
     links = [socket.create_connection(("127.0.0.1", team.port)) for _ in range(most + 20)]
     try:
-        time.sleep(0.5)
-        closed = 0
-        for link in links:
-            link.setblocking(False)
-            try:
-                closed += link.recv(1) == b""
-            except BlockingIOError:
-                pass
-            except ConnectionError:
-                closed += 1
-        assert 20 <= closed < 60
+        wait_for(lambda: sum(map(_closed, links)) >= 20, what="those that are too many to be closed")
+        assert sum(map(_closed, links)) < 60
     finally:
         for link in links:
             link.close()
@@ -202,7 +205,9 @@ def test_a_program_runs_two_arms_in_five_lines_as_the_user_of_its_token(team: Se
     run = ada.predict(a="", b="cache=static", max_new_tokens=8, ignore_eos=True, api_name="/run")
     with pytest.raises(Exception, match="another visitor started it"):
         bob.predict(run=run, api_name="/stop")
-    found = ada.predict(run=run, wait_s=60, api_name="/result")
+    found: dict[str, Any] = {"status": "running"}
+    while found["status"] in ("queued", "running"):  # a busy machine takes more than one wait
+        found = ada.predict(run=run, wait_s=60, api_name="/result")
     assert found["status"] == "done", found["message"]
     assert [len(arm["latency_s"]) for arm in found["arms"]] == [8, 8]
 

@@ -93,10 +93,10 @@ BOMBS = {
 def test_a_file_that_promises_too_much_is_refused_at_once(tmp_path: Path, bomb: bytes) -> None:
     path = tmp_path / "a.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + bomb + bytes(64))
-    began = time.perf_counter()
+    began = time.process_time()
     with pytest.raises(InputError, match="damaged or truncated GGUF file"):
         resolve(str(path))
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 @pytest.mark.parametrize(
