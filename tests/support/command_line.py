@@ -1,13 +1,20 @@
-"""The command line as a process of its own, and the form that its refusals have."""
+"""The command line as a process of its own or in this one, and the form that its refusals have."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import pytest
+
+from backend.cli.main import main
+from backend.executors import KINDS
 from backend.models import resolve
 from backend.paths import PRESETS, ROOT
+from tests.support.forked_workers import Nursery, forking
 
 POCKET = PRESETS / "models" / "pocket"
 MODEL = resolve("pocket")
@@ -21,6 +28,16 @@ def cli(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None)
         [sys.executable, "-m", "backend", *arguments],
         cwd=cwd, env={**os.environ, "PYTHONPATH": path, **(env or {})}, capture_output=True, text=True, timeout=200,
     )  # fmt: skip
+
+
+def cli_here(nursery: Nursery, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """The same in this process, with workers that are forked: for tests of anything but how either starts."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.chdir(cwd)
+        patch.setitem(KINDS, "subprocess", forking(nursery))
+        code = main(list(arguments))
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
 
 
 def sentence(code: int, out: str, err: str, want: int = 2) -> str:

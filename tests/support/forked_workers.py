@@ -63,7 +63,7 @@ class Nursery:
         theirs = [their_in, their_out, their_err]
         with self._asking:
             socket.send_fds(self._link, [json.dumps(dict(env)).encode()], theirs)
-            pid = self._born.get(timeout=60)
+            pid = self._born.get(timeout=240)  # of a busy machine: the first waits for the imports
         for fd in theirs:
             os.close(fd)
         return Forked(self, pid, os.fdopen(our_in, "wb"), os.fdopen(our_out, "rb"), os.fdopen(our_err, "rb"))
@@ -120,10 +120,14 @@ class ForkedWorker(WorkerProcess):
         return cast("subprocess.Popen[bytes]", self.nursery.fork(env))
 
 
+def forking(nursery: Nursery) -> ExecutorKind:
+    """Workers of `nursery` as a kind of executor."""
+    return ExecutorKind(type("OfNursery", (ForkedWorker,), {"nursery": nursery}))
+
+
 def open_forking(nursery: Nursery, history: Path | None = None) -> Bench:
     """A bench as `open_bench` makes it, whose workers are forked. Groups of ranks are started as always."""
-    kind = ExecutorKind(type("OfNursery", (ForkedWorker,), {"nursery": nursery}))
-    bench = open_bench(history)
+    kind, bench = forking(nursery), open_bench(history)
     choose = bench.pool.choose
 
     def forked(plan: object) -> ExecutorKind:

@@ -13,11 +13,14 @@ PATH = "TOKENDYNO_TEST_LOCK"
 MOST_PROCESSES = 4
 
 LONG = (
-    "browser/test_access", "browser/test_compare", "browser/test_look", "browser/test_visitors", "browser/test_fit",
-    "optimizations/test_scripts", "soak/test_soak", "engine/test_bench", "ui/gate/test_served", "executors/test_",
-    "project/test_smollm2", "ablation/test_", "export/test_batch",
+    "browser/test_compare", "browser/test_access", "soak/test_soak", "browser/test_visitors", "executors/test_",
+    "executors/hosts/", "browser/test_fit", "browser/test_arms", "sabotage/test_batching", "browser/test_look",
+    "optimizations/test_scripts", "ui/gate/test_served", "browser/test_history", "sabotage/test_quantization",
+    "browser/test_batching", "ablation/test_", "browser/test_worth", "project/test_smollm2", "cli/test_",
+    "export/test_", "predict/test_processes", "engine/test_bench",
 )  # fmt: skip
-"""Files that take more than 20 s: begun first, so that no process still has one to do when the others have ended."""
+"""Files that take more than 20 s, the longest first: begun first, so that no process still has one to do when the
+others have ended."""
 
 
 class Turns:
@@ -70,7 +73,7 @@ class _TakesTurns:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Of those that run: serial tests, then long files, then the others by their number of tests."""
         many = Counter(item.path for item in items)
-        items.sort(key=lambda item: (not is_serial(item), not _is_long(item), -many[item.path], str(item.path)))
+        items.sort(key=lambda item: (not is_serial(item), _rank(item), -many[item.path], str(item.path)))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> Any:
@@ -86,16 +89,20 @@ def is_serial(item: pytest.Item) -> bool:
     return item.get_closest_marker("serial") is not None
 
 
-def _is_long(item: pytest.Item) -> bool:
-    return any(part in str(item.path) for part in LONG)
+def _rank(item: pytest.Item) -> int:
+    """Place of an item's file among those that take long; behind them all for the others."""
+    return next((rank for rank, part in enumerate(LONG) if part in str(item.path)), len(LONG))
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Serial tests go to one process, which runs them first, in one go. A test belongs to one tier."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Serial tests go to one process, which runs them first, in one go. A test belongs to one tier: what is full is not
+    slow as well, be it one case of a slow test or in a file of slow tests."""
+    if config.option.markexpr == "slow":
+        full = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=full)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
     for item in items:
-        if item.get_closest_marker("full"):  # one case of a slow test: then it is not slow as well
-            item.own_markers[:] = [mark for mark in item.own_markers if mark.name != "slow"]
         if is_serial(item):
             item.add_marker(pytest.mark.xdist_group("serial"))
     items.sort(key=lambda item: not is_serial(item))

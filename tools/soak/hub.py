@@ -15,7 +15,7 @@ REPOS = "soak/pocket-"
 """With a number behind it: names of one model, so that each run downloads it anew."""
 
 REPO = f"{REPOS}0"
-BYTES_PER_S = 500_000
+BYTES_PER_S = 2_000_000
 CUT_AT_BYTES = 1_000_000
 LIMIT_S = 120.0
 

@@ -11,19 +11,20 @@ from backend.cli.main import main
 from backend.runs.log import RunLog
 from backend.runs.store import Store
 from backend.views.batch_document import BatchDocument, batch_document
-from tests.support.command_line import cli
+from tests.support.command_line import cli_here
+from tests.support.forked_workers import Nursery
 
 REQUESTS, ROWS = 5, 2
 ARMS = ("--a", "dtype=float32,batching=static", "--b", "dtype=float32,batching=continuous,page_size=16")
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
+def served(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[dict[str, Any], str, Path]:
     """Static against continuous: document, standard error, folder with the history."""
     folder = tmp_path_factory.mktemp("served")
-    ran = cli(
-        "batch", *ARMS, "--requests", str(REQUESTS), "--seed", "1", "--concurrent", str(ROWS), "--output-lengths",
-        "2-9", "--ttft-limit", "60", "--json", "-", "--history", "history.sqlite", cwd=folder,
+    ran = cli_here(
+        nursery, "batch", *ARMS, "--requests", str(REQUESTS), "--seed", "1", "--concurrent", str(ROWS),
+        "--output-lengths", "2-9", "--ttft-limit", "60", "--json", "-", "--history", "history.sqlite", cwd=folder,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout), ran.stderr, folder

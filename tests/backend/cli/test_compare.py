@@ -122,6 +122,7 @@ def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dic
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -150,6 +151,7 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("forked")
 def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
     room: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +170,7 @@ def test_a_seed_gives_one_text_and_identical_arms_are_allowed_and_said(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--model", "random:pocket", "--json", "out.json", *SHORT]) == 0
     note = "random weights: the text is noise, words of a list; latency, memory and KV are real"
@@ -179,6 +182,7 @@ def test_random_weights_run_and_say_that_the_text_is_noise(room: Path, capsys: p
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_random_gpt2_runs_at_its_real_shape(room: Path) -> None:
     assert main(["run", "--model", "random:gpt2", "--json", "out.json", *SHORT]) == 0
     (arm,) = json.loads((room / "out.json").read_text())["arms"]

@@ -19,6 +19,7 @@ from tests.support.processes import gone, wait_for
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["run", "--prompt", "word " * 9000, *SHORT])
     out, err = capsys.readouterr()
@@ -29,6 +30,7 @@ def test_a_prompt_longer_than_the_models_positions_is_bad_input(capsys: pytest.C
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("forked")
 def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--chat", *SHORT]) == 2
     assert "has no chat template" in capsys.readouterr().err.splitlines()[-1]
@@ -46,6 +48,7 @@ def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_weights_that_belong_to_another_config_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(POCKET, room / "mixed")
     config = json.loads((POCKET / "config.json").read_text())

@@ -11,7 +11,8 @@ from backend.cli.main import main
 from backend.runs.log import RunLog
 from backend.runs.store import Store
 from backend.views.quality_document import QualityDocument, quality_document
-from tests.support.command_line import cli
+from tests.support.command_line import cli_here
+from tests.support.forked_workers import Nursery
 
 TEXT = (
     "Once upon a time there was a little fox. The fox lived in a forest with his mother. One day the fox found a red "
@@ -20,13 +21,13 @@ TEXT = (
 
 
 @pytest.fixture(scope="module")
-def read(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str, Path]:
+def read(tmp_path_factory: pytest.TempPathFactory, nursery: Nursery) -> tuple[dict[str, Any], str, Path]:
     """float32 against bf16 on a text of one's own: document, standard error, folder with the history."""
     folder = tmp_path_factory.mktemp("read")
     (folder / "fox.txt").write_text(TEXT)
-    ran = cli(
-        "quality", "--a", "dtype=float32", "--b", "dtype=bfloat16", "--text", "fox.txt", "--only-given", "--positions",
-        "24", "--json", "-", "--history", "history.sqlite", cwd=folder,
+    ran = cli_here(
+        nursery, "quality", "--a", "dtype=float32", "--b", "dtype=bfloat16", "--text", "fox.txt", "--only-given",
+        "--positions", "24", "--json", "-", "--history", "history.sqlite", cwd=folder,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout), ran.stderr, folder

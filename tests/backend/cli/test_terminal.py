@@ -61,12 +61,12 @@ def screen_lines(text: str) -> list[str]:
 @pytest.mark.slow
 def test_a_run_fits_the_terminal_and_leaves_no_progress_behind() -> None:
     """The line is looked at ten times a second, so that its last state may never be shown."""
-    session = Session(80, "run", "--max-new-tokens", "300", "--ignore-eos", "--all")
+    session = Session(80, "run", "--arm", "dtype=float32", "--max-new-tokens", "150", "--ignore-eos", "--all")
     assert session.end() == 0, session.text
-    assert "A run " in session.text and "/300 tokens" in session.text and "━" in session.text
+    assert "A run " in session.text and "/150 tokens" in session.text and "━" in session.text
     lines = screen_lines(session.text)
     assert max(map(width_of, lines)) <= 80
-    assert not any("/300 tokens" in line or "\x1b[K" in line for line in lines)
+    assert not any("/150 tokens" in line or "\x1b[K" in line for line in lines)
     colored = {found[0] for line in lines for found in CODE.finditer(line)}
     assert colored and all(code.endswith("m") for code in colored)
     assert all(line.count("\x1b[0m") == len(re.findall(r"\x1b\[[1-9]", line)) for line in lines)

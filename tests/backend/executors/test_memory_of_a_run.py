@@ -11,7 +11,7 @@ from backend.runs.run import Run
 from tests.support.worker import request
 
 TOLERANCE = 0.03
-PROBE = ({"dtype": "bfloat16"}, 40)
+PROBE = ({"dtype": "bfloat16"}, 16)
 OTHERS = [
     ({"dtype": dtype, "cache": cache, "attention": attention}, tokens)
     for dtype, cache in (("bfloat16", "dynamic"), ("bfloat16", "static"), ("float32", "dynamic"), ("float32", "static"))
@@ -48,12 +48,11 @@ def probe(bench: Bench) -> Run:
 @pytest.mark.slow
 def test_an_arm_has_the_same_peak_first_and_after_a_longer_run(bench: Bench) -> None:
     first = peak_of(probe(bench))
-    longer = peak_of(done(bench, PROBE[0], max_new_tokens=150))
+    longer = peak_of(done(bench, PROBE[0], max_new_tokens=64))
     assert longer > 1.1 * first, "the longer run leaves nothing that could be seen"
     again = probe(bench)
     assert peak_of(again) == pytest.approx(first, rel=TOLERANCE)
     assert "earlier runs left" in again.arms["A"].phases["start"].note
-    assert peak_of(probe(bench)) == pytest.approx(first, rel=TOLERANCE)
 
 
 @pytest.mark.full

@@ -1,26 +1,24 @@
 """Two arms whose greedy texts part: the gap at that token is asked of a real worker, after the measured runs."""
 
+from collections.abc import Callable
+
 import pytest
 
-from backend.executors import open_bench
+from backend.engine.bench import Bench
 from tests.support.worker import request
 
 
 @pytest.mark.slow
-def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward() -> None:
+def test_the_gap_at_the_token_where_two_texts_part_is_that_of_a_bare_forward(make_bench: Callable[..., Bench]) -> None:
     import torch
     from transformers import AutoModelForCausalLM
 
     from backend.paths import PRESETS
 
-    bench = open_bench()
-    bench.start()
-    try:
-        asked = request({"dtype": "bfloat16"}, {"dtype": "float32"}, max_new_tokens=200)
-        run = bench.wait(bench.submit(asked), 240)
-        texts = run.snapshot().texts()
-    finally:
-        bench.close()
+    bench = make_bench()
+    asked = request({"dtype": "bfloat16"}, {"dtype": "float32"}, max_new_tokens=200)
+    run = bench.wait(bench.submit(asked), 240)
+    texts = run.snapshot().texts()
     assert run.status == "done" and texts is not None
     at = texts.tokens_equal_until
     assert at is not None and texts.gap is not None, "choose a text that differs"

@@ -3,14 +3,13 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
 from backend.engine.bench import Bench
-from backend.executors import open_bench
 from backend.executors.ranks import RankGroup
 from backend.worker.ranks.share import Share
 from tests.sabotage.small_models import llama
@@ -23,11 +22,8 @@ PROMPT = "Once upon a time there was"
 
 
 @pytest.fixture
-def bench() -> Iterator[Bench]:
-    found = open_bench()
-    found.start()
-    yield found
-    found.close()
+def bench(make_bench: Callable[..., Bench]) -> Bench:
+    return make_bench()
 
 
 def ranks_of(bench: Bench) -> list[int]:

@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from backend import hardware
+from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.executors.hosts.endpoint import Endpoint
 from backend.executors.hosts.lobby import Lobby
@@ -36,12 +37,10 @@ def lobby() -> Iterator[Lobby]:
 
 
 def test_the_text_is_that_of_one_process_and_a_rank_that_dies_elsewhere_ends_the_group(
-    lobby: Lobby, tmp_path: Path
+    lobby: Lobby, tmp_path: Path, warm_bench: Bench
 ) -> None:
-    alone = open_bench()
-    alone.start()
-    one = alone.wait(alone.submit(request({"dtype": "float32"}, prompt=PROMPT, max_new_tokens=16)), 120).arms["A"]
-    alone.close()
+    asked = request({"dtype": "float32"}, prompt=PROMPT, max_new_tokens=16)
+    one = warm_bench.wait(warm_bench.submit(asked), 120).arms["A"]
     join = subprocess.Popen(
         [sys.executable, "-m", "backend", "join", "--rdzv-endpoint", str(lobby.endpoint)],
         env={**os.environ, "TOKENDYNO_CACHE": str(tmp_path)}, stderr=subprocess.PIPE, text=True,

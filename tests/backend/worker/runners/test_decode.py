@@ -134,7 +134,7 @@ def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> 
         assert finished.extra.kv_cpu_bytes == expected[-1].full
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_with_symbolic_sizes_another_length_compiles_nothing(tmp_path: Any) -> None:
     """Even where the cache is as long as a head is wide, which duck typing of sizes would take for one symbol."""
