@@ -67,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--coverage", type=Path, help="which tests execute which lines; recorded there if it is new")
     parser.add_argument("--limit-s", type=float, default=1e9, help="start no further mutant after so many seconds")
     options = parser.parse_args(arguments)
+    options.out = options.out.resolve()  # children stand in the copy
     deadline_s = time.monotonic() + options.limit_s
     os.environ.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", HF_HUB_OFFLINE="1")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
