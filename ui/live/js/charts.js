@@ -127,18 +127,20 @@ function makeCharts(plot, charts, tools, pointer, fresh) {
   async function paint(force) {
     if (!ready || !dirty || painting || document.hidden || (!force && performance.now() < notBefore)) return;
     if (!element.offsetParent) return;
-    painting = true; dirty = false;
-    const begin = performance.now(), painted = (part || series).map(lengthsOf);
+    dirty = false;
+    const begin = performance.now(), columns = part || series, painted = columns.map(lengthsOf), drawn = traces();
+    const view = { head, series, hidden, axis, units, tops, titles };  // of this paint: another run may begin meanwhile
+    painting = true;
     try {
-      const drawn = traces();
       await Plotly.react(plot, drawn, layout(), FIGURE_OPTIONS);
     } finally {
       painting = false;
     }
     listen();
-    const view = { head, series, hidden, axis, units, tops, titles };
-    pointer.take(view);
-    fresh.take(part ? { ...view, series: part } : view, painted);
+    if (view.series === series) {
+      pointer.take(view);
+      fresh.take({ ...view, series: columns }, painted);
+    }
     requestAnimationFrame(() => setTimeout(() => {
       paintMs.push(performance.now() - begin);
       if (paintMs.length > 5) paintMs.shift();
