@@ -38,15 +38,18 @@ class Figure(NamedTuple):
     interval: tuple[float, float] | None = None
 
     def against(self, first: "Figure") -> str:
-        """This figure against the same one of another arm."""
+        """This figure against that of the first pinned arm, in words; "" where either is not known."""
         if not self.value or not first.value:
             return ""
         change = self.value / first.value - 1
         said = less_or_more(change) if abs(change) >= max(self.noise, first.noise) else ""
-        if not said or self.interval is None or first.interval is None:
-            return said or "the same"
+        if not said:
+            return "the same as 1"
+        words = f"{said} that of 1" if said.endswith("x") else f"{said} than 1"
+        if self.interval is None or first.interval is None:
+            return words
         apart = self.interval[0] > first.interval[1] or self.interval[1] < first.interval[0]
-        return said if apart else f"{said}, within noise"
+        return words if apart else f"{words}, within noise"
 
 
 def figures(run: Snapshot, name: str) -> dict[str, Figure]:

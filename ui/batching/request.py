@@ -61,7 +61,7 @@ def read_request(values: Sequence[object], local_paths: bool) -> Request:
 def read_traffic(fields: Fields, local_paths: bool) -> tuple[Traffic, int]:
     """The requests, given or drawn, and the seed."""
     seed, limits = read_whole("Seed", fields.seed), _limits(fields)
-    concurrent, pages = read_whole("At once", fields.concurrent), read_whole("KV pages", fields.pages)
+    concurrent, pages = read_whole("Concurrency", fields.concurrent), read_whole("KV pages", fields.pages)
     trace = fields.trace.strip() if isinstance(fields.trace, str) else ""
     if not trace:
         return drawn(_shape(fields), seed, concurrent, pages, limits), seed

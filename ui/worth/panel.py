@@ -63,7 +63,7 @@ class Asked(msgspec.Struct, forbid_unknown_fields=True):
         """The values of each name. InputError where a name is given twice."""
         found = {name: [one.strip() for one in text.split(",") if one.strip()] for name, text in self.over}
         if len(found) < len(self.over):
-            raise InputError("Both vary the same. Choose another one, or leave the second out.")
+            raise InputError("The same thing varies twice. Choose another one, or leave the second out.")
         return found
 
 

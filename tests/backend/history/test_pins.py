@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from backend.errors import InputError
+from backend.history.figures import Cell, Figure
 from backend.history.pins import Pin, SideBySide, read_pins
 from backend.runs.records import Record
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
@@ -43,9 +44,23 @@ def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
     assert [row.label for row in found.rows if row.group == "choices"] == ["cache"]  # dtype is the same
     assert cells(found, "Token latency, median") == ["10.0 ms", "10.0 ms"]
     kv = next(row for row in kept("longer.A,longer.B").rows if row.label == "KV cache").cells
-    assert [(cell.text, cell.against) for cell in kv] == [("40.0 KiB", ""), ("49.0 KiB", "23% more")]
+    assert [(cell.text, cell.against) for cell in kv] == [("40.0 KiB", ""), ("49.0 KiB", "23% more than 1")]
     assert cells(found, "Text begins")[0].startswith("word word")
     assert cells(found, "Ledger") == ["1 of 1 verified", "1 of 1 verified"]
+
+
+@pytest.mark.parametrize(
+    ("value", "interval", "said"),
+    [
+        (10.0, None, "the same as 1"), (13.0, None, "30% more than 1"), (26.0, None, "2.6x that of 1"),
+        (8.0, (7.5, 8.5), "20% less than 1"), (8.0, (7.5, 9.9), "20% less than 1, within noise"), (None, None, ""),
+    ],
+)  # fmt: skip
+def test_a_figure_against_that_of_the_first_arm_is_a_whole_phrase(
+    value: float | None, interval: tuple[float, float] | None, said: str
+) -> None:
+    first = Figure("Latency", Cell("10 ms"), 10.0, interval=(9.8, 10.2))
+    assert Figure("Latency", Cell("x"), value, interval=interval).against(first) == said
 
 
 def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Beside) -> None:
@@ -57,7 +72,7 @@ def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Besid
     assert "Figures of 3 are not set against those of 1: model, lengths or batch size differ." in found.remarks
     assert "Versions of 4 were not recorded, so they may differ as well." in found.remarks
     latency = next(row for row in found.rows if row.label == "Token latency, median")
-    assert [cell.against for cell in latency.cells] == ["", "the same", "", "the same"]
+    assert [cell.against for cell in latency.cells] == ["", "the same as 1", "", "the same as 1"]
     assert found.arms[1].unlike[:1] == ["Machine"] and not found.arms[2].alike
 
 

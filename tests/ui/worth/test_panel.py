@@ -50,5 +50,5 @@ def test_values_are_read_as_they_are_typed() -> None:
     assert Asked("A", [("batch_size", "1, 8 ,"), ("cache", "static")], False).values() == {
         "batch_size": ["1", "8"], "cache": ["static"],
     }  # fmt: skip
-    with pytest.raises(InputError, match="Both vary the same"):
+    with pytest.raises(InputError, match="varies twice"):
         Asked("A", [("cache", "a,b"), ("cache", "c,d")], False).values()

@@ -11,12 +11,6 @@ function headCell(arm) {
   return cell;
 }
 
-// "23% more, within noise" of a figure against that of the first arm, with that arm in it.
-function againstFirst(text) {
-  const [said, ...rest] = text.split(', ');
-  return [said + (said === 'the same' ? ' as 1' : said.endsWith('x') ? ' that of 1' : ' than 1'), ...rest].join(', ');
-}
-
 function sideRow(row) {
   const line = el('tr', row.group === 'conditions' && row.differs ? 'td-differs' : ''), name = el('th', '', row.label);
   name.scope = 'row';
@@ -24,7 +18,7 @@ function sideRow(row) {
   line.append(name, ...row.cells.map((cell, at) => {
     const box = el('td', '', cell.text);
     box.dataset.arm = at + 1;
-    if (cell.against) box.append(el('small', 'td-against', againstFirst(cell.against)));
+    if (cell.against) box.append(el('small', 'td-against', cell.against));
     if (cell.note) box.append(el('small', '', cell.note));
     return box;
   }));

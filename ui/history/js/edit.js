@@ -45,7 +45,7 @@ async function remove(row) {
     await question({ ask: 'change', what: 'delete', run: row.id });
   } catch (error) { complain(error); return; }
   const said = el('p', '', 'Deleted: ' + runName(row) + ', ' + when(row.created) + '. ');
-  const undo = button('td-undelete', 'Undo', 'Undo: have ' + runName(row) + ', ' + when(row.created) + ' back', () => restore(row, said));
+  const undo = button('td-undelete', 'Undo', 'Undo: restore ' + runName(row) + ', ' + when(row.created), () => restore(row, said));
   said.append(undo);
   find('.td-undo').append(said);
   change({ pins: state.pins.filter(pin => !pin.startsWith(row.id + '.')) }, false);
