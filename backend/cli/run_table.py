@@ -95,13 +95,14 @@ def _details(run: Snapshot, screen: Screen) -> list[str]:
 
 
 def _remarks(run: Snapshot, screen: Screen) -> list[str]:
-    """What may have disturbed the run, what the figures reveal, and the first annotations; the document has all."""
+    """What the worker noted, what may have disturbed the run, what the figures reveal, and the first annotations; the
+    document has all."""
     word, said = _word(run.unit), []
     for name, arm in run.arms.items():
         summary = run.summary(name)
-        said += [
-            f"Arm {name}: {text}" for text in (*diagnoses(summary, run.unit), *interference_of(run, name, summary))
-        ]
+        noted = arm.started.notes if arm.started else []
+        told = (*noted, *diagnoses(summary, run.unit), *interference_of(run, name, summary))
+        said += [f"Arm {name}: {plain(text)}" for text in told]
         found = annotations(arm.annotations)
         said += [f"Arm {name}, {word} {one.token}: {plain(one.text)}" for one in found[:_MAX_ANNOTATIONS]]
         if len(found) > _MAX_ANNOTATIONS:

@@ -17,7 +17,7 @@ def test_the_table_has_both_arms_the_ledger_and_one_text_when_they_agree() -> No
     fill(run, "B")
     shown = table(run, Screen())
     assert shown.splitlines()[0] == "Pocket, 5M on a CPU"
-    for part in ("a note", "Time to first token", "100 ms", "sdpa -> eager", "FALLBACK",
+    for part in ("a note", "Time to first token", "100 ms", "sdpa -> eager", "FALLBACK", "Arm B: a remark",
                  "It has sinks.", "NOT IN EFFECT", "Both arms generated the same text:\na cat"):  # fmt: skip
         assert part in shown
     assert shown.count("a cat") == 1
