@@ -66,6 +66,9 @@ class WorkerProcess:
                 thread.start()
         except RuntimeError as error:  # the system gives no more threads
             self.end()
+            for reader, pipe in ((self._reader, self._process.stdout), (self._listener, self._process.stderr)):
+                if pipe is not None and reader.ident is None:  # a reader that runs closes it
+                    pipe.close()
             raise StartError(f"The worker process could not be watched ({error}).") from error
 
     def _start(self) -> subprocess.Popen[bytes]:

@@ -73,7 +73,9 @@ def test_a_worker_that_cannot_be_watched_is_ended_and_says_so(monkeypatch: pytes
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(StartError, match="can't start new thread"):
         WorkerProcess(Inbox())
-    assert begun[0].returncode is not None
+    (process,) = begun
+    assert process.returncode is not None
+    assert all(pipe is not None and pipe.closed for pipe in (process.stdin, process.stdout, process.stderr))
 
 
 def test_a_cache_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
