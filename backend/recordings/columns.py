@@ -2,7 +2,9 @@
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from backend.messages import Event, PageMoves, Probed, Samples, Scored, Steps, Tokens
 
@@ -44,6 +46,26 @@ def require_columns(event: Event) -> None:
 def require_moment(at_s: float) -> None:
     """ValueError unless these are seconds since a run began."""
     _durations([at_s])
+
+
+def require_finite(value: object) -> None:
+    """ValueError for a number, at any depth of a record, that the history's JSON cannot hold. Copies nothing: one
+    column may hold millions of texts."""
+    match value:
+        case float() if not math.isfinite(value):
+            raise ValueError("a number that no history can keep")
+        case msgspec.Struct():
+            for name in value.__struct_fields__:
+                require_finite(getattr(value, name))
+        case Mapping():
+            for held in value.values():
+                require_finite(held)
+        case list() | tuple():
+            for held in value:
+                if not isinstance(held, str):
+                    require_finite(held)
+        case _:
+            pass
 
 
 def _equal(*columns: Sequence[object]) -> None:

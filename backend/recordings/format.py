@@ -11,9 +11,9 @@ import msgspec
 
 from backend.errors import InputError
 from backend.hosting.limits import RECORDING_BYTES
-from backend.recordings.columns import require_columns, require_moment
+from backend.recordings.columns import require_columns, require_finite, require_moment
 from backend.runs.quality import readings, whole_reading
-from backend.runs.records import ArmEvent, Created, Ended, Record, decode_record, encode_record
+from backend.runs.records import ArmEvent, Created, Ended, Record
 from backend.runs.run import folded
 from backend.runs.snapshot import Snapshot
 
@@ -104,13 +104,13 @@ def _require_shown(first: Created, rest: Sequence[Record]) -> None:
             raise ValueError("no date")
         if [arm.name for arm in first.arms] != [arm.name for arm in first.request.arms]:
             raise ValueError("arms are missing")
+        require_finite(first)
         for record in rest:
+            require_finite(record)
             if isinstance(record, ArmEvent | Ended):
                 require_moment(record.at_s)
             if isinstance(record, ArmEvent):
                 require_columns(record.event)
-        if any(decode_record(encode_record(record)) != record for record in (first, *rest)):
-            raise ValueError("a number that no history can keep")
         _compute(folded([first, *rest]).snapshot())
     except Exception as error:  # a file may hold anything
         raise _damaged("its records do not follow one another") from error
