@@ -222,9 +222,11 @@ class Journal:
         try:
             return _decode(data)
         except UNDECODABLE as error:
+            kept = number - 2  # results that come before it
+            or_else = f", or remove what begins there to keep {kept} result{'s' * (kept != 1)}"
             raise InputError(
                 f"Line {number} of {self._path} is no line of a journal of this version; the file is left as it is. "
-                f"Name another file{f', or remove what begins there to keep {number - 2} results' * (number > 2)}."
+                f"Name another file{or_else * (kept > 0)}."
             ) from error
 
     def _foreign(self) -> InputError:

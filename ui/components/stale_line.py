@@ -11,11 +11,12 @@ import msgspec
 from backend.config import Request
 from backend.errors import InputError
 from backend.runs.run import Run
+from ui.components.scripts import with_settings
 
 _SHOW = """
 const show = () => {
   const { run, text } = props.value ? JSON.parse(props.value) : { run: '', text: '' };
-  const panel = document.querySelector('#PANEL [data-run]');
+  const panel = document.querySelector('#' + settings.panel + ' [data-run]');
   element.querySelector('.td-line-text').textContent = run && panel?.dataset.run === run ? text : '';
 };
 show();
@@ -38,7 +39,7 @@ def stale_line(panel: str, elem_id: str) -> gr.HTML:
     return gr.HTML(
         value="",
         html_template='<div class="td-line-text" role="status"></div>',
-        js_on_load=_SHOW.replace("PANEL", panel),  # an event's answer may empty `props`
+        js_on_load=with_settings(_SHOW, panel=panel),
         apply_default_css=False,
         elem_id=elem_id,
         elem_classes=["td-line", "td-stale"],
