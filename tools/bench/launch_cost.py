@@ -1,0 +1,328 @@
+"""CPU time of a token, thread by thread: `python -m tools.bench.launch_cost [--model M] [--pairs N] [--tokens N]`.
+
+For arms that the host's launches of kernels slow down. In turn, in processes that stay loaded: a script that only calls
+`generate`; a worker's measured run before and after its process was profiled; the script in a process that was
+profiled. On CUDA a profiler may leave hooks behind in the driver (CUPTI), through which every later launch goes.
+On a CPU a model of tiny width and many layers shows the same: `--model PATH` of a config.json.
+
+`--without` also measures the unprofiled worker with parts switched off, each alone: sender, memory, watch, bytes,
+passes.
+"""
+
+import argparse
+import functools
+import json
+import os
+import queue
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest import mock
+
+from backend.executors.subprocess import environment
+from backend.paths import ROOT
+from tools.bench.watched import PROMPT
+
+PARTS = ("sender", "memory", "watch", "bytes", "passes")
+ANSWER_S = 60
+Seconds = dict[str, float]
+
+
+class Threads:
+    """CPU seconds by thread between `begin` and `end`, which both are called in the thread that generates."""
+
+    def begin(self) -> None:
+        self._before, self._cpu_s, self._begin_s = _by_thread(), time.process_time(), time.perf_counter()
+
+    def end(self) -> None:
+        wall_s, cpu_s = time.perf_counter() - self._begin_s, time.process_time() - self._cpu_s
+        now = {name: spent - self._before.get(name, 0.0) for name, spent in _by_thread().items()}
+        others = {"threads of libraries": max(0.0, cpu_s - sum(now.values()))}
+        self.found: Seconds = {"wall": wall_s, "CPU": cpu_s, **now, **others}
+
+
+def _by_thread() -> Seconds:
+    found = {}
+    for thread in threading.enumerate():
+        if thread.ident is not None:
+            name = "main" if thread is threading.main_thread() else thread.name
+            found[name] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+    return found
+
+
+# --- in the processes -------------------------------------------------------------------------------
+
+
+def profile_once(generate: Callable[[], object]) -> Seconds:
+    """As the proof of a run does; returns how many kernels were seen."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if torch.cuda.is_available() else [])]
+    with profile(activities=activities, record_shapes=True) as profiler:
+        generate()
+    on_gpu = torch.autograd.DeviceType.CUDA
+    events = profiler.profiler.kineto_results.events()
+    return {"kernels": float(sum(event.device_type() == on_gpu for event in events))}
+
+
+def finalize() -> Seconds:
+    """Detach CUPTI from the process."""
+    import ctypes
+
+    begin_s = time.perf_counter()
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        path = next((line.split()[-1] for line in maps if "libcupti.so" in line), "")
+    code = ctypes.CDLL(path).cuptiFinalize() if path else -1
+    return {"cuptiFinalize": float(code), "seconds": time.perf_counter() - begin_s}
+
+
+def script(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
+    """A bare script's calls of `generate`."""
+    import torch
+    from transformers import DynamicCache, GenerationConfig
+
+    model, tokenizer = _load(model_ref)
+    ids = tokenizer(PROMPT, return_tensors="pt")["input_ids"].to(model.device)
+    sync = torch.cuda.synchronize if model.device.type == "cuda" else lambda: None
+
+    def generate(count: int) -> Seconds:
+        settings = GenerationConfig(
+            max_new_tokens=count, do_sample=False, eos_token_id=None, pad_token_id=0, disable_compile=True
+        )
+        cache, threads = DynamicCache(config=model.config), Threads()
+        sync()
+        threads.begin()
+        with torch.inference_mode():
+            model.generate(ids, attention_mask=torch.ones_like(ids), past_key_values=cache, generation_config=settings)
+        sync()
+        threads.end()
+        return threads.found
+
+    def answer(order: str) -> Seconds:
+        if order == "profile":
+            return profile_once(lambda: generate(4))
+        if order == "finalize":
+            return finalize()
+        return generate(tokens)
+
+    generate(8)
+    return answer
+
+
+def _load(model_ref: str) -> tuple[Any, Any]:
+    from backend.messages import Load
+    from backend.worker.channel import QueueChannel
+    from backend.worker.load.loader import load
+
+    plan = _plan(model_ref)
+    loaded = load(Load(plan).plan.load, QueueChannel(lambda event: None))
+    return loaded.model, loaded.tokenizer
+
+
+@functools.cache
+def _plan(model_ref: str) -> Any:
+    from backend.arms.check import check
+    from backend.arms.parse import parse_arm
+    from backend.config import Workload
+    from backend.hardware import detect
+    from backend.models import resolve
+
+    return check(parse_arm(model_ref, ""), resolve(model_ref), detect(), Workload(prompt=PROMPT)).plan
+
+
+def worker(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
+    """A worker's measured runs, whose events go into a pipe that another process reads."""
+    from backend.worker.lazy_imports import kept_imports
+
+    with kept_imports():
+        from backend.worker.serve import Worker
+    from backend.messages import Event, Finished, Generate, Load
+    from backend.worker.channel import PipeChannel
+    from backend.worker.measure.annotations import Annotations
+
+    class Noting(PipeChannel):
+        def send(self, event: Event) -> None:
+            if isinstance(event, Finished):
+                finished.append(event)
+            super().send(event)
+
+    finished: list[Finished] = []
+    reader = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    assert reader.stdin is not None
+    channel = Noting(reader.stdin.fileno(), lambda: os._exit(1))
+    plan, threads = _plan(model_ref), Threads()
+    starts, stops = Annotations.start, Annotations.stop
+
+    def start(self: Any, begin_s: float) -> None:
+        starts(self, begin_s)
+        threads.begin()
+
+    def stop(self: Any) -> None:
+        threads.end()
+        stops(self)
+
+    mock.patch.object(Annotations, "start", start).start()
+    mock.patch.object(Annotations, "stop", stop).start()
+    own = Worker(channel, threading.Event(), False)
+    own.carry_out(Load(plan))
+
+    def answer(order: str) -> Seconds:
+        prove = order == "profile"
+        job = Generate(plan, PROMPT, 0, tokens, 1, 0.0, 0, True, True, prove=prove)
+        with _without(order):
+            own.carry_out(job)
+        if prove:
+            last = finished[-1]
+            print([(one.axis, one.effective) for one in last.findings], last.step, last.no_step, last.extra.step_busy_s,
+                  file=sys.stderr, flush=True)  # fmt: skip
+        return threads.found
+
+    answer("run")
+    return answer
+
+
+@contextmanager
+def _without(part: str) -> Iterator[None]:
+    from backend.worker.measure import interference, memory, meter, stream
+    from backend.worker.prove import passes
+
+    off: dict[str, tuple[Any, str, Any]] = {
+        "sender": (stream.Sender, "_work", lambda self: self._stop.wait()),
+        "memory": (memory.Sampler, "_work", lambda self: self._stop.wait()),
+        "watch": (interference.Watch, "_work", lambda self: self._stop.wait()),
+        "bytes": (meter.Meter, "_cache_bytes", lambda self: (0, 0)),
+        "passes": (passes.PassCounter, "__enter__", lambda self: self),
+    }
+    with ExitStack() as stack:
+        for name in PARTS:
+            if part in (name, "all"):
+                stack.enter_context(mock.patch.object(*off[name]))
+                if name == "passes":
+                    stack.enter_context(mock.patch.object(passes.PassCounter, "__exit__", lambda *_: None))
+        yield
+
+
+def serve(kind: str, model_ref: str, tokens: int) -> None:
+    """Carry out the orders that arrive on standard input, one a line."""
+    answer = {"script": script, "worker": worker}[kind](model_ref, tokens)
+    print("{}", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(line.strip())), flush=True)
+
+
+# --- beside them ------------------------------------------------------------------------------------
+
+
+class Process:
+    """One of the processes, which works when it is told to."""
+
+    def __init__(self, kind: str, options: Any, env: dict[str, str] | None = None) -> None:
+        command = [sys.executable, "-m", "tools.bench.launch_cost", "--kind", kind, "--model", options.model]
+        pipe = subprocess.PIPE
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._process = subprocess.Popen(
+            [*command, "--tokens", str(options.tokens)], stdin=pipe, stdout=pipe, text=True,
+            env={**environment(), **(env or {})}, cwd=ROOT, start_new_session=True,
+        )  # fmt: skip
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._answers.put(line)
+        self._answers.put("{}")
+
+    def ready(self) -> Seconds:
+        """Its next answer; empty where there is none any more."""
+        try:
+            found: Seconds = json.loads(self._answers.get(timeout=ANSWER_S))
+        except queue.Empty:
+            self.end()
+            found = {}
+        return found
+
+    def tell(self, order: str) -> Seconds:
+        """Its answer to an order."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(order + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            return {}
+        return self.ready()
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+def measure(options: Any) -> dict[str, list[Seconds]]:
+    """Seconds of each run, by what ran."""
+    found: dict[str, list[Seconds]] = defaultdict(list)
+    teardown = {"TEARDOWN_CUPTI": "1"}
+    processes = {
+        "script": Process("script", options),
+        "script, profiled": Process("script", options),
+        "script, profiled, TEARDOWN_CUPTI": Process("script", options, teardown),
+        "script, profiled, cuptiFinalize": Process("script", options),
+        "worker": Process("worker", options),
+        "worker, profiled": Process("worker", options),
+        "worker, profiled, TEARDOWN_CUPTI": Process("worker", options, teardown),
+    }
+    orders = [(name, name, "run") for name in processes]
+    orders += [(f"worker without {part}", "worker", part) for part in options.without]
+    try:
+        for process in processes.values():
+            process.ready()
+        for name, process in processes.items():
+            for order in (
+                ("profile", "finalize", "profile", "finalize") if "Finalize" in name else ("profile", "profile")
+            ):
+                if "profiled" in name:
+                    print(f"{name}: {order}: {process.tell(order)}", flush=True)
+        for pair in range(options.pairs):
+            for title, name, order in orders if pair % 2 == 0 else reversed(orders):
+                found[title].append(processes[name].tell(order))
+                print(f"{title}: {_line([found[title][-1]], options.tokens)}", flush=True)
+    finally:
+        for process in processes.values():
+            process.end()
+    return found
+
+
+def _line(runs: list[Seconds], tokens: int) -> str:
+    names = sorted({name for run in runs for name in run}, key=lambda name: -runs[-1].get(name, 0.0))
+    medians = {name: 1e3 * statistics.median(run.get(name, 0.0) for run in runs) / tokens for name in names}
+    return ", ".join(f"{name} {ms:.3f}" for name, ms in medians.items() if ms >= 0.001)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="random:Qwen3-0.6B")
+    parser.add_argument("--tokens", type=int, default=160)
+    parser.add_argument("--pairs", type=int, default=3)
+    parser.add_argument("--without", nargs="*", default=[], choices=(*PARTS, "all"))
+    parser.add_argument("--json", help="file for the seconds of each run")
+    parser.add_argument("--kind", choices=("script", "worker"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.kind:
+        serve(options.kind, options.model, options.tokens)
+        return
+    found = measure(options)
+    print("\nmilliseconds a token, medians")
+    for title, runs in found.items():
+        print(f"  {title}: {_line(runs, options.tokens)}")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"tokens": options.tokens, "model": options.model, "runs": found}, file)
+
+
+if __name__ == "__main__":
+    main()
