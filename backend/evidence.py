@@ -33,6 +33,8 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fell_back  why a rule replaced the requested choice before the run, "" if none did
     settled    why "auto" stands for this choice here, where that is not its usual one
     doubt      what another measurement says against the finding, such as the memory; "" if nothing does
+    unseen     why nobody held against the model the choice of tokens, for which this axis answers; "" where it was
+               done, and for other axes
     """
 
     requested: str
@@ -42,6 +44,7 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fell_back: str = ""
     doubt: str = ""
     settled: str = ""
+    unseen: str = ""
 
     @property
     def status(self) -> Status:
@@ -60,9 +63,15 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "off" if found.effective == self.off else "verified"
 
     @property
+    def unchecked(self) -> bool:
+        """Whether the row would count as verified, and its tokens were not checked: then it does not count as such."""
+        return bool(self.unseen) and self.status == "verified"
+
+    @property
     def reason(self) -> str:
         """Why the row is not green, as far as the proof does not say it, and what "auto" was settled by."""
-        return " ".join(part for part in (self.settled, self.fell_back, self.doubt) if part)
+        unseen = f"The choice of tokens was not checked: {self.unseen}." if self.unchecked else ""
+        return " ".join(part for part in (self.settled, self.fell_back, self.doubt, unseen) if part)
 
 
 Level = Literal["ok", "note", "fallback", "blocked"]

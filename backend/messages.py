@@ -355,7 +355,8 @@ class RankMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_d
 class Finished(Message, frozen=True, tag="finished"):
     """The run is over: `reason` says why it stopped, `text` is the whole text of sequence 0; `compiled` is None where
     nothing was compiled; `ranks` is empty for a process with one device. `step`: where the time of a step went; None
-    where that was not traced, and `no_step` says why."""
+    where that was not traced, and `no_step` says why. `unchecked`: why the choice of the tokens was not held against
+    the model; "" where it was, and where nothing was to be proved."""
 
     reason: Literal["length", "eos", "cancelled"]
     text: str
@@ -370,6 +371,7 @@ class Finished(Message, frozen=True, tag="finished"):
     ranks: list[RankMemory] = []
     step: StepTime | None = None
     no_step: str = ""
+    unchecked: str = ""
 
 
 class Probed(Message, frozen=True, tag="probed"):

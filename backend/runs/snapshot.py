@@ -5,6 +5,7 @@ from functools import cached_property
 
 from backend.config import ArmRequest
 from backend.evidence import Evidence
+from backend.messages import Finished
 from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
 from backend.runs.batch_summary import BatchSummary, differing, summarize_batch
@@ -112,7 +113,7 @@ class Snapshot(OfRun):
             return []
         fallbacks = {v.axis: v.reason for v in planned.verdicts if v.level == "fallback"}
         settled = {v.axis: v.reason for v in planned.verdicts if v.level == "note" and v.becomes}
-        doubts = self._doubts(name)
+        doubts, unseen = self._doubts(name), _unseen(arm.finished)
         axes = {axis.name: axis for axis in all_axes()}
         return [
             Evidence(
@@ -121,6 +122,7 @@ class Snapshot(OfRun):
                 fell_back=fallbacks.get(f.axis, ""),
                 settled=settled.get(f.axis, ""),
                 doubt=doubts.get(axes[f.axis].witness, "") if f.axis in axes else "",
+                unseen=unseen if f.axis in axes and axes[f.axis].chooses_tokens else "",
             )
             for f in arm.finished.findings
             if f.axis in planned.requested
@@ -138,3 +140,10 @@ class Snapshot(OfRun):
             "weights": doubt("weights", arm.predicted_memory.get("weights"), weights),
             "kv": kv,
         }
+
+
+def _unseen(finished: Finished) -> str:
+    """Why nobody held the chosen tokens against the model; "" where that was done."""
+    if finished.extra.checked_tokens:
+        return ""
+    return finished.unchecked or "this record does not say that it was"

@@ -6,15 +6,20 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest import mock
 
+import pytest
 import torch
 from transformers import GenerationConfig
 from transformers.generation.utils import GenerationMixin
 
+from backend.runs.run import Run
+from backend.views.ledger import LedgerRow, ledger_summary, prompt_rows
 from backend.worker.loop import step as own_step
 from backend.worker.loop.sampling import Sampling, sample
 from backend.worker.prove.passes import PassCounter
 from tests.sabotage.damage import layers_of, model_changed
+from tests.sabotage.ledger_of import run_of
 from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.small_models import llama
 from tests.sabotage.test_loop import computed_twice
 
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -164,3 +169,23 @@ SABOTEURS = [
     _greedy("own", "half of the layers without MLP in the measured run", measured(without_mlps)),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("cache", "checked"), [("dynamic", True), ("quantized-fp8", False)])
+def test_tokens_that_nobody_can_check_do_not_count_as_verified(cache: str, checked: bool) -> None:
+    """A wrong seed turns the row where tokens are checked. Elsewhere it cannot be seen, and the ledger says so."""
+    work: dict[str, Any] = {"temperature": 0.8, "seed": 7, "max_new_tokens": 24}
+    arm = {"cache": cache, "dtype": "float32"}
+    control = row_of_the_loop(run_of(arm, llama(), **work))
+    with another_seed():
+        broken = row_of_the_loop(run_of(arm, llama(), **work))
+    assert (control.standing, broken.standing) == (("verified", "partial") if checked else ("unchecked", "unchecked"))
+    assert ("quantized cache rounds" in broken.reason) is not checked
+
+
+def row_of_the_loop(run: Run) -> LedgerRow:
+    rows = prompt_rows(run.ledger("A"))
+    (row,) = (row for row in rows if row.axis == "loop")
+    assert ("with unchecked tokens" in ledger_summary(rows)) is row.unchecked
+    return row

@@ -101,6 +101,7 @@ class Batching(Optimization):
     witness = "kv"
     order = 60
     decoders_only = True
+    chooses_tokens = True
     many_requests = True
     choices = (
         Choice("off", "off", "One request after the other."),

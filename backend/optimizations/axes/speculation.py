@@ -62,6 +62,7 @@ class Speculation(Optimization):
     off = "off"
     order = 50
     decoders_only = True
+    chooses_tokens = True
     costs = {"prompt-lookup": "time where the text does not repeat itself"}
     choices = (
         Choice("off", "off", "One forward pass per token."),

@@ -12,6 +12,7 @@ import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from backend.counts import RunCounts
+from backend.plan import Plan
 
 MOST_CHECKED = 64
 """Generated tokens: the logits of a position take as many numbers as the vocabulary."""
@@ -35,6 +36,23 @@ class Drawing:
     top_k: int
     top_p: float
     noise: Callable[[int, int], torch.Tensor]
+
+
+def beyond_check(plan: Plan, sampled: bool) -> str:
+    """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
+    can: not after a cache that rounds what it keeps, nor where that pass would be compiled for its length. On a GPU and
+    on ranks only drafts are, so far."""
+    if plan.generate.prompt_lookup and not sampled:
+        return ""
+    if plan.load.parallel.ranks > 1:
+        return "on several ranks only greedy text with draft tokens is"
+    if plan.load.device == "cuda":
+        return "on a GPU only greedy text with draft tokens is"
+    if plan.generate.compile_mode is not None:
+        return "where steps are compiled, only greedy text with draft tokens is"
+    if plan.load.attention == "flex_attention":
+        return "flex_attention would compile the pass that tokens are held against"
+    return "the quantized cache rounds what tokens were chosen from" if plan.generate.cache.quantized else ""
 
 
 def checked(model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None) -> RunCounts:

@@ -187,6 +187,10 @@ class MeasuredRunner(ABC):
         """Counts that only this kind of runner has."""
         return RunCounts()
 
+    def _unchecked(self, measured: Measured) -> str:
+        """Why the choice of its tokens was not held against the model; "" where it was, and where there are none."""
+        return ""
+
     def _counted_steps(self, measured: Measured) -> Sequence[int]:
         """The steps that an optimization of steps should reach."""
         return range(self.first_counted, measured.meter.launched)
@@ -373,6 +377,7 @@ class MeasuredRunner(ABC):
             ranks=ranks,
             step=proof.step,
             no_step=proof.no_step,
+            unchecked=self._unchecked(measured) if proof.findings else "",
         )
 
     def _shares(self, measured: Measured) -> list[RankMemory]:

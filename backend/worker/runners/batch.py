@@ -107,6 +107,9 @@ class BatchCourse(GenerateRunner):
         prompts = log.prompt_steps()
         return [step for step in range(log.launched) if step not in prompts]
 
+    def _unchecked(self, measured: Measured) -> str:
+        return "of many requests none is"
+
     def _busy_s(self, task: Task) -> float | None:
         """Not measured: steps of many requests differ."""
         return None

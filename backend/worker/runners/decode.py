@@ -23,7 +23,7 @@ from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.chosen import Drawing, checked
+from backend.worker.prove.chosen import MOST_TOKENS, Drawing, beyond_check, checked
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
@@ -243,21 +243,18 @@ class GenerateRunner(MeasuredRunner):
             counts.model_passes, counts.model_positions = self._passes.count, self._passes.positions
         if job.plan.generate.cache.fixed:
             counts.moved_layers = float(len(measured.meter.moved))
-        if job.prove and not self.cancelled.is_set() and self._can_check(job):
+        if job.prove and not self.cancelled.is_set() and not beyond_check(job.plan, job.temperature > 0):
             drawing = self._drawing(job) if job.temperature else None
             counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
 
-    def _can_check(self, job: Generate) -> bool:
-        """Whether each token can be held against a pass over the whole text: not after a cache that rounds what it
-        keeps, nor where that pass would be compiled for its length. On a GPU and on ranks only drafts are, so far."""
-        generate, load = job.plan.generate, job.plan.load
-        if generate.prompt_lookup and not job.temperature:
-            return True
-        compiled = generate.compile_mode is not None or load.attention == "flex_attention"
-        return not (self._cuda or compiled or generate.cache.quantized or load.parallel.ranks > 1)
+    def _unchecked(self, measured: Measured) -> str:
+        if measured.counts.checked_tokens:
+            return ""
+        job = measured.task.job
+        return beyond_check(job.plan, job.temperature > 0) or f"the text is longer than {MOST_TOKENS:,} tokens"
 
     def _drawing(self, job: Generate) -> Drawing:
         return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job))

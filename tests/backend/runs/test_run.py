@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from backend.counts import RunCounts
+from backend.evidence import Finding
 from backend.messages import Annotation, Progress, Samples, Started, Tokens
 from backend.predict.kv import KvPoint
 from backend.runs.records import ArmEvent, Ended, Predicted, RooflinePoint, decode_record
@@ -91,6 +92,29 @@ def test_the_ledger_joins_what_was_requested_planned_and_found() -> None:
     (row,) = run.ledger("A")
     assert (row.requested, row.planned) == ("auto", "bfloat16")
     assert (row.finding.effective, row.status) == ("bfloat16", "verified")
+
+
+@pytest.mark.parametrize(
+    ("checked", "why", "unseen"),
+    [
+        (None, "on a GPU nothing is", "on a GPU nothing is"),
+        (None, "", "this record does not say that it was"),
+        (8.0, "", ""),
+    ],
+)
+def test_tokens_are_checked_or_the_axes_that_choose_them_say_why_not(
+    checked: float | None, why: str, unseen: str
+) -> None:
+    first = created(arms="A")
+    (arm,), loop = first.arms, {"loop": "generate"}
+    arm = msgspec.structs.replace(arm, requested=arm.requested | loop, planned=arm.planned | loop)
+    run = Run(msgspec.structs.replace(first, arms=[arm]))
+    findings = [Finding("loop", "generate", "seen"), Finding("dtype", "bfloat16", "seen")]
+    end = msgspec.structs.replace(
+        finished("x"), findings=findings, extra=RunCounts(checked_tokens=checked), unchecked=why
+    )
+    run.append(ArmEvent("A", 0, 1.0, end))
+    assert {row.finding.axis: row.unseen for row in run.ledger("A")} == {"loop": unseen, "dtype": ""}
 
 
 # --- read by cursor -------------------------------------------------------------------------------

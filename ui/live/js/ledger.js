@@ -2,7 +2,7 @@
 // that differ between the arms or need a look; a button shows all. Arms with equal rows share one.
 const EVIDENCE_LABELS = {
   verified: '\u2713 verified', partial: '\u25D0 partial', no_effect: '\u25CB no effect', fallback: '\u25B2 fallback',
-  failed: '\u2715 failed', off: 'off', not_applicable: 'not applicable',
+  failed: '\u2715 failed', unchecked: '\u25CC tokens unchecked', off: 'off', not_applicable: 'not applicable',
 };
 
 function makeLedger(box) {
@@ -63,7 +63,7 @@ function makeLedger(box) {
   }
 
   function line(row, title, span) {
-    const tr = el('tr', row.status);
+    const standing = row.unchecked ? 'unchecked' : row.status, tr = el('tr', standing);
     if (span) {
       const axis = el('th', '', title);
       axis.scope = 'rowgroup';
@@ -77,7 +77,7 @@ function makeLedger(box) {
     }
     tr.append(who);
     for (const key of ['requested', 'planned', 'effective']) tr.append(el('td', '', row[key]));
-    tr.append(el('td', 'td-status', EVIDENCE_LABELS[row.status] || row.status));
+    tr.append(el('td', 'td-status', EVIDENCE_LABELS[standing] || standing));
     const proof = el('td', 'td-proof', row.proof);
     if (row.reason) proof.append(el('small', '', row.reason));
     tr.append(proof);

@@ -70,6 +70,7 @@ class Loop(Optimization):
     default = "generate"
     order = 44
     decoders_only = True
+    chooses_tokens = True
     costs = {"own": "a static cache"}
     choices = (
         Choice("generate", "generate", "The loop of transformers: each step is prepared in Python."),

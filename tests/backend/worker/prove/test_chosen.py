@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from backend.models.source import ModelSource
+from backend.plan import CACHES, GeneratePlan, LoadPlan, ParallelPlan, Plan
 from backend.worker.prove import chosen
 from tests.support.tiny_models import tiny
 
@@ -101,3 +103,28 @@ def test_of_a_sampled_text_the_first_tokens_are_checked_since_a_seed_draws_in_th
     monkeypatch.setattr(chosen, "MOST_CHECKED", 10)
     found = chosen.checked(tiny("llama"), PROMPT, sampled(), drawing())
     assert (found.checked_tokens, found.strange_tokens) == (10, 0)
+
+
+@pytest.mark.parametrize(
+    ("load", "generate", "said"),
+    [
+        ({}, {}, ""),
+        ({}, {"cache": CACHES["static"], "loop": "own"}, ""),
+        ({"device": "cuda"}, {}, "on a GPU"),
+        ({"device": "cuda", "parallel": ParallelPlan("tensor", 2)}, {}, "on several ranks"),
+        ({"parallel": ParallelPlan("tensor", 2)}, {}, "on several ranks"),
+        ({"attention": "sdpa"}, {}, ""),
+        ({"attention": "flex_attention"}, {}, "flex_attention"),
+        ({}, {"compile_mode": "default"}, "compiled"),
+        ({}, {"cache": CACHES["quantized-fp8"]}, "quantized cache"),
+    ],
+)
+@pytest.mark.parametrize("drafts", [0, 5])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_what_cannot_be_checked_is_said_with_its_reason(
+    load: dict[str, Any], generate: dict[str, Any], said: str, drafts: int, sampled: bool
+) -> None:
+    plan = Plan(LoadPlan(ModelSource("random"), **load), GeneratePlan(**generate, prompt_lookup=drafts))
+    why = chosen.beyond_check(plan, sampled)
+    said = "" if drafts and not sampled else said
+    assert said in why and bool(why) is bool(said)

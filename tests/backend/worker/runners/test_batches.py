@@ -82,6 +82,7 @@ def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_
     assert static.batch.kind.count(IDLE) == idle == static.finished.extra.idle_steps
     prompts = [[one.prompt_tokens for one in batch] for batch in batches]
     assert sum(static.batch.padding) == sum(max(sizes) * len(sizes) - sum(sizes) for sizes in prompts)
+    assert static.finished.unchecked == "of many requests none is"
     assert (static.finished.extra.batches, static.finished.extra.rows_seen) == (BATCHES, REQUESTS)
 
 

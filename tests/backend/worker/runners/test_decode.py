@@ -11,6 +11,7 @@ from backend.messages import Finished, Generate, Started, Tokens
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC
 from backend.predict.kv import kv_series
+from backend.worker.prove import chosen
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, column, only, plan_of
 
@@ -115,6 +116,15 @@ def test_one_seed_is_one_text_and_the_likeliest_token_alone_is_greedy(bench: Ben
     assert made["top_k 2"] not in (made["seed 1"], greedy)
 
 
+def test_tokens_are_checked_or_the_run_says_why_not(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished = bench.run()
+    assert (finished.extra.checked_tokens, finished.unchecked) == (NEW, "")
+    assert bench.run(work={"prove": False}).unchecked == "", "nothing was to be proved"
+    monkeypatch.setattr(chosen, "MOST_TOKENS", bench.started.prompt_tokens + NEW - 1)
+    finished = bench.run()
+    assert finished.extra.checked_tokens is None and finished.unchecked.startswith("the text is longer than")
+
+
 @pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
 def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> None:
     """A model without windows; 140 tokens, so that the residual is quantized once."""
@@ -132,6 +142,7 @@ def test_a_quantized_cache_is_metered_and_proved_as_predicted(tmp_path: Any) -> 
         assert column(bench.worker.events, "kv_full") == [at.full for at in expected]
         assert effective(finished)["cache"] == kind
         assert finished.extra.kv_cpu_bytes == expected[-1].full
+        assert finished.extra.checked_tokens is None and "quantized cache" in finished.unchecked
 
 
 @pytest.mark.full
