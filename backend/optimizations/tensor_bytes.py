@@ -122,18 +122,27 @@ def _packed_weights(module: Any) -> dict[str, list[Any]]:
 
 def weight_tensors(model: Any) -> Iterator[Any]:
     """Plain tensors of all parameters and buffers with their scales; tensors that share memory come once."""
+    return (tensor for _, tensor in named_weight_tensors(model))
+
+
+def named_weight_tensors(model: Any) -> Iterator[tuple[str, Any]]:
+    """The same, each with the name of the parameter or buffer that it is part of."""
     yielded: set[int] = set()
-    for module in model.modules():
-        own = [*module._parameters.values(), *module._buffers.values()]
-        tensors = [
-            part for tensor in own if tensor is not None for part in (*inner_tensors(tensor), *bnb_scales(tensor))
-        ]
-        tensors += bnb_scales(getattr(module, "state", None))
-        tensors += [part for parts in triton_weights(module).values() for part in parts]
-        for tensor in tensors:
+    for path, module in model.named_modules():
+        for name, tensor in _own_tensors(module):
             if tensor.numel() and tensor.data_ptr() not in yielded:
                 yielded.add(tensor.data_ptr())
-                yield tensor
+                yield f"{path}.{name}" if path else name, tensor
+
+
+def _own_tensors(module: Any) -> Iterator[tuple[str, Any]]:
+    """Those of one module alone, by their names in it."""
+    for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+        if tensor is not None:
+            yield from ((name, part) for part in (*inner_tensors(tensor), *bnb_scales(tensor)))
+    yield from (("weight", part) for part in bnb_scales(getattr(module, "state", None)))
+    for name, parts in triton_weights(module).items():
+        yield from ((name, part) for part in parts)
 
 
 def parameter_count(model: Any) -> int:

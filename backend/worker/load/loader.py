@@ -19,6 +19,7 @@ from backend.worker.load import parallel, quantization
 from backend.worker.load.auto_class import auto_class
 from backend.worker.load.device import Observed, device_keywords, make_context, moved, observing
 from backend.worker.load.download import download
+from backend.worker.load.finite import refuse_broken
 from backend.worker.load.own_choices import forget_own_choices, guard_kernels
 from backend.worker.load.progress import LoadProgress
 from backend.worker.load.random_checkpoint import load_as_checkpoint
@@ -142,6 +143,8 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             quantization.finish(model, plan)
             parallel.finish(model, plan)
             model = moved(model, plan, observed)
+            with observed.stage("check"):
+                refuse_broken(model)
         return LoadedModel(plan, model, tokenizer, observed)
 
 
