@@ -44,6 +44,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # of that the proof of this run left
     left_bytes: float | None = None
     proof_left_bytes: float | None = None
+    # 1 where the profiler of the proof could not be detached from the GPU's driver, 0 where it was
+    profiler_attached: float | None = None
     kv_cpu_bytes: float | None = None
     kv_cuda_bytes: float | None = None
 

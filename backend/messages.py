@@ -39,8 +39,8 @@ class Load(Message, frozen=True, tag="load"):
 class Generate(Message, frozen=True, tag="generate"):
     """Warm up if needed, then run once. Answered by Tokens and Samples, then Finished or Failed.
 
-    prove   verify afterwards what was in effect, under a profiler; that may slow later runs of a process that
-            launches many kernels
+    prove   verify afterwards what was in effect, under a profiler; where that cannot be detached from the GPU again,
+            it slows later runs of the process, and Finished says so
     traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
     """
 

@@ -1,8 +1,8 @@
-"""What the runs of one worker left in its memory, and whether another run can still be measured there.
+"""What the runs of one worker left in its process, and whether another run can still be measured there.
 
 The peak of a process holds all that earlier runs did not give back: kernels that oneDNN or cuDNN built for their
-lengths, graphs, what a profile allocated. A worker is kept for the next run only where none of that would count as the
-run's own.
+lengths, graphs, what a profile allocated. And a profiler that stays attached to a GPU's driver slows each launch. A
+worker is kept for the next run only where none of that would count as the run's own.
 """
 
 from dataclasses import dataclass, field
@@ -22,11 +22,13 @@ class Residue:
 
     left_bytes        what all runs left, the model not counted
     proof_left_bytes  what the latest proof left
+    attached          the profiler of a proof still listens to the GPU
     """
 
     runs: set[bytes] = field(default_factory=set)
     left_bytes: float = 0.0
     proof_left_bytes: float = 0.0
+    attached: bool = False
     peak_bytes: float = 0.0
     running: bytes | None = None
 
@@ -45,12 +47,17 @@ class Residue:
         self.running = None
         self.left_bytes = finished.extra.left_bytes or 0.0
         self.proof_left_bytes = finished.extra.proof_left_bytes or 0.0
+        self.attached = (
+            self.attached if finished.extra.profiler_attached is None else bool(finished.extra.profiler_attached)
+        )
         self.peak_bytes = float(finished.peak_memory_bytes)
 
     def disturbs(self, command: Generate) -> str:
         """Why this run needs a new worker, in a few words; "" if it can be measured here."""
         if self.running is not None:
             return "the run before did not end"
+        if self.attached:
+            return "the profiler of the last proof could not be detached from the GPU, and would slow this run"
         left = self.proof_left_bytes if self.runs == {_key(command)} else self.left_bytes
         if not self._counts(left):
             return ""
@@ -59,7 +66,7 @@ class Residue:
     @property
     def spent(self) -> bool:
         """Whether any other run needs a new worker."""
-        return self.running is not None or self._counts(self.left_bytes)
+        return self.running is not None or self.attached or self._counts(self.left_bytes)
 
     def _counts(self, left: float) -> bool:
         return left > TOLERATED_SHARE * self.peak_bytes

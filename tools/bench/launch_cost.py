@@ -1,12 +1,12 @@
 """CPU time of a token, thread by thread: `python -m tools.bench.launch_cost [--model M] [--pairs N] [--tokens N]`.
 
 For arms that the host's launches of kernels slow down. In turn, in processes that stay loaded: a script that only calls
-`generate`; a worker's measured run before and after its process was profiled; the script in a process that was
-profiled. On CUDA a profiler may leave hooks behind in the driver (CUPTI), through which every later launch goes.
-On a CPU a model of tiny width and many layers shows the same: `--model PATH` of a config.json.
+`generate`, before its process was profiled, after that, and after the profiler was detached again; and a worker's
+measured run, before its process took a proof and after. Two profiles are taken each time, and the kernels that the
+second one saw are printed, since a profiler that was detached must be able to attach again. On a CPU nothing is
+attached, and a folder with a model of tiny width and many layers shows what the code itself costs.
 
-`--without` also measures the unprofiled worker with parts switched off, each alone: sender, memory, watch, bytes,
-passes.
+`--without` also measures the worker with parts switched off, each alone: sender, memory, watch, bytes, passes.
 """
 
 import argparse
@@ -31,6 +31,7 @@ from tools.bench.watched import PROMPT
 
 PARTS = ("sender", "memory", "watch", "bytes", "passes")
 ANSWER_S = 60
+"""Loading included: a process that takes longer hangs."""
 Seconds = dict[str, float]
 
 
@@ -72,21 +73,12 @@ def profile_once(generate: Callable[[], object]) -> Seconds:
     return {"kernels": float(sum(event.device_type() == on_gpu for event in events))}
 
 
-def finalize() -> Seconds:
-    """Detach CUPTI from the process."""
-    import ctypes
-
-    begin_s = time.perf_counter()
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        path = next((line.split()[-1] for line in maps if "libcupti.so" in line), "")
-    code = ctypes.CDLL(path).cuptiFinalize() if path else -1
-    return {"cuptiFinalize": float(code), "seconds": time.perf_counter() - begin_s}
-
-
 def script(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
     """A bare script's calls of `generate`."""
     import torch
     from transformers import DynamicCache, GenerationConfig
+
+    from backend.worker.prove.detach import detach
 
     model, tokenizer = _load(model_ref)
     ids = tokenizer(PROMPT, return_tensors="pt")["input_ids"].to(model.device)
@@ -108,8 +100,9 @@ def script(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
     def answer(order: str) -> Seconds:
         if order == "profile":
             return profile_once(lambda: generate(4))
-        if order == "finalize":
-            return finalize()
+        if order == "detach":
+            sync()
+            return {"detached": float(detach())}
         return generate(tokens)
 
     generate(8)
@@ -117,12 +110,10 @@ def script(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
 
 
 def _load(model_ref: str) -> tuple[Any, Any]:
-    from backend.messages import Load
     from backend.worker.channel import QueueChannel
     from backend.worker.load.loader import load
 
-    plan = _plan(model_ref)
-    loaded = load(Load(plan).plan.load, QueueChannel(lambda event: None))
+    loaded = load(_plan(model_ref).load, QueueChannel(lambda event: None))
     return loaded.model, loaded.tokenizer
 
 
@@ -180,8 +171,7 @@ def worker(model_ref: str, tokens: int) -> Callable[[str], Seconds]:
             own.carry_out(job)
         if prove:
             last = finished[-1]
-            print([(one.axis, one.effective) for one in last.findings], last.step, last.no_step, last.extra.step_busy_s,
-                  file=sys.stderr, flush=True)  # fmt: skip
+            return {"profiler attached": last.extra.profiler_attached or 0.0, "busy": last.extra.step_busy_s or 0.0}
         return threads.found
 
     answer("run")
@@ -223,13 +213,13 @@ def serve(kind: str, model_ref: str, tokens: int) -> None:
 class Process:
     """One of the processes, which works when it is told to."""
 
-    def __init__(self, kind: str, options: Any, env: dict[str, str] | None = None) -> None:
+    def __init__(self, kind: str, options: Any) -> None:
         command = [sys.executable, "-m", "tools.bench.launch_cost", "--kind", kind, "--model", options.model]
         pipe = subprocess.PIPE
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._process = subprocess.Popen(
             [*command, "--tokens", str(options.tokens)], stdin=pipe, stdout=pipe, text=True,
-            env={**environment(), **(env or {})}, cwd=ROOT, start_new_session=True,
+            env=environment(), cwd=ROOT, start_new_session=True,
         )  # fmt: skip
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -237,25 +227,22 @@ class Process:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._answers.put(line)
-        self._answers.put("{}")
 
     def ready(self) -> Seconds:
-        """Its next answer; empty where there is none any more."""
+        """Its next answer. RuntimeError where none comes."""
         try:
             found: Seconds = json.loads(self._answers.get(timeout=ANSWER_S))
         except queue.Empty:
-            self.end()
-            found = {}
+            raise RuntimeError(
+                f"a process gave no answer for {ANSWER_S} s (its exit code: {self._process.poll()})"
+            ) from None
         return found
 
     def tell(self, order: str) -> Seconds:
         """Its answer to an order."""
         assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(order + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            return {}
+        self._process.stdin.write(order + "\n")
+        self._process.stdin.flush()
         return self.ready()
 
     def end(self) -> None:
@@ -266,27 +253,22 @@ class Process:
 def measure(options: Any) -> dict[str, list[Seconds]]:
     """Seconds of each run, by what ran."""
     found: dict[str, list[Seconds]] = defaultdict(list)
-    teardown = {"TEARDOWN_CUPTI": "1"}
-    processes = {
-        "script": Process("script", options),
-        "script, profiled": Process("script", options),
-        "script, profiled, TEARDOWN_CUPTI": Process("script", options, teardown),
-        "script, profiled, cuptiFinalize": Process("script", options),
-        "worker": Process("worker", options),
-        "worker, profiled": Process("worker", options),
-        "worker, profiled, TEARDOWN_CUPTI": Process("worker", options, teardown),
+    before = {
+        "script": (),
+        "script, profiled": ("profile", "profile"),
+        "script, profiled, detached": ("profile", "detach", "profile", "detach"),
+        "worker": (),
+        "worker, proved": ("profile", "profile"),
     }
+    processes = {name: Process(name.partition(",")[0], options) for name in before}
     orders = [(name, name, "run") for name in processes]
     orders += [(f"worker without {part}", "worker", part) for part in options.without]
     try:
         for process in processes.values():
             process.ready()
-        for name, process in processes.items():
-            for order in (
-                ("profile", "finalize", "profile", "finalize") if "Finalize" in name else ("profile", "profile")
-            ):
-                if "profiled" in name:
-                    print(f"{name}: {order}: {process.tell(order)}", flush=True)
+        for name, more in before.items():
+            for order in more:
+                print(f"{name}: {order}: {processes[name].tell(order)}", flush=True)
         for pair in range(options.pairs):
             for title, name, order in orders if pair % 2 == 0 else reversed(orders):
                 found[title].append(processes[name].tell(order))

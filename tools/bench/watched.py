@@ -352,24 +352,24 @@ def main() -> None:
             page = make(address, options.model, options.tokens, options.viewer == "page", options.pace)
             before = load_average()
             bare_s, bare_cpu_s = run_bare()
-            watching, workers = browsers(), app.children(recursive=True)
-            begin_s, web_s, browser_s, work_s = time.monotonic(), cpu_s([app]), cpu_s(watching), cpu_s(workers)
+            watching = browsers()
+            begin_s, web_s, browser_s = time.monotonic(), cpu_s([app]), cpu_s(watching)
             page.start()
             run = last_run(history, last)
             took_s = time.monotonic() - begin_s
             web, browser = (cpu_s([app]) - web_s) / took_s, (cpu_s(watching) - browser_s) / took_s
-            work_s = (cpu_s(workers) - work_s) / 2  # of two arms; the first pair includes load and warm-up
             delays_ms = page.delays_ms()
             page.close()
             last, finished = run.id, run.arms["A"].finished
             made = len(run.arms["A"].ids)
+            worker_s = (finished.extra.cpu_own_cores or 0.0) * finished.wall_s  # of the measured run alone
             assert made == options.tokens, f"{made} tokens instead of {options.tokens}"
             ratio = bare_s / finished.wall_s
             note = "(first pair: not counted)" if number == 0 else ""
             print(
                 f"pair {number}: bare {options.tokens / bare_s:.2f} tok/s, app {made / finished.wall_s:.2f} tok/s, "
                 f"ratio {ratio:.3f}; CPU ms a token: bare {1e3 * bare_cpu_s / made:.2f}, "
-                f"worker {1e3 * work_s / made:.2f}; "
+                f"worker {1e3 * worker_s / made:.2f}; "
                 f"of a core: web process {web:.0%}, browser {browser:.0%}; load {before} {note}",
                 flush=True,
             )

@@ -34,6 +34,7 @@ from backend.worker.measure.shares import of_devices, of_rank
 from backend.worker.measure.stream import Streamer
 from backend.worker.prompt.padding import padding_counts
 from backend.worker.prompt.prompt import Prompt
+from backend.worker.prove.detach import detach
 from backend.worker.prove.findings import find_all
 from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
@@ -307,6 +308,9 @@ class MeasuredRunner(ABC):
         before = self._memory.settled() if proving and watching else None
         if proving:
             proof = self._prove(measured, extra)
+            if self._cuda:
+                torch.cuda.synchronize()
+                extra.profiler_attached = float(not detach())
         ranks = self._shares(measured)
         self._graph_calls.rest()
         if proving or cancelled:

@@ -14,8 +14,8 @@ RUN = Generate(Plan(LoadPlan(ModelSource("folder"))), "once", 0, 40, 1, 0.0, 0, 
 OTHER = msgspec.structs.replace(RUN, max_new_tokens=150)
 
 
-def finished(left: float, proof: float, peak: int = 400 * MIB) -> Finished:
-    extra = RunCounts(left_bytes=left, proof_left_bytes=proof)
+def finished(left: float, proof: float, peak: int = 400 * MIB, attached: float | None = None) -> Finished:
+    extra = RunCounts(left_bytes=left, proof_left_bytes=proof, profiler_attached=attached)
     return Finished("length", "", 0.1, 1.0, peak, "RSS", "clock", [], extra)
 
 
@@ -67,6 +67,20 @@ def test_a_run_that_did_not_end_leaves_an_unknown_amount() -> None:
     assert residue.disturbs(RUN) and residue.spent
     residue.refused()
     assert residue.disturbs(RUN) == "" and not residue.spent, "nothing ran"
+
+
+@pytest.mark.parametrize(
+    ("proofs", "kept"),
+    [((0.0,), True), ((1.0,), False), ((1.0, None), False), ((0.0, None), True), ((1.0, 0.0), True)],
+)
+def test_a_profiler_that_still_listens_disturbs_every_run(proofs: tuple[float | None, ...], kept: bool) -> None:
+    """A run without a proof says nothing of it."""
+    residue = Residue()
+    for attached in proofs:
+        residue.begin(RUN)
+        residue.note(finished(0, 0, attached=attached))
+    assert (residue.disturbs(RUN) == "") is kept and residue.spent is not kept
+    assert kept or "profiler" in residue.disturbs(RUN)
 
 
 def test_the_limit_is_a_share_of_the_peak() -> None:
