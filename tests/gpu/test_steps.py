@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 __all__ = ["kernels"]
 SWITCHES = [
     ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "BLOCK", 32),
+    ("attention", "BY_WARPS", False),
     ("attention", "WARPS", 2), ("ops", "MAX_PREFETCH_BYTES", 0), ("steps", "ENDS", False),
     ("steps", "ROTATES", False),
 ]  # fmt: skip
@@ -42,12 +43,14 @@ def differing(one: Any, other: Any) -> list[str]:
     pairs |= {"counters": (one.cache.counters, other.cache.counters), "turns": (one.turns, torch.zeros_like(one.turns))}
     for number, slots in enumerate(zip(one.cache.slots, other.cache.slots, strict=True)):
         pairs[f"filled {number}"] = (slots[0].filled, slots[1].filled)
+        if slots[0].added is not None:
+            pairs[f"added {number}"] = (slots[0].added, slots[1].added)
     return [name for name, pair in pairs.items() if not torch.equal(*pair)]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("batch", [1, 2, 3, 8])
-@pytest.mark.parametrize("architecture", ["qwen3", "mistral", "olmo3"])
+@pytest.mark.parametrize("architecture", ["qwen3", "mistral", "olmo3", "gpt_oss"])
 def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: int, dtype: str) -> None:
     """Past the window; with ties, zeros of both signs, minus infinity, EOS, and rows that are slices of larger ones."""
     import torch

@@ -19,6 +19,8 @@ class LayerSlots:
     """The slots of all layers that hold `size` tokens: which are filled, and which one the next token is written to.
 
     filled    (B, size) bool, on the device: slots that hold a token; padding does not count
+    added     (B, 1, 1, size), on the device: the same as attention adds it to its scores, 0 or the least number of the
+              cache's `additive` format; None where that is None
     turns     int32 zeros, on the device, in which an attention kernel counts its finished programs
     decoding  whether the layers write one token at `current`, or a prompt as in transformers
     """
@@ -27,12 +29,18 @@ class LayerSlots:
         self._cache, self._number, self.size = cache, number, size
         self.decoding = False
         self.filled: Any = None
+        self.added: Any = None
         self.turns: Any = None
 
     @property
     def current(self) -> Any:
         """(1,) int64 on the device: the slot of this step's token. A fresh view each time, for torch.compile."""
         return self._cache.counters[self._number : self._number + 1]
+
+    @property
+    def mask(self) -> Any:
+        """(B, 1, 1, size): what attention takes."""
+        return self.filled[:, None, None] if self.added is None else self.added
 
     def begin(self, mask: Any) -> None:
         """Start after a prompt with `mask` (B, P), 0 at padding. Its last `size` tokens are in order."""
@@ -46,10 +54,17 @@ class LayerSlots:
         self.filled.zero_()
         last = mask[:, -self.size :].bool()
         self.filled[:, : last.shape[1]] = last
+        if (dtype := self._cache.additive) is not None:
+            if self.added is None:
+                self.added = torch.empty(mask.shape[0], 1, 1, self.size, dtype=dtype, device=mask.device)
+                torch._dynamo.mark_static_address(self.added)
+            self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(dtype).min)
 
     def fill(self) -> None:
         """Count the current slot as filled: before the step that writes it."""
         self.filled.index_fill_(1, self.current, True)
+        if self.added is not None:
+            self.added.index_fill_(3, self.current, 0.0)
 
 
 class SlotLayer:
@@ -89,6 +104,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     """A `StaticCache` of such layers for texts of up to `length` tokens.
 
     full, sliding   the slots shared by the layers of that kind, None where there are none
+    additive        number format of masks that attention adds; None: it takes boolean ones
     counters        int64, on the device, incremented after every step: the current slot of both, and `step`
     sizes           where each counter wraps around
     """
@@ -96,6 +112,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     def __init__(self, config: Any, max_cache_len: int) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
         self.length = max_cache_len
+        self.additive: Any = None
         self.counters: Any = None
         self.sizes: Any = None
         self.full: LayerSlots | None = None

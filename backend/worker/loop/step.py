@@ -75,7 +75,7 @@ class Step:
     ) -> None:
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
-        self._additive = _additive_mask(self._config)
+        cache.additive = model.dtype if _additive_mask(self._config) else None
         self._end = step_end_of(model)
         device = model.device
 
@@ -156,19 +156,10 @@ class Step:
 
     def _masks(self) -> Any:
         """What attention may look at, (B, 1, 1, slots): a dict by kind of layer where the model takes several."""
-        full, sliding = (self._mask(slots) for slots in (self.cache.full, self.cache.sliding))
+        full, sliding = (None if slots is None else slots.mask for slots in (self.cache.full, self.cache.sliding))
         if hasattr(self._config, "layer_types"):
             return {"full_attention": full, "sliding_attention": sliding}
         return full if sliding is None else sliding
-
-    def _mask(self, slots: Any) -> Any:
-        if slots is None:
-            return None
-        mask = slots.filled[:, None, None, :]
-        if not self._additive:
-            return mask
-        dtype = self._model.dtype
-        return torch.zeros((), dtype=dtype, device=mask.device).masked_fill(~mask, torch.finfo(dtype).min)
 
 
 def _additive_mask(config: Any) -> bool:

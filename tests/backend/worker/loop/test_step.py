@@ -65,3 +65,20 @@ def test_slots_are_filled_up_to_the_next_token_and_no_further() -> None:
             assert cache.full.filled.sum(-1).tolist() == [5 + made, 3 + made]
             assert cache.sliding.filled[0].sum() == min(5 + made, WINDOW)
             step()
+
+
+def test_a_mask_that_attention_adds_follows_what_is_filled_without_being_made_anew() -> None:
+    from backend.worker.loop.cache import StaticSlotCache
+
+    model, asked = tiny("gpt_oss", attention="eager"), prompt(5, 2, padded=2)
+    with torch.inference_mode():
+        cache = StaticSlotCache(model.config, 5 + WINDOW + NEW)
+        step = Step(model, cache, 2, Sampling(), 0)
+        step.begin(asked.ids, asked.mask, 0, [])
+        masks = [slots.mask for slots in cache.slots]
+        for _ in range(WINDOW + 3):
+            step()
+            for slots, mask in zip(cache.slots, masks, strict=True):
+                least = torch.finfo(model.dtype).min
+                assert slots.mask is mask and mask.dtype == model.dtype
+                assert mask[:, 0, 0].tolist() == [[0.0 if one else least for one in row] for row in slots.filled]

@@ -33,11 +33,13 @@ def _next(counter, size):
 
 @triton.jit
 def tokendyno_step_end(
-    logits, stride, best, turns, token, positions, out, done, ends, counters, sizes, full, sliding, full_size,
-    sliding_size, V, L, pad, FULL: tl.constexpr, SLIDING: tl.constexpr, B: tl.constexpr, ROWS: tl.constexpr,
-    PARTS: tl.constexpr, COLUMNS: tl.constexpr, ENDS: tl.constexpr, WORDS: tl.constexpr, EARLY: tl.constexpr,
+    logits, stride, best, turns, token, positions, out, done, ends, counters, sizes, full, sliding, full_added,
+    sliding_added, full_size, sliding_size, V, L, pad, FULL: tl.constexpr, SLIDING: tl.constexpr, ADDED: tl.constexpr,
+    B: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr, ENDS: tl.constexpr,
+    WORDS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
-    """Reads and writes the tensors of the decode loop's `Step`, and `filled` of its cache's slots where it has them.
+    """Reads and writes the tensors of the decode loop's `Step`, and of its cache's slots, where it has them, `filled`
+    and with ADDED `added`.
 
     Each program finds the best of WORDS entries of a row of logits (B, V). The last to finish, by `turns`, chooses.
     best (B, PARTS) int64; ROWS and COLUMNS are the powers of two above B and PARTS
@@ -76,8 +78,12 @@ def tokendyno_step_end(
         tl.store(out + count * B + rows, chosen, mask=real & (count < L))
         if FULL:
             tl.store(full + rows * full_size + place, tl.full((ROWS,), 1, tl.uint8), mask=real)
+            if ADDED:
+                tl.store(full_added + rows * full_size + place, 0.0, mask=real)
         if SLIDING:
             tl.store(sliding + rows * sliding_size + ring, tl.full((ROWS,), 1, tl.uint8), mask=real)
+            if ADDED:
+                tl.store(sliding_added + rows * sliding_size + ring, 0.0, mask=real)
 
 
 def can_end(logits: torch.Tensor, step: object) -> bool:
@@ -99,12 +105,15 @@ def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
     parts = triton.cdiv(vocabulary, _WORDS)
     best = torch.empty(batch, parts, dtype=torch.int64, device=logits.device)
     slots = (step.cache.full, step.cache.sliding)
+    added = [getattr(one, "added", None) for one in slots]
     tokendyno_step_end[(parts, batch)](
         logits, logits.stride(0), best, step.turns, step.token, step.positions, step.out, step.done.view(torch.uint8),
         step.eos, step.cache.counters, step.cache.sizes,
         *(step.turns if one is None else one.filled.view(torch.uint8) for one in slots),
+        *(step.turns if one is None else one for one in added),
         *(0 if one is None else one.size for one in slots), vocabulary, step.out.shape[0], step.pad,
-        FULL=slots[0] is not None, SLIDING=slots[1] is not None, B=batch, ROWS=triton.next_power_of_2(batch),
+        FULL=slots[0] is not None, SLIDING=slots[1] is not None, ADDED=any(one is not None for one in added), B=batch,
+        ROWS=triton.next_power_of_2(batch),
         PARTS=parts, COLUMNS=triton.next_power_of_2(parts), ENDS=step.eos.numel(), WORDS=_WORDS, EARLY=early,
         launch_pdl=early, num_warps=4,
     )  # fmt: skip
