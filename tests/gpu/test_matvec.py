@@ -110,6 +110,35 @@ def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: i
             assert error < (max(limit, 2e-4) if scale is not None else limit), (item, gated, normed, error)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_a_product_adds_up_its_vector_as_a_kernel_of_its_own_does(kernels: Any, dtype: str) -> None:
+    """In the shape of Gemma 3 1B, whose gate and up read what attention added, normalized, to the layer's input."""
+    import torch
+
+    torch.manual_seed(1)
+    kind = getattr(torch, dtype)
+    part, old, norm, after = (torch.randn(1152, device="cuda", dtype=kind) for _ in range(4))
+    w = torch.randn(2 * 6912, 1152, device="cuda", dtype=kind) * 0.05
+    assert kernels.products.sums(w, None, True)
+    middle, sums = (torch.full_like(old, float("nan")) for _ in range(2))
+    out, both = (torch.full((6912,), float("nan"), device="cuda", dtype=kind) for _ in range(2))
+    kernels.products.add_norm(part, norm, old, middle, 1e-6, 1.0)
+    more = {"norm": after, "eps": 1e-6, "gated": True, "gelu": True, "offset": 1.0}
+    kernels.products.product(middle, w, out, **more)
+    for _ in range(3):
+        kernels.products.product(part, w, both, added=(norm, old, sums), **more)
+        assert torch.equal(sums, middle) and torch.equal(both, out)
+
+
+def test_a_product_that_cannot_add_up_its_vector_says_so(kernels: Any) -> None:
+    import torch
+
+    x, w = torch.randn(384, device="cuda"), torch.randn(77, 384, device="cuda")
+    assert not kernels.products.sums(w, None, False)
+    with pytest.raises(ValueError, match="adds up"):
+        kernels.products.product(x, w, torch.empty(77, device="cuda"), added=(x, x, torch.empty_like(x)))
+
+
 @pytest.mark.parametrize("how", [
     {"BN": 1, "STAGES": 3, "CTAS": 8, "num_warps": 4}, {"BN": 8, "STAGES": 2, "CTAS": 264, "num_warps": 8},
     {"BN": 8, "BK": 128, "STAGES": 4, "AHEAD": 64, "num_warps": 2}, {"ROWS": 2, "num_warps": 4},
@@ -276,7 +305,7 @@ def test_int8_of_torchao_is_read_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("length", [40, 64, 1000, 3000])
-@pytest.mark.parametrize(("group", "size"), [(1, 64), (4, 128), (5, 32)])
+@pytest.mark.parametrize(("group", "size"), [(1, 64), (3, 64), (2, 128), (4, 128), (5, 32)])
 @pytest.mark.parametrize("halves", [False, True])
 def test_attention_of_one_token_is_that_of_double_precision(
     kernels: Any, length: int, group: int, size: int, halves: bool

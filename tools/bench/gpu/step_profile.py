@@ -1,10 +1,12 @@
 """Profiles a step of the custom decode loop, and measures what each optimization in it gains.
 
-    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--ranks 1] [--json FILE]
+    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--ranks 1]
+        [--quantization mxfp4] [--json FILE]
 
-One token per step, fused projections, kernels=local, captured manually. Printed: milliseconds per token with everything
-on, with each optimization off and with all of them off, and the kernels of one replayed step in order of time. With
---ranks N the model is as small as the part of one of N ranks: their step, without exchanges, on one GPU.
+One token per step, fused projections, kernels=local, of mixtures experts=triton, captured manually. Printed:
+milliseconds per token with everything on, with each optimization off and with all of them off, and the kernels of one
+replayed step in order of time. With --ranks N the model is as small as the part of one of N ranks: their step, without
+exchanges, on one GPU.
 """
 
 import argparse
@@ -23,19 +25,24 @@ from backend.hardware import kernel_packages
 from backend.models.catalogue import catalogue
 from backend.models.source import ModelSource
 from backend.plan import LoadPlan
+from backend.worker.load.device import Observed
+from backend.worker.load.random_checkpoint import load_as_checkpoint
 from backend.worker.load.random_model import random_model
 from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.cuda_graph import capture
 from backend.worker.loop.sampling import Sampling
 from backend.worker.loop.step import Step
 from backend.worker.patch.apply import put_in
+from backend.worker.patch.experts import TRITON
 from backend.worker.patch.projections import fuse
 
 STEPS, ROUNDS, WARM = 200, 3, 20
 PIECES: dict[str, tuple[str, str, str, Any]] = {
     "attention in one kernel": ("tokendyno-matvec", "attention", "FOLDED", False),
+    "attention by warps": ("tokendyno-matvec", "attention", "BY_WARPS", False),
     "new key with the queries": ("tokendyno-matvec", "attention", "JOINED", False),
     "weights prefetched into L2": ("tokendyno-matvec", "ops", "MAX_PREFETCH_BYTES", 0),
+    "sum and norm in the next product": ("tokendyno-matvec", "ops", "SUMMED", False),
     "step end": ("tokendyno-matvec", "steps", "ENDS", False),
     "rotary embedding": ("tokendyno-matvec", "steps", "ROTATES", False),
     "norm launched early": ("tokendyno-rmsnorm", "layers", "EARLY", False),
@@ -47,13 +54,22 @@ class Bed:
     """A model with the kernels, or the part of it that one of `ranks` has, and a cache, on which steps are built and
     timed."""
 
-    def __init__(self, model: str, places: int, ranks: int = 1) -> None:
+    def __init__(self, model: str, places: int, ranks: int = 1, quantization: str = "none") -> None:
         name = model.removeprefix("random:")
         config = next(entry.config for entry in catalogue() if entry.name == name)
-        self.model = random_model(part_of(config, ranks), "bfloat16", None, "cuda").eval()
+        if ranks > 1:
+            config = part_of(config, ranks)
+        plan = LoadPlan(
+            ModelSource("random", config_json=config), dtype="bfloat16", device="cuda", quantization=quantization,
+            kernels="local", kernels_path=str(kernel_packages.BUNDLED), projections="fused",
+            experts=TRITON if "num_local_experts" in json.loads(config) else None,
+        )  # fmt: skip
+        if quantization == "none":
+            self.model = random_model(config, plan.dtype, None, plan.device).eval()
+        else:
+            self.model = load_as_checkpoint(plan, Observed()).eval()
         fuse(self.model)
-        source, folder = ModelSource("random"), str(kernel_packages.BUNDLED)
-        put_in(self.model, LoadPlan(source, device="cuda", kernels="local", kernels_path=folder))
+        put_in(self.model, plan)
         self.loaded = {str(kernel.metadata.name): kernel.module for kernel in get_loaded_kernels()}
         self.cache = StaticSlotCache(self.model.config, places)
         ids = torch.randint(3, 1000, (1, places // 4), device="cuda")
@@ -140,10 +156,11 @@ def main() -> None:
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--places", type=int, default=1024)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--quantization", default="none")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with torch.inference_mode():
-        bed = Bed(given.model, given.places, given.ranks)
+        bed = Bed(given.model, given.places, given.ranks, given.quantization)
         spans = bed.kernels()
         bed.token_s()  # warm up clocks and temperature
         whole_s = bed.token_s()

@@ -10,10 +10,12 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from . import by_warps
 from .products import can_be_early
 
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
+BY_WARPS = True  # False: one kernel for all, on tensor cores
 BLOCK, WARPS = 64, 4  # cache slots per iteration of a program (heads of 256: half), and its warps
 MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
@@ -213,6 +215,25 @@ def tokendyno_attention_whole(
     tl.store(out + query * D + dims, tl.sum(pieces * shares[:, None], 0).to(out.dtype.element_ty))
 
 
+def _cut(
+    heads: int, group: int, length: int, size: int, whole: bool, splits: int, block: int, warps: int
+) -> tuple[bool, int, int, int]:
+    """Whether `by_warps` attends, the parts of the slots, the slots of an iteration and the warps of a program.
+
+    heads: KV heads of all texts; splits, block and warps: as asked for, or 0
+    """
+    most = max(1, min(32, MOST_PROGRAMS // heads))
+    if BY_WARPS and not whole and by_warps.fits(group, size):
+        slots, number = by_warps.BLOCKS[size]
+        slots = block or slots
+        parts = splits or triton.next_power_of_2(min(most, triton.cdiv(length, slots)))
+        if parts * slots >= length:
+            return True, parts, slots, warps or number
+    slots = block or (BLOCK if size < 256 else BLOCK // 2)
+    parts = splits or triton.next_power_of_2(min(most, triton.cdiv(length, slots)))
+    return False, parts, slots, warps or WARPS
+
+
 def attend(
     qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
@@ -231,21 +252,28 @@ def attend(
     texts, kv_heads, length, size = keys.shape
     group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
-    block = block or (BLOCK if size < 256 else BLOCK // 2)
-    most = max(1, min(32, MOST_PROGRAMS // (texts * kv_heads)))
-    splits = splits or triton.next_power_of_2(min(most, triton.cdiv(length, block)))
+    whole = q_norm is not None and q_norm.numel() != size
+    few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole, splits, block, warps)
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
     folded = FOLDED and size < 256 and turns is not None and turns.numel() >= texts * kv_heads
-    tokendyno_attention[(kv_heads, splits, texts)](
+    given = (
         qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos,
         sinks if sinks is not None else cos, keys, values,
-        slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling, G=group,
-        GP=padded, HKV=kv_heads, D=size, ANGLES=cos.shape[-1], BT=block, SPLITS=splits,
-        AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, NORMED=q_norm is not None,
-        WHOLE=q_norm is not None and q_norm.numel() != size, OFFSET=offset, SINKS=sinks is not None, FOLDED=folded,
-        EARLY=early, launch_pdl=early, num_warps=warps or WARPS,
+        slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling,
     )  # fmt: skip
+    flags = {
+        "G": group, "GP": padded, "HKV": kv_heads, "D": size, "ANGLES": cos.shape[-1], "BT": block, "SPLITS": splits,
+        "NORMED": q_norm is not None, "OFFSET": offset, "SINKS": sinks is not None, "FOLDED": folded, "EARLY": early,
+        "launch_pdl": early, "num_warps": warps,
+    }  # fmt: skip
+    if few:
+        by_warps.tokendyno_attention_by_warps[(kv_heads, splits, texts)](*given, **flags)
+    else:
+        tokendyno_attention[(kv_heads, splits, texts)](
+            *given, AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, WHOLE=whole,
+            **flags,
+        )  # fmt: skip
     if folded:
         return
     tokendyno_attention_whole[(texts * kv_heads * group,)](

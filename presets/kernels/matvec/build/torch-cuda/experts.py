@@ -430,7 +430,7 @@ def config(per: int, columns: int, down: bool) -> dict[str, int]:
         return {"R": 1 if down else 4, "num_warps": 4, "STAGES": 1, "CTAS": ONCE}
     if down:
         return {"R": 4, "num_warps": 4, "STAGES": 3, "CTAS": 360}
-    return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 120}
+    return {"R": 4, "num_warps": 4, "STAGES": 2, "CTAS": 124}
 
 
 def router(

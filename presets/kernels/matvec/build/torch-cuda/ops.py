@@ -39,6 +39,9 @@ def product(
         products.product(x, weight, out, ask=ask, **more)
 
 
+SUMMED = True  # False: a norm of a sum's part is always a kernel of its own
+
+
 def add(
     x: torch.Tensor, weight: torch.Tensor, scale: torch.Tensor | None, bias: torch.Tensor | None,
     residual: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None, eps: float, offset: float,
@@ -308,10 +311,15 @@ def decoder_layer(
         return out
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
-    add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
+    vector, more = middle, {}
+    if SUMMED and norms[1] is not None and products.sums(weights[2], scales[2], True):
+        vector, more = torch.empty_like(hidden), {"added": (norms[1], hidden, middle)}
+        product(mixed, weights[1], vector, scale=scales[1], bias=biases[1], ask=asked)
+    else:
+        add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
     product(
-        middle, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True, gelu=gelu,
-        offset=offset,
+        vector, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True, gelu=gelu,
+        offset=offset, **more,
     )  # fmt: skip
     add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
     return out

@@ -297,7 +297,7 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         if rows > 1 << 15:
             return {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
         if rows > columns:
-            return {"BN": 4, "STAGES": 3, "CTAS": 396, "num_warps": 4}
+            return {"BN": 4, "STAGES": 3, "CTAS": 330, "num_warps": 4}
     if columns <= 3072 and rows > 1 << 15:
         return {"BN": 8 if columns <= 2048 else 4, "STAGES": 1, "CTAS": once, "num_warps": 4}
     if columns <= 1024 and gated:  # few registers, so that the next kernel can start beside it
@@ -314,8 +314,8 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 1, "STAGES": 3, "CTAS": 264, "num_warps": 8}
     if rows > columns and columns <= 4096:
         return {"BN": 4, "STAGES": 5, "CTAS": 132, "num_warps": 8}
-    if (rows, columns) == (2880, 4096):  # gpt-oss's output projection: all of it is asked for while attention runs
-        return {"BN": 4, "STAGES": 4, "CTAS": 264, "num_warps": 4}
+    if (rows, columns) in ((2880, 4096), (4096, 4096)):  # output projections: all is asked for while attention runs
+        return {"ROWS": 2, "num_warps": 4}
     if rows <= 3072 and columns <= 4096:
         return {"BN": 2, "STAGES": 1, "CTAS": once, "num_warps": 4}
     return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
@@ -325,18 +325,19 @@ def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
-    ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False,
+    ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False, added: slabs.Added | None = None,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
     offset, gelu   added to the weights of the norm; the activation of the gate, else SiLU
-    ask   up to two matrices to prefetch into L2; ignored by the block kernel
+    ask   up to two matrices to prefetch into L2; ignored by the block and slab kernels
+    added   the vector is a sum of which x is a part, see `slabs.Added`: only where `sums`
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
     early = can_be_early() if early is None else early
 
     card = torch.cuda.get_device_name()
-    if tuned is None and card not in SWEPT:
+    if tuned is None and added is None and card not in SWEPT:
 
         def run(way: str) -> None:
             product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu)
@@ -355,8 +356,10 @@ def product(
         "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
     }  # fmt: skip
     if "ROWS" in how:
-        slabs.launch(x, *beside, rows, eps, flags | how)
+        slabs.launch(x, *beside, rows, eps, flags | how, added)
         return
+    if added is not None:
+        raise ValueError("Only a slab's kernel adds up its vector.")
     flags["SCALED"] = scale is not None
     programs, grid = how.pop("CTAS", 0), triton.cdiv(rows, how["BN"])
     if not programs:
@@ -370,6 +373,13 @@ def product(
         x, *beside, *asked, rows, columns, *lines, eps, BK=triton.next_power_of_2(columns),
         ASKS=len(ask) if early else 0, **flags, **how,
     )  # fmt: skip
+
+
+def sums(w: torch.Tensor, scale: torch.Tensor | None, gated: bool) -> bool:
+    """Whether the product with this matrix can add up its vector (`added` of `product`)."""
+    if w.dtype == torch.int32 or scale is not None or torch.cuda.get_device_name() not in SWEPT:
+        return False
+    return "ROWS" in config(w.shape[0] // (2 if gated else 1), w.shape[1], w.element_size(), gated)
 
 
 def key_of(w: torch.Tensor, gated: bool, vectors: int = 1) -> kept.Key:

@@ -17,12 +17,14 @@ from .parts import gate
 
 @gluon.jit
 def tokendyno_slab_product(
-    x, norm, w, bias, residual, out, N, eps, K: gl.constexpr, NORM: gl.constexpr, OFFSET: gl.constexpr,
-    BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, GELU: gl.constexpr, ROWS: gl.constexpr,
-    CHUNK: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
+    x, norm, w, bias, residual, out, added, old, sum, N, eps, K: gl.constexpr, NORM: gl.constexpr,
+    OFFSET: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, GELU: gl.constexpr,
+    ADDED: gl.constexpr, ROWS: gl.constexpr, CHUNK: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """As `products.tokendyno_block_product`. Each warp has ROWS rows, or pairs of them, and no other warp's are needed.
 
+    ADDED  the vector is old + norm(x), with the weights `added` of that norm, as `products.tokendyno_add_norm` computes
+           it: here by every warp, which takes less time than a kernel of its own. The first program writes it to `sum`
     CHUNK  columns that a warp reads at once, a divisor of K
     """
     tile: gl.constexpr = gl.BlockedLayout([ROWS, 1, CHUNK // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
@@ -53,11 +55,30 @@ def tokendyno_slab_product(
     if NORM:
         for c in gl.static_range(CHUNKS):
             learned += (gl.load(norm + c * CHUNK + columns),)
+    if ADDED:
+        of_added = ()
+        for c in gl.static_range(CHUNKS):
+            of_added += (gl.load(added + c * CHUNK + columns),)
     if EARLY:
         gdc_wait()
     vectors = ()
     for c in gl.static_range(CHUNKS):  # all of it is asked for before the first is used
         vectors += (gl.load(x + c * CHUNK + columns),)
+    if ADDED:
+        olds = ()
+        for c in gl.static_range(CHUNKS):
+            olds += (gl.load(old + c * CHUNK + columns),)
+        power = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+        for c in gl.static_range(CHUNKS):
+            power += vectors[c].to(gl.float32) * vectors[c].to(gl.float32)
+        shrink_added = gl.rsqrt(gl.sum(power, 0) / K + eps)
+        sums = ()
+        for c in gl.static_range(CHUNKS):
+            normed = vectors[c].to(gl.float32) * shrink_added * (of_added[c].to(gl.float32) + OFFSET)
+            normed = normed.to(out.dtype.element_ty).to(gl.float32)
+            sums += ((olds[c].to(gl.float32) + normed).to(out.dtype.element_ty),)
+            gl.store(sum + c * CHUNK + columns, sums[c], mask=columns < gl.where(gl.program_id(0) == 0, CHUNK, 0))
+        vectors = sums
     if RESIDUAL:
         added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
     async_copy.wait_group(0)
@@ -90,11 +111,14 @@ def tokendyno_slab_product(
 
 
 COLUMNS = 128  # of a matrix are a multiple of this
+Added = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+"""Of a vector that is a sum: the weights of the norm of what is added, what it is added to, and where the sum goes."""
 
 
 def launch(
     x: torch.Tensor, norm: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor,
     residual: torch.Tensor, out: torch.Tensor, rows: int, eps: float, how: dict[str, object],
+    added: Added | None = None,
 ) -> None:  # fmt: skip
     """`how`: ROWS, num_warps and the kernel's flags. w: not SCALED; `ValueError` where its columns do not divide."""
     columns = w.shape[1]
@@ -102,5 +126,6 @@ def launch(
         raise ValueError(f"A slab has a multiple of {COLUMNS} columns, not {columns}.")
     chunk = 2 * COLUMNS if w.element_size() == 2 and columns % (2 * COLUMNS) == 0 else COLUMNS
     tokendyno_slab_product[(triton.cdiv(rows, how["ROWS"] * how["num_warps"]),)](
-        x, norm, w, bias, residual, out, rows, eps, K=columns, CHUNK=chunk, **how,
+        x, norm, w, bias, residual, out, *(added or (x, x, out)), rows, eps, K=columns, CHUNK=chunk,
+        ADDED=added is not None, **how,
     )  # fmt: skip
