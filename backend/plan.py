@@ -231,10 +231,14 @@ class GeneratePlan(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """How to load the model and how to generate."""
+    """How to load the model and how to generate.
+
+    routed  experts that each token is routed to, by the model's facts; the proof counts against it. 0: none, or unknown
+    """
 
     load: LoadPlan
     generate: GeneratePlan = GeneratePlan()
+    routed: int = 0
 
     @property
     def load_key(self) -> str:

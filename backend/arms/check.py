@@ -108,7 +108,8 @@ def _plan(
     subject = Subject(facts, machine, requested, batch_size)
     verdicts: list[Verdict] = []
     planned: dict[str, str] = {}
-    plan = Plan(LoadPlan(facts.source, device=machine.device))
+    routed = facts.experts_per_token if facts.experts else 0
+    plan = Plan(LoadPlan(facts.source, device=machine.device), routed=routed)
     for axis in all_axes():
         if axis.decoders_only and facts.kind == "encoder":
             found = _not_applicable(axis, requested[axis.name], facts)

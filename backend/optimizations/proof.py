@@ -16,10 +16,11 @@ ShapedCall = tuple[str, tuple[Shape, ...]]
 SHAPED = frozenset(
     {
         "aten::softmax", "aten::scaled_dot_product_attention", "aten::linear", "aten::mm", "aten::addmm", "aten::bmm",
-        "aten::index",
+        "aten::index", "aten::embedding", "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot",
     }
 )  # fmt: skip
-"""Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns."""
+"""Operators whose calls are told apart by shape: attention by its heads, matrices by their rows and columns,
+passes by their tokens."""
 
 
 DIRECT = "tokendyno_all_"

@@ -5,12 +5,14 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest import mock
 
+from transformers import MixtralConfig
 from transformers.integrations.moe import (
     ExpertsInterface,
     batched_mm_experts_forward,
     grouped_mm_experts_forward,
 )
 
+from tests.sabotage.damage import in_layers
 from tests.sabotage.saboteur import Sabotage, Tier, tests_of
 from tests.sabotage.small_models import LAYERS, mixtral
 
@@ -44,6 +46,49 @@ def instead(other: Any, where: Which, beside: bool = False) -> Callable[[], Abst
     return broken
 
 
+def fewer_inside(where: Which) -> Callable[[], AbstractContextManager[None]]:
+    """What computes the experts `where` takes the first of a token's experts and leaves the others out."""
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        real, met = ExpertsInterface.get_interface, list[Any]()
+
+        def get(self: Any, name: str, default: Any) -> Any:
+            asked = real(self, name, default)
+
+            def compute(module: Any, hidden: Any, index: Any, weights: Any) -> Any:
+                if not any(one is module for one in met):
+                    met.append(module)
+                layer = next(i for i, one in enumerate(met) if one is module)
+                kept = 1 if where(layer) else index.shape[-1]
+                return asked(module, hidden, index[:, :kept], weights[:, :kept])
+
+            return compute
+
+        with mock.patch.object(ExpertsInterface, "get_interface", get):
+            yield
+
+    return broken
+
+
+def _one_for_two(layer: Any) -> None:
+    """Its router chooses one expert for each token."""
+    layer.mlp.gate.top_k = 1
+
+
+@contextmanager
+def one_in_the_config() -> Iterator[None]:
+    """The model is built for one expert for each token, and its config says so too."""
+    plain = MixtralConfig.__init__
+
+    def begin(self: Any, *args: Any, **more: Any) -> None:
+        plain(self, *args, **more)
+        self.num_experts_per_tok = 1
+
+    with mock.patch.object(MixtralConfig, "__init__", begin):
+        yield
+
+
 MANNERS: list[tuple[str, Which, Tier]] = [
     ("one layer", lambda layer: layer == LAYERS - 1, "slow"),
     ("half of the layers", lambda layer: layer % 2 == 0, "full"),
@@ -65,5 +110,21 @@ SABOTEURS = [
         tier="full",
     )
     for choice, other in OTHERS
+] + [
+    Sabotage("experts", choice, f"one expert for two in {share} of the layers", in_layers(share, _one_for_two),
+             model=mixtral, turns_to=("partial",), tier="full")
+    for choice, _ in OTHERS
+    for share in ("one", "half", "all")
+] + [
+    Sabotage("experts", choice, "one expert for two behind the router of one layer",
+             fewer_inside(lambda layer: layer == 1), model=mixtral, turns_to=("partial",), tier="full")
+    for choice, _ in OTHERS
+] + [
+    Sabotage("experts", "auto", "one expert for two in the config", one_in_the_config, model=mixtral,
+             turns_to=("partial",), tier="full"),
+    Sabotage("experts", "batched_mm", "one expert for two in a batch", in_layers("one", _one_for_two), model=mixtral,
+             work=(("batch_size", 3),), turns_to=("partial",), tier="full"),
+    Sabotage("experts", "auto", "one expert for two and draft tokens", in_layers("one", _one_for_two),
+             (("speculation", "prompt-lookup"),), mixtral, turns_to=("partial",), tier="full"),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

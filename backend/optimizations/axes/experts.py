@@ -20,6 +20,7 @@ from backend.optimizations.conditions import (
     runs_own_mxfp4,
     takes_hub_kernels,
 )
+from backend.optimizations.expert_rows import FALLBACK, GROUPED_MM, LOOP, expert_rows
 from backend.optimizations.proof import Observation, Trace, coverage, hides
 from backend.optimizations.subject import Rule, Subject, When, blocked
 from backend.plan import Plan
@@ -29,7 +30,6 @@ _MOE = "transformers 5.22: integrations/moe.py"
 GROUPED = "grouped_mm_kept"
 """A second name for grouped_mm: on a GPU `generate` replaces the first for decoding."""
 
-_GROUPED = ("aten::_grouped_mm", "transformers::grouped_mm_fallback")
 _GROUPED_CALLS = 2  # of a layer in a pass: gate and up together, down
 _TRITON = "tokendyno_experts_"  # what the names of our kernels begin with; as many calls
 
@@ -196,19 +196,19 @@ class Experts(Optimization):
             script.patch.append(f"set_experts(model, {plan.load.experts!r})")
 
     def find(self, observation: Observation) -> Finding:
-        """Counts in the trace in which way each mixture computed its experts in each pass."""
+        """Counts in the trace in which way each mixture computed its experts in each pass, and for how many rows."""
         mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
         layers = len(mixtures)
         if not layers:
             nothing = "no module holds experts whose implementation can be chosen"
             return Finding(self.name, "auto", nothing, outcome="not_applicable")
         trace, load = observation.trace(), observation.plan.load
-        calls = sum(trace.ops[name] for name in _GROUPED)
+        calls = sum(trace.ops[name] for name in (GROUPED_MM, FALLBACK))
         own = sum(n for name, n in trace.kernels.items() if name.startswith(_TRITON))
         ways = Counter(
             grouped_mm=calls // _GROUPED_CALLS,
             batched_mm=_copies(trace, mixtures),
-            eager=trace.ops["aten::one_hot"],
+            eager=trace.ops[LOOP],
             triton=own // _GROUPED_CALLS,
         )
         way, seen = ways.most_common(1)[0]
@@ -233,6 +233,10 @@ class Experts(Optimization):
             f"{trace.steps} passes through {layers} mixtures: {calls} grouped GEMM calls, {ways['batched_mm']} batches "
             f"of copied weights, {ways['eager']} loops over experts"
         )
+        rows = expert_rows(observation, mixtures)
+        if rows and rows.seen < rows.due:
+            proof += f"; {rows.seen:,} of the {rows.due:,} rows of tokens and their experts reached the experts"
+            reached = min(reached or 0, (expected or layers) * rows.seen // rows.due)
         if hidden:
             proof += f"; decode steps ran {hidden}"
         return Finding(self.name, way if seen else "auto", proof, reached or 0, expected or layers)

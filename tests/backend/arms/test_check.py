@@ -32,7 +32,8 @@ def test_an_arm_of_defaults_runs_as_transformers_does_it_without_a_remark(model:
     free = replace(MACHINES[machine], free_bytes=1 << 60)
     checked = check(make_config(model, {}), facts(model), free, SHORT)
     assert checked.verdicts == ()
-    assert checked.plan == Plan(LoadPlan(facts(model).source, device=free.device))
+    routed = {"pocket": 2, "random:gpt-oss-20b": 4}.get(model, 0)
+    assert checked.plan == Plan(LoadPlan(facts(model).source, device=free.device), routed=routed)
     assert set(checked.requested) == set(checked.planned) == {axis.name for axis in all_axes()}
 
 
