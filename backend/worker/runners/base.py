@@ -308,9 +308,7 @@ class MeasuredRunner(ABC):
         before = self._memory.settled() if proving and watching else None
         if proving:
             proof = self._prove(measured, extra)
-            if self._cuda:
-                torch.cuda.synchronize()
-                extra.profiler_attached = float(not detach())
+            extra.profiler_attached = self._detach_profiler()
         ranks = self._shares(measured)
         self._graph_calls.rest()
         if proving or cancelled:
@@ -319,6 +317,13 @@ class MeasuredRunner(ABC):
                 self._note_left(measured, before)
         extra.update(measured.counts)
         self.channel.send(self._finished(measured, outcome, proof, extra, compiled, ranks))
+
+    def _detach_profiler(self) -> float | None:
+        """After the last profile: 1 if it stays attached to the GPU, None without a GPU."""
+        if not self._cuda:
+            return None
+        torch.cuda.synchronize()
+        return float(not detach())
 
     def _note_left(self, measured: Measured, before_proof: int | None) -> None:
         """What the runs of this process left in it, the model not counted, nor a cache that the next run uses too.

@@ -1,4 +1,4 @@
-"""What a run leaves in its worker: no cache of its own, which a later run's peak would hold."""
+"""What a run leaves in its worker: no cache of its own, which a later run's peak would hold, and no profiler."""
 
 import gc
 import weakref
@@ -61,3 +61,43 @@ def test_a_run_of_many_requests_keeps_no_cache_either(worker: LocalWorker) -> No
     )  # fmt: skip
     made, left = caches_left(worker, job)
     assert made and left == 0
+
+
+@pytest.mark.parametrize("prove", [True, False])
+def test_the_profiler_is_detached_after_the_last_profile_and_before_what_is_left_is_measured(
+    prove: bool, worker: LocalWorker
+) -> None:
+    from backend.worker.prove import profile
+    from backend.worker.runners import base
+
+    calls: list[str] = []
+
+    def noting(name: str, plain: Any) -> Any:
+        def call(*args: Any) -> Any:
+            calls.append(name)
+            return plain(*args)
+
+        return call
+
+    job = Generate(plan_of("pocket", dtype="float32"), SENTENCE, 0, 4, 1, 0.0, 0, True, warmup=True, prove=prove)
+    with (
+        mock.patch.object(base, "trace", noting("trace", profile.trace)),
+        mock.patch.object(base.MeasuredRunner, "_detach_profiler", noting("detach", lambda self: 1.0)),
+        mock.patch.object(base.MeasuredRunner, "_note_left", noting("left", base.MeasuredRunner._note_left)),
+    ):
+        finished = worker.run(job)
+    assert calls == (["trace", "detach", "left"] if prove else [])
+    assert finished.extra.profiler_attached == (1.0 if prove else None)
+
+
+@pytest.mark.parametrize("detached", [True, False])
+def test_the_gpu_has_finished_before_the_profiler_is_detached(detached: bool) -> None:
+    from backend.worker.runners import base
+
+    done = mock.Mock()
+    done.detach.return_value = detached
+    call = base.MeasuredRunner._detach_profiler
+    with mock.patch("torch.cuda.synchronize", done.synchronize), mock.patch.object(base, "detach", done.detach):
+        assert call(mock.Mock(_cuda=False)) is None and not done.mock_calls
+        assert call(mock.Mock(_cuda=True)) == float(not detached)
+    assert done.mock_calls == [mock.call.synchronize(), mock.call.detach()]
