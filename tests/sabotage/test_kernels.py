@@ -28,6 +28,28 @@ def hollow(module: Any) -> None:
     module.forward = MethodType(fake, module)
 
 
+def twice(module: Any) -> None:
+    """Computes with its kernel, and once more for another one."""
+    plain = module.forward.__func__
+
+    def forward(self: Any, hidden_states: Any) -> Any:
+        plain(self, hidden_states)
+        return plain(self, hidden_states)
+
+    forward.__module__ = plain.__module__
+    module.forward = MethodType(forward, module)
+
+
+@contextmanager
+def one_for_another(where: Which) -> Iterator[None]:
+    """Every second norm `where` computes twice, and its neighbour with the model's own code: the sum stays."""
+    with (
+        broken(twice, lambda i, n: where(i, n) and i % 2 == 0),
+        broken(hollow, lambda i, n: where(i, n) and i % 2 == 1),
+    ):
+        yield
+
+
 @contextmanager
 def broken(how: Callable[[Any], None], where: Which) -> Iterator[None]:
     real = patch.replace_layers
@@ -54,8 +76,12 @@ SABOTEURS = [
     Sabotage("kernels", "local", "half of the layers", breaking(taken_out, lambda i, n: i % 2 == 0), tier="full"),
     Sabotage("kernels", "local", "half of them hollow", breaking(hollow, lambda i, n: i % 2 == 0), tier="full"),
     Sabotage("kernels", "local", "one hollow", breaking(hollow, lambda i, n: i == 0), tier="full"),
+    Sabotage("kernels", "local", "one twice and its neighbour hollow", lambda: one_for_another(lambda i, n: i < 2),
+             turns_to=("partial",), tier="full"),
+    Sabotage("kernels", "local", "half twice and half hollow", lambda: one_for_another(lambda i, n: i < n // 2 * 2),
+             turns_to=("partial",), tier="full"),
     Sabotage("kernels", "local", "removed", breaking(taken_out, lambda i, n: True), tier="full"),
-]
+]  # fmt: skip
 REASONS = {
     ("kernels", "hub"): "It downloads binaries from the Hub, which no machine of the tests reaches; "
     "`tests/backend/worker/patch/test_kernels.py` loads one of its repositories from a folder.",

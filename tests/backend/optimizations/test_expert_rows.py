@@ -112,7 +112,8 @@ def test_what_cannot_be_counted_is_not(shapes: Calls, more: dict[str, Any]) -> N
 
 
 def test_attention_is_no_product_of_experts() -> None:
-    attention: Calls = {("aten::bmm", ((4, 6, 8), (4, 8, 6))): 9, ("aten::mm", ((5, 32), (32, 97))): 9}
+    """Even where its sizes happen to be those of a weight."""
+    attention: Calls = {("aten::bmm", ((4, 32, 96), (4, 96, 6))): 9, ("aten::mm", ((5, 32), (32, 97))): 9}
     copied: Calls = {("aten::bmm", ((10, 1, 32), (10, 32, 96))): 4, ("aten::bmm", ((10, 32, 48), (10, 48, 1))): 4}
     assert seen(tiny("gpt_oss"), made(looked_up(5) | attention)) is None
     assert seen(tiny("gpt_oss"), made(looked_up(5) | attention | copied)) == (80, 80)

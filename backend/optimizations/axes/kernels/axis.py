@@ -8,6 +8,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.hardware import kernel_packages
+from backend.optimizations.axes.kernels.alone import silent_norms
 from backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
 from backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES
 from backend.optimizations.base import Choice, Optimization
@@ -121,23 +122,31 @@ def _counted(
 ) -> tuple[int | None, int | None]:
     """(reached, expected) calls on a CPU, where each layer calls its operator in each pass; on a GPU layers, since one
     kernel may compute several, if any of the kernels was seen."""
-    seen = _ran(observation, names).total()
+    seen, silent = _ran(observation, names).total(), _silent_norms(observation, replaced)
     if observation.plan.load.device == "cuda":
         proved = bool(seen) or not names  # a binary of the Hub may launch what has any name
-        return (len(replaced) - _silent_norms(observation, replaced) if proved else 0), wanted
+        return (len(replaced) - silent if proved else 0), wanted
     reached, expected = coverage(observation, seen, wanted)
-    return (0, wanted) if reached is None or expected is None else (reached, expected)
+    if reached is None or expected is None:
+        return 0, wanted
+    return max(0, min(reached, expected - silent * (expected // wanted))), expected
 
 
 def _silent_norms(observation: Observation, replaced: Sequence[Layer]) -> int:
-    """Norms of a local folder without a kernel of their own in each pass on a GPU, replayed ones included; where
-    kernels compute whole layers, in the prompt's. 0 where their package launches no kernel that is told by its name."""
-    trace = observation.trace()
+    """Norms of a local folder without a kernel of their own: by themselves, or on a GPU in each pass, replayed ones
+    included; where kernels compute whole layers, in the prompt's. 0 where nothing of their package is told by its name.
+    """
     norms = [one for one in replaced if one.kind == "local" and one.layer == "RMSNorm"]
     own = own_names({one.package for one in norms})
+    if not _ran(observation, own):
+        return 0
+    silent = silent_norms([one.module for one in norms if hasattr(one.module, "weight")], own)
+    if observation.plan.load.device != "cuda":
+        return silent
+    trace = observation.trace()
     ran = sum(n for name, n in trace.kernels.items() if any(name.startswith(one) for one in own))
     whole = any(one.layer.startswith("DecoderLayer") for one in replaced)
-    return max(0, len(norms) - ran // (1 if whole else max(1, trace.steps))) if ran else 0
+    return max(silent, len(norms) - ran // (1 if whole else max(1, trace.steps))) if ran else silent
 
 
 AXIS = Kernels()

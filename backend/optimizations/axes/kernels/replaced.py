@@ -3,7 +3,7 @@
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ from backend.hardware import kernel_packages
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A layer that a kernel may replace. kernel, kind, package: of the one that does, "" where the model's own runs."""
+    """A layer that a kernel may replace. kernel, kind, package: of the one that does, "" where the model's own runs.
+    module: that is replaced."""
 
     layer: str
     kernel: str = ""
     kind: str = ""
     package: str = ""
+    module: Any = field(default=None, compare=False, repr=False)
 
 
 def layers(model: Any) -> Iterator[Layer]:
@@ -41,10 +43,10 @@ def _replaced(one: Any, layer: str) -> Layer:
     folders = {folder.resolve(): repo for repo, folder in kernel_packages.local_overrides().items()}
     named = [repo for folder, repo in folders.items() if folder in Path(kernel.module.__file__).resolve().parents]
     if kernel.repo_info is not None:
-        return Layer(layer, f"{kernel.repo_info.repo_id} at {kernel.repo_info.revision[:7]}", "hub", package)
+        return Layer(layer, f"{kernel.repo_info.repo_id} at {kernel.repo_info.revision[:7]}", "hub", package, one)
     if named:
-        return Layer(layer, f"{named[0]} (LOCAL_KERNELS)", "hub", package)
-    return Layer(layer, str(kernel.metadata.name), "local", package)
+        return Layer(layer, f"{named[0]} (LOCAL_KERNELS)", "hub", package, one)
+    return Layer(layer, str(kernel.metadata.name), "local", package, one)
 
 
 def measured(packages: set[str]) -> dict[int, Counter[str]]:
