@@ -5,6 +5,7 @@ from torch import nn
 
 from . import exchange, experts, products, rows, texts, tiles
 from .attention import attend
+from .described import Parts, describe
 from .products import MOST_COLUMNS
 
 
@@ -91,53 +92,26 @@ def _(x, weight, scale, bias):
 
 def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     """Whether this is one token of each of a few texts, in a layer that the kernels support."""
+    several = hidden.shape[0] > 1
     if hidden.shape[1] != 1 or hidden.shape[0] > rows.MOST or not hidden.is_cuda or cache is None:
         return False
-    attention, mlp = module.self_attn, module.mlp
+    parts = describe(module)
+    if parts is None:
+        return False
+    attention, ranks = parts.attention, hasattr(parts.products[1], "add_up")
     slots = getattr(cache.layers[attention.layer_idx], "slots", None)
-    if slots is None or not slots.decoding or not hasattr(attention.q_proj, "whole"):
+    if slots is None or not slots.decoding:
         return False
     size = attention.head_dim
     if not 16 <= size <= 256 or size & (size - 1) or attention.num_key_value_groups > 16:
         return False
     if getattr(attention, "attn_logit_softcapping", None) is not None or not attention.is_causal:
         return False
-    if hasattr(module, _AFTER) and hasattr(attention.o_proj, "add_up"):  # a norm of a sum of which each rank has a part
+    if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
         return False
-    dense = [attention.q_proj.whole, attention.o_proj]
-    if hasattr(mlp, "experts"):
-        whole = not hasattr(attention.o_proj, "add_up") and experts.of(mlp.experts) is not None
-        return whole and hidden.shape[0] == 1 and all(matrix(part.weight) is not None for part in dense)
-    if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (nn.SiLU, *_SILU, *_GELU):
+    if parts.experts is not None and (ranks or several or experts.of(parts.experts) is None):
         return False
-    dense += [mlp.gate_proj.whole, mlp.down_proj]
-    if hidden.shape[0] > 1:
-        return all(rows.fits(part.weight) for part in dense)
-    return all(matrix(part.weight) is not None for part in dense)
-
-
-def _activations() -> tuple[tuple[type, ...], tuple[type, ...]]:
-    """Classes of SiLU, and of GELU in its tanh form."""
-    from transformers.activations import GELUTanh, SiLUActivation
-
-    return (SiLUActivation,), (GELUTanh,)
-
-
-_SILU, _GELU = _activations()
-_AFTER = "post_feedforward_layernorm"  # in layers that normalize what they add to their input
-
-
-def norms_of(module: nn.Module) -> tuple[list[torch.Tensor | None], float, float]:
-    """Weights of the norms before and after attention, before and after the MLP, None where there is none; the eps of
-    all of them, and what is added to their weights."""
-    if hasattr(module, _AFTER):
-        names = ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", _AFTER)
-    else:
-        names = ("input_layernorm", "", "post_attention_layernorm", "")
-    norms = [getattr(module, name, None) for name in names]
-    one = norms[3] or norms[2]
-    eps = one.eps if hasattr(one, "eps") else one.variance_epsilon
-    return [None if norm is None else norm.weight for norm in norms], eps, 1.0 if hasattr(one, "eps") else 0.0
+    return all(rows.fits(part.weight) if several else matrix(part.weight) is not None for part in parts.products)
 
 
 MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shared with everything else that is read
@@ -155,73 +129,63 @@ def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
 
 def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     """Run one token of each text through a decoder layer; keys and values are written to the cache."""
-    attention, mlp = module.self_attn, module.mlp
-    held = cache.layers[attention.layer_idx]
-    parts = [(*matrix(part.weight), part.bias) for part in (attention.q_proj.whole, attention.o_proj)]
-    mixture = getattr(mlp, "experts", None)
-    norms, eps, offset = norms_of(module)
-    more: dict[str, float] = {}
-    if mixture is None:
-        more = {"gelu": type(mlp.act_fn) in _GELU, "offset": offset}
-        parts += [(*matrix(part.weight), part.bias) for part in (mlp.gate_proj.whole, mlp.down_proj)]
-        if hasattr(attention.o_proj, "add_up"):
-            return shared_layer(module, hidden, held, cos, sin, [part[:2] for part in parts])
-    else:
-        parts += [(mlp.router.weight, None, mlp.router.bias), *experts.of(mixture)]
-        more = {"top": mlp.router.top_k, "limit": mixture.limit, "alpha": mixture.alpha}
-    weights, scales, biases = (list(one) for one in zip(*parts, strict=True))
-    heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
-    of_heads = [None if head is None else head.weight for head in heads]
+    parts = describe(module)
+    held = cache.layers[parts.attention.layer_idx]
+    matrices = [(*matrix(part.weight), part.bias) for part in parts.products]
+    if hasattr(parts.products[1], "add_up"):
+        return shared_layer(parts, hidden, held, cos, sin, [one[:2] for one in matrices])
+    more: dict[str, float] = {"gelu": parts.gelu, "offset": parts.offset}
+    if (router := parts.router) is not None:
+        matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
+        more = {"top": router.top_k, "limit": parts.experts.limit, "alpha": parts.experts.alpha}
+    weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
     state = (hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled)
-    turns = getattr(held.slots, "turns", None)
+    turns, scaling = getattr(held.slots, "turns", None), parts.attention.scaling
 
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
             return texts.decoder_layer_of_texts(
-                *state, weights, biases, norms, of_heads, eps, attention.scaling, turns, **more
+                *state, weights, biases, parts.norms, parts.heads, parts.eps, scaling, turns, **more
             )
         return decoder_layer(
-            *state, weights, scales, biases, norms, of_heads, eps, attention.scaling, turns,
-            getattr(attention, "sinks", None), **more,
+            *state, weights, scales, biases, parts.norms, parts.heads, parts.eps, scaling, turns,
+            getattr(parts.attention, "sinks", None), **more,
         )  # fmt: skip
 
-    if mixture is None and not torch.compiler.is_compiling():
+    if router is None and not torch.compiler.is_compiling():
         rows.settle(weights, hidden.shape[0], run) if hidden.shape[0] > 1 else products.settle(weights, run)
     return run()
 
 
 def shared_layer(
-    module: nn.Module, hidden: torch.Tensor, held: object, cos: torch.Tensor, sin: torch.Tensor,
+    parts: Parts, hidden: torch.Tensor, held: object, cos: torch.Tensor, sin: torch.Tensor,
     matrices: list[tuple[torch.Tensor, torch.Tensor | None]],
 ) -> torch.Tensor:  # fmt: skip
     """The same in a model that is split over ranks: after each half of the layer they add up their parts, of which
     the first rank's has the residual and the bias."""
-    attention, mlp = module.self_attn, module.mlp
-    first = attention.o_proj.first
-    heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
-    heads = [None if head is None else head.weight for head in heads]
-    norms, eps = (module.input_layernorm.weight, module.post_attention_layernorm.weight), norms_of(module)[1]
+    whole, output, up, down = parts.products
+    first, heads, eps, scaling = output.first, parts.heads, parts.eps, parts.attention.scaling
+    before, _, between, _ = parts.norms
     weights, scales = ([pair[which] for pair in matrices] for which in (0, 1))
-    biases = [attention.q_proj.whole.bias, attention.o_proj.bias if first else None]
-    wide_biases = [mlp.gate_proj.whole.bias, mlp.down_proj.bias if first else None]
+    biases, wide_biases = ([one.bias, two.bias if first else None] for one, two in ((whole, output), (up, down)))
     cache = (held.keys, held.values, held.slots.current, held.slots.filled)
     turns = getattr(held.slots, "turns", None)
-    several, scaling = hidden.shape[0] > 1, attention.scaling
+    several = hidden.shape[0] > 1
     if several:
         part = texts.attention_of_texts(
-            hidden, cos, sin, *cache, weights[:2], biases, norms[0], heads, eps, scaling, first, turns
+            hidden, cos, sin, *cache, weights[:2], biases, before, heads, eps, scaling, first, turns
         )
     else:
         part = decoder_layer_attention(
-            hidden, cos, sin, *cache, weights[:2], scales[:2], biases, norms[0], heads, weights[2:], eps, scaling,
+            hidden, cos, sin, *cache, weights[:2], scales[:2], biases, before, heads, weights[2:], eps, scaling,
             first, turns,
         )  # fmt: skip
-    middle = add_up(attention.o_proj, part)
+    middle = add_up(output, part)
     if several:
-        part = texts.feed_forward_of_texts(middle, weights[2:], wide_biases, norms[1], eps, first)
+        part = texts.feed_forward_of_texts(middle, weights[2:], wide_biases, between, eps, first)
     else:
-        part = feed_forward(middle, weights[2:], scales[2:], wide_biases, norms[1], eps, first)
-    return add_up(mlp.down_proj, part)
+        part = feed_forward(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
+    return add_up(down, part)
 
 
 def add_up(module: nn.Module, part: torch.Tensor) -> torch.Tensor:
@@ -283,7 +247,7 @@ def decoder_layer(
     limit: float = 0.0, alpha: float = 0.0, gelu: bool = False, offset: float = 0.0,
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
-    as of `norms_of`.
+    as of `described.Parts`.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms

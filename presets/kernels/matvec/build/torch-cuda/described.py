@@ -1,0 +1,60 @@
+"""A decoder layer in the terms of the kernels: one description for the layers of every architecture."""
+
+from typing import NamedTuple
+
+import torch
+from torch import nn
+from transformers.activations import GELUTanh, SiLUActivation
+
+_SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh,)
+
+
+class Parts(NamedTuple):
+    """What a layer consists of.
+
+    attention   the module with its sizes and scaling
+    products    linear layers: q, k and v as one; the output projection; gate and up as one; down. Of a mixture the
+                first two
+    norms       weights of the norms before and after attention, before and after the MLP; None where there is none
+    eps, offset   of all norms, those of heads included; what is added to their weights
+    heads       weights of the norms of queries and keys, or None
+    gelu        the activation is GELU in its tanh form, else SiLU
+    router, experts   of a mixture of experts, or None
+    """
+
+    attention: nn.Module
+    products: tuple[nn.Module, ...]
+    norms: list[torch.Tensor | None]
+    eps: float
+    offset: float
+    heads: list[torch.Tensor | None]
+    gelu: bool = False
+    router: nn.Module | None = None
+    experts: nn.Module | None = None
+
+
+def describe(module: nn.Module) -> Parts | None:
+    """The parts of a decoder layer; None where its projections are not fused, or no kernel has its activation."""
+    attention, mlp = module.self_attn, module.mlp
+    if not hasattr(attention.q_proj, "whole"):
+        return None
+    names = ("input_layernorm", "", "post_attention_layernorm", "")
+    if hasattr(module, "post_feedforward_layernorm"):  # it normalizes what it adds to its input
+        names = (
+            "input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm", "post_feedforward_layernorm",
+        )  # fmt: skip
+    norms = [getattr(module, name, None) for name in names]
+    one = norms[3] or norms[2]
+    eps, offset = (one.eps, 1.0) if hasattr(one, "eps") else (one.variance_epsilon, 0.0)  # Gemma's adds 1
+    heads = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
+    products, norms, heads = (attention.q_proj.whole, attention.o_proj), _weights(norms), _weights(heads)
+    if hasattr(mlp, "experts"):
+        return Parts(attention, products, norms, eps, offset, heads, router=mlp.router, experts=mlp.experts)
+    if not hasattr(mlp.gate_proj, "whole") or type(mlp.act_fn) not in (*_SILU, *_GELU):
+        return None
+    products += (mlp.gate_proj.whole, mlp.down_proj)
+    return Parts(attention, products, norms, eps, offset, heads, type(mlp.act_fn) in _GELU)
+
+
+def _weights(norms: list[nn.Module | None]) -> list[torch.Tensor | None]:
+    return [None if norm is None else norm.weight for norm in norms]
