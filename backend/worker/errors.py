@@ -6,6 +6,7 @@ import torch
 
 from backend.errors import InputError
 from backend.worker.load.download import DownloadFailed
+from backend.worker.measure.finite import UNDO, NotFinite
 
 _UNUSABLE = {
     "driver on your system is too old": "the driver is older than the CUDA version that the installed torch was built "
@@ -36,6 +37,10 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     first = text[:400] or type(error).__name__
     if isinstance(error, InputError):
         return first, "", False
+    if isinstance(error, NotFinite):
+        return first, error.advice, False
+    if "probability tensor contains either" in text:  # torch.multinomial, where drafts are sampled on a CPU
+        return "Tokens were to be drawn from scores that are infinite or not a number (NaN).", UNDO, False
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or any(sign in text for sign in _NO_MEMORY):
         return f"Out of memory: {first}", "Use a smaller model, batch or length, or a 2-byte dtype.", True
     unusable = next((why for sign, why in _UNUSABLE.items() if sign in text), "")

@@ -254,11 +254,11 @@ def test_a_packed_checkpoint_speaks_as_its_dequantized_self(whole: bool) -> None
             logits = packed(
                 input_ids=step.token, attention_mask=step._masks(), position_ids=step.positions,
                 past_key_values=step.cache, use_cache=True,
-            ).logits[0, -1].double()  # fmt: skip
+            ).logits[:, -1]  # fmt: skip
             given = wanted[place]
-            assert float((given.exp() * (given - logits.log_softmax(-1))).sum()) < 1e-3, place
+            assert float((given.exp() * (given - logits[0].double().log_softmax(-1))).sum()) < 1e-3, place
             step.advance_slots()
-            step.append(text[0, place + 1 : place + 2])
+            step.append(text[0, place + 1 : place + 2], logits)
 
 
 @pytest.mark.parametrize("quantization", ["none", "mxfp4"])

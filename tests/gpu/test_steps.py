@@ -39,20 +39,21 @@ def steps_of(model: Any, batch: int, count: int) -> list[Any]:
 def differing(one: Any, other: Any) -> list[str]:
     import torch
 
-    pairs = {name: (getattr(one, name), getattr(other, name)) for name in ("token", "positions", "out", "done")}
+    names = ("token", "positions", "out", "scores", "done")
+    pairs = {name: (getattr(one, name), getattr(other, name)) for name in names}
     pairs |= {"counters": (one.cache.counters, other.cache.counters), "turns": (one.turns, torch.zeros_like(one.turns))}
     for number, slots in enumerate(zip(one.cache.slots, other.cache.slots, strict=True)):
         pairs[f"filled {number}"] = (slots[0].filled, slots[1].filled)
         if slots[0].added is not None:
             pairs[f"added {number}"] = (slots[0].added, slots[1].added)
-    return [name for name, pair in pairs.items() if not torch.equal(*pair)]
+    return [name for name, (a, b) in pairs.items() if not bool(((a == b) | ((a != a) & (b != b))).all())]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize("batch", [1, 2, 3, 8])
 @pytest.mark.parametrize("architecture", ["qwen3", "mistral", "olmo3", "gpt_oss"])
 def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: int, dtype: str) -> None:
-    """Past the window; with ties, zeros of both signs, minus infinity, EOS, and rows that are slices of larger ones."""
+    """Past the window; with ties, zeros of both signs, infinities, NaN, EOS, rows that are slices of larger ones."""
     import torch
 
     from backend.worker.loop.step import StepEnd
@@ -67,6 +68,8 @@ def test_a_step_ends_as_in_plain_torch(kernels: Any, architecture: str, batch: i
                 logits = torch.where(logits > 0, 0.0, -0.0).to(logits.dtype)
             if turn % 7 == 4:
                 logits.fill_(-torch.inf)
+            if turn % 7 == 1:
+                logits[0, 40] = (torch.nan, torch.inf)[turn // 7 % 2]
             if turn % 7 == 5:
                 logits[-1, 12] = 60
             if turn % 7 == 6:

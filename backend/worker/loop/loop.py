@@ -53,6 +53,7 @@ class DecodeLoop:
         self._counts: MutableMapping[str, float] = {} if counts is None else counts
         self._key: Any = None
         self._step: Step | None = None
+        self._generated = 0
 
     def generate(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, max_new_tokens: int, meter: TokenMeter,
@@ -74,6 +75,11 @@ class DecodeLoop:
             step.begin(input_ids, attention_mask, seed, eos)
             new_ids = self._run(step, copy, max_new_tokens, eos, meter)
         return torch.cat([input_ids, new_ids], 1)
+
+    def scores(self) -> Any:
+        """What each new token of the latest run scored: (generated, B) float32, a copy."""
+        assert self._step is not None
+        return self._step.scores[: self._generated].clone()
 
     def given_logits(self) -> Any:
         """Logits (N, V) of the latest run whose N tokens were given."""
@@ -117,4 +123,5 @@ class DecodeLoop:
                 if meter.stopping():
                     break
         self._counts["own_steps"] = self._counts.get("own_steps", 0) + step.calls - calls
+        self._generated = read
         return step.out[:read].T.clone()

@@ -26,7 +26,7 @@ class StepEnd(nn.Module):  # type: ignore[misc]
     def forward(self, logits: Any, step: "Step") -> None:
         """Take the most likely tokens of logits (B, V), and advance to the next slot."""
         step.advance_slots()
-        step.append(logits.argmax(-1))  # no float32 needed: rounding has made its ties already
+        step.append(logits.argmax(-1), logits)  # no float32 needed: rounding has made its ties already
 
 
 def step_end_of(model: Any) -> StepEnd:
@@ -63,6 +63,7 @@ class Step:
     token      (B, 1) the newest ids
     positions  (B, 1) the position of the newest token in each row's text
     out        (L, B) all new ids so far, one row per step
+    scores     (L, B) float32: what each of these ids scored; NaN where a row of logits had NaN
     done       (B,) rows that have ended: they continue as padding, as in `generate`. A batch of one ends when the host
                sees the EOS, and does not use this
     turns      (1,) int32 zero, in which a kernel counts its finished programs
@@ -86,6 +87,7 @@ class Step:
 
         self.token, self.positions = zeros(batch_size, 1), zeros(batch_size, 1)
         self.out = zeros(cache.length, batch_size)
+        self.scores = zeros(cache.length, batch_size, dtype=torch.float32)
         self.done, self.eos, self.seed = zeros(batch_size, dtype=torch.bool), zeros(MAX_EOS), zeros(1)
         self.turns = zeros(1, dtype=torch.int32)
         self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
@@ -107,7 +109,7 @@ class Step:
         if eos:
             self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
         self.done.zero_()
-        self.append(self._chosen(logits))
+        self.append(self._chosen(logits), logits)
 
     def _chosen(self, logits: Any) -> Any:
         """The next ids (B,), from logits (B, V)."""
@@ -137,15 +139,17 @@ class Step:
             self._end(logits, self)
         else:
             self.advance_slots()
-            self.append(self._chosen(logits))
+            self.append(self._chosen(logits), logits)
 
     def advance_slots(self) -> None:
         """Advance to the next slot and position."""
         self.cache.advance()
         self.positions.add_(1)
 
-    def append(self, ids: Any) -> None:
-        """Ids (B,) become the newest tokens, or padding in rows that are done; their slots count as filled."""
+    def append(self, ids: Any, logits: Any) -> None:
+        """Ids (B,), chosen from logits (B, V), become the newest tokens, or padding in rows that are done; their slots
+        count as filled."""
+        self.scores.index_copy_(0, self.cache.step, logits.gather(1, ids[:, None]).T.float())
         if len(ids) > 1:
             ids = torch.where(self.done, self.pad, ids)
             self.done.logical_or_((ids[:, None] == self.eos).any(-1))

@@ -28,6 +28,7 @@ from backend.worker.compiler.ledger import Compiling
 from backend.worker.group import own_group
 from backend.worker.load.loader import LoadedModel
 from backend.worker.measure.annotations import Annotations, Window
+from backend.worker.measure.finite import BestScores, NotFinite
 from backend.worker.measure.memory import MemoryMeter, Sampler
 from backend.worker.measure.meter import Meter
 from backend.worker.measure.shares import of_devices, of_rank
@@ -126,6 +127,7 @@ class MeasuredRunner(ABC):
         self._memory = MemoryMeter(model.plan.device, shared_process)
         devices = range(1, model.plan.parallel.devices)
         self._beside = [MemoryMeter(model.plan.device, shared_process, index) for index in devices]
+        self._best = BestScores(model.model.dtype)
         self._own_process = not shared_process  # else nobody can tell what a run left
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
         self._settle = self._own_process  # before the next measured run
@@ -219,6 +221,7 @@ class MeasuredRunner(ABC):
         annotations = Annotations(lambda: len(meter.rows), self._window(task), self._cuda)
         streamer = Streamer(meter, sampler, self._tokenizer, self.channel, annotations)
         self._graph_calls.begin(lambda: meter.launched)
+        self._best.forget()
         with self.channel.phasing("run"), DraftCounter() as drafts, self._graph_calls:
             measured = Measured(task, cache, meter, sampler, streamer, drafts)
             with self._watched(measured, annotations):
@@ -236,6 +239,7 @@ class MeasuredRunner(ABC):
         if job.warmup:
             with self._graph_calls:
                 self._warm_up(task)
+                self._refuse_noise()
                 if self._settle and not self.cancelled.is_set():
                     self._begin_level(task)
         return notes
@@ -292,8 +296,20 @@ class MeasuredRunner(ABC):
             measured.sampler.stop()
             measured.streamer.close()
 
+    def _refuse_noise(self) -> None:
+        """NotFinite if steps so far chose from NaN or infinity, unless somebody has stopped them anyway."""
+        if self.cancelled.is_set():
+            return
+        try:
+            self._best.check()
+        except NotFinite:
+            self._graph_calls.rest()
+            self._settle = self._own_process
+            raise
+
     def _conclude(self, measured: Measured) -> None:
         self._compiling.publish()
+        self._refuse_noise()
         outcome, compiled = self._outcome(measured), self._compiling.ledger()
         measured.counts.update(self.counts)
         measured.counts.update(padding_counts(measured.task.prompt, self._positions(measured)))
@@ -311,6 +327,7 @@ class MeasuredRunner(ABC):
             extra.profiler_attached = self._detach_profiler()
         ranks = self._shares(measured)
         self._graph_calls.rest()
+        self._best.forget()
         if proving or cancelled:
             self._settle = self._own_process
             if watching:

@@ -76,6 +76,7 @@ class BatchCourse(GenerateRunner):
         annotations = Annotations(lambda: len(log.rows), None, self._cuda)
         streamer = StepStreamer(log, sampler, self.model.tokenizer, self.channel, annotations)
         self._graph_calls.begin(lambda: log.launched)
+        self._best.forget()
         with self.channel.phasing("run"), DraftCounter() as drafts, self._graph_calls:
             measured = Measured(task, None, log, sampler, streamer, drafts)  # type: ignore[arg-type]
             with self._watched(measured, annotations):

@@ -11,6 +11,7 @@ from backend.errors import InputError
 from backend.messages import Generate, PageGroup, PagesAllocated
 from backend.plan import CACHE_SIZES
 from backend.predict.pages import pages_needed, pages_of
+from backend.worker.measure.finite import watch_pages
 from backend.worker.measure.steps import StepLog
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prompt.requests import Asked
@@ -104,6 +105,7 @@ class ContinuousRunner(BatchCourse):
         try:
             manager.batch_processor = manager._create_batch_processor()
             watch = PagedWatch(manager.batch_processor, log)
+            watch_pages(manager.batch_processor, self._best)
             manager.warmup()
         except BaseException:
             self._close(manager)

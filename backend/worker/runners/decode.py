@@ -1,5 +1,6 @@
 """Generates tokens with transformers' `generate`: prompt, cache, warm-up and settings of a run."""
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +19,7 @@ from backend.worker.compiler.ledger import compile_config
 from backend.worker.load.loader import LoadedModel
 from backend.worker.measure.annotations import Window
 from backend.worker.measure.clock import CudaMeter
+from backend.worker.measure.finite import BestOfEach, best_of_drafts
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
@@ -53,20 +55,25 @@ class GenerateRunner(MeasuredRunner):
     def _generate(self, task: Task, cache: Any, tokens: int, ignore_eos: bool, meter: Any) -> None:
         """Generate up to `tokens` tokens after the prompt; `meter` is told each of them."""
         plan = task.job.plan.generate
-        with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan):
+        drafts = best_of_drafts(self._best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
+        with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan), drafts:
             self.model.model.generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
                 past_key_values=cache,
                 generation_config=self._settings(task.job, tokens, ignore_eos),
                 stopping_criteria=StoppingCriteriaList([meter]),
-                logits_processor=self._choosing(task.prompt),
+                logits_processor=self._choosing(task),
             )
 
-    def _choosing(self, prompt: Prompt) -> LogitsProcessorList | None:
-        if self._given is None:
-            return None
-        return LogitsProcessorList([GivenText(self._given, prompt.tokens)])
+    def _choosing(self, task: Task) -> LogitsProcessorList:
+        """What sees the scores of each step: nothing where several tokens are chosen at once."""
+        start, found = task.prompt.tokens, LogitsProcessorList()
+        if self._given is not None or not task.job.plan.generate.prompt_lookup:
+            found.append(BestOfEach(self._best, start, task.job.temperature > 0))
+        if self._given is not None:
+            found.append(GivenText(self._given, start))
+        return found
 
     def _settings(self, job: Generate, tokens: int, ignore_eos: bool) -> GenerationConfig:
         plan = job.plan.generate
@@ -99,6 +106,8 @@ class GenerateRunner(MeasuredRunner):
         again = Task(task.job, prompt, task.length)
         stop = Unmeasured(self._stopping, prompt.ids)
         self._generate(again, self._new_cache(again), tokens, True, stop)
+        if prompt is not task.prompt:
+            self._best.forget()
         return stop.passes
 
     def _stopping(self) -> bool:
@@ -127,12 +136,14 @@ class GenerateRunner(MeasuredRunner):
             self._given = Scores(expected, vocabulary)
             self._warm_up(task)
             self._given = Scores(expected, vocabulary, job.keep, job.against)
+            self._best.forget()
             with self.channel.phasing("run", "reading a given text") as steps:
                 self._read = Reading(steps, len(expected))
                 self._generate_unmeasured(task, task.prompt, len(expected))
                 if self.cancelled.is_set():
                     raise InputError("Stopped.")
                 self._finish_given()
+                self._best.check()
             self.channel.send(self._given.scored())
         finally:
             self._given = self._read = None

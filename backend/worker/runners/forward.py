@@ -74,7 +74,7 @@ class ForwardRunner(MeasuredRunner):
 
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
-        call = self._call(plan)
+        call, sums = self._call(plan), None
         with torch.inference_mode():
             for finished in range(most):
                 if self.cancelled.is_set():
@@ -82,9 +82,12 @@ class ForwardRunner(MeasuredRunner):
                 torch.compiler.cudagraph_mark_step_begin()
                 output = call(input_ids=prompt.ids, attention_mask=prompt.mask)  # (B, S)
                 self._seen = output[0].shape[1]
+                sums = _added(sums, output[0])
                 del output
                 mark_step()
                 done()
+            if sums is not None:
+                self._best.take(torch.where(prompt.mask.bool(), sums, 0.0), _of_positions(prompt))
         return most
 
     def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
@@ -92,6 +95,21 @@ class ForwardRunner(MeasuredRunner):
         config, model = compile_config(plan), self.model.model
         call: Callable[..., Any] = model if config is None else model.get_compiled_call(config)
         return call
+
+
+def _added(sums: Any, hidden: Any) -> Any:
+    """The first elements of hidden states (B, S, H), summed over passes: (B, S) float32, not finite once one was not.
+    Encoders end in a norm, after which one broken number has spread over all elements of its position."""
+    first = hidden[..., 0]
+    return first.to(torch.float32, copy=True) if sums is None else sums.add_(first)
+
+
+def _of_positions(prompt: Prompt) -> Callable[[int], str]:
+    def name(place: int) -> str:
+        row = f" of text {place // prompt.tokens + 1:,}" if prompt.batch_size > 1 else ""
+        return f"position {place % prompt.tokens:,} (counted from 0){row}"
+
+    return name
 
 
 class PassMeter(Meter):

@@ -1,5 +1,6 @@
 """Generates tokens with the custom decode loop, whose step can be captured as a CUDA graph."""
 
+import functools
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.loop import DecodeLoop
 from backend.worker.loop.sampling import Sampling, gumbel
 from backend.worker.measure.clock import LateMeter
+from backend.worker.measure.finite import of_rows
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter
 from backend.worker.prompt.prompt import Prompt
@@ -37,7 +39,8 @@ class LoopRunner(GenerateRunner):
         job = task.job
         sampling = Sampling(job.temperature, job.top_k, job.top_p)
         with torch.inference_mode():
-            self._loop_for(job.plan.generate).generate(
+            loop = self._loop_for(job.plan.generate)
+            loop.generate(
                 task.prompt.ids,
                 task.prompt.mask,
                 cache,
@@ -48,10 +51,14 @@ class LoopRunner(GenerateRunner):
                 ignore_eos,
                 None if self._given is None else self._given.ids,
             )
+            if self._given is None:
+                self._best.take(loop.scores(), functools.partial(of_rows, 0, len(task.prompt.ids)))
 
     def _finish_given(self) -> None:
         assert self._loop is not None and self._given is not None
-        for position, logits in enumerate(self._loop.given_logits()):
+        every = self._loop.given_logits()
+        self._best.take(every.amax(-1).float(), functools.partial(of_rows, 0, 1))
+        for position, logits in enumerate(every):
             self._given.take(position, logits)
 
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
@@ -69,6 +76,8 @@ class LoopRunner(GenerateRunner):
         again = Task(task.job, prompt, task.length)
         stop = UnmeasuredLoop(self._stopping, prompt.ids)
         self._generate(again, self._new_cache(again), tokens, True, stop)
+        if prompt is not task.prompt:
+            self._best.forget()
         return stop.passes
 
     def _shape(self, task: Task) -> Any:

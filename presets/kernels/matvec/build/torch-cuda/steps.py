@@ -33,7 +33,7 @@ def _next(counter, size):
 
 @triton.jit
 def tokendyno_step_end(
-    logits, stride, best, turns, token, positions, out, done, ends, counters, sizes, full, sliding, full_added,
+    logits, stride, best, turns, token, positions, out, scored, done, ends, counters, sizes, full, sliding, full_added,
     sliding_added, full_size, sliding_size, V, L, pad, FULL: tl.constexpr, SLIDING: tl.constexpr, ADDED: tl.constexpr,
     B: tl.constexpr, ROWS: tl.constexpr, PARTS: tl.constexpr, COLUMNS: tl.constexpr, ENDS: tl.constexpr,
     WORDS: tl.constexpr, EARLY: tl.constexpr,
@@ -64,7 +64,10 @@ def tokendyno_step_end(
     if tl.atomic_add(turns, 1, sem="acq_rel", scope="gpu") == PARTS * B - 1:
         there = real[:, None] & (parts < PARTS)[None, :]
         bests = tl.load(best + rows[:, None] * PARTS + parts[None, :], mask=there, other=least, cache_modifier=".cg")
-        chosen = 0x7FFFFFFF - (tl.max(bests, 1) & 0x7FFFFFFF)
+        winners = tl.max(bests, 1)
+        chosen = 0x7FFFFFFF - (winners & 0x7FFFFFFF)
+        rank = (winners >> 32).to(tl.int32)
+        score = (rank ^ ((rank >> 31) & 0x7FFFFFFF)).to(tl.float32, bitcast=True)  # undoes what `_key` did
         if B > 1:
             chosen = tl.where(ended, pad, chosen)
             ended |= tl.sum((chosen[:, None] == limits[None, :]).to(tl.int32), 1) > 0
@@ -76,6 +79,7 @@ def tokendyno_step_end(
         tl.store(positions + rows, position, mask=real)
         tl.store(token + rows, chosen, mask=real)
         tl.store(out + count * B + rows, chosen, mask=real & (count < L))
+        tl.store(scored + count * B + rows, score, mask=real & (count < L))
         if FULL:
             tl.store(full + rows * full_size + place, tl.full((ROWS,), 1, tl.uint8), mask=real)
             if ADDED:
@@ -95,6 +99,7 @@ def can_end(logits: torch.Tensor, step: object) -> bool:
         and logits.stride(-1) == 1
         and logits.dtype in (torch.bfloat16, torch.float16, torch.float32)
         and hasattr(step, "turns")
+        and hasattr(step, "scores")
     )
 
 
@@ -107,8 +112,8 @@ def end(logits: torch.Tensor, step: object, early: bool | None = None) -> None:
     slots = (step.cache.full, step.cache.sliding)
     added = [getattr(one, "added", None) for one in slots]
     tokendyno_step_end[(parts, batch)](
-        logits, logits.stride(0), best, step.turns, step.token, step.positions, step.out, step.done.view(torch.uint8),
-        step.eos, step.cache.counters, step.cache.sizes,
+        logits, logits.stride(0), best, step.turns, step.token, step.positions, step.out, step.scores,
+        step.done.view(torch.uint8), step.eos, step.cache.counters, step.cache.sizes,
         *(step.turns if one is None else one.filled.view(torch.uint8) for one in slots),
         *(step.turns if one is None else one for one in added),
         *(0 if one is None else one.size for one in slots), vocabulary, step.out.shape[0], step.pad,

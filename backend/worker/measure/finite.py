@@ -1,0 +1,151 @@
+"""A run whose scores are NaN or infinite fails: what is chosen from them is noise, and so is all that follows.
+
+The best score of each choice is kept on the device and read once, after the run, so that no step waits for it. Minus
+infinity rules tokens out and is no fault; NaN and plus infinity are the best of any row that has them.
+"""
+
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from transformers import LogitsProcessor
+from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
+from transformers.generation.continuous_batching.utils import stream_context
+
+UNDO = "Undo this arm's choices one by one; if it fails without them, copy or download the weights again."
+
+Where = Callable[[int], str]
+"""Names the element at a place of a flattened tensor, as in "token 5 (counted from 0)"."""
+
+
+class NotFinite(RuntimeError):
+    """A run computed NaN or infinity. The text says where, `advice` what to do."""
+
+    def __init__(self, sentence: str, advice: str) -> None:
+        super().__init__(sentence)
+        self.advice = advice
+
+
+class BestScores:
+    """What was chosen in a run scored so much. `dtype`: in which the model computes."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        self._dtype = dtype
+        self._kept: list[tuple[Any, Where]] = []
+
+    def take(self, best: Any, where: Where) -> None:
+        """Keep scores, a float32 tensor of any shape on one device, which nobody may write to any more."""
+        self._kept.append((best, where))
+
+    def forget(self) -> None:
+        """What was kept is of no run that counts."""
+        self._kept.clear()
+
+    def check(self) -> None:
+        """Wait for the device, and forget what was kept. NotFinite if one of the scores is no finite number."""
+        kept = self._kept
+        self._kept = []
+        if not kept:
+            return
+        values = torch.cat([best.flatten() for best, _ in kept]).cpu()
+        broken = values.isfinite().logical_not().nonzero()
+        if not len(broken):
+            return
+        place = first = int(broken[0])
+        for best, where in kept:
+            if place < best.numel():
+                raise NotFinite(f"The scores of {where(place)} are {_kind(float(values[first]))}.", self._advice())
+            place -= best.numel()
+
+    def _advice(self) -> str:
+        if self._dtype != torch.float16:
+            return UNDO
+        return f"float16 ends at 65,504, which models trained in bfloat16 may exceed: use dtype=bfloat16. {UNDO}"
+
+
+def _kind(value: float) -> str:
+    return "not a number (NaN)" if math.isnan(value) else "infinite"
+
+
+def of_rows(first: int, rows: int, place: int) -> str:
+    """Names an element of scores (tokens, rows) whose first token has the number `first`."""
+    token = f"token {first + place // rows:,} (counted from 0)"
+    return token if rows == 1 else f"{token} of text {place % rows + 1:,}"
+
+
+class BestOfEach(LogitsProcessor):  # type: ignore[misc]
+    """Keeps the best score of each row that `generate` chooses from.
+
+    start    tokens of the prompt, padding included
+    sampled  probabilities are drawn from: on CUDA such a draw from NaN would end the process before anything was told
+    """
+
+    def __init__(self, found: BestScores, start: int, sampled: bool) -> None:
+        self._found, self._start, self._sampled = found, start, sampled
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Shapes: input_ids (B, length so far), scores (B, V) float32."""
+        rows, length = input_ids.shape
+        self._found.take(scores.amax(-1), functools.partial(of_rows, length - self._start, rows))
+        return torch.nan_to_num_(scores, nan=0.0, posinf=0.0) if self._sampled else scores
+
+
+@contextlib.contextmanager
+def best_of_drafts(found: BestScores, start: int) -> Iterator[None]:
+    """While entered, keeps the best score of each token that a step with drafts came to. A processor would be called
+    for each draft token and not for each step. `start`: tokens of the prompt."""
+    plain = PromptLookupCandidateGenerator.update_candidate_strategy
+
+    def update(self: Any, input_ids: Any, scores: Any, num_matches: int) -> Any:
+        """Shapes: input_ids (1, length with the new tokens), scores (1, drafts + 1, V)."""
+        new = num_matches + 1
+        found.take(scores[:, :new].amax(-1), functools.partial(of_rows, input_ids.shape[1] - new - start, 1))
+        return plain(self, input_ids, scores, num_matches)
+
+    PromptLookupCandidateGenerator.update_candidate_strategy = update
+    try:
+        yield
+    finally:
+        PromptLookupCandidateGenerator.update_candidate_strategy = plain
+
+
+def watch_pages(processor: Any, found: BestScores) -> None:
+    """Keep the best scores of all that this processor of continuous batching chooses from.
+
+    Its steps may be captured, and padded with rows that are nobody's: each step writes into a tensor that lies still,
+    and what counts is copied once the step was read.
+    """
+    io, runner = processor.inputs_and_outputs, processor.model_runner
+    sample, read = runner._sample, io.prepare_batch_update
+    kept: dict[int, Any] = {}  # by the address that the step's ids are written to, which steps under way do not share
+
+    def sampling(scores: Any, output_ids: Any) -> None:
+        """Shapes: scores (1, rows, V), output_ids (1 or 2, most rows)."""
+        sample(scores, output_ids)
+        best = kept.get(output_ids.data_ptr())
+        if best is None:
+            best = kept[output_ids.data_ptr()] = torch.zeros(output_ids.shape[1], device=scores.device)
+        best[: scores.shape[1]].copy_(scores[0].amax(-1))
+
+    def reading() -> Any:
+        address = io.output_ids.data_ptr()
+        answer = read()
+        states = [future.state for future in answer[0] if future.has_new_token]
+        going_on = [row for row, state in enumerate(states) if state.status.name not in ("FINISHED", "PENDING")]
+        if going_on and address in kept:
+            rows = slice(len(states)) if len(going_on) == len(states) else going_on
+            names = [(int(states[row].request_id), len(states[row].generated_tokens)) for row in going_on]
+            with stream_context(io.compute_stream):
+                found.take(kept[address][rows].clone(), functools.partial(_of_requests, names))
+        return answer
+
+    runner._sample = sampling
+    io.prepare_batch_update = reading
+
+
+def _of_requests(names: list[tuple[int, int]], place: int) -> str:
+    request, token = names[place]
+    return f"token {token:,} (counted from 0) of request {request + 1:,}"
