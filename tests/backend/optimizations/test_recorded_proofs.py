@@ -33,6 +33,12 @@ OPS = ("aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
 KERNELS = ("tokendyno_experts_up", "GroupProblemShape gemm", "tokendyno_matvec", "gemv")
 
 
+def count(number: int, name: str, level: float) -> float | None:
+    """Drawn for this name alone, so that a new count leaves the others as they were."""
+    chance = random.Random(f"proof {number} {name}")
+    return chance.choice((None, 0.0, level, level, level, float(chance.randrange(6))))
+
+
 def observation(number: int) -> tuple[Optimization, Observation]:
     """An axis, and what it sees: small counts, many of them unknown or 0, and equal ones often."""
     chance = random.Random(f"proof {number}")
@@ -41,13 +47,7 @@ def observation(number: int) -> tuple[Optimization, Observation]:
     plan = settled(model, choices, machine, work).plan if chance.random() < 0.5 else Plan(LoadPlan(model.source))
     plan = plan.batched(kind=chance.choice(("off", "static", "continuous")))
     level = chance.choice((1, 2, 5))
-    counts = RunCounts(
-        **{
-            name: chance.choice((None, 0.0, float(level), float(level), float(level), float(chance.randrange(6))))
-            for name in RunCounts.__struct_fields__
-        }
-    )
-
+    counts = RunCounts(**{name: count(number, name, float(level)) for name in RunCounts.__struct_fields__})
     counts.checked_tokens = counts.checked_tokens or 5.0  # never without the strange ones among them
 
     def some(names: tuple[str, ...]) -> Counter[str]:
