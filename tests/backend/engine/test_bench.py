@@ -76,9 +76,7 @@ def test_each_arm_has_a_process_of_its_own(bench: Bench) -> None:
     assert pid_of(bench, "A") != pid_of(bench, "B") and os.getpid() not in bench.pool.pids
 
 
-def test_the_second_run_reuses_processes_and_models(
-    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_run_reuses_processes_and_models(make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the first run left: in so small a worker it comes near what is tolerated."""
     monkeypatch.setattr(residue, "TOLERATED_SHARE", 1.0)
     bench = make_bench()
