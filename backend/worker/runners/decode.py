@@ -25,7 +25,7 @@ from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.chosen import MOST_TOKENS, Drawing, beyond_check, checked
+from backend.worker.prove.chosen import Drawing, beyond_check, checked, uncounted
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
@@ -264,16 +264,18 @@ class GenerateRunner(MeasuredRunner):
     def _unchecked(self, measured: Measured) -> str:
         if measured.counts.checked_tokens:
             return ""
-        job = measured.task.job
-        return beyond_check(job.plan, job.temperature > 0) or f"the text is longer than {MOST_TOKENS:,} tokens"
+        job, tokens = measured.task.job, len(self._prompt) + len(measured.streamer.ids)
+        return beyond_check(job.plan, job.temperature > 0) or uncounted(tokens)
 
     def _drawing(self, job: Generate) -> Drawing:
         return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job))
 
     def _noise(self, job: Generate, tokens: int, vocabulary: int) -> torch.Tensor:
         """(tokens, vocabulary) of the first row: `torch.multinomial` divides probabilities by exponential numbers."""
-        drawn, rows = torch.Generator().manual_seed(job.seed), (job.batch_size, vocabulary)
-        return torch.stack([-torch.empty(rows).exponential_(generator=drawn)[0].log() for _ in range(tokens)])
+        device, rows = self.model.model.device, (job.batch_size, vocabulary)
+        drawn = torch.Generator(device).manual_seed(job.seed)
+        each = [torch.empty(rows, device=device).exponential_(generator=drawn)[0] for _ in range(tokens)]
+        return -torch.stack(each).log()
 
 
 def cached_tokens(cache: Any) -> int:

@@ -1,6 +1,8 @@
 """A text is checked against the model, the seed and the settings that should have chosen it."""
 
+import copy
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -51,6 +53,33 @@ def test_only_the_last_tokens_are_checked_and_no_text_that_is_too_long(monkeypat
     monkeypatch.setattr(chosen, "MOST_TOKENS", len(PROMPT) + NEW - 1)
     for prompt, new in ((PROMPT, generated), (PROMPT, [])):
         assert chosen.checked(tiny("llama"), prompt, new).checked_tokens is None
+
+
+def test_memory_that_is_too_small_for_the_pass_ends_nothing() -> None:
+    def full(*args: Any, **kwargs: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.float32)
+    assert (
+        chosen.checked(type("Full", (SimpleNamespace,), {"__call__": full})(**vars(model)), PROMPT, text())
+        == chosen.RunCounts()
+    )
+    assert "memory" in chosen.uncounted(len(PROMPT) + NEW) and "longer" in chosen.uncounted(chosen.MOST_TOKENS + 1)
+
+
+def test_what_was_compiled_is_passed_by() -> None:
+    model = copy.deepcopy(tiny("llama"))
+    made: list[object] = []
+
+    def backend(graph: Any, inputs: object) -> Any:
+        made.append(graph)
+        return graph.forward
+
+    model.forward = torch.compile(model.forward, backend=backend)
+    assert chosen.checked(model, PROMPT, text()).strange_tokens == 0
+    assert not made, "a graph for this length"
+    model(torch.tensor([PROMPT]))
+    assert made
 
 
 def drawing(seed: int = 3, temperature: float = 0.7, top_k: int = 0, top_p: float = 1.0) -> chosen.Drawing:
@@ -110,12 +139,12 @@ def test_of_a_sampled_text_the_first_tokens_are_checked_since_a_seed_draws_in_th
     [
         ({}, {}, ""),
         ({}, {"cache": CACHES["static"], "loop": "own"}, ""),
-        ({"device": "cuda"}, {}, "on a GPU"),
+        ({"device": "cuda"}, {"cache": CACHES["static"], "loop": "own", "cuda_graphs": "manual"}, ""),
         ({"device": "cuda", "parallel": ParallelPlan("tensor", 2)}, {}, "on several ranks"),
         ({"parallel": ParallelPlan("tensor", 2)}, {}, "on several ranks"),
         ({"attention": "sdpa"}, {}, ""),
         ({"attention": "flex_attention"}, {}, "flex_attention"),
-        ({}, {"compile_mode": "default"}, "compiled"),
+        ({}, {"compile_mode": "default"}, ""),
         ({}, {"cache": CACHES["quantized-fp8"]}, "quantized cache"),
     ],
 )
