@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from backend.counts import RunCounts
 from backend.models.source import ModelSource
 from backend.plan import CACHES, GeneratePlan, LoadPlan, ParallelPlan, Plan
 from backend.worker.prove import chosen
@@ -62,7 +63,7 @@ def test_memory_that_is_too_small_for_the_pass_ends_nothing() -> None:
     model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.float32)
     assert (
         chosen.checked(type("Full", (SimpleNamespace,), {"__call__": full})(**vars(model)), PROMPT, text())
-        == chosen.RunCounts()
+        == RunCounts()
     )
     assert "memory" in chosen.uncounted(len(PROMPT) + NEW) and "longer" in chosen.uncounted(chosen.MOST_TOKENS + 1)
 
