@@ -36,11 +36,13 @@ class Tasks(NamedTuple):
     choices   arms by name, in their order
     works     workloads of those that have one of their own
     readings  arms that read texts, by name; the first is what the others are compared with
+    titles    what is shown of arms that differ in more than their choices
     """
 
     choices: dict[str, dict[str, str]]
     works: Mapping[str, Workload]
     readings: dict[str, dict[str, str]]
+    titles: Mapping[str, str] = {}
 
 
 class Course:
@@ -128,9 +130,9 @@ class Course:
         self.doing, self.message, self.state = "", message, state
 
     def _carry_out(self, visitor: Visitor) -> None:
-        heading, (choices, works, readings) = self.heading, self._tasks
+        heading, (choices, works, readings, titles) = self.heading, self._tasks
         tasks = trial_tasks(heading.model, [*choices], choices, heading.workload, heading.rounds, self.journal,
-                            self.id, works)  # fmt: skip
+                            self.id, works, titles)  # fmt: skip
         if heading.positions:
             asked = Quality(shipped_texts(), positions=heading.positions)
             tasks += reading_tasks(heading.model, [*readings], readings, asked, self.journal, self.id)

@@ -51,6 +51,7 @@ class Sweep(Course):
             {point.name: point.choices for point in left},
             {point.name: point.workload for point in left},
             {point.arm: point.choices for point in left},
+            {point.name: point.title for point in left},
         )
         super().__init__(bench, course_id, heading, path, tasks)
 

@@ -14,10 +14,11 @@ from backend.arms.parse import make_config
 from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError, unknown
-from backend.optimizations import all_axes
+from backend.optimizations import all_axes, axis_title, choice_title
 from backend.runs.statistics import mean, median, positive_interval
 
-SIZES = ("batch_size", "prompt_tokens", "max_new_tokens")
+SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
+SIZES = tuple(SIZE_TITLES)
 """What can be swept besides axes."""
 
 MAX_POINTS = 64
@@ -32,8 +33,13 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """The settings as one text, different for every point."""
+        """The settings as one text, different for every point; journals keep it."""
         return ",".join(f"{name}={value}" for name, value in self.settings.items())
+
+    @property
+    def title(self) -> str:
+        """The settings as they are shown."""
+        return settings_title(self.settings)
 
     @property
     def arm(self) -> str:
@@ -82,6 +88,23 @@ class SweepDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rounds: int
     complete: bool
     points: list[PointResult]
+
+
+def title_of(name: str) -> str:
+    """Of a size or an axis."""
+    return SIZE_TITLES.get(name) or axis_title(name)
+
+
+def value_title(name: str, value: str) -> str:
+    """Of a size as a number, of a choice as it is called."""
+    if name in SIZES:
+        return f"{int(value):,}"
+    return choice_title(name, value)
+
+
+def settings_title(settings: Mapping[str, str]) -> str:
+    """Sizes and choices as they are shown, such as "Batch size: 8, KV cache: static"."""
+    return ", ".join(f"{title_of(name)}: {value_title(name, value)}" for name, value in settings.items())
 
 
 def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[str]], work: Workload) -> list[Point]:
@@ -136,7 +159,7 @@ def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str,
         if checked.blocked:
             refused[point.name] = " ".join(verdict.reason for verdict in checked.blocked)
     if len(refused) == len(points):
-        reasons = " ".join(f"{name}: {reason}" for name, reason in refused.items())
+        reasons = " ".join(f"{point.title}: {refused[point.name]}" for point in points)
         raise InputError(f"No point can run here. {reasons}")
     return refused
 

@@ -7,13 +7,11 @@ import msgspec
 
 from backend.ablation.course_view import CourseView, course_view, quality_note
 from backend.ablation.kinds import Sweep
-from backend.ablation.sweep import SIZES, PointResult
-from backend.optimizations import axis_title, choice_title, titles_text
+from backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
+from backend.optimizations import axis_title, titles_text
 from backend.units import bytes_text, seconds_text, three
 from backend.views.gate import cost_remark
 from backend.views.pareto import Cost, Pareto, pareto
-
-SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -107,20 +105,8 @@ def sweep_view(course: Sweep) -> SweepView:
     )
 
 
-def title_of(name: str) -> str:
-    """Of a size or an axis."""
-    return SIZE_TITLES.get(name) or axis_title(name)
-
-
-def value_title(name: str, value: str) -> str:
-    """Of a size as a number, of a choice as it is called."""
-    if name in SIZES:
-        return f"{int(value):,}"
-    return choice_title(name, value)
-
-
 def _named(point: PointResult, names: Sequence[str]) -> str:
-    return ", ".join(f"{title_of(name)}: {value_title(name, point.settings[name])}" for name in names)
+    return settings_title({name: point.settings[name] for name in names})
 
 
 # --- figures --------------------------------------------------------------------------------------

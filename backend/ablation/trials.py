@@ -11,6 +11,7 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.evidence import Verdict
 from backend.hosting.visitor import LOCAL_USER, Visitor
+from backend.optimizations import titles_text
 from backend.quality import Quality
 from backend.runs.gate import finer_arm
 from backend.runs.quality import whole_reading
@@ -93,13 +94,15 @@ class Task:
 def trial_tasks(
     model: str, arms: Sequence[str], choices: Mapping[str, dict[str, str]], work: Workload, rounds: int,
     journal: Journal, ablation: str = "", works: Mapping[str, Workload] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> list[Task]:  # fmt: skip
     """Every arm once a round. `arms`: what can run, the base first; `ablation`: its id, which each run names; `works`:
-    workloads of arms that have one of their own."""
+    workloads of arms that have one of their own; `titles`: what the user is told of arms that differ in more than their
+    choices."""
     return [
         Task(
             arm, number, Request(model, [ArmRequest("A", choices[arm])], (works or {}).get(arm, work), trial=ablation),
-            f"round {number + 1} of {rounds}: {arm or 'defaults'}",
+            f"round {number + 1} of {rounds}: {(titles or {}).get(arm) or titles_text(choices[arm])}",
         )
         for number in range(rounds)
         for arm in order(arms, number)
@@ -117,7 +120,7 @@ def reading_tasks(
         Task(
             arm, None,
             Request(model, [base, ArmRequest("B", choices[arm])], reading_of(quality), None, quality, ablation),
-            f"quality: {arm}",
+            f"quality: {titles_text(choices[arm])}",
         )
         for arm in arms[1:]
         if arm not in journal.costs

@@ -51,7 +51,7 @@ def sweep(options: argparse.Namespace) -> int:
         changes = [(name, ",".join(values)) for name, values in over.items()]
         heading = Heading(options.model, arm, changes, ["sweep"], work).begun(machine)
         admitted = [point for point in points if point.name not in refused]
-        found = measured(bench, options, heading, lambda journal: _tasks(options, admitted, journal))
+        found = measured(bench, options, heading, lambda journal: trials_of(options, admitted, journal))
     points_found = point_results(points, refused, found.journal)
     complete = all(point.refused or point.trials >= options.rounds for point in points_found)
     facts = resolve(options.model, options.models_dir)
@@ -67,12 +67,14 @@ def sweep(options: argparse.Namespace) -> int:
     return found.exit_code()
 
 
-def _tasks(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:
+def trials_of(options: argparse.Namespace, points: Sequence[Point], journal: Journal) -> list[Task]:
+    """What the journal lacks, readings of texts included."""
     choices = {point.name: point.choices for point in points}
     works = {point.name: point.workload for point in points}
     arms = {point.arm: point.choices for point in points}
     first = points[0].workload
-    tasks = trial_tasks(options.model, [*choices], choices, first, options.rounds, journal, works=works)
+    titles = {point.name: point.title for point in points}
+    tasks = trial_tasks(options.model, [*choices], choices, first, options.rounds, journal, works=works, titles=titles)
     if options.quality:
         tasks += reading_tasks(options.model, [*arms], arms, given_texts(), journal)
     return tasks

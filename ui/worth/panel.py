@@ -10,8 +10,8 @@ import msgspec
 
 from backend.ablation.courses import Courses
 from backend.ablation.kinds import Ablation, Sweep
-from backend.ablation.sweep import SIZES
-from backend.ablation.sweep_view import SIZE_TITLES, sweep_view
+from backend.ablation.sweep import SIZE_TITLES, SIZES
+from backend.ablation.sweep_view import sweep_view
 from backend.ablation.view import worth_view
 from backend.errors import InputError
 from backend.optimizations import prompt_axes

@@ -98,6 +98,18 @@ def test_what_cannot_be_ablated_is_a_sentence(tmp_path: Path) -> None:
     bench.close()
 
 
+def test_a_sweep_tells_its_trials_by_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = list[str]()
+    monkeypatch.setattr("backend.ablation.course.perform", lambda bench, tasks, *_: told.extend(t.what for t in tasks))
+    bench = bench_in(tmp_path)
+    over = {"prompt_tokens": ["16", "1024"], "cache": ["dynamic", "static"]}
+    course = Courses(bench).begin_sweep(Request("pocket", [ArmRequest("A", {})], WORK), over, True, LOCAL_USER)
+    ended(course, lambda: not course.live)
+    bench.close()
+    assert "round 1 of 3: Prompt tokens: 1,024, KV cache: static" in told
+    assert told[-1] == "quality: KV cache static" and not any("=" in what for what in told)
+
+
 @pytest.mark.slow
 def test_one_goes_on_where_it_was_stopped_and_repeats_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nursery: Nursery

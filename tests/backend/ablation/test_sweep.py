@@ -4,8 +4,11 @@ import pytest
 
 from backend.ablation.journal import Heading, Journal, Trial
 from backend.ablation.sweep import SIZES, plan_points, point_results
+from backend.ablation.trials import reading_tasks, trial_tasks
 from backend.config import Workload
 from backend.errors import InputError
+from backend.quality import Quality
+from backend.quality.presets import shipped_texts
 from backend.runs.statistics import positive_interval
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
@@ -19,10 +22,27 @@ def test_points_are_every_combination_with_their_own_sizes_and_choices() -> None
         "batch_size=1,cache=dynamic", "batch_size=1,cache=static", "batch_size=8,cache=dynamic",
         "batch_size=8,cache=static",
     ]  # fmt: skip
+    assert points[1].title == "Batch size: 1, KV cache: static"
     assert [point.workload.batch_size for point in points] == [1, 1, 8, 8]
     assert [point.choices.get("cache") for point in points] == [None, "static"] * 2
     assert all(point.choices["dtype"] == "float32" and point.workload.ignore_eos for point in points)
     assert {point.workload.prompt_tokens for point in points} == {16}
+
+
+def test_trials_are_kept_by_names_and_told_by_titles() -> None:
+    points = plan_points("pocket", {}, {"prompt_tokens": ["16", "2048"], "cache": ["dynamic", "static"]}, WORK)
+    choices, arms = ({point.name: point.choices for point in points}, {point.arm: point.choices for point in points})
+    journal = Journal(None, Heading("pocket", {}, [], ["sweep"], WORK, "cpu", {}))
+    titles = {point.name: point.title for point in points}
+    trials = trial_tasks("pocket", [*choices], choices, WORK, 2, journal, titles=titles)
+    assert (trials[3].arm, trials[3].what) == (
+        "prompt_tokens=2048,cache=static", "round 1 of 2: Prompt tokens: 2,048, KV cache: static",
+    )  # fmt: skip
+    assert [task.what for task in trial_tasks("pocket", [*arms], arms, WORK, 1, journal)] == [
+        "round 1 of 1: defaults", "round 1 of 1: KV cache static",
+    ]  # fmt: skip
+    reading = reading_tasks("pocket", [*arms], arms, Quality(shipped_texts()), journal)
+    assert [task.what for task in reading] == ["quality: KV cache static"]
 
 
 @pytest.mark.parametrize(

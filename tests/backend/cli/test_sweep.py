@@ -1,5 +1,6 @@
 """`tokendyno sweep`: what is shown of points whose figures are known, and what is refused."""
 
+import argparse
 import csv
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from backend.ablation.journal import Cost, Heading, Journal, Trial
 from backend.ablation.sweep import SweepDocument, plan_points, point_results
 from backend.cli.main import main
-from backend.cli.sweep import csv_text, sweep_table
+from backend.cli.sweep import csv_text, sweep_table, trials_of
 from backend.config import Workload
 from backend.terminal import Screen
 
@@ -38,12 +39,19 @@ def test_quality_belongs_to_every_point_with_the_choices_that_were_read() -> Non
     assert "KL divergence" not in sweep_table(document(read=False), Screen())
 
 
+def test_progress_calls_points_by_titles() -> None:
+    options = argparse.Namespace(model="pocket", rounds=2, quality=False)
+    journal = Journal(None, Heading("pocket", {}, [], ["sweep"], WORK, "cpu", {}))
+    told = [task.what for task in trials_of(options, plan_points("pocket", {}, OVER, WORK), journal)]
+    assert told[1] == "round 1 of 2: Dtype: bfloat16, Batch size: 4"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         (["--over", "batch_size"], "nothing to sweep over"),
         (["--over", "batch_size=1,2", "--quality"], "--over varies none"),
-        (["--over", "cache=offloaded,offloaded_static"], "and this machine has no GPU. cache=offloaded_static: Off"),
+        (["--over", "cache=offloaded,offloaded_static"], "and this machine has no GPU. KV cache: offloaded, static: O"),
         (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
         (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
         (["--over", "batch_size=4"], "batch_size needs two values or more, each once, such as 1,8,32."),
