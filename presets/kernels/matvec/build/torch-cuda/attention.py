@@ -1,4 +1,4 @@
-"""Attention of one new token: rotary embedding, the cache's new entry and the weighted sum.
+"""Attention of one new token: rotary embedding where there is one, the cache's new entry and the weighted sum.
 
 The cache's slots are split between programs. The last program of a KV head to finish combines the parts, or else a
 second kernel does. Both may be launched before their predecessor has ended, and the first loads keys and values before
@@ -27,7 +27,7 @@ def _turned(
 ):  # fmt: skip
     """R vectors of D elements, each starting at `at` (R,): normalized if there is a norm, and rotated.
 
-    TWO: the last vector has its own norm; ANGLES: D of them, or D / 2, each for both halves of a vector
+    TWO: the last vector has its own norm; ANGLES: D of them, D / 2, each for both halves of a vector, or none: neither
     WHOLE: each is a part of a vector that is normalized, by `shrink` and with weights that go on from part to part
     """
     side = tl.arange(0, 2)[None, :, None]
@@ -35,29 +35,32 @@ def _turned(
     other = (1 - side) * (D // 2) + tl.arange(0, D // 2)[None, None, :]
     mask = valid[:, None, None]
     here = tl.load(at[:, None, None] + there, mask=mask, other=0.0).to(tl.float32)
-    across = tl.load(at[:, None, None] + other, mask=mask, other=0.0).to(tl.float32)
-    along = tl.load(cos + there % ANGLES).to(tl.float32)
-    beside = tl.load(sin + there % ANGLES).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
-    if NORMED:
-        last = (tl.arange(0, R) == R - 1)[:, None, None]
-        if WHOLE:  # a row without weights of its own reads the first's
-            own = valid & (tl.arange(0, R) < R - 1) if TWO else valid
-            norm += (tl.where(own, tl.arange(0, R), 0) * D)[:, None, None]
-        learned, beyond = tl.load(norm + there), tl.load(norm + other)
-        if TWO:
-            learned = tl.where(last, tl.load(last_norm + there), learned)
-            beyond = tl.where(last, tl.load(last_norm + other), beyond)
-        along *= learned.to(tl.float32) + OFFSET
-        beside *= beyond.to(tl.float32) + OFFSET
-        if not WHOLE:
-            shrinks = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
-        elif TWO:
-            shrinks = tl.where(last, last_shrink, shrink)
-        else:
-            shrinks = tl.zeros((R,), tl.float32)[:, None, None] + shrink
-        here *= shrinks
-        across *= shrinks
-    return tl.reshape(here * along + across * beside, (R, D))
+    turned = here
+    if ANGLES > 0:
+        across = tl.load(at[:, None, None] + other, mask=mask, other=0.0).to(tl.float32)
+        along = tl.load(cos + there % ANGLES).to(tl.float32)
+        beside = tl.load(sin + there % ANGLES).to(tl.float32) * tl.where(side == 0, -1.0, 1.0)
+        if NORMED:
+            last = (tl.arange(0, R) == R - 1)[:, None, None]
+            if WHOLE:  # a row without weights of its own reads the first's
+                own = valid & (tl.arange(0, R) < R - 1) if TWO else valid
+                norm += (tl.where(own, tl.arange(0, R), 0) * D)[:, None, None]
+            learned, beyond = tl.load(norm + there), tl.load(norm + other)
+            if TWO:
+                learned = tl.where(last, tl.load(last_norm + there), learned)
+                beyond = tl.where(last, tl.load(last_norm + other), beyond)
+            along *= learned.to(tl.float32) + OFFSET
+            beside *= beyond.to(tl.float32) + OFFSET
+            if not WHOLE:
+                shrinks = tl.rsqrt(tl.sum(tl.sum(here * here, 2), 1) / D + eps)[:, None, None]
+            elif TWO:
+                shrinks = tl.where(last, last_shrink, shrink)
+            else:
+                shrinks = tl.zeros((R,), tl.float32)[:, None, None] + shrink
+            here *= shrinks
+            across *= shrinks
+        turned = here * along + across * beside
+    return tl.reshape(turned, (R, D))
 
 
 @triton.jit
@@ -235,7 +238,7 @@ def _cut(
 
 
 def attend(
-    qkv: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    qkv: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
     warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
@@ -244,11 +247,13 @@ def attend(
 
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
 
-    cos, sin  of D angles, or of D / 2 that both halves of a head share; sinks (H,)
+    cos, sin  of D angles, or of D / 2 that both halves of a head share; None: no rotation, and no norms; sinks (H,)
     turns   at least B * HKV int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
             which a program combines one query after another: two kernels
     """
     early = can_be_early() if early is None else early
+    if cos is None and q_norm is not None:
+        raise ValueError("Heads are normalized only where they are rotated.")
     texts, kv_heads, length, size = keys.shape
     group = qkv.numel() // texts // size // kv_heads - 2
     padded = triton.next_power_of_2(group)
@@ -258,14 +263,13 @@ def attend(
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
     folded = FOLDED and size < 256 and turns is not None and turns.numel() >= texts * kv_heads
     given = (
-        qkv, cos, sin, q_norm if q_norm is not None else cos, k_norm if k_norm is not None else cos,
-        sinks if sinks is not None else cos, keys, values,
-        slot, filled, parts, tops, sums, out, turns if folded else slot, length, eps, scaling,
+        qkv, *(qkv if one is None else one for one in (cos, sin, q_norm, k_norm, sinks)), keys, values, slot, filled,
+        parts, tops, sums, out, turns if folded else slot, length, eps, scaling,
     )  # fmt: skip
     flags = {
-        "G": group, "GP": padded, "HKV": kv_heads, "D": size, "ANGLES": cos.shape[-1], "BT": block, "SPLITS": splits,
-        "NORMED": q_norm is not None, "OFFSET": offset, "SINKS": sinks is not None, "FOLDED": folded, "EARLY": early,
-        "launch_pdl": early, "num_warps": warps,
+        "G": group, "GP": padded, "HKV": kv_heads, "D": size, "ANGLES": 0 if cos is None else cos.shape[-1],
+        "BT": block, "SPLITS": splits, "NORMED": q_norm is not None, "OFFSET": offset, "SINKS": sinks is not None,
+        "FOLDED": folded, "EARLY": early, "launch_pdl": early, "num_warps": warps,
     }  # fmt: skip
     if few:
         by_warps.tokendyno_attention_by_warps[(kv_heads, splits, texts)](*given, **flags)

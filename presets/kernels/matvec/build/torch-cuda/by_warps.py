@@ -23,20 +23,25 @@ def fits(group: int, size: int) -> bool:
 
 @gluon.jit
 def _learned(cos, sin, norm, dims, NORMED: gl.constexpr, OFFSET: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr):
-    """What each element of a vector, and the one half a vector away, is multiplied with by the rotation and a norm."""
-    across = (dims + D // 2) % D
-    along = gl.load(cos + dims % ANGLES).to(gl.float32)
-    beside = gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0)
-    if NORMED:
-        along *= gl.load(norm + dims).to(gl.float32) + OFFSET
-        beside *= gl.load(norm + across).to(gl.float32) + OFFSET
+    """What each element of a vector, and the one half a vector away, is multiplied with by the rotation and a norm;
+    without ANGLES by neither, and what is returned is not read."""
+    along, beside = dims, dims
+    if ANGLES > 0:
+        across = (dims + D // 2) % D
+        along = gl.load(cos + dims % ANGLES).to(gl.float32)
+        beside = gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0)
+        if NORMED:
+            along *= gl.load(norm + dims).to(gl.float32) + OFFSET
+            beside *= gl.load(norm + across).to(gl.float32) + OFFSET
     return along, beside
 
 
 @gluon.jit
-def _turned(here, across, along, beside, eps, NORMED: gl.constexpr, D: gl.constexpr):
-    """A vector, normalized if there is a norm, and rotated."""
-    turned = here * along + across * beside
+def _turned(here, across, along, beside, eps, NORMED: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr):
+    """A vector, normalized if there is a norm, and rotated if by any ANGLES."""
+    turned = here
+    if ANGLES > 0:
+        turned = here * along + across * beside
     if NORMED:
         turned *= gl.rsqrt(gl.sum(here * here, 0) / D + eps)
     return turned
@@ -84,7 +89,7 @@ def tokendyno_attention_by_warps(
     new_value = gl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
     along, beside = _learned(cos, sin, q_norm, dims, NORMED, OFFSET, D, ANGLES)
     key_along, key_beside = _learned(cos, sin, k_norm, dims, NORMED, OFFSET, D, ANGLES)
-    new_key = _turned(plain_key, other_key, key_along, key_beside, eps, NORMED, D).to(keys.dtype.element_ty)
+    new_key = _turned(plain_key, other_key, key_along, key_beside, eps, NORMED, D, ANGLES).to(keys.dtype.element_ty)
     mine = dims < gl.where((here >= begin) & (here < begin + BT), D, 0)  # the new token is in this part
     gl.store(keys + base + here * D + dims, new_key, mask=mine)
     gl.store(values + base + here * D + dims, new_value, mask=mine)
@@ -97,7 +102,7 @@ def tokendyno_attention_by_warps(
     peaks = gl.allocate_shared_memory(gl.float32, [num_warps, GP * D], room)
     amounts = gl.allocate_shared_memory(gl.float32, [num_warps, GP * D], room)
     for g in gl.static_range(G):
-        query = _turned(plain[g].to(gl.float32), other[g].to(gl.float32), along, beside, eps, NORMED, D)
+        query = _turned(plain[g].to(gl.float32), other[g].to(gl.float32), along, beside, eps, NORMED, D, ANGLES)
         query = query.to(keys.dtype.element_ty).to(gl.float32) * scaling
         score = gl.where(there, gl.sum(key * query[None, None, :], 2), float("-inf"))
         peak = gl.max(score, 1)  # of each warp's slots

@@ -4,22 +4,26 @@ from typing import NamedTuple
 
 import torch
 from torch import nn
-from transformers.activations import GELUTanh, SiLUActivation
+from transformers.activations import GELUTanh, NewGELUActivation, SiLUActivation
+from transformers.pytorch_utils import Conv1D
 
-_SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh,)
+_SILU, _GELU = (nn.SiLU, SiLUActivation), (GELUTanh, NewGELUActivation)
+_NONE: tuple[None, ...] = (None,) * 4
 
 
 class Parts(NamedTuple):
     """What a layer consists of.
 
     attention   the module with its sizes and scaling
-    products    linear layers: q, k and v as one; the output projection; gate and up as one; down. Of a mixture the
-                first two
+    products    linear layers: q, k and v as one; the output projection; gate and up as one, or up alone; down. Of a
+                mixture the first two
     norms       weights of the norms before and after attention, before and after the MLP; None where there is none
     eps, offset   of all norms, those of heads included; what is added to their weights
     heads       weights of the norms of queries and keys, or None
     gelu        the activation is GELU in its tanh form, else SiLU
     router, experts   of a mixture of experts, or None
+    shifts      biases of the norms, where these are LayerNorms
+    gated       whether there is a gate
     """
 
     attention: nn.Module
@@ -31,10 +35,14 @@ class Parts(NamedTuple):
     gelu: bool = False
     router: nn.Module | None = None
     experts: nn.Module | None = None
+    shifts: tuple[torch.Tensor | None, ...] = _NONE
+    gated: bool = True
 
 
 def describe(module: nn.Module) -> Parts | None:
     """The parts of a decoder layer; None where its projections are not fused, or no kernel has its activation."""
+    if hasattr(module, "ln_1"):
+        return _describe_gpt2(module)
     attention, mlp = module.self_attn, module.mlp
     if not hasattr(attention.q_proj, "whole"):
         return None
@@ -54,6 +62,25 @@ def describe(module: nn.Module) -> Parts | None:
         return None
     products += (mlp.gate_proj.whole, mlp.down_proj)
     return Parts(attention, products, norms, eps, offset, heads, type(mlp.act_fn) in _GELU)
+
+
+def _describe_gpt2(module: nn.Module) -> Parts | None:
+    """One with LayerNorms, without rotation and gate, whose matrices are stored transposed."""
+    attention, mlp = module.attn, module.mlp
+    products = (attention.c_attn, attention.c_proj, mlp.c_fc, mlp.c_proj)
+    crossed = hasattr(module, "crossattention")
+    if crossed or type(mlp.act) not in (*_SILU, *_GELU) or any(type(one) is not Conv1D for one in products):
+        return None
+    before, between = module.ln_1, module.ln_2
+    return Parts(
+        attention, products, _weights([before, None, between, None]), before.eps, 0.0, [None, None],
+        type(mlp.act) in _GELU, shifts=(before.bias, None, between.bias, None), gated=False,
+    )  # fmt: skip
+
+
+def rows_of(product: nn.Module) -> torch.Tensor:
+    """The weight of a linear layer, (rows, columns), each row a result's: a Conv1D's is (columns, rows)."""
+    return product.weight.t() if type(product) is Conv1D else product.weight
 
 
 def _weights(norms: list[nn.Module | None]) -> list[torch.Tensor | None]:

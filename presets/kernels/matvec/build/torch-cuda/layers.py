@@ -65,8 +65,8 @@ class GatheredLinear(nn.Module):
 
 
 class DecoderLayer(nn.Module):
-    """Replaces a decoder layer with fused projections. For a single token it is five kernels in Llama, Mistral and
-    Qwen 3, six in gpt-oss, and seven in Olmo 3 and Gemma 3, which normalize what they add
+    """Replaces a decoder layer with fused projections. For a single token it is five kernels in Llama, Mistral,
+    Qwen 3 and GPT-2, six in gpt-oss, and seven in Olmo 3 and Gemma 3, which normalize what they add
     (six where the next product does it).
 
     It attends to the filled slots of the custom decode loop's static cache.
@@ -108,6 +108,24 @@ class DecoderLayerOfGemma(nn.Module):
         return type(self).forward(
             self, hidden_states, position_embeddings=position_embeddings, attention_mask=attention_mask,
             position_ids=position_ids, past_key_values=past_key_values, **kwargs,
+        )  # fmt: skip
+
+
+class DecoderLayerOfGPT2(nn.Module):
+    """The same for GPT-2, whose layers get no angles: their position is in the vector."""
+
+    can_torch_compile = True
+    has_backward = False
+
+    def forward(
+        self, hidden_states, past_key_values=None, attention_mask=None, encoder_hidden_states=None,
+        encoder_attention_mask=None, use_cache=False, **kwargs,
+    ):  # fmt: skip
+        if ops.fits(self, hidden_states, past_key_values):
+            return ops.layer(self, hidden_states, past_key_values)
+        return type(self).forward(
+            self, hidden_states, past_key_values, attention_mask, encoder_hidden_states,
+            encoder_attention_mask=encoder_attention_mask, use_cache=use_cache, **kwargs,
         )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from torch import nn
 
 from . import exchange, experts, products, rows, texts, tiles
 from .attention import attend
-from .described import Parts, describe
+from .described import Parts, describe, rows_of
 from .products import MOST_COLUMNS
 
 
@@ -103,15 +103,17 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if slots is None or not slots.decoding:
         return False
     size = attention.head_dim
-    if not 16 <= size <= 256 or size & (size - 1) or attention.num_key_value_groups > 16:
+    if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
         return False
     if getattr(attention, "attn_logit_softcapping", None) is not None or not attention.is_causal:
         return False
     if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
         return False
+    dense = several or parts.shifts[0] is not None  # no kernel with quantized weights computes a LayerNorm
     if parts.experts is not None and (ranks or several or experts.of(parts.experts) is None):
         return False
-    return all(rows.fits(part.weight) if several else matrix(part.weight) is not None for part in parts.products)
+    weights = map(rows_of, parts.products)
+    return all(matrix(weight) is not None and (rows.fits(weight) or not dense) for weight in weights)
 
 
 MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shared with everything else that is read
@@ -127,14 +129,18 @@ def to_prefetch(weights: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
     return tuple(asked)
 
 
-def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Run one token of each text through a decoder layer; keys and values are written to the cache."""
+def layer(
+    module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Tensor | None = None,
+    sin: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """Run one token of each text through a decoder layer; keys and values are written to the cache. cos, sin: of the
+    rotary embedding, if there is one."""
     parts = describe(module)
     held = cache.layers[parts.attention.layer_idx]
-    matrices = [(*matrix(part.weight), part.bias) for part in parts.products]
+    matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
         return shared_layer(parts, hidden, held, cos, sin, [one[:2] for one in matrices])
-    more: dict[str, float] = {"gelu": parts.gelu, "offset": parts.offset}
+    more: dict[str, float] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
         more = {"top": router.top_k, "limit": parts.experts.limit, "alpha": parts.experts.alpha}
@@ -145,15 +151,18 @@ def layer(module: nn.Module, hidden: torch.Tensor, cache: object, cos: torch.Ten
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
             return texts.decoder_layer_of_texts(
-                *state, weights, biases, parts.norms, parts.heads, parts.eps, scaling, turns, **more
+                *state, weights, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns, **more
             )
         return decoder_layer(
-            *state, weights, scales, biases, parts.norms, parts.heads, parts.eps, scaling, turns,
+            *state, weights, scales, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns,
             getattr(parts.attention, "sinks", None), **more,
         )  # fmt: skip
 
     if router is None and not torch.compiler.is_compiling():
-        rows.settle(weights, hidden.shape[0], run) if hidden.shape[0] > 1 else products.settle(weights, run)
+        if hidden.shape[0] > 1:
+            rows.settle(weights, hidden.shape[0], parts.gated, run)
+        else:
+            products.settle(weights, parts.gated, run)
     return run()
 
 
@@ -240,17 +249,19 @@ def _(middle, *args, **kwargs):
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer", mutates_args=("keys", "values"))
 def decoder_layer(
-    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    hidden: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norms: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
-    eps: float, scaling: float, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, top: int = 0,
-    limit: float = 0.0, alpha: float = 0.0, gelu: bool = False, offset: float = 0.0,
+    biases: list[torch.Tensor | None], norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None],
+    head_norms: list[torch.Tensor | None], eps: float, scaling: float, turns: torch.Tensor | None = None,
+    sinks: torch.Tensor | None = None, top: int = 0, limit: float = 0.0, alpha: float = 0.0, gelu: bool = False,
+    offset: float = 0.0, gated: bool = True,
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
-    as of `described.Parts`.
+    and shifts as of `described.Parts`.
 
     turns   see `attend`; not declared as mutated, since it is zero again afterwards
     gelu, offset   the activation, else SiLU; added to the weights of all norms
+    gated   the third matrix is gate and up, else up alone
     top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
@@ -260,7 +271,9 @@ def decoder_layer(
         return torch.empty(numbers, dtype=hidden.dtype, device=hidden.device)
 
     qkv, mixed = empty(sizes(weights[0])[0]), empty(sizes(weights[1])[1])
-    product(hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0], offset=offset)
+    product(
+        hidden, weights[0], qkv, norm=norms[0], eps=eps, scale=scales[0], bias=biases[0], offset=offset, shift=shifts[0]
+    )
     attend(
         qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps,
         turns=turns, sinks=sinks, offset=offset,
@@ -276,41 +289,19 @@ def decoder_layer(
     wide = empty(sizes(weights[3])[1])
     asked = to_prefetch(weights[2:4])
     vector, more = middle, {}
-    if SUMMED and norms[1] is not None and products.sums(weights[2], scales[2], True):
+    if SUMMED and norms[1] is not None and products.sums(weights[2], scales[2], gated):
         vector, more = torch.empty_like(hidden), {"added": (norms[1], hidden, middle)}
         product(mixed, weights[1], vector, scale=scales[1], bias=biases[1], ask=asked)
     else:
         add(mixed, weights[1], scales[1], biases[1], hidden, middle, norms[1], eps, offset, asked)
     product(
-        vector, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=True, gelu=gelu,
-        offset=offset, **more,
+        vector, weights[2], wide, norm=norms[2], eps=eps, scale=scales[2], bias=biases[2], gated=gated,
+        acted=not gated, gelu=gelu, offset=offset, shift=shifts[2], **more,
     )  # fmt: skip
     add(wide, weights[3], scales[3], biases[3], middle, out, norms[3], eps, offset)
     return out
 
 
 @decoder_layer.register_fake
-def _(
-    hidden,
-    cos,
-    sin,
-    keys,
-    values,
-    slot,
-    filled,
-    weights,
-    scales,
-    biases,
-    norms,
-    head_norms,
-    eps,
-    scaling,
-    turns=None,
-    sinks=None,
-    top=0,
-    limit=0.0,
-    alpha=0.0,
-    gelu=False,
-    offset=0.0,
-):
+def _(hidden, *args, **kwargs):
     return torch.empty_like(hidden)

@@ -14,9 +14,15 @@ def can_be_early() -> bool:
 
 
 @triton.jit
-def gate(first, second, GELU: tl.constexpr):
-    """silu(first) * second, or with GELU in its tanh form, gelu(first) * second; float32."""
+def act(first, GELU: tl.constexpr):
+    """silu(first), or GELU in its tanh form; float32."""
     slope = first
     if GELU:  # (1 + tanh(y)) / 2 is 1 / (1 + exp(-2 y))
         slope = 1.5957691216057308 * (first + 0.044715 * first * first * first)
-    return first / (1 + tl.exp(-slope)) * second
+    return first / (1 + tl.exp(-slope))
+
+
+@triton.jit
+def gate(first, second, GELU: tl.constexpr):
+    """act(first) * second."""
+    return act(first, GELU) * second

@@ -1,7 +1,7 @@
 """Matrix-vector products near memory bandwidth: the matrix is read once, and nothing else matters.
 
-The operations around the product in a decoder layer are fused: an RMSNorm of the vector before it; a bias, a residual
-or a gate after it. Arithmetic is in float32.
+The operations around the product in a decoder layer are fused: an RMSNorm or LayerNorm of the vector before it; a bias,
+a residual, an activation or a gate after it. Arithmetic is in float32.
 
 Each kernel may be launched before the one it depends on has ended (programmatic dependent launch): it loads its first
 weights, which depend on nothing, and then waits for the vector.
@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import kept, slabs
-from .parts import can_be_early, gate
+from .parts import act, can_be_early, gate
 
 MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
 ONCE = 1 << 30  # one program per group of rows, none persistent
@@ -87,16 +87,33 @@ def _dot4(words, high, low):
 
 
 @triton.jit
+def _moments(x, K, eps, BK: tl.constexpr):
+    """The mean of a vector, and 1 over its standard deviation."""
+    columns = tl.arange(0, BK)
+    total = tl.zeros((BK,), dtype=tl.float32)
+    for k in tl.range(0, K, BK):
+        total += tl.load(x + k + columns, mask=k + columns < K, other=0.0).to(tl.float32)
+    mean = tl.sum(total, 0) / K
+    squares = tl.zeros((BK,), dtype=tl.float32)
+    for k in tl.range(0, K, BK):
+        here = k + columns < K
+        apart = tl.where(here, tl.load(x + k + columns, mask=here, other=0.0).to(tl.float32) - mean, 0.0)
+        squares += apart * apart
+    return mean, tl.rsqrt(tl.sum(squares, 0) / K + eps)
+
+
+@triton.jit
 def tokendyno_block_product(
-    x, norm, w, scale, bias, residual, out, N, K, eps,
-    NORM: tl.constexpr, OFFSET: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr,
-    GATED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
-    AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    x, norm, shift, w, scale, bias, residual, out, N, K, eps,
+    NORM: tl.constexpr, OFFSET: tl.constexpr, CENTRED: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr, GATED: tl.constexpr, ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr, STAGES: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (N,) = residual + w (N, K) @ norm(x) (K,) + bias; gated: w is (2N, K), out = act(first) * second.
 
     Many programs with a few rows each, reduced at the end.
-    OFFSET  is added to the weights of the norm; GELU: the activation, else SiLU
+    OFFSET  is added to the weights of the norm; CENTRED: it is a LayerNorm, with a bias, `shift`
+    ACTED   out = residual + act(...); GELU: the activation, else SiLU
     AHEAD   elements of each row to load before x is ready; EARLY: launched before its predecessor has ended
     """
     rows = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -119,12 +136,18 @@ def tokendyno_block_product(
     total = tl.zeros((BN, BK), dtype=tl.float32)
     second = tl.zeros((BN, BK), dtype=tl.float32)
     squares = tl.zeros((BK,), dtype=tl.float32)
+    mean, shrink = 0.0, 1.0
+    if CENTRED:
+        mean, shrink = _moments(x, K, eps, BK)
     for k in tl.range(0, K, BK, num_stages=STAGES):
         here = k + columns < K
         valid = here[None, :] & inside[:, None]
         weights = tl.load(at + k, mask=valid, other=0.0, eviction_policy="evict_first")
         vector = tl.load(x + k + columns, mask=here, other=0.0).to(tl.float32)
-        if NORM:
+        if CENTRED:
+            vector = (vector - mean) * shrink * tl.load(norm + k + columns, mask=here, other=0.0).to(tl.float32)
+            vector += tl.load(shift + k + columns, mask=here, other=0.0).to(tl.float32)
+        elif NORM:
             squares += vector * vector
             vector *= tl.load(norm + k + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
         total += weights.to(tl.float32) * vector[None, :]
@@ -133,7 +156,7 @@ def tokendyno_block_product(
             second += others.to(tl.float32) * vector[None, :]
     result = tl.sum(total, 1)
     other = tl.sum(second, 1)
-    if NORM:
+    if NORM and not CENTRED:
         shrink = tl.rsqrt(tl.sum(squares, 0) / K + eps)
         result *= shrink
         other *= shrink
@@ -147,20 +170,23 @@ def tokendyno_block_product(
             other += tl.load(bias + N + rows, mask=inside, other=0.0).to(tl.float32)
     if GATED:
         result = gate(result, other, GELU)
+    elif ACTED:
+        result = act(result, GELU)
     tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
 
 
 @triton.jit
 def tokendyno_stream_product(
-    x, norm, w, scale, bias, residual, out, ask, ask_too, N, K, lines, lines_too, eps,
-    NORM: tl.constexpr, OFFSET: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr,
-    GATED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, STAGES: tl.constexpr,
-    ASKS: tl.constexpr, EARLY: tl.constexpr,
+    x, norm, shift, w, scale, bias, residual, out, ask, ask_too, N, K, lines, lines_too, eps,
+    NORM: tl.constexpr, OFFSET: tl.constexpr, CENTRED: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr, GATED: tl.constexpr, ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr, STAGES: tl.constexpr, ASKS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """The same with whole rows, loaded before the vector is ready; programs may be persistent.
 
     SCALED   w is int8 with a scale per row, four elements to a word. Groups of four elements of the vector become
-             14-bit integers with a scale each, so that their product with a word is exact and takes two instructions
+             14-bit integers with a scale each, so that their product with a word is exact and takes two instructions.
+             Not with CENTRED
     ask, ask_too  ASKS matrices, given in lines of 128 bytes, that later products read: prefetched into L2 while this
              kernel waits for its vector
     """
@@ -217,10 +243,15 @@ def tokendyno_stream_product(
             else:
                 if NORM:
                     learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
+                if CENTRED:
+                    shifted = tl.load(shift + columns, mask=here, other=0.0).to(tl.float32)
                 if EARLY:
                     gdc_wait()
                 vector = tl.load(x + columns, mask=here, other=0.0).to(tl.float32)
-                if NORM:
+                if CENTRED:
+                    vector = tl.where(here, vector - tl.sum(vector, 0) / K, 0.0)
+                    vector = vector * tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned + shifted
+                elif NORM:
                     shrink = tl.rsqrt(tl.sum(vector * vector, 0) / K + eps)
                     vector *= learned
             if RESIDUAL:
@@ -242,6 +273,8 @@ def tokendyno_stream_product(
             if BIAS:
                 other += other_constant
             result = gate(result, other, GELU)
+        elif ACTED:
+            result = act(result, GELU)
         tl.store(out + rows, (result + added).to(out.dtype.element_ty), mask=inside)
 
 
@@ -326,21 +359,26 @@ def product(
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None,
     ask: tuple[torch.Tensor, ...] = (), offset: float = 0.0, gelu: bool = False, added: slabs.Added | None = None,
+    shift: torch.Tensor | None = None, acted: bool = False,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `w`: contiguous rows; gated: gate above up.
 
-    offset, gelu   added to the weights of the norm; the activation of the gate, else SiLU
+    offset, shift   added to the weights of the norm; the bias of a LayerNorm, else it is an RMSNorm
+    acted, gelu   the result is activated, ungated; the activation, else SiLU
     ask   up to two matrices to prefetch into L2; ignored by the block and slab kernels
     added   the vector is a sum of which x is a part, see `slabs.Added`: only where `sums`
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
     early = can_be_early() if early is None else early
+    if shift is not None and (norm is None or scale is not None or added is not None):
+        raise ValueError("A LayerNorm has weights, and comes before dense matrices only.")
 
     card = torch.cuda.get_device_name()
     if tuned is None and added is None and card not in SWEPT:
 
         def run(way: str) -> None:
-            product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu)
+            product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu,
+                    shift=shift, acted=acted)  # fmt: skip
 
         key = key_of(w, gated)
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
@@ -348,12 +386,13 @@ def product(
         tuned = WAYS[CHOSEN[key][0]] if key in CHOSEN else None
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
     beside = (
-        norm if norm is not None else x, w, scale if scale is not None else x, bias if bias is not None else x,
-        residual if residual is not None else x, out,
+        norm if norm is not None else x, shift if shift is not None else x, w, scale if scale is not None else x,
+        bias if bias is not None else x, residual if residual is not None else x, out,
     )  # fmt: skip
     flags = {
-        "NORM": norm is not None, "OFFSET": offset, "BIAS": bias is not None, "RESIDUAL": residual is not None,
-        "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
+        "NORM": norm is not None, "OFFSET": offset, "CENTRED": shift is not None, "BIAS": bias is not None,
+        "RESIDUAL": residual is not None, "GATED": gated, "ACTED": acted, "GELU": gelu, "EARLY": early,
+        "launch_pdl": early,
     }  # fmt: skip
     if "ROWS" in how:
         slabs.launch(x, *beside, rows, eps, flags | how, added)
@@ -366,7 +405,7 @@ def product(
         tokendyno_block_product[(grid,)](x, *beside, rows, columns, eps, **flags, **how)
         return
     if scale is not None:
-        beside = (beside[0], w.view(torch.int32), *beside[2:])
+        beside = (*beside[:2], w.view(torch.int32), *beside[3:])
     asked = [*ask, x, x][:2]
     lines = [one.numel() * one.element_size() // 128 for one in asked]
     tokendyno_stream_product[(min(programs, grid),)](
@@ -388,11 +427,11 @@ def key_of(w: torch.Tensor, gated: bool, vectors: int = 1) -> kept.Key:
     return torch.cuda.get_device_name(), vectors, rows, w.shape[1], gated, str(w.dtype)
 
 
-def settle(weights: list[torch.Tensor], run: Callable[[], object]) -> None:
-    """See `kept.settle`, on cards that are not in SWEPT. weights: of a layer, in the order of `ops.decoder_layer`."""
+def settle(weights: list[torch.Tensor], gated: bool, run: Callable[[], object]) -> None:
+    """See `kept.settle`, on cards that are not in SWEPT. weights, gated: as of `ops.decoder_layer`."""
     if torch.cuda.get_device_name() not in SWEPT:
         dense = [(place, w) for place, w in enumerate(weights) if w.dtype != torch.int32]  # not tiles of 4 bits
-        read = {key_of(w, place == 2): w for place, w in dense}
+        read = {key_of(w, gated and place == 2): w for place, w in dense}
         kept.settle(read, CHOSEN, WAYS, run)
 
 

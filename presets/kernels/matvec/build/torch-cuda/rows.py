@@ -13,7 +13,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import kept
-from .products import _prefetch, can_be_early, gate, key_of
+from .products import _prefetch, act, can_be_early, gate, key_of
 
 MOST = 32  # vectors
 LATE = 1.2  # a layer of our products alone was faster than one with the library's where it is faster by up to 14%
@@ -35,21 +35,27 @@ CHOSEN: dict[kept.Key, kept.Measured] = {}
 
 @triton.jit
 def tokendyno_rows_norm(
-    x, norm, residual, out, K, eps, OFFSET: tl.constexpr, RESIDUAL: tl.constexpr, COLUMNS: tl.constexpr,
-    EARLY: tl.constexpr,
+    x, norm, shift, residual, out, K, eps, OFFSET: tl.constexpr, CENTRED: tl.constexpr, RESIDUAL: tl.constexpr,
+    COLUMNS: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (B, K) = norm(x), by a program for each row; RESIDUAL is added to the norm, which is rounded first as in a
-    model's own code."""
+    model's own code. CENTRED: it is a LayerNorm, with a bias, `shift`."""
     if EARLY:
         gdc_launch_dependents()
     columns = tl.arange(0, COLUMNS)
     here = columns < K
     at = tl.program_id(0) * K + columns
     learned = tl.load(norm + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
+    if CENTRED:
+        shifted = tl.load(shift + columns, mask=here, other=0.0).to(tl.float32)
     if EARLY:
         gdc_wait()
     vector = tl.load(x + at, mask=here, other=0.0).to(tl.float32)
+    if CENTRED:
+        vector = tl.where(here, vector - tl.sum(vector, 0) / K, 0.0)
     vector *= tl.rsqrt(tl.sum(vector * vector, 0) / K + eps) * learned
+    if CENTRED:
+        vector += shifted
     if RESIDUAL:
         added = tl.load(residual + at, mask=here, other=0.0).to(tl.float32)
         vector = vector.to(out.dtype.element_ty).to(tl.float32) + added
@@ -59,11 +65,12 @@ def tokendyno_rows_norm(
 @triton.jit
 def tokendyno_rows_product(
     x, w, bias, residual, out, B, N, K: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BB: tl.constexpr, TURNED: tl.constexpr,
-    WHOLE: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BB: tl.constexpr,
+    TURNED: tl.constexpr, WHOLE: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (B, N) = residual + x (B, K) @ w (N, K).T + bias; gated: w is (2N, K), out = act(first) * second.
 
+    ACTED   out = residual + act(...), as in `products`
     BB      vectors that are multiplied, B of them real; TURNED: rows of w, not vectors, are the rows of the product
     WHOLE   K and N are multiples of the tile
     AHEAD   elements of each row that are asked into L2 before x is ready; EARLY: launched before its predecessor ended
@@ -108,6 +115,8 @@ def tokendyno_rows_product(
             second += tl.load(bias + N + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
     if GATED:
         total = gate(total, second, GELU)
+    elif ACTED:
+        total = act(total, GELU)
     to = tokens[:, None] * N + rows[None, :]
     stored = real & (rows < N)[None, :]
     if RESIDUAL:
@@ -123,30 +132,31 @@ def fits(weight: torch.Tensor) -> bool:
 
 def norm(
     x: torch.Tensor, weight: torch.Tensor, eps: float, offset: float = 0.0, residual: torch.Tensor | None = None,
-    early: bool | None = None,
+    early: bool | None = None, shift: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
-    """residual + norm(x) of (..., K)."""
+    """residual + norm(x) of (..., K). shift: the bias of a LayerNorm, else it is an RMSNorm."""
     early = can_be_early() if early is None else early
     out, columns = torch.empty_like(x), triton.next_power_of_2(x.shape[-1])
     tokendyno_rows_norm[(x.shape[:-1].numel(),)](
-        x, weight, x if residual is None else residual, out, x.shape[-1], eps, OFFSET=offset,
-        RESIDUAL=residual is not None, COLUMNS=columns, EARLY=early, launch_pdl=early,
-        num_warps=min(16, max(1, columns // 256)),
+        x, weight, x if shift is None else shift, x if residual is None else residual, out, x.shape[-1], eps,
+        OFFSET=offset, CENTRED=shift is not None, RESIDUAL=residual is not None, COLUMNS=columns, EARLY=early,
+        launch_pdl=early, num_warps=min(16, max(1, columns // 256)),
     )  # fmt: skip
     return out
 
 
 def product(
     x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, gelu: bool = False,
+    gated: bool = False, gelu: bool = False, acted: bool = False,
 ) -> torch.Tensor:  # fmt: skip
-    """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape."""
+    """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape. acted: activated,
+    ungated."""
     key = key_of(w, gated, x.shape[:-1].numel())
 
     def run(way: str) -> torch.Tensor:
         if way == LIBRARY:
-            return by_library(x, w, bias, residual, gated, gelu)
-        return by_tiles(x, w, bias, residual, gated, gelu, WAYS[way])
+            return by_library(x, w, bias, residual, gated, gelu, acted)
+        return by_tiles(x, w, bias, residual, gated, gelu, WAYS[way], acted=acted)
 
     if key not in CHOSEN:
         if torch.cuda.is_current_stream_capturing():
@@ -155,9 +165,9 @@ def product(
     return run(CHOSEN[key][0])
 
 
-def settle(weights: list[torch.Tensor], vectors: int, run: Callable[[], object]) -> None:
-    """See `kept.settle`. weights: of a layer, in the order of `ops.decoder_layer`."""
-    kept.settle({key_of(w, place == 2, vectors): w for place, w in enumerate(weights)}, CHOSEN, ALL, run)
+def settle(weights: list[torch.Tensor], vectors: int, gated: bool, run: Callable[[], object]) -> None:
+    """See `kept.settle`. weights, gated: as of `ops.decoder_layer`."""
+    kept.settle({key_of(w, gated and place == 2, vectors): w for place, w in enumerate(weights)}, CHOSEN, ALL, run)
 
 
 def preferred(found: kept.Measured) -> kept.Measured:
@@ -169,20 +179,22 @@ def preferred(found: kept.Measured) -> kept.Measured:
 
 
 def by_library(
-    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool, gelu: bool
-) -> torch.Tensor:
+    x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool,
+    gelu: bool, acted: bool = False,
+) -> torch.Tensor:  # fmt: skip
     """The product as a model's own code computes it, rounded in between."""
-    out = torch.nn.functional.linear(x, w, bias)
+    out, second = torch.nn.functional.linear(x, w, bias), None
     if gated:
-        first, second = out.chunk(2, -1)
-        act = torch.nn.functional.gelu(first, approximate="tanh") if gelu else torch.nn.functional.silu(first)
-        out = act * second
+        out, second = out.chunk(2, -1)
+    if gated or acted:
+        out = torch.nn.functional.gelu(out, approximate="tanh") if gelu else torch.nn.functional.silu(out)
+    out = out if second is None else out * second
     return out if residual is None else out + residual
 
 
 def by_tiles(
     x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool,
-    gelu: bool, how: dict[str, int], early: bool | None = None,
+    gelu: bool, how: dict[str, int], early: bool | None = None, acted: bool = False,
 ) -> torch.Tensor:  # fmt: skip
     """The same in one kernel."""
     early = can_be_early() if early is None else early
@@ -191,7 +203,7 @@ def by_tiles(
     out = torch.empty(*x.shape[:-1], rows, dtype=x.dtype, device=x.device)
     tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
         x, w, x if bias is None else bias, x if residual is None else residual, out, count, rows, K=columns,
-        BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, GELU=gelu,
+        BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, ACTED=acted, GELU=gelu,
         BB=max(8 if how["TURNED"] else 16, triton.next_power_of_2(count)),
         WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
         AHEAD=512 if columns >= 512 else 64, EARLY=early, launch_pdl=early, **how,

@@ -12,14 +12,15 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .parts import gate
+from .parts import act, gate
 
 
 @gluon.jit
 def tokendyno_slab_product(
-    x, norm, w, bias, residual, out, added, old, sum, N, eps, K: gl.constexpr, NORM: gl.constexpr,
-    OFFSET: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, GELU: gl.constexpr,
-    ADDED: gl.constexpr, ROWS: gl.constexpr, CHUNK: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
+    x, norm, shift, w, bias, residual, out, added, old, sum, N, eps, K: gl.constexpr, NORM: gl.constexpr,
+    OFFSET: gl.constexpr, CENTRED: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr,
+    ACTED: gl.constexpr, GELU: gl.constexpr, ADDED: gl.constexpr, ROWS: gl.constexpr, CHUNK: gl.constexpr,
+    EARLY: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """As `products.tokendyno_block_product`. Each warp has ROWS rows, or pairs of them, and no other warp's are needed.
 
@@ -55,6 +56,10 @@ def tokendyno_slab_product(
     if NORM:
         for c in gl.static_range(CHUNKS):
             learned += (gl.load(norm + c * CHUNK + columns),)
+    if CENTRED:
+        shifts = ()
+        for c in gl.static_range(CHUNKS):
+            shifts += (gl.load(shift + c * CHUNK + columns),)
     if ADDED:
         of_added = ()
         for c in gl.static_range(CHUNKS):
@@ -81,13 +86,24 @@ def tokendyno_slab_product(
         vectors = sums
     if RESIDUAL:
         added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
+    if CENTRED:
+        plain = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+        for c in gl.static_range(CHUNKS):
+            plain += vectors[c].to(gl.float32)
+        mean = gl.sum(plain, 0) / K
+        spread = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+        for c in gl.static_range(CHUNKS):
+            spread += (vectors[c].to(gl.float32) - mean) * (vectors[c].to(gl.float32) - mean)
+        steep = gl.rsqrt(gl.sum(spread, 0) / K + eps)
     async_copy.wait_group(0)
     total = gl.zeros([ROWS, num_warps, CHUNK], gl.float32, tile)
     second = gl.zeros([ROWS, num_warps, CHUNK], gl.float32, tile)
     squares = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for c in gl.static_range(CHUNKS):
         vector = vectors[c].to(gl.float32)
-        if NORM:
+        if CENTRED:
+            vector = (vector - mean) * steep * learned[c].to(gl.float32) + shifts[c].to(gl.float32)
+        elif NORM:
             squares += vector * vector
             vector *= learned[c].to(gl.float32) + OFFSET
         total += slab.index(c).load(tile).to(gl.float32) * vector[None, None, :]
@@ -95,7 +111,7 @@ def tokendyno_slab_product(
             second += slab.index(CHUNKS + c).load(tile).to(gl.float32) * vector[None, None, :]
     result = gl.sum(total, 2)
     other = gl.sum(second, 2)
-    if NORM:
+    if NORM and not CENTRED:
         shrink = gl.rsqrt(gl.sum(squares, 0) / K + eps)
         result *= shrink
         other *= shrink
@@ -105,6 +121,8 @@ def tokendyno_slab_product(
             other += gl.load(bias + N + rows, mask=inside, other=0.0).to(gl.float32)
     if GATED:
         result = gate(result, other, GELU)
+    elif ACTED:
+        result = act(result, GELU)
     if RESIDUAL:
         result += added
     gl.store(out + rows, result.to(out.dtype.element_ty), mask=inside)
@@ -116,8 +134,8 @@ Added = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
 def launch(
-    x: torch.Tensor, norm: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor,
-    residual: torch.Tensor, out: torch.Tensor, rows: int, eps: float, how: dict[str, object],
+    x: torch.Tensor, norm: torch.Tensor, shift: torch.Tensor, w: torch.Tensor, scale: torch.Tensor,
+    bias: torch.Tensor, residual: torch.Tensor, out: torch.Tensor, rows: int, eps: float, how: dict[str, object],
     added: Added | None = None,
 ) -> None:  # fmt: skip
     """`how`: ROWS, num_warps and the kernel's flags. w: not SCALED; `ValueError` where its columns do not divide."""
@@ -126,6 +144,6 @@ def launch(
         raise ValueError(f"A slab has a multiple of {COLUMNS} columns, not {columns}.")
     chunk = 2 * COLUMNS if w.element_size() == 2 and columns % (2 * COLUMNS) == 0 else COLUMNS
     tokendyno_slab_product[(triton.cdiv(rows, how["ROWS"] * how["num_warps"]),)](
-        x, norm, w, bias, residual, out, *(added or (x, x, out)), rows, eps, K=columns, CHUNK=chunk,
+        x, norm, shift, w, bias, residual, out, *(added or (x, x, out)), rows, eps, K=columns, CHUNK=chunk,
         ADDED=added is not None, **how,
     )  # fmt: skip

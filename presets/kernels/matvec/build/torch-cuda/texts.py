@@ -8,17 +8,18 @@ from .attention import attend
 
 @torch.library.custom_op("tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values"))
 def decoder_layer_of_texts(
-    hidden: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keys: torch.Tensor, values: torch.Tensor,
+    hidden: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
     slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None],
-    norms: list[torch.Tensor | None], head_norms: list[torch.Tensor | None], eps: float, scaling: float,
-    turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
+    norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
+    eps: float, scaling: float, turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
+    gated: bool = True,
 ) -> torch.Tensor:  # fmt: skip
     """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
     program of a product would compute them for all texts."""
 
     def normed(x: torch.Tensor, number: int, residual: torch.Tensor | None = None) -> torch.Tensor:
         weight = norms[number]
-        return x if weight is None else rows.norm(x, weight, eps, offset, residual)
+        return x if weight is None else rows.norm(x, weight, eps, offset, residual, shift=shifts[number])
 
     def added(x: torch.Tensor, number: int, residual: torch.Tensor, after: int) -> torch.Tensor:
         if norms[after] is None:
@@ -32,7 +33,7 @@ def decoder_layer_of_texts(
         offset=offset,
     )  # fmt: skip
     middle = added(mixed, 1, hidden, 1)
-    wide = rows.product(normed(middle, 2), weights[2], biases[2], gated=True, gelu=gelu)
+    wide = rows.product(normed(middle, 2), weights[2], biases[2], gated=gated, gelu=gelu, acted=not gated)
     return added(wide, 3, middle, 3)
 
 

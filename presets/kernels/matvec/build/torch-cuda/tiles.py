@@ -220,10 +220,12 @@ def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None, offset: float = 0.0,
-    gelu: bool = False,
+    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
-    gated: gate above up."""
+    gated: gate above up. ValueError for a LayerNorm (`shift`) or an activation without a gate (`acted`)."""
+    if shift is not None or acted:
+        raise ValueError("4-bit weights have neither a LayerNorm before them nor an activation without a gate after")
     if scale is None:
         raise ValueError("4-bit weights need their scales and zeros")
     rows, columns = sizes(w)
