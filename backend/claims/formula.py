@@ -14,7 +14,8 @@ RATES: tuple[Metric, ...] = ("useful_tokens_s", "top1_agreement")
 """More of these is better; of every other metric less is."""
 
 State = Literal["within", "overlaps", "exceeds", "outside", "missing", "shown"]
-Word = Literal["confirmed", "holds partly", "not confirmed", "not tested here"]
+Side = Literal["", "below", "above", "both"]
+Word = Literal["confirmed", "exceeded", "partly confirmed", "not decided", "not confirmed", "not tested here"]
 
 
 class Bounds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -106,15 +107,19 @@ def _pairs(a: Sequence[float], b: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _payback(arms: Samples) -> Bounds | None:
-    """None where B saves nothing, so that its compile time never pays back."""
+    """Infinite where B saves nothing, so that its compile time never pays back."""
     cold = arms.get("B", {}).get("cold_s", [])
     pairs = _pairs(*(arms.get(name, {}).get("token_s", []) for name in ("A", "B")))
     saved = _mean("token_s", [one - other for one, other in pairs])
-    if not cold or saved is None or saved.value <= 0:
+    if not cold or saved is None:
         return None
-    if saved.low is None or saved.high is None or saved.low <= 0:
-        return Bounds(cold[0] / saved.value, None, None)
-    return Bounds(cold[0] / saved.value, cold[0] / saved.high, cold[0] / saved.low)
+    value, least, most = (_after(cold[0], one) for one in (saved.value, saved.high, saved.low))
+    return Bounds(value, *((None, None) if saved.low is None else (least, most)))
+
+
+def _after(cold_s: float, saved_s: float | None) -> float:
+    """Tokens."""
+    return cold_s / saved_s if saved_s is not None and saved_s > 0 else math.inf
 
 
 def _map(found: Bounds, change: Callable[[float], float]) -> Bounds:
@@ -150,53 +155,57 @@ def state(figure: Figure, found: Bounds | None) -> State:
         return "shown"
     if found is None:
         return "missing"
-    low = -math.inf if figure.low is None else figure.low
-    high = math.inf if figure.high is None else figure.high
-    if found.low is None or found.high is None:
-        return "overlaps" if low <= found.value <= high else _beyond(figure, found.value > high)
-    if low <= found.low and found.high <= high:
-        return "within"
-    if found.low <= high and low <= found.high:
-        return "overlaps"
-    return _beyond(figure, found.low > high)
+    low, high = _range(figure)
+    least, most = _ends(found)
+    if most < low or high < least:
+        return "exceeds" if figure.better and figure.better == side(figure, found) else "outside"
+    return "within" if low <= least and most <= high and found.low is not None else "overlaps"
 
 
-def _beyond(figure: Figure, above: bool) -> State:
-    return "exceeds" if figure.better == ("above" if above else "below") else "outside"
+def side(figure: Figure, found: Bounds | None) -> Side:
+    """On which side of the claimed range a figure lies, or its interval leaves the range; "" if neither."""
+    if found is None:
+        return ""
+    low, high = _range(figure)
+    least, most = _ends(found)
+    if least < low and high < most:
+        return "both"
+    return "below" if least < low else "above" if high < most else ""
+
+
+def _range(figure: Figure) -> tuple[float, float]:
+    """To save nothing, or to be faster by nothing, is no gain: a range from 0 begins above it."""
+    low = -math.inf if figure.low is None else figure.low or math.ulp(0.0)
+    return low, math.inf if figure.high is None else figure.high
+
+
+def _ends(found: Bounds) -> tuple[float, float]:
+    return (found.value if found.low is None else found.low), (found.value if found.high is None else found.high)
 
 
 def verdict(states: Sequence[State], partly: bool = False) -> Word:
     """Of a claim, from the states of its figures. `partly`: some choice was in effect only in part.
 
-    confirmed: every range holds the whole interval. not confirmed: no range is even touched or exceeded. holds partly:
-    anything between.
+    confirmed         the whole interval of every figure lies within its range
+    exceeded          the same, but one figure or more is better than its range
+    partly confirmed  some figures are within their range or better
+    not confirmed     none is, and at least one lies outside
+    not decided       none is, and none lies outside: intervals reach out of their range, or there is none
     """
     decided = [one for one in states if one not in ("shown", "missing")]
     if not decided:
         return "not tested here"
-    if all(one == "outside" for one in decided):
-        return "not confirmed"
-    whole = len(decided) == sum(one != "shown" for one in states)
-    if whole and not partly and all(one == "within" for one in decided):
-        return "confirmed"
-    return "holds partly"
-
-
-def remark(states: Sequence[State], word: Word) -> str:
-    """In what way a claim holds partly; "" for other verdicts."""
-    decided = {one for one in states if one not in ("shown", "missing")}
-    if word != "holds partly":
-        return ""
-    if "outside" in decided:
-        return "in one figure of several"
-    if "overlaps" in decided:
-        return "the interval does not decide"
-    return "better than claimed" if "exceeds" in decided else "as far as it was measured"
+    holding = [one for one in decided if one in ("within", "exceeds")]
+    if not holding:
+        return "not confirmed" if "outside" in decided else "not decided"
+    if partly or len(holding) < sum(one != "shown" for one in states):
+        return "partly confirmed"
+    return "exceeded" if "exceeds" in holding else "confirmed"
 
 
 def drifted(stored: Bounds, now: Bounds, drift: float) -> bool:
     """Whether a figure has left its stored interval, widened at both ends by that share of its value."""
-    room = abs(stored.value) * drift
+    room = abs(stored.value) * drift if math.isfinite(stored.value) else 0.0
     low = stored.value if stored.low is None else stored.low
     high = stored.value if stored.high is None else stored.high
     return not low - room <= now.value <= high + room

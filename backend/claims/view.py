@@ -7,26 +7,23 @@ from typing import Literal
 import msgspec
 
 from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit
-from backend.claims.formula import Bounds, State, Word, bounds, remark, state, verdict
+from backend.claims.formula import Bounds, State, Word, bounds, side, state, verdict
 from backend.claims.results import Result
 from backend.claims.samples import Doubt
 from backend.claims.trials import ClaimTest, Device
+from backend.claims.wording import Standing, remark, standing_text
 from backend.units import three
 
 LEAST_NATS = 1e-6
 
-STATE_WORDS: dict[State, str] = {
-    "within": "within the claimed range",
-    "overlaps": "only partly within the claimed range",
-    "exceeds": "beyond the claimed range, on its better side",
-    "outside": "outside the claimed range",
-    "missing": "not measured",
-    "shown": "",
-}
+WORDS: tuple[Word, ...] = (
+    "confirmed", "exceeded", "partly confirmed", "not decided", "not confirmed", "not tested here",
+)  # fmt: skip
 
 
 class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One figure on one machine. Ends in the unit of the text: 30 for 30%, GB, seconds; null is open or unknown."""
+    """One figure on one machine. Ends in the unit of the text: 30 for 30%, GB, seconds; null is open, unknown or never.
+    `standing`: the state in words, with the side on which the claim is missed."""
 
     title: str
     unit: Unit
@@ -38,6 +35,7 @@ class FigureView(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     low: float | None
     high: float | None
     state: State
+    standing: str
     command: str
 
 
@@ -81,7 +79,7 @@ class ClaimsDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All claims that were asked for."""
 
     kind: Literal["claims"]
-    schema: Literal[2]
+    schema: Literal[3]
     counts: dict[Word, int]
     claims: list[ClaimView]
 
@@ -91,8 +89,7 @@ def claims_document(
 ) -> ClaimsDocument:
     """Every claim, or those wanted, with what was measured."""
     found = [claim_view(claims, claim, results) for claim in (claims.claims if wanted is None else wanted)]
-    words: tuple[Word, ...] = ("confirmed", "holds partly", "not confirmed", "not tested here")
-    return ClaimsDocument("claims", 2, {word: sum(one.word == word for one in found) for word in words}, found)
+    return ClaimsDocument("claims", 3, {word: sum(one.word == word for one in found) for word in WORDS}, found)
 
 
 def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Result]]) -> ClaimView:
@@ -150,12 +147,12 @@ def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, 
     samples = {name: result.samples for name, result in found.items() if not result.void}
     figures = [figure for figure in claim.figures if claims.tests[figure.test].device == device]
     measured = [bounds(figure, samples) for figure in figures]
-    states = [state(figure, one) for figure, one in zip(figures, measured, strict=True)]
+    standings = [_standing(figure, one) for figure, one in zip(figures, measured, strict=True)]
     doubts = [doubt for result in found.values() for doubt in result.doubts]
-    word = verdict(states, partly=bool(doubts))
+    word = verdict([one.state for one in standings], partly=bool(doubts))
     views = [
         _figure(figure, one, how, claims.tests[figure.test].line)
-        for figure, one, how in zip(figures, measured, states, strict=True)
+        for figure, one, how in zip(figures, measured, standings, strict=True)
     ]
     result = max(found.values(), key=lambda one: one.date)
     versions = ", ".join(
@@ -168,11 +165,15 @@ def _on_machine(claims: Claims, claim: Claim, machine: str, found: Mapping[str, 
         result.date,
         versions,
         word,
-        remark(states, word),
+        remark(standings, word, partly=bool(doubts)),
         sentence,
         views,
         [_doubt(one) for one in doubts],
     )
+
+
+def _standing(figure: Figure, found: Bounds | None) -> Standing:
+    return Standing(state(figure, found), side(figure, found), found is not None and found.low is None)
 
 
 def _doubt(doubt: Doubt) -> str:
@@ -186,14 +187,14 @@ def _sentence(figures: Sequence[FigureView]) -> str:
         if one.state in ("missing", "shown"):
             continue
         title = one.title[0].upper() + one.title[1:]
-        parts.append(f"{title}: {one.measured}, claimed {one.claimed}; {STATE_WORDS[one.state]}.")
+        parts.append(f"{title}: {one.measured}, claimed {one.claimed}; {one.standing}.")
     return " ".join(parts)
 
 
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def _figure(figure: Figure, found: Bounds | None, how: State, command: str) -> FigureView:
+def _figure(figure: Figure, found: Bounds | None, how: Standing, command: str) -> FigureView:
     scale = {"%": 100.0, "GB": 1e-9}.get(figure.unit, 1.0)
 
     def scaled(value: float | None) -> float | None:
@@ -202,7 +203,7 @@ def _figure(figure: Figure, found: Bounds | None, how: State, command: str) -> F
     return FigureView(
         figure.title, figure.unit, claimed_text(figure), scaled(figure.low), scaled(figure.high),
         measured_text(figure.unit, found), scaled(found.value if found else None), scaled(found.low if found else None),
-        scaled(found.high if found else None), how, command,
+        scaled(found.high if found else None), how.state, standing_text(how), command,
     )  # fmt: skip
 
 
@@ -213,7 +214,9 @@ def claimed_text(figure: Figure) -> str:
         return ""
     if low == high:
         return f"{low}{_sign(figure.unit)}"
-    text = f"at most {high}" if low is None else f"at least {low}" if high is None else f"{low} to {high}"
+    text = f"at most {high}" if low is None else f"{low} to {high}"
+    if high is None:
+        text = f"at least {low}" if figure.low else f"more than {low}"
     return f"{text}{_sign(figure.unit)}"
 
 
@@ -221,7 +224,7 @@ def measured_text(unit: Unit, found: Bounds | None) -> str:
     """A figure with its interval, such as "42.1% (40.0 to 44.2)"."""
     if found is None:
         return "not measured"
-    text = f"{_number(unit, found.value)}{_sign(unit)}"
+    text = f"{_number(unit, found.value)}{_sign(unit) if math.isfinite(found.value) else ''}"
     if found.low is None or found.high is None:
         return f"{text} (one run, no interval)"
     ends = [_number(unit, end) for end in (found.low, found.high)]
@@ -232,7 +235,9 @@ def _number(unit: Unit, value: float) -> str:
     scaled = value * {"%": 100.0, "GB": 1e-9}.get(unit, 1.0)
     if unit == "nats" and abs(value) < LEAST_NATS:
         return f"under {LEAST_NATS:f}"
-    return f"{round(scaled):,}" if unit == "tokens" and math.isfinite(scaled) else three(scaled)
+    if unit == "tokens":
+        return f"{round(scaled):,}" if math.isfinite(scaled) else "never"
+    return three(scaled)
 
 
 def _as_said(number: str) -> str:

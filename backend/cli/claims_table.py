@@ -18,17 +18,23 @@ _FIGURES = (
     Column("", prose=True, optional=True),
 )
 
+_LEGEND = (
+    "Claimed and Measured show a claim's first figure, with its 95% interval in parentheses (of bytes: least to most); "
+    "a verdict counts all of them."
+)
+
 
 def claims_text(document: ClaimsDocument, screen: Screen, detailed: bool) -> str:
     """A line for each claim with its verdict, or everything about one."""
     if detailed:
         return joined(_detail(document.claims[0], screen))
     counts = ", ".join(f"{count} {word}" for word, count in document.counts.items() if count)
-    blocks = [fold(f"{len(document.claims)} claims: {counts}", screen.columns)]
+    head = f"{len(document.claims)} claims: {counts}. {_LEGEND}"
+    blocks = [fold(head, screen.columns)]
     families = dict.fromkeys(claim.family_title for claim in document.claims)
     for title in families:
         rows = [
-            [claim.name, claim.claimed or "-", claim.measured or "-", _word(claim), _short(claim)]
+            [claim.name, claim.claimed or "-", claim.measured or "-", claim.word, _short(claim)]
             for claim in document.claims
             if claim.family_title == title
         ]
@@ -41,8 +47,10 @@ def _word(found: ClaimView | OnMachine) -> str:
 
 
 def _short(claim: ClaimView) -> str:
-    """What it says, and why nothing was measured where nothing was."""
-    return f"{claim.title}." if claim.machines else f"{claim.title}. {claim.sentence}"
+    """What it says, and what the verdict rests on, or why nothing was measured where nothing was."""
+    if not claim.machines:
+        return f"{claim.title}. {claim.sentence}"
+    return f"{claim.title}.\n{claim.remark[0].upper()}{claim.remark[1:]}." if claim.remark else f"{claim.title}."
 
 
 def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:
@@ -62,6 +70,6 @@ def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:
 
 def _machine(found: OnMachine, screen: Screen) -> list[str]:
     title = fold(f"{found.machine}, {found.date} ({found.versions}): {_word(found)}", screen.columns)
-    rows = [[one.title, one.claimed or "-", one.measured, one.state.replace("shown", "")] for one in found.figures]
+    rows = [[one.title, one.claimed or "-", one.measured, one.standing] for one in found.figures]
     doubts = [line for doubt in found.doubts for line in fold(doubt, screen.columns)]
     return [screen.paint(title[0], "bold"), *title[1:], *table(_FIGURES, rows, screen), *doubts]

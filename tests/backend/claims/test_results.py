@@ -114,7 +114,7 @@ def test_a_cpu_decides_nothing_about_gpus_and_says_so(claims: Claims) -> None:
 
 @pytest.mark.parametrize(
     ("status", "expected"),
-    [("partial", "holds partly"), ("no_effect", "not tested here"), ("failed", "not tested here")],
+    [("partial", "partly confirmed"), ("no_effect", "not tested here"), ("failed", "not tested here")],
 )
 def test_a_choice_that_was_not_in_effect_confirms_nothing(claims: Claims, status: str, expected: str) -> None:
     assert word(claims, result(claims, doubts=[Doubt("B", "cache", status, "why")])) == expected

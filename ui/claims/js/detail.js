@@ -1,8 +1,4 @@
 // Everything about one claim, below its row.
-const STATES = {
-  within: 'within the claimed range', overlaps: 'partly within the claimed range', outside: 'outside the claimed range',
-  exceeds: 'beyond the claimed range, on its better side', missing: 'not measured', shown: '',
-};
 const wordClass = (word) => word.replaceAll(' ', '-');
 
 function drawDetail(cell, claim) {
@@ -22,7 +18,7 @@ function drawDetail(cell, claim) {
       const text = add(line, 'p');
       add(text, 'b', '', figure.title);
       add(text, 'span', '', figure.measured);
-      if (figure.claimed) add(text, 'small', figure.state, 'claimed ' + figure.claimed + ': ' + STATES[figure.state]);
+      if (figure.claimed) add(text, 'small', figure.state, 'claimed ' + figure.claimed + ': ' + figure.standing);
       claimChart(line, figure);
     }
     if (machine.device === 'cpu' && claim.about === 'gpu') {
