@@ -147,6 +147,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     kernels       off: the model's own code; hub: `use_kernels=True`; local: layers of a kernel folder
     kernels_path  that folder
     kernels_compiled  only kernels that torch.compile can trace (Mode.TORCH_COMPILE)
+    kernels_rows  the matrices of GPT-2's layers are stored by rows, and kernels replace these layers as a whole
     experts       value of `set_experts_implementation`, or None: transformers chooses
     loading       device_map: weights go to the device as they are read, after an allocator warm-up (but see
                   `reserves`); no-warmup: without the warm-up; plain: to host memory, then moved as a whole
@@ -163,6 +164,7 @@ class LoadPlan(msgspec.Struct, frozen=True):
     kernels: KernelsKind = "off"
     kernels_path: str = ""
     kernels_compiled: bool = False
+    kernels_rows: bool = False
     experts: str | None = None
     loading: LoadingKind = "device_map"
     projections: ProjectionsKind = "separate"

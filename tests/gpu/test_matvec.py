@@ -30,6 +30,10 @@ MODELS: dict[str, dict[str, Any]] = {
         "sliding_window": WINDOW, "num_local_experts": 4, "num_experts_per_tok": 2,
         "rope_parameters": {"rope_type": "default", "rope_theta": 1e4},
     },
+    "gpt2": {
+        "vocab_size": 97, "n_embd": 128, "n_inner": 96, "n_layer": 4, "n_head": 2, "n_positions": 256,
+        "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
+    },
 }  # fmt: skip
 
 
@@ -63,8 +67,11 @@ def with_kernels(model: Any) -> Any:
     from backend.worker.patch.projections import fuse
 
     fuse(model)
-    folder = str(kernel_packages.BUNDLED)
-    kernel_patch.apply(model, LoadPlan(ModelSource("random"), device="cuda", kernels="local", kernels_path=folder))
+    plan = LoadPlan(
+        ModelSource("random"), device="cuda", kernels="local", kernels_path=str(kernel_packages.BUNDLED),
+        kernels_rows=model.config.model_type == "gpt2",
+    )  # fmt: skip
+    kernel_patch.apply(model, plan)
     return model
 
 
@@ -108,6 +115,41 @@ def test_a_product_is_that_of_double_precision(kernels: Any, dtype: str, rows: i
             )  # fmt: skip
             error = float((out.double() - expected).norm() / expected.norm())
             assert error < (max(limit, 2e-4) if scale is not None else limit), (item, gated, normed, error)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+@pytest.mark.parametrize(("rows", "columns"), [(97, 64), (2304, 768), (5120, 1280), (6400, 1600)])
+def test_a_product_after_a_layer_norm_is_that_of_double_precision(
+    kernels: Any, dtype: str, rows: int, columns: int
+) -> None:
+    """Of one vector, whose mean is far from zero, and of three; activated without a gate, or not at all."""
+    import torch
+
+    kind, limit = getattr(torch, dtype), 1e-5 if dtype == "float32" else 1e-2
+    torch.manual_seed(rows)
+
+    def random(*shape: int) -> Any:
+        return torch.randn(*shape, device="cuda", dtype=kind)
+
+    x, norm, shift = random(3, 1, columns) + 4, random(columns), random(columns)
+    w, bias, residual = random(rows, columns) * 0.05, random(rows), random(3, 1, rows)
+    normed = torch.nn.functional.layer_norm(x.double(), (columns,), norm.double(), shift.double(), 1e-5)
+    assert torch.allclose(kernels.rows.norm(x, norm, 1e-5, shift=shift).double(), normed, rtol=limit, atol=limit)
+    for acted, gelu in ((False, False), (True, False), (True, True)):
+        expected = normed @ w.double().T + bias.double()
+        if acted:
+            expected = torch.nn.functional.gelu(expected, approximate="tanh") if gelu else expected * expected.sigmoid()
+        expected += residual.double()
+        for how in (None, *kernels.products.WAYS.values()):
+            out = torch.full((rows,), float("nan"), device="cuda", dtype=kind)
+            kernels.products.product(
+                x[0], w, out, norm=norm, shift=shift, eps=1e-5, bias=bias, residual=residual[0], acted=acted, gelu=gelu,
+                tuned=how,
+            )  # fmt: skip
+            error = float((out.double() - expected[0, 0]).norm() / expected[0, 0].norm())
+            assert error < limit, (how, acted, gelu, error)
+        out = kernels.rows.product(normed.to(kind), w, bias, residual, gelu=gelu, acted=acted)
+        assert float((out.double() - expected).norm() / expected.norm()) < limit
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
@@ -163,7 +205,8 @@ def test_captured_text_with_the_kernels_is_that_of_generate_without(architecture
     asked = [prompt(5), prompt(WINDOW), prompt(20)]
     expected = [greedy(plain, one) for one in asked]
     model = with_kernels(build(architecture))
-    whole = {name.removesuffix("DecoderLayer") for name in replaced(model) if name.endswith("DecoderLayer")}
+    suffixes = "DecoderLayer", "Block"
+    whole = {name.removesuffix(one) for name in replaced(model) for one in suffixes if name.endswith(one)}
     assert {name.lower() for name in whole} == ({architecture.removesuffix("_text")} - {"gpt_oss"})
     assert "Linear" in replaced(model)
     made = Maker(model, 60)
@@ -226,7 +269,7 @@ def test_generate_itself_goes_the_models_own_way() -> None:
         assert torch.equal(greedy(model, one), greedy(plain, one))
 
 
-@pytest.mark.parametrize("architecture", ["llama", "mistral", "olmo3", "gemma3_text"])
+@pytest.mark.parametrize("architecture", ["llama", "mistral", "olmo3", "gemma3_text", "gpt2"])
 def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
     kernels: Any, architecture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,11 +349,11 @@ def test_int8_of_torchao_is_read_as_it_is() -> None:
 
 @pytest.mark.parametrize("length", [40, 64, 1000, 3000])
 @pytest.mark.parametrize(("group", "size"), [(1, 64), (3, 64), (2, 128), (4, 128), (5, 32)])
-@pytest.mark.parametrize("halves", [False, True])
+@pytest.mark.parametrize("angles", ["whole", "halves", "none"])
 def test_attention_of_one_token_is_that_of_double_precision(
-    kernels: Any, length: int, group: int, size: int, halves: bool
+    kernels: Any, length: int, group: int, size: int, angles: str
 ) -> None:
-    """`halves`: as in gpt-oss, with an angle for both halves of a head, and sinks."""
+    """`halves`: as in gpt-oss, with an angle for both halves of a head, and sinks; `none`: not rotated, as in GPT-2."""
     import torch
 
     torch.manual_seed(length)
@@ -324,13 +367,15 @@ def test_attention_of_one_token_is_that_of_double_precision(
         random(1, heads, length, size),
         random((group + 2) * heads * size),
     )
-    angles = size // 2 if halves else size
-    cos, sin, q_norm, k_norm = random(angles), random(angles), random(size), random(size)
-    sinks = 3 * random(group * heads) if halves else None
-    turned = [one.double().repeat(size // angles) for one in (cos, sin)]
+    count = size // 2 if angles == "halves" else size
+    cos, sin, q_norm, k_norm = random(count), random(count), random(size), random(size)
+    sinks = 3 * random(group * heads) if angles == "halves" else None
+    turned = [one.double().repeat(size // count) for one in (cos, sin)]
+    if angles == "none":
+        cos, sin, turned = None, None, [torch.ones(size, device="cuda"), torch.zeros(size, device="cuda")]
     filled = torch.rand(1, length, device="cuda") < 0.6
     filled[0, slot] = True
-    for norms in ((None, None), (q_norm, k_norm)):
+    for norms in ((None, None), (q_norm, k_norm))[: 1 if angles == "none" else 2]:
         split = (group * heads, heads, heads)
         q, k, v = (part.double().view(-1, size) for part in qkv.split([n * size for n in split]))
         if norms[0] is not None:

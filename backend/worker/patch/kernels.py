@@ -14,6 +14,7 @@ from backend.errors import InputError
 from backend.hardware import hub_offline, kernel_packages
 from backend.plan import LoadPlan
 from backend.worker.loop.step import STEP_END, StepEnd
+from backend.worker.patch.rows import store_by_rows
 from backend.worker.patch.shards import GatheredLinear, SummedEmbedding, SummedLinear
 
 
@@ -36,6 +37,8 @@ def apply(model: Any, plan: LoadPlan) -> None:
         if StepEnd.__name__ in mapping and model.can_generate():
             add_step_end(model)
         add_exchanges()
+        if plan.kernels_rows:
+            store_by_rows(model)
     else:
         mapping = hub_mapping(replaceable_layers(model), plan.device)
     replace_layers(model, mapping, plan.device, plan.kernels_compiled)

@@ -63,6 +63,7 @@ class Bed:
             ModelSource("random", config_json=config), dtype="bfloat16", device="cuda", quantization=quantization,
             kernels="local", kernels_path=str(kernel_packages.BUNDLED), projections="fused",
             experts=TRITON if "num_local_experts" in json.loads(config) else None,
+            kernels_rows=json.loads(config)["model_type"] == "gpt2",
         )  # fmt: skip
         if quantization == "none":
             self.model = random_model(config, plan.dtype, None, plan.device).eval()
@@ -166,7 +167,8 @@ def main() -> None:
         whole_s = bed.token_s()
         print(f"{given.model}, {given.places} places, {torch.cuda.get_device_name()}: {1e3 * whole_s:.4f} ms a token")
         pieces = {"everything on": whole_s}
-        for name, (package, module, switch, off) in PIECES.items():
+        present = {name: piece for name, piece in PIECES.items() if piece[0] in bed.loaded}
+        for name, (package, module, switch, off) in present.items():
             on = getattr(bed.module(package, module), switch)
             setattr(bed.module(package, module), switch, off)
             pieces[f"without: {name}"] = bed.token_s()
@@ -175,7 +177,7 @@ def main() -> None:
             print(
                 f"without: {name:26} {1e3 * (whole_s + gained):.4f} ms, so it gains {1e6 * gained:6.1f} us", flush=True
             )
-        for package, module, switch, off in PIECES.values():
+        for package, module, switch, off in present.values():
             setattr(bed.module(package, module), switch, off)
         pieces["everything off"] = bed.token_s()
         print(f"everything off {1e3 * pieces['everything off']:.4f} ms")

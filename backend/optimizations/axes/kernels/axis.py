@@ -10,7 +10,7 @@ from backend.evidence import Finding
 from backend.hardware import kernel_packages
 from backend.optimizations.axes.kernels.alone import silent_norms
 from backend.optimizations.axes.kernels.replaced import Layer, layers, measured, own_names
-from backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES
+from backend.optimizations.axes.kernels.rules import HUB_RULES, LOCAL_RULES, stored_by_rows
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import compiles
 from backend.optimizations.proof import Observation, coverage, hides
@@ -53,6 +53,7 @@ class Kernels(Optimization):
             kernels=kind,
             kernels_path=subject.machine.kernels if kind == "local" else "",
             kernels_compiled=kind != "off" and compiles(subject),
+            kernels_rows=kind == "local" and stored_by_rows(subject),
         )
         return msgspec.structs.replace(plan, load=load)
 
@@ -75,6 +76,9 @@ class Kernels(Optimization):
         if load.parallel.ranks > 1 and "SummedLinear" in packages:
             script.define("worker/patch/kernels.py", "add_exchanges")
             script.patch.append("add_exchanges()")
+        if load.kernels_rows:
+            script.define("worker/patch/rows.py", "store_by_rows")
+            script.patch.append("store_by_rows(model)")
         script.patch.append(f"replace_layers(model, mapping, DEVICE, compiled={load.kernels_compiled})")
 
     def find(self, observation: Observation) -> Finding:

@@ -17,6 +17,8 @@ NO_NORMS = frozenset(
 """Architectures without an RMSNorm that a kernel can replace: Gemma's adds 1 to its weight, the others have
 LayerNorm."""
 _WHOLE = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text")
+ROWS = "DecoderLayerOfGPT2"
+"""The layer of a folder that replaces those of GPT-2 as a whole, once their matrices are stored by rows."""
 
 
 def _near(subject: Subject) -> tuple[str, ...]:
@@ -26,6 +28,21 @@ def _near(subject: Subject) -> tuple[str, ...]:
 def _with_experts(s: Subject) -> bool:
     """Whether whole layers have experts that kernels of ours compute."""
     return s.facts.architecture == "gpt_oss" and (s.choices["experts"] == "triton" or runs_own_mxfp4(s))
+
+
+def _fused_whole(s: Subject) -> bool:
+    return (
+        "DecoderLayer" in s.machine.kernel_layers
+        and (s.facts.architecture in _WHOLE or _with_experts(s))
+        and uses_own_loop(s)
+        and s.choices["projections"] == "fused"
+    )
+
+
+def stored_by_rows(s: Subject) -> bool:
+    """Whether whole layers of GPT-2 are replaced, whose q, k and v are one matrix as they come, stored by columns."""
+    dense = s.choices["quantization"] == "none" and s.facts.quantization is None
+    return s.facts.architecture == "gpt2" and ROWS in s.machine.kernel_layers and uses_own_loop(s) and dense
 
 
 _OFF = (("kernels", "off"),)
@@ -80,12 +97,7 @@ LOCAL_RULES = (
     _NO_PACKAGE,
     Rule(
         "note",
-        lambda s: (
-            "DecoderLayer" in s.machine.kernel_layers
-            and (s.facts.architecture in _WHOLE or _with_experts(s))
-            and uses_own_loop(s)
-            and s.choices["projections"] == "fused"
-        ),
+        lambda s: _fused_whole(s) or stored_by_rows(s),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "with quantized weights or experts); the chosen attention computes prefill and whatever is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",

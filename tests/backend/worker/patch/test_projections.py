@@ -11,6 +11,7 @@ from torch import nn
 from backend.errors import InputError
 from backend.hardware import kernel_packages
 from backend.optimizations.axes.projections import LAYERS
+from backend.worker.patch import rows
 from backend.worker.patch.projections import Fused, Slice, fuse, joinable
 from tests.backend.worker.loop.test_loop import greedy, own, prompt
 from tests.support.tiny_models import CONFIGS, build, tiny
@@ -139,14 +140,14 @@ def test_our_layers_take_the_arguments_of_those_that_they_replace() -> None:
     source = "\n".join(file.read_text(encoding="utf-8") for file in files)
     classes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
     ours = {one.name: last.args for one in classes if isinstance(last := one.body[-1], ast.FunctionDef)}
-    checked = 0
+    replaced, checked = LAYERS | rows.LAYERS, 0
     for architecture in GROUPS:
         for kind in {type(module) for module in tiny(architecture).modules()}:
-            if layer := LAYERS.get(kind.__name__):
+            if layer := replaced.get(kind.__name__):
                 taken = inspect.signature(kind.forward).parameters.values()
                 named = [one for one in taken if one.kind is one.POSITIONAL_OR_KEYWORD]
                 assert len(ours[layer].args) == len(named), kind.__name__
                 more = any(one.kind is one.VAR_KEYWORD for one in taken)
                 assert (ours[layer].kwarg is not None) is more, kind.__name__
                 checked += 1
-    assert checked == len(LAYERS)
+    assert checked == len(replaced)

@@ -119,8 +119,9 @@ def test_what_is_said_of_a_local_folder(model: str, machine: Machine, levels: se
     assert set(said("local", model, machine)) == levels
 
 
-WHOLE = replace(H200, kernel_layers=("DecoderLayer", "Linear", "RMSNorm"))
-FUSED = {"cache": "static", "loop": "own", "projections": "fused"}
+WHOLE = replace(H200, kernel_layers=("DecoderLayer", "DecoderLayerOfGPT2", "Linear", "RMSNorm"))
+OWN = {"cache": "static", "loop": "own"}
+FUSED = OWN | {"projections": "fused"}
 
 
 @pytest.mark.parametrize(
@@ -130,11 +131,14 @@ FUSED = {"cache": "static", "loop": "own", "projections": "fused"}
         (LLAMA, H200, FUSED, False),  # its folder has no whole layers
         (LLAMA, WHOLE, FUSED | {"projections": "separate"}, False),
         (LLAMA, WHOLE, FUSED | {"loop": "generate"}, False),
-        ("random:gpt2", WHOLE, FUSED, False),
+        ("random:gpt2", WHOLE, OWN, True),
+        ("random:gpt2", replace(WHOLE, kernel_layers=("DecoderLayer",)), OWN, False),
+        ("random:gpt2", WHOLE, OWN | {"quantization": "bnb-nf4"}, False),
+        ("random:gpt2", WHOLE, {}, False),
+        (LLAMA, WHOLE, OWN, False),
         (OSS, WHOLE, FUSED | {"experts": "triton"}, True),
         (OSS, WHOLE, FUSED | {"experts": "grouped_mm"}, False),
         (LLAMA, WHOLE, FUSED | {"experts": "triton"}, True),
-        ("random:gpt2", WHOLE, FUSED | {"experts": "triton"}, False),
         (OSS, replace(WHOLE, hub_offline=True), FUSED | {"experts": "auto", "quantization": "mxfp4"}, True),
     ],
 )
@@ -142,6 +146,9 @@ def test_whole_layers_are_noted_where_kernels_compute_them(
     model: str, machine: Machine, choices: dict[str, str], noted: bool
 ) -> None:
     assert ("whole decoder layers" in said("local", model, machine, **choices).get("note", "")) is noted
+    subject = subject_of(facts(model), machine, choices)
+    plan = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "local", subject)
+    assert plan.load.kernels_rows is (noted and model == "random:gpt2")
 
 
 def test_the_plan_names_the_folder_and_the_mode() -> None:
@@ -171,6 +178,18 @@ def test_a_script_puts_the_layers_of_a_folder_in() -> None:
     model = build("llama")
     exec("\n".join([preamble(script), *script.patch]), {"model": model, "DEVICE": "cpu"})
     assert model.model.norm.forward.__func__ is not type(model.model.norm).forward
+    assert torch.isfinite(model(torch.tensor([[5, 6]])).logits).all()
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_script_stores_matrices_by_rows_where_the_worker_does(rows: bool) -> None:
+    from transformers.pytorch_utils import Conv1D
+
+    script = Script()
+    AXIS.write(script, planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED), kernels_rows=rows))
+    model = build("gpt2")
+    exec("\n".join([preamble(script), *script.patch]), {"model": model, "DEVICE": "cpu"})
+    assert all(one.weight.is_contiguous() is not rows for one in model.modules() if type(one) is Conv1D)
     assert torch.isfinite(model(torch.tensor([[5, 6]])).logits).all()
 
 
