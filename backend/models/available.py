@@ -7,17 +7,18 @@ import msgspec
 from backend.errors import InputError
 from backend.models.catalogue import find
 from backend.models.facts import ModelFacts
-from backend.models.files import folder, hub, hub_files
+from backend.models.files import folder, hub, hub_files, tokenizer_files
 from backend.models.files.gguf import read_gguf
 from backend.models.source import ModelSource
 
 
 def check_loadable(facts: ModelFacts) -> None:
-    """InputError unless local weights are complete and have a tokenizer. Nothing of the Hub is looked at."""
+    """InputError unless local weights are complete and have a tokenizer that can be read; those of the Hub are not
+    looked at."""
     path = Path(facts.source.path)
     if facts.source.kind in ("embedded", "folder"):
         folder.check_weights(path)
-        folder.check_tokenizer(path)
+        tokenizer_files.check_tokenizer(path)
     elif facts.source.kind == "gguf":
         missing_bytes = read_gguf(path).missing_bytes
         if missing_bytes:
@@ -45,6 +46,7 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
     name = f"{repo}@{revision}" if revision else repo
     lacking = hub_files.lacking(repo, facts.source.at)
     if not lacking:
+        _check_cached(repo, facts.source.at)
         return
     entry = find(repo)
     shape = f"or run its architecture without a download: random:{entry.name if entry else 'NAME'}"
@@ -65,6 +67,21 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
             f"{name} {lacking}, and the Hub could not be reached ({error.cause}). Check the connection, give a "
             f"local folder, {shape}."
         ) from error
+
+
+def _check_cached(repo: str, revision: str) -> None:
+    """InputError if a file of a finished download is torn: the Hub's client takes a file that is there for whole."""
+    here = hub_files.snapshot(repo, revision)
+    if here is None:
+        return
+    try:
+        folder.check_weights(here)
+        tokenizer_files.check_tokenizer(here)
+    except InputError as error:
+        raise InputError(
+            f"{str(error).replace(str(here), repo)} It lies in the Hub's cache, where nothing is downloaded twice: "
+            f"remove it there first (hf cache rm model/{repo})."
+        ) from None
 
 
 def pinned(facts: ModelFacts) -> ModelSource:

@@ -10,7 +10,8 @@ from backend.models.families import FAMILIES, is_encoder
 from backend.models.files.config_fields import Fields
 from backend.models.matrices import list_matrices
 from backend.models.parameters import count_buffer_bytes, count_parameters
-from backend.models.shape import Shape, read_architecture, read_dtype, read_quantization, read_shape
+from backend.models.rope import check_rope, check_some_rope
+from backend.models.shape import Shape, nested, read_architecture, read_dtype, read_quantization, read_shape
 from backend.models.source import ModelSource
 from backend.models.stored import read_stored
 
@@ -21,8 +22,12 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
     fields = Fields(config, where)
     architecture = read_architecture(fields)
     if architecture in FAMILIES:
-        facts = _of_table(read_shape(config, where))
+        shape = read_shape(config, where)
+        check_rope(fields, shape.family, shape.head_dim)
+        facts = _of_table(shape)
     else:
+        for part in (fields, *nested(fields)):
+            check_some_rope(part)
         facts = counted_facts(config, count(config, where), where)
     return replace(facts, stored=read_stored(fields, facts.experts > 0))
 

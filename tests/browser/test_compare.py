@@ -2,7 +2,9 @@
 
 import os
 import re
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from backend.paths import ROOT
 from tests.browser.chart_page import ChartPage, reply
 from tests.browser.driver import LIVE, Driver
 from tests.browser.stored_runs import RUNS
+from tests.support.command_line import POCKET
 
 Open = Callable[..., Driver]
 DRAWN_BETWEEN_PAINTS = """[...document.querySelectorAll('.td-fresh canvas')].some(canvas =>
@@ -194,12 +197,14 @@ BAD_INPUT = [
 
 
 @pytest.mark.slow
-def test_bad_input_is_said_and_nothing_is_lost(open_page: Open) -> None:
+def test_bad_input_is_said_and_nothing_is_lost(open_page: Open, tmp_path: Path) -> None:
     user = open_page()
+    torn = Path(shutil.copytree(POCKET, tmp_path / "torn"))
+    (torn / "tokenizer.json").write_text("{")
     user.type("prompt", "My very own prompt")
     before, good = user.shown(), {"max-new-tokens": "64", "model": "pocket", "prompt": "Another"}
     message = "document.querySelector('#message .td-line-text').textContent"
-    for control, typed, words in BAD_INPUT:
+    for control, typed, words in [("model", str(torn), "tokenizer.json is cut off"), *BAD_INPUT]:
         user.type(control, typed)
         user.page.click("#run")
         user.wait(f"{message}.includes({words!r})")

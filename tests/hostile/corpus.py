@@ -92,12 +92,19 @@ def changed(draw: st.DrawFn, whole: dict[str, Any]) -> dict[str, Any]:
 
 
 CONFIG = json.loads((POCKET / "config.json").read_text())
+ROPE = {
+    "rope_type": "longrope", "type": "su", "factor": 2.0, "short_factor": [1.0] * 8, "long_factor": [1.0] * 8,
+    "rope_theta": 1e4, "partial_rotary_factor": 1.0, "full_attention": {"factor": 1.0},
+}  # fmt: skip
 configs = st.one_of(
     changed(CONFIG).map(_json),
+    changed(ROPE).map(lambda rope: _json(CONFIG | {"rope_scaling": rope})),
     damaged((POCKET / "config.json").read_bytes()),
     values.map(_json),
     st.sampled_from([b"[" * 200_000, b'{"a":' * 100_000, b'{"num_hidden_layers":' + b"9" * 500_000 + b"}"]),
 )
+
+tokenizers = st.one_of(configs, damaged((POCKET / "tokenizer.json").read_bytes()))
 
 
 def _safetensors(header: bytes, lie: int) -> bytes:

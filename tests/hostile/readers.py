@@ -28,6 +28,7 @@ from backend.models import check_loadable, resolve
 from backend.models.files.folder import chat_template, read_weights
 from backend.models.files.gguf import read_gguf
 from backend.models.files.safetensors import read_header
+from backend.models.files.tokenizer_files import check_tokenizer
 from tests.hostile import corpus
 
 MEMORY = 200 << 20
@@ -41,6 +42,8 @@ def _model(folder: Path, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
     read_weights(folder)
     chat_template(folder)
+    with suppress(InputError):
+        check_tokenizer(folder)
     facts = resolve(str(folder))
     with suppress(InputError):  # it has no weights
         check_loadable(facts)
@@ -247,6 +250,7 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "configs": (lambda: corpus.configs, lambda folder, data: _model(folder, "config.json", data)),
     "templates": (lambda: corpus.templates, lambda folder, data: _model(folder, "chat_template.jinja", data)),
     "tokenizer settings": (lambda: corpus.configs, lambda folder, data: _model(folder, "tokenizer_config.json", data)),
+    "tokenizers": (lambda: corpus.tokenizers, lambda folder, data: _model(folder, "tokenizer.json", data)),
     "indices": (lambda: corpus.configs, lambda folder, data: _model(folder, "model.safetensors.index.json", data)),
     "safetensors": (lambda: corpus.safetensors, lambda folder, data: read_header(_file(folder, "m.safetensors", data))),
     "ggufs": (lambda: corpus.ggufs, lambda folder, data: read_gguf(_file(folder, "m.gguf", data))),

@@ -54,6 +54,7 @@ BIG: dict[str, bytes] = {
     "a tensor of six million dimensions": b'{"w":{"dtype":"F32","shape":[' + b"257," * 6_000_000 + b"1]}}",
     "400,000 tensors": b'{"__metadata__":0' + b"".join(TENSOR % n for n in range(400_000)) + b"}",
     "an index of 32 MiB": b'{"weight_map":{' + b'"":"a.safetensors",' * 1_766_000 + b'"":""}}',
+    "a vocabulary of 128 MiB": b'{"model":{' + b'"":0,' * ((128 << 20) // 5 - 4) + b'"":0}}',
     "an index of other things": b"{" + b'"":0,' * 6_700_000 + b'"":0}',
     "a recording of short texts": b"",
     "a trace of one request": b'{"max_new_tokens":1,"token_ids":[' + b"1," * (MAX_TRACE_BYTES // 2 - 20) + b"1]}",
@@ -75,14 +76,15 @@ import sys
 from pathlib import Path
 from backend.errors import InputError
 from backend.models.files.safetensors import read_header
+from backend.models.files.tokenizer_files import check_tokenizer
 from backend.models.files.weight_index import named_files
 from backend.recordings.files import read_recording
 from backend.traffic.trace_file import read_trace
 def most(): return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
 before = most()
 try:
-    {"index.json": named_files, "m.safetensors": read_header, "a.dyno": read_recording, "trace": read_trace}[
-        Path(sys.argv[1]).name](Path(sys.argv[1]))
+    {"index.json": named_files, "m.safetensors": read_header, "a.dyno": read_recording, "trace": read_trace,
+     "tokenizer.json": lambda path: check_tokenizer(path.parent)}[Path(sys.argv[1]).name](Path(sys.argv[1]))
 except InputError:
     pass
 print((most() - before) >> 10)
@@ -92,7 +94,7 @@ print((most() - before) >> 10)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BIG)
 def test_the_largest_file_that_is_read_takes_less_than_200_mb(name: str, tmp_path: Path) -> None:
-    files = {"index": "index.json", "recording": "a.dyno", "trace": "trace"}
+    files = {"index": "index.json", "recording": "a.dyno", "trace": "trace", "vocabulary": "tokenizer.json"}
     path = tmp_path / next((file for word, file in files.items() if word in name), "m.safetensors")
     header = len(BIG[name]).to_bytes(8, "little") if path.suffix == ".safetensors" else b""
     path.write_bytes(short_texts() if path.suffix == ".dyno" else header + BIG[name])

@@ -18,11 +18,6 @@ MAX_TEMPLATE_BYTES = 1 << 20
 VARIABLES = ("reasoning_effort", "enable_thinking")
 """By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch."""
 
-VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
-VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
-WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
-"""Tokenizers of bytes or characters."""
-
 
 class FilesMissing(InputError):
     """Some weight files are not there. `count`: how many of how many."""
@@ -127,28 +122,6 @@ def _short(path: Path) -> str:
     if path.stat().st_size > MAX_TEMPLATE_BYTES:
         raise InputError(f"{path} is no chat template: it has more than {MAX_TEMPLATE_BYTES:,} bytes.")
     return path.read_text(encoding="utf-8")
-
-
-def has_tokenizer(folder: Path) -> bool:
-    """Whether there are files of a tokenizer: a vocabulary under any of the names that transformers reads, or the
-    settings of a tokenizer that needs none."""
-    names = [path.name for path in folder.iterdir()]
-    if any(name in VOCABULARIES or name.endswith(VOCABULARY_ENDINGS) for name in names):
-        return True
-    try:
-        settings = read_json(folder / "tokenizer_config.json") if "tokenizer_config.json" in names else {}
-    except InputError:
-        return True  # the worker reports what is wrong with it
-    return settings.get("tokenizer_class") in WITHOUT_VOCABULARY
-
-
-def check_tokenizer(folder: Path) -> None:
-    """InputError unless there are files of a tokenizer."""
-    if not has_tokenizer(folder):
-        raise InputError(
-            f"The folder {folder} has no tokenizer (no tokenizer.json). Copy the tokenizer's files of the original "
-            "model into it: save_pretrained of a tokenizer writes them."
-        )
 
 
 def check_weights(folder: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backend.errors import InputError
-from backend.models.files import folder, hub
+from backend.models.files import folder, hub, tokenizer_files
 
 KEEP_S = 300.0
 """How long an answer of the Hub is kept; that it could not be reached only for `hub.RETRY_AFTER_S`."""
@@ -49,7 +49,7 @@ def lacking(repo: str, revision: str) -> str:
         begun = found.parent.parent / "blobs"
         part = begun.is_dir() and any(path.suffix == ".incomplete" for path in begun.iterdir())
         return "was downloaded only in part (its weights are missing)" if part else "is not on this machine"
-    if not folder.has_tokenizer(found):
+    if not tokenizer_files.has_tokenizer(found):
         return "was downloaded only in part (its tokenizer is missing)"
     return ""
 

@@ -1,10 +1,13 @@
 """The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
 
 import io
+import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +18,7 @@ from backend.cli.help import EXAMPLES
 from backend.cli.main import main
 from backend.cli.parser import make_parser
 from backend.paths import ROOT
-from tests.support.command_line import MODEL, cli, sentence
+from tests.support.command_line import MODEL, POCKET, cli, sentence
 from tests.support.machines import CPU
 
 BAD = [
@@ -108,6 +111,46 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert sorted(room.rglob("*")) == before, "nothing was written"
     assert len(line) < 700
     assert not any(ord(letter) < 32 for letter in line)
+
+
+def _torn_tokenizer(folder: Path) -> None:
+    (folder / "tokenizer.json").write_bytes((POCKET / "tokenizer.json").read_bytes()[:-9])
+
+
+def _impossible_rope(folder: Path) -> None:
+    config = json.loads((POCKET / "config.json").read_text())
+    config["rope_parameters"] = {"rope_type": "linear", "factor": 0}
+    (folder / "config.json").write_text(json.dumps(config))
+
+
+def _empty_shard(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "a.safetensors").touch()
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"w": "a.safetensors"}}')
+
+
+BREAKS = [
+    (_torn_tokenizer, "tokenizer.json is cut off, or no JSON object"),
+    (_impossible_rope, "'factor' is 0; a number greater than 0 is needed"),
+    (_empty_shard, "a.safetensors is not a complete safetensors file (its header is truncated)"),
+]
+
+
+@pytest.mark.parametrize(("damage", "says"), BREAKS, ids=["tokenizer", "rope", "shard"])
+@pytest.mark.parametrize("command", ["check", "fit", "run", "batch"])
+def test_a_broken_checkpoint_is_told_by_every_command_that_takes_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], None], says: str, command: str,
+) -> None:  # fmt: skip
+    folder = Path(shutil.copytree(POCKET, tmp_path / "model"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", "--model", str(folder)]) == 0
+    capsys.readouterr()
+    damage(folder)
+    code = main([command, "--model", str(folder)])
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert says in told
+    assert code == (0 if command == "fit" and damage is not _impossible_rope else 2)  # fit tells what would fit
 
 
 @pytest.mark.parametrize("arguments", [[], ["frobnicate"], ["compare", "--a"], ["models", "--model", "x"]])

@@ -163,13 +163,26 @@ def test_arms_on_a_kind_without_memory_of_its_own_take_turns_and_the_run_says_so
         assert [verdict.reason for verdict in arm.verdicts] == ["All arms share this process."]
 
 
-def test_nothing_is_started_for_a_model_that_cannot_be_loaded(bench_of: BenchOf, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("tokenizer.json", None, "has no tokenizer"),
+        ("tokenizer.json", "{", "tokenizer.json is cut off"),
+        ("model.safetensors", "", "is not a complete safetensors file"),
+    ],
+)
+def test_nothing_is_started_for_a_model_that_cannot_be_loaded(
+    bench_of: BenchOf, tmp_path: Path, name: str, text: str | None, said: str
+) -> None:
     started: list[ScriptedExecutor] = []
     bench = bench_of(ExecutorKind(lambda inbox: ScriptedExecutor(inbox, "", started)))
-    for name in ("config.json", "model.safetensors"):
-        shutil.copy(POCKET / name, tmp_path)
+    for one in ("config.json", "model.safetensors", "tokenizer.json"):
+        if one != name:
+            shutil.copy(POCKET / one, tmp_path)
+    if text is not None:
+        (tmp_path / name).write_text(text)
     asked = msgspec.structs.replace(request({}, {"cache": "unwindowed"}), model=str(tmp_path))
-    with pytest.raises(InputError, match="has no tokenizer"):
+    with pytest.raises(InputError, match=said):
         bench.submit(asked)
     assert started == [] and bench.runs.newest("") is None
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from huggingface_hub import constants
 
 from backend.models import obstacle, resolve
 from backend.models.files import hub, hub_files
+from backend.models.source import ModelSource
 from tests.support.command_line import POCKET
 from tests.support.fake_hub import COMMIT, fake_hub
 
@@ -119,6 +121,26 @@ def test_missing_shards_are_counted(hub_home: Path) -> None:
     shutil.copy(POCKET / "model.safetensors", snapshot / names[0])
     said = says("gpt2", offline=True)
     assert "was downloaded only in part (2 of 3 weight files are missing), and downloads are off" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "part"),
+    [
+        ("tokenizer.json", b'{"model":', "org/model/tokenizer.json is cut off, or no JSON object."),
+        ("model.safetensors", b"", "org/model/model.safetensors is not a complete safetensors file"),
+    ],
+)
+def test_a_torn_file_in_the_cache_is_told_with_how_to_remove_it(
+    hub_home: Path, name: str, data: bytes, part: str
+) -> None:
+    repo = "org/model"
+    snapshot = cached(hub_home, repo, "config.json", "model.safetensors", "tokenizer.json")
+    facts = replace(resolve("pocket"), source=ModelSource("hub", repo=repo, commit=COMMIT))
+    assert obstacle(facts, offline=True) == ""
+    (snapshot / name).write_bytes(data)
+    said = obstacle(facts, offline=True)
+    assert part in said and said.endswith("remove it there first (hf cache rm model/org/model).")
+    assert str(hub_home) not in said
 
 
 def test_weights_that_had_begun_to_arrive(hub_home: Path) -> None:

@@ -34,7 +34,7 @@ def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> b
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "tokenizer.json").write_text('{"model": {}}')
     return tmp_path
 
 
@@ -104,6 +104,14 @@ def test_whole_shards_can_be_loaded(folder: Path) -> None:
     check_loadable(facts)
 
 
+def two_shards(folder: Path, second: bytes | None) -> None:
+    """An index of a whole shard and of one with these bytes, or of one that is not there."""
+    shard(folder, ["a.safetensors", "b.safetensors"])
+    (folder / "a.safetensors").write_bytes(safetensors())
+    if second is not None:
+        (folder / "b.safetensors").write_bytes(second)
+
+
 Break = Callable[[Path], object]
 BROKEN: list[tuple[str, Break, str]] = [
     ("truncated", lambda p: (p / "model.safetensors").write_bytes(safetensors()[:-1]), "complete safetensors"),
@@ -121,6 +129,14 @@ BROKEN: list[tuple[str, Break, str]] = [
         lambda p: (p / "model.safetensors").write_text("version https://git-lfs..."),
         "truncated",
     ),
+    ("an empty shard", lambda p: two_shards(p, b""), r"b\.safetensors is not a complete.*truncated"),
+    ("a shard cut in its header", lambda p: two_shards(p, safetensors()[:20]), r"b\.safetensors.*truncated"),
+    (
+        "a shard cut in its tensors",
+        lambda p: two_shards(p, safetensors()[:-64]),
+        r"b\.safetensors .*has \d+ of",
+    ),
+    ("one of two shards missing", lambda p: two_shards(p, None), "1 of 2 weight files are missing .*first b"),
     ("a missing shard", lambda p: shard(p, ["gone.safetensors"]), "1 of 1 weight files are missing"),
     ("a shard outside", lambda p: shard(p, ["../../etc/passwd.safetensors"]), "not in that folder"),
     ("a pickle shard", lambda p: shard(p, ["a.bin"]), "not in that folder"),

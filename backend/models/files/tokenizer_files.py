@@ -1,0 +1,92 @@
+"""The files of a tokenizer in a model's folder: whether they are there, and whether transformers could read them.
+
+A torn file is found without building what it describes: a vocabulary of 262,144 tokens becomes no dictionary.
+"""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from backend.errors import UNDECODABLE, InputError
+from backend.models.files.config_fields import MAX_CONFIG_BYTES, read_json
+
+VOCABULARIES = ("tokenizer.json", "tekken.json", "vocab.json", "vocab.txt", "merges.txt", "bpe.codes", "dict.txt")
+VOCABULARY_ENDINGS = (".model", ".spm", ".tiktoken")
+WITHOUT_VOCABULARY = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+"""Tokenizers of bytes or characters."""
+
+FAST, SETTINGS = "tokenizer.json", "tokenizer_config.json"
+BESIDE = (SETTINGS, "special_tokens_map.json", "added_tokens.json")
+"""Files that transformers 5.22 reads wherever they lie beside a vocabulary, and fails on if they are torn."""
+
+MAX_BYTES = 128 << 20
+"""Gemma 3's tokenizer.json has 33 MB."""
+
+
+class _Tokenizer(msgspec.Struct):
+    model: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """Whether there are files of a tokenizer: a vocabulary under any of the names that transformers reads, or the
+    settings of a tokenizer that needs none."""
+    names = [path.name for path in folder.iterdir()]
+    if any(name in VOCABULARIES or name.endswith(VOCABULARY_ENDINGS) for name in names):
+        return True
+    try:
+        settings = read_json(folder / SETTINGS) if SETTINGS in names else {}
+    except InputError:
+        return True  # `check_tokenizer` says what is wrong with it
+    return settings.get("tokenizer_class") in WITHOUT_VOCABULARY
+
+
+def check_tokenizer(folder: Path) -> None:
+    """InputError unless there are files of a tokenizer, and those that are JSON can be read."""
+    if not has_tokenizer(folder):
+        raise InputError(
+            f"The folder {folder} has no tokenizer (no {FAST}). Copy the tokenizer's files of the original "
+            "model into it: save_pretrained of a tokenizer writes them."
+        )
+    for name in (FAST, *BESIDE):
+        path = folder / name
+        if path.is_file() and (torn := _torn(path)):
+            raise InputError(
+                f"The tokenizer cannot be read: {path} {torn}. Copy the tokenizer's files of the original model again: "
+                "save_pretrained of a tokenizer writes them."
+            )
+
+
+def _torn(path: Path) -> str:
+    """What is wrong with a file, as the end of a sentence; "" if nothing is. Read again once it has changed."""
+    try:
+        state = path.stat()
+        return _torn_as_of(path, state.st_size, state.st_mtime_ns)
+    except OSError as error:
+        return f"cannot be opened ({error.strerror})"
+
+
+@lru_cache(maxsize=64)
+def _torn_as_of(path: Path, size: int, changed_ns: int) -> str:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        return f"has more than {MAX_BYTES:,} bytes, more than any tokenizer's"
+    if not data or data.isspace():
+        return "is empty"
+    try:
+        model = memoryview(msgspec.json.decode(data, type=_Tokenizer).model)  # not a copy
+    except UNDECODABLE:
+        return "" if path.name != FAST and _is_lenient(data) else "is cut off, or no JSON object"
+    if path.name == FAST and model[:1].tobytes() != b"{":
+        return 'has no vocabulary (no "model")'
+    return ""
+
+
+def _is_lenient(data: bytes) -> bool:
+    """Whether Python's own reader, with which transformers reads settings, finds an object: it takes Infinity."""
+    try:
+        return len(data) <= MAX_CONFIG_BYTES and isinstance(json.loads(data), dict)
+    except (ValueError, RecursionError):
+        return False
