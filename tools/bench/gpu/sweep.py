@@ -33,7 +33,8 @@ _ANEW = 6  # number of changes after which the current state is measured again
 
 
 def configurations(shape: Shape) -> list[dict[str, int]]:
-    """Candidates, the most promising first: whole rows per program, then persistent programs, of longer rows tiles."""
+    """Candidates, the most promising first: whole rows per program, then persistent programs, rows that wait in shared
+    memory, of longer rows tiles."""
     rows, columns, item, gated = shape
     at_once = 2 if gated else 1
 
@@ -53,12 +54,17 @@ def configurations(shape: Shape) -> list[dict[str, int]]:
         and rows > 2 * programs * many
         and many * columns * item * at_once * 3 < _SHARED_BYTES
     ]
+    waiting = [
+        {"ROWS": many, "num_warps": warps}
+        for many, warps in itertools.product((2, 1, 4), (4, 8, 2))
+        if columns % 128 == 0 and item == 2 and many * warps * columns * item * at_once < _SHARED_BYTES
+    ]
     tiles = [
         {"BN": many, "BK": 512, "STAGES": 6, "AHEAD": ahead, "num_warps": warps}
         for ahead, many, warps in itertools.product((1024, 512), (4, 2, 8), (2, 4))
         if columns >= 2048 and item == 2
     ]
-    return [one for some in itertools.zip_longest(whole, staying, tiles) for one in some if one is not None]
+    return [one for some in itertools.zip_longest(whole, staying, waiting, tiles) for one in some if one is not None]
 
 
 class Descent:
