@@ -1,7 +1,9 @@
 """Profiles a few extra tokens: the operators, kernels and runtime calls that axes look for."""
 
 import bisect
+import math
 import time
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -10,7 +12,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from backend.optimizations.proof import DIRECT, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
-from backend.worker.prove.step_time import DIVIDED, Span, Weights, step_time
+from backend.worker.prove.spans import Span, Spans
+from backend.worker.prove.step_time import DIVIDED, Weights, step_time
 
 _STEP_END = "tokendyno: end of a step"
 _INDUCTOR_CALL = "## Call CompiledFxGraph"
@@ -57,24 +60,26 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     ops: Counter[str] = Counter()
     kernels: Counter[str] = Counter()
     runtime: Counter[str] = Counter()
-    begun: list[tuple[int, str]] = []
+    names: dict[str, str] = {}  # the profiler makes a new one for each event
+    begun, operators = array("q"), list[str]()
     regions: list[tuple[int, int]] = []
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
     formats: Counter[tuple[Shape, str]] = Counter()
     collectives: Counter[str] = Counter()
     collectives_ns = 0
-    spans: list[Span] = []
+    spans = Spans()
     thread = 0  # which makes the steps
     # the raw events: `profiler.events()` makes a Python object of each, 60 MB for four tokens of a tiny model
     for event in profiler.profiler.kineto_results.events():
         name, on_gpu = event.name(), event.device_type() == torch.autograd.DeviceType.CUDA
+        name = names.setdefault(name, name)
         (kernels if on_gpu else runtime if name.startswith("cu") else ops)[name] += 1
         if name.startswith(_COLLECTIVES[on_gpu]) and not name.startswith("nccl:"):  # a range around the kernel
             collectives[_kind(name)] += 1
             collectives_ns += event.duration_ns()
         if name != _STEP_END and not event.is_async() and not (on_gpu and event.is_user_annotation()):
-            spans.append(_span(event, name, on_gpu))
+            spans.add(_span(event, name, on_gpu))
         if on_gpu:
             continue
         if name == _STEP_END:
@@ -83,7 +88,8 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         elif name.startswith(_INDUCTOR_CALL):
             regions.append((event.start_ns(), event.start_ns() + event.duration_ns()))
         elif name.startswith("aten::"):
-            begun.append((event.start_ns(), name))
+            begun.append(event.start_ns())
+            operators.append(name)
         if name in SHAPED:
             first = tuple(_shape(one) for one in event.shapes()[:3])
             shapes[name, first] += 1
@@ -91,12 +97,16 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
                 dtype = weight_of(name, event.dtypes())
                 formats[weight_of(name, first), _FORMATS.get(dtype, str(dtype))] += 1
     del ops[_STEP_END]
-    decode = [(begin, name) for begin, name in begun if ends and begin > min(ends)]
-    inside = _within(regions)
+    inside, first_end = _within(regions), min(ends, default=math.inf)
+    eager: Counter[str] = Counter()
+    decode: Counter[str] = Counter()
+    for begin, name in zip(begun, operators, strict=True):
+        if begin > first_end:
+            decode[name] += 1
+            eager[name] += not inside(begin)
     step, no_step = step_time(spans, ends, cuda, Weights(frozenset(stacks)), _flex_regions(ops), thread)
     return Trace(
-        ops, kernels, runtime, steps, Counter(name for _, name in decode),
-        Counter(name for begin, name in decode if not inside(begin)), shapes, formats,
+        ops, kernels, runtime, steps, decode, +eager, shapes, formats,
         seconds, collectives, collectives_ns / 1e9, step, no_step,
     )  # fmt: skip
 

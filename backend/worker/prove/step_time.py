@@ -8,12 +8,11 @@ add up to the time from the end of the prefill (of an encoder's first pass) to t
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from backend.counts import StepPart, StepTime
-
-Shapes = Sequence[tuple[int, ...]]
+from backend.worker.prove.spans import Shapes, Span, Spans
 
 _MAY_BE_FUSED = ("attention", "products")
 """Every step has them: where none is seen, compiled code has fused them with something else."""
@@ -37,25 +36,6 @@ _RANGE = re.compile(r"## Call CompiledFxGraph")
 """Compiled code: what runs in it outside of operators are its fused loops and kernels."""
 
 
-class Span(NamedTuple):
-    """An event of a trace, in nanoseconds.
-
-    shapes  of an operator's first inputs
-    id      correlation id: a kernel and the call that launched it share it
-    link    of a kernel: the id of the operator that launched it, 0 for none
-    thread  of the host
-    """
-
-    name: str
-    begin: int
-    end: int
-    on_gpu: bool = False
-    shapes: Shapes = ()
-    id: int = 0
-    link: int = 0
-    thread: int = 0
-
-
 class Weights(NamedTuple):
     """Shapes of the weights that are stacks of matrices (experts). Any other weight has two dimensions."""
 
@@ -68,7 +48,7 @@ class Weights(NamedTuple):
 
 
 def step_time(
-    spans: Collection[Span], ends: Sequence[int], cuda: bool, weights: Weights, flex: Collection[str] = (),
+    spans: Spans, ends: Sequence[int], cuda: bool, weights: Weights, flex: Collection[str] = (),
     thread: int = 0,
 ) -> tuple[StepTime | None, str]:  # fmt: skip
     """(the parts of a mean step, "") or (None, why there are none).
@@ -79,16 +59,14 @@ def step_time(
     ends = sorted(ends)
     if len(ends) < 2:
         return None, "no step after the first was traced: the run has a single token"
-    mine = (one for one in spans if not one.on_gpu and one.thread == thread)
-    host = sorted(mine, key=lambda one: (one.begin, -one.end))
-    classified = _Classified(weights, flex)
-    classified.divide(host, ends[0], ends[-1])
+    classified = _Classified(weights, flex, {} if cuda else None)
+    classified.divide(spans.of_thread(thread), ends[0], ends[-1])
     found: _Divided = classified
     seconds = ends[-1] - ends[0]
     if cuda:
         kernels = [one for one in spans if one.on_gpu]
         launches = {one.id: one for one in spans if _is_launch(one)}
-        found, seconds = _on_gpu(kernels, launches, classified.of_op, (ends[0], ends[-1]))
+        found, seconds = _on_gpu(kernels, launches, classified.of_op or {}, (ends[0], ends[-1]))
         if not seconds:
             return None, "the profiler saw no kernel on the GPU after the first step"
     steps = len(ends) - 1
@@ -112,14 +90,14 @@ class _Divided:
 
 
 class _Classified(_Divided):
-    """The host's thread, divided among what runs in it. `of_op`: the part of each operator, by its id."""
+    """The host's thread, divided among what runs in it. `of_op`: gets the part of each operator, by its id."""
 
-    def __init__(self, weights: Weights, flex: Collection[str]) -> None:
+    def __init__(self, weights: Weights, flex: Collection[str], of_op: dict[int, StepPart] | None = None) -> None:
         super().__init__(("attention", "products", "other", "collectives", "host"))
         self._stacks, self._matrices, self._flex = weights.stacks, weights.matrices, frozenset(flex)
-        self.of_op: dict[int, StepPart] = {}
+        self.of_op = of_op
 
-    def divide(self, spans: Sequence[Span], begin: int, end: int) -> None:
+    def divide(self, spans: Iterable[Span], begin: int, end: int) -> None:
         """`spans` are sorted; one that lies in another belongs to the part of that one, if it has a part of its own."""
         open_spans: list[tuple[int, StepPart, str]] = [(end, "host", "")]
         at = begin
@@ -128,7 +106,7 @@ class _Classified(_Divided):
                 at = self._until(open_spans.pop(), at)
             limit, outer, name = open_spans[-1]
             part = self._part(span, outer)
-            if not _is_launch(span):
+            if self.of_op is not None and not _is_launch(span):
                 self.of_op[span.id] = part
             if span.end <= begin or span.begin >= end:
                 continue
@@ -190,7 +168,7 @@ def part_of_name(name: str) -> StepPart:
 
 
 def _on_gpu(
-    kernels: Sequence[Span], launches: dict[int, Span], of_op: dict[int, StepPart], window: tuple[int, int]
+    kernels: Sequence[Span], launches: Mapping[int, Span], of_op: Mapping[int, StepPart], window: tuple[int, int]
 ) -> tuple[_Divided, int]:
     """The GPU's time divided, and how long it is: from the end of the last kernel that was launched before the window
     to the end of the last one that was launched in it."""
@@ -214,7 +192,7 @@ def _on_gpu(
     return found, at - start
 
 
-def _part_of_kernel(kernel: Span, of_op: dict[int, StepPart]) -> StepPart:
+def _part_of_kernel(kernel: Span, of_op: Mapping[int, StepPart]) -> StepPart:
     """By the operator that launched it; by its own name where that says nothing, as in a replayed graph."""
     part = of_op.get(kernel.link, "other") if kernel.link else "other"
     return part if part in ("attention", "products", "collectives") else part_of_name(kernel.name)

@@ -182,8 +182,11 @@ def test_a_reading_that_breaks_off_ends_its_worker(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_process(make_bench: MakeBench) -> None:
-    """In workers of its own: one that other tests have filled would be replaced, and its limit with it."""
+def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_process(
+    make_bench: MakeBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a worker that is kept whatever the first run left: its limit would go with it."""
+    monkeypatch.setattr(residue, "TOLERATED_SHARE", 1.0)
     bench = make_bench()
     finish(bench, {})
     pid = pid_of(bench, "A")

@@ -3,7 +3,8 @@
 import pytest
 
 from backend.counts import StepPart, StepTime
-from backend.worker.prove.step_time import Span, Weights, part_of_name, step_time
+from backend.worker.prove.spans import Span, Spans
+from backend.worker.prove.step_time import Weights, part_of_name, step_time
 
 US = 1_000  # nanoseconds
 EXPERTS = Weights(frozenset({(8, 64, 192)}))
@@ -12,7 +13,7 @@ EXPERTS = Weights(frozenset({(8, 64, 192)}))
 def divided(
     *spans: Span, ends_us: tuple[int, ...] = (0, 100), cuda: bool = False, flex: tuple[str, ...] = ()
 ) -> StepTime:
-    found, why = step_time(spans, [US * end for end in ends_us], cuda, EXPERTS, flex)
+    found, why = step_time(Spans(spans), [US * end for end in ends_us], cuda, EXPERTS, flex)
     assert found is not None, why
     assert sum(found.parts_s.values()) == pytest.approx(found.seconds)
     return found
@@ -83,7 +84,7 @@ def test_a_step_is_a_mean_and_a_single_token_has_none() -> None:
     found = divided(op("aten::add", 10, 70), op("aten::linear", 110, 130), ends_us=(0, 100, 200, 300, 400))
     assert found.steps == 4 and found.seconds == pytest.approx(1e-4)
     assert parts_us(found) == {"other": 15, "products": 5, "host": 80}
-    found_none, why = step_time([op("aten::add", 0, 9)], [5], False, Weights())
+    found_none, why = step_time(Spans([op("aten::add", 0, 9)]), [5], False, Weights())
     assert found_none is None and "single token" in why
 
 
@@ -132,7 +133,7 @@ def test_a_kernel_belongs_to_the_operator_that_launched_it() -> None:
         launch(61, 33, 34), kernel("elementwise_kernel", 40, 44, 61, 52), cuda=True,
     )  # fmt: skip
     assert parts_us(found) == {"attention": 10, "products": 4, "host": 9, "gaps": 6}
-    none, why = step_time([eager, linear], [0, 100 * US], True, EXPERTS)
+    none, why = step_time(Spans([eager, linear]), [0, 100 * US], True, EXPERTS)
     assert none is None and "no kernel" in why
 
 
