@@ -9,11 +9,11 @@ from backend.terminal.screen import Style
 
 _STYLES: dict[Margin, Style] = {"comfortable": "green", "tight": "yellow", "does not fit": "red"}
 _NUMBERS = {
-    "Weights", "KV cache", "Workspace", "Activations", "Runtime", "Peak", "Margin", "Longest context", "Longest input",
-    "Bound per token", "Bound per pass",
+    "Weights", "KV cache size", "Workspace", "Activations", "Runtime", "Peak", "Margin", "Longest context",
+    "Longest input", "Bound per token", "Bound per pass",
 }  # fmt: skip
 _OPTIONAL = {
-    "Workspace", "Activations", "Runtime", "Weights", "KV cache", "Longest context", "Longest input", "Would do",
+    "Workspace", "Activations", "Runtime", "Weights", "KV cache size", "Longest context", "Longest input", "Would do",
 }  # fmt: skip
 """What a narrow terminal may leave out."""
 

@@ -17,7 +17,7 @@ def columns(found: Fit) -> list[str]:
     if found.encoder:
         sizes = ["Weights", "Activations", "Runtime", "Peak", "Margin", "Longest input"]
     else:
-        sizes = ["Weights", "KV cache", "Workspace", "Runtime", "Peak", "Margin", "Longest context"]
+        sizes = ["Weights", "KV cache size", "Workspace", "Runtime", "Peak", "Margin", "Longest context"]
     return ["Fits", *axes, *sizes, "Would do", f"Bound per {unit(found)}"]
 
 

@@ -256,6 +256,7 @@ def test_the_words_say_what_the_numbers_say() -> None:
     table = [fit_text.cells(found, one) for one in found.rows]
     assert [cell[0] in ("yes", "tight") for cell in table] == [r.fits for r in found.rows]
     assert all(len(cell) == len(fit_text.columns(found)) for cell in table)
+    assert len(set(fit_text.columns(found))) == len(table[0]), "each column has a name of its own"
     best = found.best
     assert best is not None
     assert f"quantization={best.choices['quantization']}, cache={best.choices['cache']}" in fit_text.best(found)

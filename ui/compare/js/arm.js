@@ -23,7 +23,10 @@ const show = () => {
   add(head, 'span', 'td-badge', found.arm);
   add(head, 'strong', '', found.title);
   if (found.memory) add(head, 'small', 'td-memory' + (found.share > 1 ? ' over' : ''), found.memory).title = found.parts;
-  const chips = add(box, 'div', 'td-chips');
+  const all = press(head, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.key, button); });
+  all.dataset.press = 'form';
+  unfold(found.key, all);
+  const chips = add(box, 'div', 'td-chips'), adding = '+ Add an optimization';
   for (const chip of found.chips) {
     const one = add(chips, 'span', 'td-chip ' + chip.level, chip.axis + ' ');
     add(one, 'b', '', chip.choice);
@@ -31,14 +34,12 @@ const show = () => {
     const words = 'Remove ' + chip.axis + ' ' + chip.choice;
     press(one, 'td-remove', '×', words, () => trigger('fix', { choices: { [chip.name]: chip.default } })).dataset.press = chip.name;
   }
-  if (found.offers) press(chips, 'td-add', '+ Add an optimization', '', (button) => open(found.arm, button)).dataset.press = 'add';
+  const short = found.chips.length > 1 ? '+ Add' : adding;  // so that two choices and what may follow stand on one line
+  if (found.offers) press(chips, 'td-add', short, adding, (button) => open(found.arm, button)).dataset.press = 'add';
   if (found.offers && found.arm !== 'A') press(chips, 'td-add', 'A and one more', '', (button) => {
     trigger('copy', {});
     open(found.arm, button);
   }).dataset.press = 'copy';
-  const all = press(chips, 'td-form', 'All axes', '', (button) => { plain = !plain; unfold(found.key, button); });
-  all.dataset.press = 'form';
-  unfold(found.key, all);
   if (focused) box.querySelector('[data-press="' + CSS.escape(focused) + '"]')?.focus();
   for (const one of found.verdicts) {
     const line = add(box, 'p', 'td-verdict ' + one.level);

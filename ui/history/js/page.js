@@ -22,10 +22,11 @@ async function showList(wanted) {
   const { at, of, ...rest } = state, fields = { model: of };
   for (const key of FIELDS) if (key !== 'of') fields[key] = rest[key];
   let reply;
+  if (listed === null) setText(find('.td-count'), 'Reading the history\u2026');
   try {
     reply = await question({ ask: 'find', fields, page: at, zone: -new Date().getTimezoneOffset() });
   } catch (error) {
-    if (wanted()) complain(error);
+    if (wanted()) { complain(error); if (listed === null) setText(find('.td-count'), ''); }
     return;
   }
   if (!wanted()) return;
