@@ -159,9 +159,18 @@ def admit_points(bench: Bench, model: str, points: Sequence[Point]) -> dict[str,
         if checked.blocked:
             refused[point.name] = " ".join(verdict.reason for verdict in checked.blocked)
     if len(refused) == len(points):
-        reasons = " ".join(f"{point.title}: {refused[point.name]}" for point in points)
-        raise InputError(f"No point can run here. {reasons}")
+        raise InputError(f"No point can run here. {_reasons(points, refused)}")
     return refused
+
+
+def _reasons(points: Sequence[Point], refused: Mapping[str, str]) -> str:
+    """Each reason once, with the points that it forbids where there are several."""
+    titles: dict[str, list[str]] = {}
+    for point in points:
+        titles.setdefault(refused[point.name], []).append(point.title)
+    if len(titles) == 1:
+        return next(iter(titles))
+    return " ".join(f"{'; '.join(those)}: {reason}" for reason, those in titles.items())
 
 
 def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: Journal) -> list[PointResult]:

@@ -63,7 +63,7 @@ class Admitted:
 
 def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Admitted:
     """Check every arm before any is run. InputError if the base is refused, or every other arm."""
-    found = Admitted()
+    found, base = Admitted(), steps[0].arm
     for step in steps:
         if step.arm in found.planned:
             continue
@@ -71,9 +71,8 @@ def admit(bench: Bench, model: str, steps: Sequence[Step], work: Workload) -> Ad
         found.planned[step.arm], found.verdicts[step.arm] = dict(checked.planned), list(checked.verdicts)
         if checked.blocked:
             found.refused[step.arm] = " ".join(verdict.reason for verdict in checked.blocked)
-    base = steps[0].arm
-    if base in found.refused:
-        raise InputError(f"The base cannot run: {found.refused[base]}")
+            if step.arm == base:
+                raise InputError(f"The base cannot run: {checked.refusal()}")
     if all(step.arm in found.refused or step.arm == base for step in steps):
         reasons = " ".join(f"{arm}: {reason}" for (level, _, reason), arm in found.said.items() if level == "blocked")
         raise InputError(f"No change can run here. {reasons}")

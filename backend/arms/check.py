@@ -60,11 +60,13 @@ class Checked:
         return replace(self, plan=structs.replace(self.plan, load=load))
 
     def refusal(self, arm: str = "") -> str:
-        """The first reason why this arm cannot run, and its fix; "" if it can. `arm` is its name in a comparison."""
+        """Every reason why this arm cannot run, each with its fix; "" if it can. `arm` is its name in a comparison."""
+        reasons = dict[str, str]()
         for verdict in self.blocked:
             fix = ", ".join(f"{axis}={choice}" for axis, choice in verdict.fix.items())
-            return (f"Arm {arm}: " if arm else "") + verdict.reason + (f" Set {fix}." if fix else "")
-        return ""
+            reasons.setdefault(verdict.reason, f" Set {fix}." if fix else "")
+        said = " ".join(reason + fix for reason, fix in reasons.items())
+        return f"Arm {arm}: {said}" if arm and said else said
 
     def require_runnable(self, arm: str = "") -> None:
         """InputError with the refusal of this arm, if there is one."""

@@ -51,7 +51,11 @@ def test_an_ablation_goes_on_where_it_was_killed(tmp_path: Path) -> None:
         (["--add", "cache"], "'cache' is no change"),
         (["--add", "cache=static", "--rounds", "0"], "--rounds is 0"),
         (["--add", "cache=offloaded"], "No change can run here"),
-        (["--base", "attention=flash_attention_2", "--add", "cache=static"], "The base cannot run"),
+        (
+            ["--base", "attention=flash_attention_2,cuda_graphs=manual", "--add", "cache=static"],
+            "The base cannot run: FlashAttention 2 runs on NVIDIA GPUs only. Set attention=auto. CUDA graphs need a "
+            "CUDA device. Set cuda_graphs=auto.",
+        ),
         (["--add", "cache=static", "--steps", "stairs"], "stair"),
         (["--add", "cache=static", "--json", "j.jsonl", "--journal", "j.jsonl"], "name the same file"),
         (

@@ -73,6 +73,10 @@ def test_a_run_from_the_history_gives_the_same_document(read: tuple[dict[str, An
         (["--model", "random:bert-base-uncased"], "is an encoder"),
         (["--context", "4090", "--positions", "20"], "4,096 positions"),
         (["--a", "batching=static"], "takes many requests"),
+        (
+            ["--b", "attention=flash_attention_3,cuda_graphs=manual"],
+            "Arm B: FlashAttention 3 runs on NVIDIA GPUs only. Set attention=auto. CUDA graphs need a CUDA device.",
+        ),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
 )

@@ -51,7 +51,19 @@ def test_progress_calls_points_by_titles() -> None:
     [
         (["--over", "batch_size"], "nothing to sweep over"),
         (["--over", "batch_size=1,2", "--quality"], "--over varies none"),
-        (["--over", "cache=offloaded,offloaded_static"], "and this machine has no GPU. KV cache: offloaded, static: O"),
+        (
+            ["--over", "cache=offloaded,offloaded_static"],
+            "point can run here. Offloading moves keys and values between",
+        ),
+        (
+            ["--over", "attention=flash_attention_2,flash_attention_3", "batch_size=1,2"],
+            "Attention: FlashAttention 2, Batch size: 1; Attention: FlashAttention 2, Batch size: 2: FlashAttention 2 "
+            "runs on NVIDIA GPUs only. Attention: FlashAttention 3",
+        ),
+        (
+            ["--arm", "attention=flash_attention_2", "--over", "batch_size=1,2"],
+            "No point can run here. FlashAttention 2 runs on NVIDIA GPUs only.\n",
+        ),
         (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
         (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
         (["--over", "batch_size=4"], "batch_size needs two values or more, each once, such as 1,8,32."),
