@@ -46,6 +46,21 @@ def test_arms_and_buttons_take_few_lines(open_page: Open) -> None:
     assert five[2]["x"] + five[2]["width"] == pytest.approx(five[4]["x"] + five[4]["width"], abs=1), "no ragged edge"
 
 
+def test_more_stands_in_lines_and_cuts_no_word_off(open_page: Open) -> None:
+    user = open_page("?run=two", *LAPTOP)
+    user.page.click("#more-button")
+    for size in (LAPTOP, ZOOMED, PHONE):
+        resize(user, size)
+        for box in ("ignore-eos", "chat"):
+            cut = "one => one.scrollWidth > one.clientWidth || one.offsetHeight > 36"
+            assert not user.page.locator(f"#{box}").evaluate(cut), (size, box)
+        ends = [box["y"] + box["height"] for box in boxes(user, "#more input[type=number]")]
+        lines = {round(end / 8) for end in ends}
+        assert len(lines) == (3 if size == PHONE else 2), (size, ends)
+        title, form = (boxes(user, f"#verdicts-b {what}")[0] for what in ("strong", ".td-form"))
+        assert form["y"] < title["y"] + 24, "a long name wraps; the axes stay beside its first line"
+
+
 def test_tools_are_of_one_height_and_a_table_keeps_its_title(open_page: Open) -> None:
     user = open_page("?run=two", *LAPTOP)
     user.wait_over("two")
