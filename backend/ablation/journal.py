@@ -253,8 +253,12 @@ class Journal:
             file.flush()
             os.fsync(file.fileno())
         except OSError as error:
-            full = " Free some space" if error.errno == errno.ENOSPC else " Name another file"
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            how = (
+                "Free some space and run the same command again"
+                if full
+                else "Copy it elsewhere and go on with the copy"
+            )
             raise InputError(
-                f"The journal {self._path} cannot be written ({error.strerror}).{full} and run the same command again: "
-                "finished trials are kept."
+                f"The journal {self._path} cannot be written ({error.strerror}). {how}: finished trials are kept."
             ) from error

@@ -89,6 +89,8 @@ def keep(result: Result, folder: Path = RESULTS) -> Path:
 
 def check_keep(folder: Path) -> None:
     """InputError where no result can be kept in a folder, which is made if there is none."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is no folder, so no result can be kept in it. Name another with --results.")
     path = folder / "result.json"
     with _said(path):
         folder.mkdir(parents=True, exist_ok=True)

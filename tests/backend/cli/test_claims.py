@@ -9,7 +9,9 @@ import msgspec
 import pytest
 
 from backend.claims.declared import read_claims, shipped_claims
-from backend.claims.results import keep, read_results
+from backend.claims.perform import Stopped
+from backend.claims.results import Result, keep, read_results
+from backend.claims.trials import ClaimTest
 from backend.cli import claims as command
 from backend.cli.main import main
 from backend.errors import InputError
@@ -97,6 +99,7 @@ def test_what_cannot_be_measured_here_is_said(
         (["--results", "none"], "no folder of results none"),
         (["--run", "--seconds", "-1"], "--seconds is -1"),
         (["--run", "--seconds", "nan"], "--seconds is nan"),
+        (["--run", "--keep", "--results", "/dev/null"], "/dev/null is no folder, so no result can be kept in it"),
         (["--run", "--keep", "--results", "/dev/null/results"], "cannot be written (Not a directory)"),
     ],
     ids=lambda one: " ".join(one) if isinstance(one, list) else "",
@@ -107,6 +110,42 @@ def test_bad_input_is_a_sentence(
     monkeypatch.chdir(tmp_path)
     assert main(["claims", *given]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("error", "kept"), [(Stopped, True), (KeyboardInterrupt, True), (Stopped, False)])
+@pytest.mark.usefixtures("forked")
+def test_one_that_is_stopped_says_what_is_left(
+    error: type[BaseException], kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    only(tmp_path, monkeypatch, "cpu")
+    family = tmp_path / "family.toml"
+    text = family.read_text(encoding="utf-8")
+    head, test, claim = text.partition("[[test]]")[0], *text.partition("[[test]]")[2].split("[[claim]]")
+    second = test.replace('"window"', '"again"')
+    more = claim.replace('"smaller"', '"other"').replace('"window"', '"again"')
+    family.write_text(f"{head}[[test]]{test}[[test]]{second}[[claim]]{claim}[[claim]]{more}", encoding="utf-8")
+    ((measured,), *_) = read_results(shipped_claims().tests).values()
+    begun = list[str]()
+
+    def perform(bench: object, test: ClaimTest, follow: object) -> Result:
+        begun.append(test.name)
+        if len(begun) == 2:
+            raise error
+        found = msgspec.structs.replace(measured, test=test.name, command=test.line)
+        return msgspec.structs.replace(found, machine={**found.machine, "device": "cpu"}).signed()
+
+    monkeypatch.setattr(command, "perform", perform)
+    asked = ["claims", "--run", "--no-history", "--results", str(tmp_path / "results")]
+    (tmp_path / "results").mkdir()
+    assert main([*asked, *["--keep"] * kept]) == 130
+    said = (
+        "Their results are kept: --run --keep --missing goes on"
+        if kept
+        else "Their results are not kept: that takes --keep"
+    )
+    assert f"stopped after 1 of 2 tests. {said}" in capsys.readouterr().err
+    assert len(list((tmp_path / "results").iterdir())) == kept
 
 
 def test_drift_is_told_of_every_figure_whose_tests_were_all_measured_again() -> None:
