@@ -117,7 +117,7 @@ def test_few_programs_compute_what_many_do(kernels: Any, kind: str, early: bool)
 
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("tokens", [1, 7, 90])
+@pytest.mark.parametrize("tokens", [1, 7, 90, 300])
 def test_several_tokens_are_computed_as_in_double_precision(
     kernels: Any, kind: str, shape: tuple[int, ...], tokens: int
 ) -> None:

@@ -23,7 +23,7 @@ OTHER_SLACK = 0.1
 GPU_SLACK = 0.5
 """How far a token's logit may lie below the one that should have won, in standard deviations of the position's logits:
 sums that are ordered otherwise are rounded otherwise, more so in 16 bits. On a GPU a pass over a whole text takes other
-kernels than a step, and a router may choose another expert; what is not chosen by its logit lies about four below."""
+kernels than a step; what is not chosen by its logit lies about four below."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,13 @@ class Drawing:
 
 def beyond_check(plan: Plan, sampled: bool) -> str:
     """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
-    can: not after a cache that rounds what it keeps, and on ranks only drafts are, so far."""
+    can: not after a cache that rounds what it keeps; on ranks, and of mixtures on a GPU, only drafts are, so far."""
     if plan.generate.prompt_lookup and not sampled:
         return ""
     if plan.load.parallel.ranks > 1:
         return "on several ranks only greedy text with draft tokens is"
+    if plan.load.device == "cuda" and plan.routed:
+        return "of mixtures of experts on a GPU only greedy text with draft tokens is"
     if plan.load.attention == "flex_attention":
         return "flex_attention would compile the pass that tokens are held against"
     return "the quantized cache rounds what tokens were chosen from" if plan.generate.cache.quantized else ""
@@ -95,7 +97,8 @@ def _greedy(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor) -> tor
 
 
 def _drawn(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor, drawing: Drawing) -> torch.Tensor:
-    """(N,) tokens that lose against another one, or that the filters should have kept out."""
+    """(N,) tokens that lose against another one that no filter keeps out, or that the filters should have kept out. At
+    the limits of the filters either may be right."""
     warpers = LogitsProcessorList([TemperatureLogitsWarper(drawing.temperature)])
     if drawing.top_k:
         warpers.append(TopKLogitsWarper(drawing.top_k))
@@ -103,8 +106,12 @@ def _drawn(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor, drawing
         warpers.append(TopPLogitsWarper(drawing.top_p))
     warped = warpers(ids[None], logits)
     noise = drawing.noise(*logits.shape).to(logits.device)
-    lost = (warped + noise).max(-1).values - _of(logits / drawing.temperature + noise, ids)
     least = logits.masked_fill(warped.isinf(), torch.inf).min(-1).values
+    filtered = warped.isinf().any(-1)
+    unsure = filtered[:, None] & (logits < (least + slack)[:, None])
+    lost = (warped + noise).masked_fill(unsure, -torch.inf).max(-1).values - _of(
+        logits / drawing.temperature + noise, ids
+    )
     return (lost * drawing.temperature > slack) | (_of(logits, ids) < least - slack)
 
 

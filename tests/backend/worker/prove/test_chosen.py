@@ -135,12 +135,29 @@ def test_of_a_sampled_text_the_first_tokens_are_checked_since_a_seed_draws_in_th
     assert (found.checked_tokens, found.strange_tokens) == (10, 0)
 
 
+def test_at_the_limit_of_a_filter_either_of_two_tokens_may_have_been_kept() -> None:
+    """The third of four nearly equal ones wins by noise; where the model was rounded otherwise, it was not kept."""
+    logits = torch.tensor([[4.0, 3.9, 3.799, 3.8, *[-4.0] * 60]])
+    noise = torch.zeros(1, 64)
+    noise[0, 3] = 9.0
+
+    def strange(token: int, slack: float) -> bool:
+        how = chosen.Drawing(1.0, 3, 1.0, lambda tokens, vocabulary: noise)
+        return bool(chosen._drawn(logits, torch.tensor([token]), torch.tensor([slack]), how))
+
+    assert [strange(token, 0.0) for token in range(4)] == [True, True, True, False]
+    assert [strange(token, 0.05) for token in range(4)] == [False, True, True, False]
+    assert strange(9, 0.05)
+
+
 @pytest.mark.parametrize(
     ("load", "generate", "said"),
     [
         ({}, {}, ""),
         ({}, {"cache": CACHES["static"], "loop": "own"}, ""),
         ({"device": "cuda"}, {"cache": CACHES["static"], "loop": "own", "cuda_graphs": "manual"}, ""),
+        ({"device": "cuda", "routed": 4}, {}, "mixtures"),
+        ({"routed": 4}, {}, ""),
         ({"device": "cuda", "parallel": ParallelPlan("tensor", 2)}, {}, "on several ranks"),
         ({"parallel": ParallelPlan("tensor", 2)}, {}, "on several ranks"),
         ({"attention": "sdpa"}, {}, ""),
@@ -154,7 +171,9 @@ def test_of_a_sampled_text_the_first_tokens_are_checked_since_a_seed_draws_in_th
 def test_what_cannot_be_checked_is_said_with_its_reason(
     load: dict[str, Any], generate: dict[str, Any], said: str, drafts: int, sampled: bool
 ) -> None:
-    plan = Plan(LoadPlan(ModelSource("random"), **load), GeneratePlan(**generate, prompt_lookup=drafts))
+    routed = {"routed": load["routed"]} if "routed" in load else {}
+    load = {name: value for name, value in load.items() if name != "routed"}
+    plan = Plan(LoadPlan(ModelSource("random"), **load), GeneratePlan(**generate, prompt_lookup=drafts), **routed)
     why = chosen.beyond_check(plan, sampled)
     said = "" if drafts and not sampled else said
     assert said in why and bool(why) is bool(said)
