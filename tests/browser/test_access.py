@@ -44,8 +44,10 @@ COVERS = """(() => {
 """An open list lies over the page by intent, so nothing may shine through it."""
 
 
-STILL = "() => !document.getAnimations().some(one => one instanceof CSSTransition && one.playState === 'running')"
-"""Colours of a moment between two states are none of either."""
+STILL = """() => !document.getAnimations().some(
+  one => one.playState === 'running' && Number.isFinite(one.effect.getComputedTiming().endTime)
+)"""
+"""Colours of a moment between two states are none of either, be it a style that changes or a list that fades in."""
 
 
 class Look:
