@@ -57,6 +57,9 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     positions: float | None = None
     padding: float | None = None
     padding_share: float | None = None
+    # tokens of the prompt that was asked for, and how many of them the model received otherwise, not, or too many
+    asked_tokens: float | None = None
+    misread_tokens: float | None = None
 
     # warm-up: prompts, tokens after them, and how many of those tokens were past a sliding window
     warmup_prompts: float | None = None

@@ -11,6 +11,7 @@ class PassCounter:
 
     count      None where that would change or miss what runs: in compiled code, and in graphs that are replayed
     positions  of a row, summed over the passes; None where `count` is
+    first      ids (B, P) of the first pass: those of the prompt, with drafts behind them; None where `count` is, or 0
     """
 
     def __init__(self, model: Any, plan: GeneratePlan) -> None:
@@ -18,10 +19,11 @@ class PassCounter:
         self._embedding = None if hidden else model.get_input_embeddings()
         self.count: int | None = None if hidden else 0
         self.positions = self.count
+        self.first: Any = None
 
     def __enter__(self) -> "PassCounter":
         if self._embedding is not None:
-            self._hook = self._embedding.register_forward_pre_hook(self._add)
+            self._hook = self._embedding.register_forward_pre_hook(self._add, prepend=True)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -30,5 +32,7 @@ class PassCounter:
 
     def _add(self, _: object, given: Sequence[Any]) -> None:
         assert self.count is not None and self.positions is not None
+        if not self.count:
+            self.first = given[0]
         self.count += 1
         self.positions += given[0].shape[-1]

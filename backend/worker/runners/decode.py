@@ -23,6 +23,7 @@ from backend.worker.measure.finite import BestOfEach, best_of_drafts
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, sliding_layers
 from backend.worker.measure.scores import GivenText, Reading, Scores
+from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from backend.worker.prove.chosen import Drawing, beyond_check, checked, uncounted
@@ -254,11 +255,20 @@ class GenerateRunner(MeasuredRunner):
             counts.model_passes, counts.model_positions = self._passes.count, self._passes.positions
         if job.plan.generate.cache.fixed:
             counts.moved_layers = float(len(measured.meter.moved))
-        if job.prove and not self.cancelled.is_set() and not beyond_check(job.plan, job.temperature > 0):
-            drawing = self._drawing(job) if job.temperature else None
-            counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
+        if job.prove and not self.cancelled.is_set():
+            counts.update(self._held(measured))
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
+        return counts
+
+    def _held(self, measured: Measured) -> RunCounts:
+        """What the prompt and the choice of tokens come to, held against the request and the model."""
+        job, passes = measured.task.job, self._passes
+        asked = asked_ids(self.model.tokenizer, job)
+        counts = held_against(asked, measured.task.prompt, None if passes is None else passes.first)
+        if not beyond_check(job.plan, job.temperature > 0):
+            drawing = self._drawing(job) if job.temperature else None
+            counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
         return counts
 
     def _unchecked(self, measured: Measured) -> str:

@@ -19,6 +19,7 @@ from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from backend.worker.compiler.ledger import compile_config
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, TokenRow
+from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from backend.worker.prove.profile import mark_step
@@ -68,6 +69,10 @@ class ForwardRunner(MeasuredRunner):
 
     def _positions(self, measured: Measured) -> int:
         return self._seen
+
+    def _own_counts(self, measured: Measured) -> RunCounts:
+        job = msgspec.structs.replace(measured.task.job, chat=False)
+        return held_against(asked_ids(self.model.tokenizer, job), measured.task.prompt) if job.prove else RunCounts()
 
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")

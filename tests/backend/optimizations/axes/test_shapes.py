@@ -194,6 +194,17 @@ def test_where_lengths_come_to_the_same_the_planned_one_counts(
         assert ("are the same here" in finding.proof) is (planned in same and len(same) > 1)
 
 
+@pytest.mark.parametrize(("wrong", "reached"), [(0, None), (3, 10), (13, 0), (40, 0)])
+def test_another_prompt_than_was_asked_for_leaves_the_row_incomplete(wrong: int, reached: int | None) -> None:
+    """By its lengths alone it would be as planned; and however many are too many, none are reached then."""
+    made = seen("exact", 13, 0)
+    made.counts.asked_tokens, made.counts.misread_tokens = 13, wrong
+    found = AXIS.find(made)
+    assert (found.effective, found.reached) == ("exact", reached)
+    assert found.expected == (13 if wrong else None)
+    assert (f"another prompt than the 13 tokens that were asked for: {wrong} differ" in found.proof) is bool(wrong)
+
+
 def test_the_script_pads_the_same_way() -> None:
     for kind in ("padded", "buckets"):
         script = Script(cache="StaticCache(config=model.config, max_cache_len=MAX_LENGTH)")

@@ -1,0 +1,49 @@
+"""Whether the model received the prompt that was asked for.
+
+Everything else that is counted of a prompt follows from what was read of it, so that a prompt that is read wrongly is
+consistent with itself. Here it is read once more, from the command and by other code.
+"""
+
+from itertools import zip_longest
+from typing import Any
+
+from backend.config import EFFORTS, STOCK_SENTENCE
+from backend.counts import RunCounts
+from backend.messages import Generate
+from backend.worker.prompt.chat import RENDER_LIMIT_S, messages, time_limit
+from backend.worker.prompt.prompt import Prompt
+
+
+def asked_ids(tokenizer: Any, job: Generate) -> list[int]:
+    """Token ids of the prompt of a command that could be run, without padding."""
+    text = job.prompt if job.prompt.strip() or not job.prompt_tokens else STOCK_SENTENCE
+    ids = _of_chat(tokenizer, text, job) if job.chat else tokenizer(text)["input_ids"]
+    return [ids[place % len(ids)] for place in range(job.prompt_tokens or len(ids))]
+
+
+def held_against(asked: list[int], prompt: Prompt, received: Any = None) -> RunCounts:
+    """Counts the tokens asked for, and how many a row has wrongly: other ones, missing ones and those too many.
+
+    received  ids (B, P or more) as the model got them, drafts behind the prompt; None where that cannot be seen, and
+              those of `prompt`, which it was called with, stand for them
+    """
+    wrong = 0
+    rows = (prompt.ids if received is None else received[:, : prompt.tokens]).tolist()
+    for row, mask in zip(rows, prompt.mask.tolist(), strict=True):
+        kept = [one for one, real in zip(row, mask, strict=True) if real] if len(row) == len(mask) else row
+        wrong = max(wrong, sum(one != other for one, other in zip_longest(asked, kept)))
+    return RunCounts(asked_tokens=float(len(asked)), misread_tokens=float(wrong))
+
+
+def _of_chat(tokenizer: Any, text: str, job: Generate) -> list[int]:
+    effort: dict[str, Any] = {}
+    if job.reasoning_effort:
+        named = job.reasoning_effort in EFFORTS
+        effort = (
+            {"reasoning_effort": job.reasoning_effort} if named else {"enable_thinking": job.reasoning_effort == "on"}
+        )
+    with time_limit(RENDER_LIMIT_S):
+        ids: list[int] = tokenizer.apply_chat_template(
+            messages(text, job.system), add_generation_prompt=True, return_dict=False, **effort
+        )
+    return ids
