@@ -33,6 +33,7 @@ def read(*rows: list[int]) -> Prompt:
         ([[14, 13, 12, 11]], 4),
         ([ASKED * 2], 4),
         ([ASKED, [11, 12, 14, 13]], 2),  # the worst row counts
+        ([[11, 12, 14, 13], ASKED], 2),
     ],
 )
 @pytest.mark.parametrize("shapes", ["exact", "buckets"])
