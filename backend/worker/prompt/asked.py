@@ -4,6 +4,7 @@ Everything else that is counted of a prompt follows from what was read of it, so
 consistent with itself. Here it is read once more, from the command and by other code.
 """
 
+import logging
 from itertools import zip_longest
 from typing import Any
 
@@ -13,20 +14,29 @@ from backend.messages import Generate
 from backend.worker.prompt.chat import RENDER_LIMIT_S, messages, time_limit
 from backend.worker.prompt.prompt import Prompt
 
+log = logging.getLogger(__name__)
 
-def asked_ids(tokenizer: Any, job: Generate) -> list[int]:
-    """Token ids of the prompt of a command that could be run, without padding."""
+
+def asked_ids(tokenizer: Any, job: Generate) -> list[int] | None:
+    """Token ids of the prompt of a command that could be run, without padding; None where its chat template renders
+    once and not again."""
     text = job.prompt if job.prompt.strip() or not job.prompt_tokens else STOCK_SENTENCE
-    ids = _of_chat(tokenizer, text, job) if job.chat else tokenizer(text)["input_ids"]
+    try:
+        ids = _of_chat(tokenizer, text, job) if job.chat else tokenizer(text)["input_ids"]
+    except Exception:  # whatever a stranger's template raises: the run that it would end is complete
+        log.warning("the prompt could not be read once more", exc_info=True)
+        return None
     return [ids[place % len(ids)] for place in range(job.prompt_tokens or len(ids))]
 
 
-def held_against(asked: list[int], prompt: Prompt, received: Any = None) -> RunCounts:
+def held_against(asked: list[int] | None, prompt: Prompt, received: Any = None) -> RunCounts:
     """Counts the tokens asked for, and how many a row has wrongly: other ones, missing ones and those too many.
 
     received  ids (B, P or more) as the model got them, drafts behind the prompt; None where that cannot be seen, and
               those of `prompt`, which it was called with, stand for them
     """
+    if asked is None:
+        return RunCounts()
     wrong = 0
     rows = (prompt.ids if received is None else received[:, : prompt.tokens]).tolist()
     for row, mask in zip(rows, prompt.mask.tolist(), strict=True):

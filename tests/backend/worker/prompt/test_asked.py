@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from backend.config import STOCK_SENTENCE
+from backend.counts import RunCounts
 from backend.messages import Generate
 from backend.worker.prompt import chat
 from backend.worker.prompt.asked import asked_ids, held_against
@@ -81,3 +82,13 @@ def test_a_chat_is_rendered_as_for_the_run(name: str, more: dict[str, Any]) -> N
     made = tokenizer(template(name))
     read = chat.chat_ids(made, "Hi", more.get("reasoning_effort", ""), more.get("system", ""))
     assert asked_ids(made, command("Hi", chat=True, **more)) == read
+
+
+def test_a_template_that_renders_once_and_not_again_ends_no_run() -> None:
+    def spent(*args: object, **how: object) -> None:
+        raise TimeoutError
+
+    speaker = tokenizer(template("__init__.py"))
+    speaker.apply_chat_template = spent
+    assert asked_ids(speaker, command("Hello", chat=True)) is None
+    assert held_against(None, read(ASKED)) == RunCounts()
