@@ -88,7 +88,7 @@ def test_a_template_that_renders_once_and_not_again_ends_no_run() -> None:
     def spent(*args: object, **how: object) -> None:
         raise TimeoutError
 
-    speaker = tokenizer(template("__init__.py"))
+    speaker = tokenizer(template("llama-3"))
     speaker.apply_chat_template = spent
     assert asked_ids(speaker, command("Hello", chat=True)) is None
     assert held_against(None, read(ASKED)) == RunCounts()
