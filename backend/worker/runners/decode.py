@@ -50,6 +50,7 @@ class GenerateRunner(MeasuredRunner):
         self._given: Scores | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
         self._passes: PassCounter | None = None  # of the latest run
+        self._check_failed = ""  # why its tokens could not be held against the model
 
     # --- generating -------------------------------------------------------------------------------
 
@@ -263,19 +264,24 @@ class GenerateRunner(MeasuredRunner):
 
     def _held(self, measured: Measured) -> RunCounts:
         """What the prompt and the choice of tokens come to, held against the request and the model."""
-        job, passes = measured.task.job, self._passes
+        job, passes, self._check_failed = measured.task.job, self._passes, ""
         asked = asked_ids(self.model.tokenizer, job)
         counts = held_against(asked, measured.task.prompt, None if passes is None else passes.first)
         if not beyond_check(job.plan, job.temperature > 0):
             drawing = self._drawing(job) if job.temperature else None
-            counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
+            try:
+                counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
+            except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
+                self._check_failed = f"the pass that tokens are held against failed: {type(error).__name__}: {error}"[
+                    :300
+                ]
         return counts
 
     def _unchecked(self, measured: Measured) -> str:
         if measured.counts.checked_tokens:
             return ""
         job, tokens = measured.task.job, len(self._prompt) + len(measured.streamer.ids)
-        return beyond_check(job.plan, job.temperature > 0) or uncounted(tokens)
+        return beyond_check(job.plan, job.temperature > 0) or self._check_failed or uncounted(tokens)
 
     def _drawing(self, job: Generate) -> Drawing:
         return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job))

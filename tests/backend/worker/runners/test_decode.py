@@ -12,6 +12,7 @@ from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC
 from backend.predict.kv import kv_series
 from backend.worker.prove import chosen
+from backend.worker.runners import decode
 from tests.support.local_worker import LocalWorker
 from tests.support.worker import SENTENCE, column, only, plan_of
 
@@ -123,6 +124,18 @@ def test_tokens_are_checked_or_the_run_says_why_not(bench: Bench, monkeypatch: p
     monkeypatch.setattr(chosen, "MOST_TOKENS", bench.started.prompt_tokens + NEW - 1)
     finished = bench.run()
     assert finished.extra.checked_tokens is None and finished.unchecked.startswith("the text is longer than")
+
+
+def test_a_check_that_fails_ends_no_run_that_is_complete(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object) -> None:
+        raise NotImplementedError("no kernel for so many rows")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(decode, "checked", refuse)
+        finished = bench.run()
+    assert finished.reason == "length" and finished.extra.checked_tokens is None
+    assert finished.unchecked.endswith("failed: NotImplementedError: no kernel for so many rows")
+    assert bench.run().unchecked == "", "it is of that run alone"
 
 
 @pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
