@@ -11,8 +11,11 @@ from typing import Any
 from backend.config import EFFORTS, STOCK_SENTENCE
 from backend.counts import RunCounts
 from backend.messages import Generate
+from backend.traffic import TrafficRequest
+from backend.traffic.prompts import prompt_text
 from backend.worker.prompt.chat import RENDER_LIMIT_S, messages, time_limit
 from backend.worker.prompt.prompt import Prompt
+from backend.worker.prompt.requests import Asked
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +46,22 @@ def held_against(asked: list[int] | None, prompt: Prompt, received: Any = None) 
         kept = [one for one, real in zip(row, mask, strict=True) if real] if len(row) == len(mask) else row
         wrong = max(wrong, sum(one != other for one, other in zip_longest(asked, kept)))
     return RunCounts(asked_tokens=float(len(asked)), misread_tokens=float(wrong))
+
+
+def requests_held_against(tokenizer: Any, asked: list[TrafficRequest], read: list[Asked]) -> RunCounts:
+    """The same for many requests, as they are given to the batches: tokens of all of them."""
+    tokens = wrong = 0
+    for one, given in zip_longest(asked, read):
+        ids = [] if one is None else _of_request(tokenizer, one)
+        tokens += len(ids)
+        wrong += sum(a != b for a, b in zip_longest(ids, [] if given is None else given.ids))
+    return RunCounts(asked_tokens=float(tokens), misread_tokens=float(wrong))
+
+
+def _of_request(tokenizer: Any, one: TrafficRequest) -> list[int]:
+    text = one.prompt if one.prompt.strip() else prompt_text(one.seed, one.prompt_tokens)
+    ids = one.token_ids or tokenizer(text)["input_ids"]
+    return [ids[place % len(ids)] for place in range(one.prompt_tokens or len(ids))]
 
 
 def _of_chat(tokenizer: Any, text: str, job: Generate) -> list[int]:

@@ -12,6 +12,7 @@ from backend.predict.lengths import cache_places
 from backend.worker.measure.annotations import Annotations
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.steps import StepLog, StepStreamer
+from backend.worker.prompt.asked import requests_held_against
 from backend.worker.prompt.requests import Asked, read_requests
 from backend.worker.prove.prompt_lookup import DraftCounter
 from backend.worker.runners.base import Measured, Outcome, Task
@@ -129,4 +130,6 @@ class BatchCourse(GenerateRunner):
             passes=float(len(log.rows)),
         )
         counts.update(self._batch_counts(log))
+        if (job := measured.task.job).prove and job.traffic is not None:
+            counts.update(requests_held_against(self.model.tokenizer, job.traffic.requests, self._asked))
         return counts

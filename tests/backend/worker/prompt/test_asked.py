@@ -8,10 +8,12 @@ import torch
 from backend.config import STOCK_SENTENCE
 from backend.counts import RunCounts
 from backend.messages import Generate
+from backend.traffic import TrafficRequest
 from backend.worker.prompt import chat
-from backend.worker.prompt.asked import asked_ids, held_against
+from backend.worker.prompt.asked import asked_ids, held_against, requests_held_against
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt
+from backend.worker.prompt.requests import Asked
 from tests.backend.worker.prompt.test_chat import tokenizer
 from tests.support.chat_templates import template
 from tests.support.worker import plan_of
@@ -92,3 +94,20 @@ def test_a_template_that_renders_once_and_not_again_ends_no_run() -> None:
     speaker.apply_chat_template = spent
     assert asked_ids(speaker, command("Hello", chat=True)) is None
     assert held_against(None, read(ASKED)) == RunCounts()
+
+
+def test_many_requests_are_held_against_what_was_read_of_each() -> None:
+    speaker = tokenizer(template("llama-3"))
+    asked = [TrafficRequest(0.0, 5, 4, token_ids=[1, 2]), TrafficRequest(0.5, 5, 0, prompt="Hello")]
+    hello = speaker("Hello")["input_ids"]
+    right = [Asked(0, 0.0, [1, 2, 1, 2], 5), Asked(1, 0.5, hello, 5)]
+    tokens = 4 + len(hello)
+
+    def found(read: list[Asked]) -> tuple[float | None, float | None]:
+        counts = requests_held_against(speaker, asked, read)
+        return counts.asked_tokens, counts.misread_tokens
+
+    assert found(right) == (tokens, 0)
+    assert found([right[0]._replace(ids=[1, 2, 1]), right[1]]) == (tokens, 1)
+    assert found(right[:1]) == (tokens, len(hello))
+    assert found([*right, right[0]]) == (tokens, 4)
