@@ -6,7 +6,7 @@ import msgspec
 import pytest
 import torch
 
-from backend.counts import StepPart
+from backend.counts import StepTime
 from backend.messages import Finished, Generate, Started, Tokens
 from backend.models import resolve
 from backend.plan import CACHES, DYNAMIC
@@ -204,9 +204,9 @@ def test_the_parts_of_a_traced_step_add_up_and_slowed_attention_shows_in_its_own
     slowed = bench.run(work=short).step
     assert slowed is not None and sum(slowed.parts_s.values()) == pytest.approx(slowed.seconds)
 
-    def against_products(part: StepPart) -> float:
-        return (slowed.parts_s[part] / slowed.parts_s["products"]) / (plain.parts_s[part] / plain.parts_s["products"])
+    def share(step: StepTime) -> float:
+        return step.parts_s["attention"] / step.seconds
 
-    assert against_products("attention") > 6
+    assert share(slowed) > 2 * share(plain), "mostly 4 to 5 times, however loaded the machine is"
     unproved = bench.run(work=short | {"prove": False})
     assert unproved.step is None and unproved.no_step
