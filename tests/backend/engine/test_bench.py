@@ -192,7 +192,7 @@ def test_out_of_memory_in_a_worker_fails_the_run_and_the_next_one_gets_a_fresh_p
     pid = pid_of(bench, "A")
     held = psutil.Process(pid).memory_info().vms
     resource.prlimit(pid, resource.RLIMIT_AS, (held + (256 << 20), resource.RLIM_INFINITY))
-    run = bench.wait(bench.submit(request({}, prompt_tokens=1500, batch_size=64)), 60)
+    run = bench.wait(bench.submit(request({}, prompt_tokens=1500, batch_size=16)), 60)
     assert run.status == "failed" and not run.bad_input
     assert "Out of memory" in run.message and "smaller" in run.message and "Traceback" not in run.message
     finish(bench, {})
