@@ -24,13 +24,11 @@ BUILDS = ("compile", "compile_cache", "cuda_graphs")
 PARTS = {
     "quantization": ["bnb-int8"],
     "attention": ["eager"],
-    "kernels": ["local"],
-    "projections": ["fused"],
     "cache": ["static"],
-    "loop": ["own"],
     "speculation": ["prompt-lookup"],
 }
-"""What CI runs of the choices; the others run in the full tier."""
+"""What CI runs of the choices; the others run in the full tier, and those that write a part of a script of their own
+(the custom loop, local kernels, fused projections) in CI too, in one script with the others: `TOGETHER`."""
 
 TOGETHER = [
     {"projections": "fused", "quantization": "torchao-int8", "loop": "own", "cache": "static", "kernels": "local"},

@@ -1,7 +1,8 @@
 """Predicted bytes of one rank against processes on a CPU that share a checkpoint and generate from it.
 
 Every architecture of the catalogue that has a plan, and the ways of packing that can be split: weights and cache to the
-byte, and the greedy text of one process. What is refused fails here.
+byte, and the greedy text of one process. What is refused fails here. The quick form is a run of pocket by two ranks
+(tests/backend/executors/test_ranks.py): its text, its bytes, and each exchange of a pass in the ledger.
 """
 
 import subprocess
@@ -126,7 +127,7 @@ def foreseen(case: Case) -> dict[str, int]:
     return {kind: many for kind, many in found.items() if many}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_pair_of_processes_holds_what_was_predicted_and_writes_the_text_of_one(tmp_path: Path) -> None:
     write("llama", tmp_path)
     case = Case(str(tmp_path / "llama"), 2)
