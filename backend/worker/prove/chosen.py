@@ -42,13 +42,14 @@ class Drawing:
 
 def beyond_check(plan: Plan, sampled: bool) -> str:
     """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
-    can: not after a cache that rounds what it keeps; on ranks, and of mixtures on a GPU, only drafts are, so far."""
+    can: not after a cache that rounds what it keeps, nor of a mixture on a GPU, where a router that is rounded otherwise
+    sends a token elsewhere; on ranks only drafts are, so far."""
+    if plan.load.device == "cuda" and plan.routed:
+        return "on a GPU routers may choose other experts in the pass that tokens are held against"
     if plan.generate.prompt_lookup and not sampled:
         return ""
     if plan.load.parallel.ranks > 1:
         return "on several ranks only greedy text with draft tokens is"
-    if plan.load.device == "cuda" and plan.routed:
-        return "of mixtures of experts on a GPU only greedy text with draft tokens is"
     if plan.load.attention == "flex_attention":
         return "flex_attention would compile the pass that tokens are held against"
     return "the quantized cache rounds what tokens were chosen from" if plan.generate.cache.quantized else ""
