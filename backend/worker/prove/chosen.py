@@ -42,7 +42,7 @@ class Drawing:
 
 def beyond_check(plan: Plan, sampled: bool) -> str:
     """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
-    can: not after a cache that rounds what it keeps, nor of a mixture on a GPU, where a router that is rounded otherwise
+    can: not after a cache that rounds what it keeps, nor of a mixture on a GPU, where a router rounded otherwise
     sends a token elsewhere; on ranks only drafts are, so far."""
     if plan.load.device == "cuda" and plan.routed:
         return "on a GPU routers may choose other experts in the pass that tokens are held against"
