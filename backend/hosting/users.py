@@ -9,12 +9,15 @@ import hmac
 import re
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Protocol
 
 import msgspec
 
 from backend.errors import UNDECODABLE, InputError
+from backend.files.lock import locked
 from backend.files.whole import PRIVATE, write_whole
 from backend.redact import told
 
@@ -26,6 +29,9 @@ MAX_PASSWORD = 256
 MAX_USERS = 1_000
 MAX_TOKENS = 16
 MAX_FILE_BYTES = 4 << 20
+
+LOCK_WAIT_S = 10.0
+"""How long a change waits for one by another process."""
 
 COST, BLOCK, LANES = 1 << 14, 8, 1
 """Parameters of scrypt: 16 MiB and about 50 ms for each attempt."""
@@ -70,7 +76,7 @@ class OneAccount:
 
 
 class Users:
-    """The users of one file. Any thread may ask; changes are for the command line."""
+    """The users of one file. Any thread may ask; changes are for the command line, of any number of processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -102,45 +108,42 @@ class Users:
     def add(self, name: str, password: str) -> None:
         """Add a user, or give one another password. InputError for a name or a password that cannot be."""
         check_account(name, password)
-        users = dict(self._current())
-        if name not in users and len(users) >= MAX_USERS:
-            raise InputError(f"{self.path} has {MAX_USERS:,} users already. Remove one first.")
-        salt = secrets.token_bytes(16)
-        tokens = users[name].tokens if name in users else []
-        users[name] = UserEntry(f"{salt.hex()}:{_scrypt(password, salt).hex()}", tokens)
-        self._write(users)
+        with self._changed() as users:
+            if name not in users and len(users) >= MAX_USERS:
+                raise InputError(f"{self.path} has {MAX_USERS:,} users already. Remove one first.")
+            salt = secrets.token_bytes(16)
+            tokens = users[name].tokens if name in users else []
+            users[name] = UserEntry(f"{salt.hex()}:{_scrypt(password, salt).hex()}", tokens)
 
     def remove(self, name: str) -> None:
         """Remove a user and the user's tokens. InputError if there is none."""
-        users = dict(self._known(name))
-        del users[name]
-        self._write(users)
+        with self._changed() as users:
+            self._known(users, name)
+            del users[name]
 
     def new_token(self, name: str) -> str:
         """A further token for a user's programs; it is returned once and kept as a hash only."""
-        users = dict(self._known(name))
-        if len(users[name].tokens) >= MAX_TOKENS:
-            raise InputError(f"{name} has {MAX_TOKENS} tokens already. Revoke them first: tokendyno users revoke.")
         token = secrets.token_urlsafe(32)
-        users[name] = UserEntry(users[name].password, [*users[name].tokens, _sha256(token)])
-        self._write(users)
+        with self._changed() as users:
+            entry = self._known(users, name)
+            if len(entry.tokens) >= MAX_TOKENS:
+                raise InputError(f"{name} has {MAX_TOKENS} tokens already. Revoke them first: tokendyno users revoke.")
+            users[name] = UserEntry(entry.password, [*entry.tokens, _sha256(token)])
         return token
 
     def revoke(self, name: str) -> int:
         """Revoke all tokens of a user; returns how many there were."""
-        users = dict(self._known(name))
-        count = len(users[name].tokens)
-        users[name] = UserEntry(users[name].password)
-        self._write(users)
-        return count
+        with self._changed() as users:
+            entry = self._known(users, name)
+            users[name] = UserEntry(entry.password)
+        return len(entry.tokens)
 
     # --- the file ---------------------------------------------------------------------------------
 
-    def _known(self, name: str) -> dict[str, UserEntry]:
-        users = self._current()
+    def _known(self, users: dict[str, UserEntry], name: str) -> UserEntry:
         if name not in users:
             raise InputError(f"There is no user {name[:64]!r} in {self.path}. Add one with: tokendyno users add NAME.")
-        return users
+        return users[name]
 
     def _current(self) -> dict[str, UserEntry]:
         with self._lock:
@@ -168,11 +171,21 @@ class Users:
     def _unreadable(self, why: str) -> InputError:
         return InputError(f"The file of users {self.path} cannot be read ({why}). Repair it, or move it away.")
 
-    def _write(self, users: dict[str, UserEntry]) -> None:
-        """Replace the file in one step; only its owner may read it."""
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, UserEntry]]:
+        """The users, to be changed within it: the file is then replaced in one step, and only its owner may read it.
+        Nothing is written on an exception. Other processes wait, so that no change is lost."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(self.path, msgspec.json.format(msgspec.json.encode(_File(users)), indent=1), PRIVATE)
+            with locked(self.path, LOCK_WAIT_S):
+                users = dict(self._current())
+                yield users
+                write_whole(self.path, msgspec.json.format(msgspec.json.encode(_File(users)), indent=1), PRIVATE)
+        except TimeoutError as error:
+            raise InputError(
+                f"The file of users {self.path} cannot be changed now: another process has been changing it for "
+                f"{LOCK_WAIT_S:.0f} s. Wait for that process, or end it."
+            ) from error
         except OSError as error:
             raise InputError(
                 f"The file of users {self.path} cannot be written ({error.strerror}). Name another with --users."

@@ -1,14 +1,33 @@
 """The file of users: nothing in it lets anybody in, and what it says holds at once."""
 
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from backend.errors import InputError
+from backend.files.lock import locked
+from backend.hosting import users as module
 from backend.hosting.users import MAX_PASSWORD, MAX_TOKENS, MIN_PASSWORD, Users
+from backend.paths import ROOT
+from tests.support.processes import with_path
 
 SECRET = "correct horse battery"
+
+ADD = """
+import sys
+from pathlib import Path
+from backend.hosting.users import Users
+users, letter = Users(Path(sys.argv[1])), sys.argv[2]
+print("ready", flush=True)
+sys.stdin.readline()
+for number in range(6):
+    users.add(f"{letter}{number}", "correct horse battery")
+    users.new_token(f"{letter}0")
+"""
 
 
 def test_only_the_password_lets_a_user_in_and_the_file_does_not_hold_it(tmp_path: Path) -> None:
@@ -41,6 +60,47 @@ def test_a_change_by_another_process_holds_at_once(tmp_path: Path) -> None:
     assert serving.of_token(token) is None and serving.password_is("ada", SECRET)
     editing.remove("ada")
     assert serving.names() == [] and not serving.password_is("ada", SECRET)
+
+
+def test_no_change_of_two_processes_at_once_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "users.json"
+    (tmp_path / "link.json").symlink_to(path)
+    env = {**os.environ, "PYTHONPATH": with_path(ROOT)}
+    adding = [
+        subprocess.Popen(
+            [sys.executable, "-c", ADD, str(tmp_path / name), letter], env=env, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+        )
+        for name, letter in (("users.json", "a"), ("link.json", "b"))
+    ]  # fmt: skip
+    for process in adding:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in adding:  # not one after the other
+        assert process.stdin is not None
+        process.stdin.close()
+    for process in adding:
+        process.wait(timeout=60)
+        assert process.stdout is not None
+        process.stdout.close()
+    assert [process.returncode for process in adding] == [0, 0]
+    found = Users(path)
+    assert found.names() == [f"{letter}{number}" for letter in "ab" for number in range(6)]
+    assert [len(found._current()[name].tokens) for name in ("a0", "b0")] == [6, 6]
+    assert stat.S_IMODE((tmp_path / "users.json.lock").stat().st_mode) == 0o600
+
+
+def test_a_change_that_waits_too_long_says_for_what_and_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users = Users(tmp_path / "users.json")
+    users.add("ada", SECRET)
+    monkeypatch.setattr(module, "LOCK_WAIT_S", 0.05)
+    with locked(users.path, 1):
+        with pytest.raises(InputError, match="another process has been changing it"):
+            users.remove("ada")
+        assert users.password_is("ada", SECRET), "who logs in does not wait"
+    users.remove("ada")
+    assert users.names() == []
 
 
 def test_a_token_is_of_one_user_and_is_not_in_the_file(tmp_path: Path) -> None:
