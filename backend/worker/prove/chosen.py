@@ -5,6 +5,7 @@ numbers that do not depend on the text, so every token can be looked at by itsel
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogit
 
 from backend.counts import RunCounts
 from backend.plan import Plan
+from backend.worker.prove.routes import Followed, Routing
 
 MOST_CHECKED = 64
 """Generated tokens: the logits of a position take as many numbers as the vocabulary."""
@@ -40,11 +42,11 @@ class Drawing:
     noise: Callable[[int, int], torch.Tensor]
 
 
-def beyond_check(plan: Plan, sampled: bool) -> str:
+def beyond_check(plan: Plan, sampled: bool, rows: int = 1) -> str:
     """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
-    can: not after a cache that rounds what it keeps, nor of a mixture on a GPU, where a router rounded otherwise
-    sends a token elsewhere; on ranks only drafts are, so far."""
-    if plan.load.device == "cuda" and plan.routed:
+    can: not after a cache that rounds what it keeps, nor where the experts of a mixture's steps cannot be told; on
+    ranks only drafts are, so far. rows: texts at once"""
+    if follows_routes(plan) and (plan.generate.compile_mode or plan.generate.prompt_lookup or rows > 1):
         return "on a GPU routers may choose other experts in the pass that tokens are held against"
     if plan.generate.prompt_lookup and not sampled:
         return ""
@@ -55,6 +57,11 @@ def beyond_check(plan: Plan, sampled: bool) -> str:
     return "the quantized cache rounds what tokens were chosen from" if plan.generate.cache.quantized else ""
 
 
+def follows_routes(plan: Plan) -> bool:
+    """Whether the pass takes the experts of the steps: on a CPU it is rounded as they are."""
+    return plan.load.device == "cuda" and plan.routed > 0
+
+
 def uncounted(tokens: int) -> str:
     """Why `checked` counted nothing of a text with so many tokens, prompt included, as the end of a sentence."""
     if tokens > MOST_TOKENS:
@@ -62,26 +69,34 @@ def uncounted(tokens: int) -> str:
     return "the pass that tokens are held against needs more memory than is free"
 
 
-def checked(model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None) -> RunCounts:
+def checked(
+    model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None,
+    routing: Routing | None = None,
+) -> RunCounts:  # fmt: skip
     """Counts the tokens that were not chosen as they should: of a greedy text among the last, else among the first,
     since a seed draws in their order. Nothing is counted where the text is too long, or the GPU's memory too small.
 
-    What was compiled is passed by: nothing is compiled for this one length.
+    With `routing` they are the first ones too, whose steps are made again; UnknownRoutes where these do not tell their
+    experts. What was compiled is passed by: nothing is compiled for this one length.
     """
-    if drawing is not None:
+    if drawing is not None or routing is not None:
         generated = generated[:MOST_CHECKED]
     ids = torch.tensor([[*prompt, *generated]], device=model.device)
     new = min(len(generated), MOST_CHECKED)
     if not new or ids.shape[1] > MOST_TOKENS:
         return RunCounts()
     try:
+        followed = None if routing is None else Followed(routing(list(generated)))
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
-            logits = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=new).logits[0].float()
+            with followed or nullcontext():
+                logits = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=new).logits[0].float()
             slack = _slack(model) * logits.std(-1)
             if drawing is None:
                 strange = _greedy(logits, ids[0, -new:], slack)
             else:
                 strange = _drawn(logits, ids[0, -new:], slack, drawing)
+            if followed is not None:
+                strange |= followed.strayed()[-new:]
             return RunCounts(checked_tokens=float(new), strange_tokens=float(strange.sum()))
     except torch.OutOfMemoryError:
         return RunCounts()

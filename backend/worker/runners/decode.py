@@ -26,9 +26,10 @@ from backend.worker.measure.scores import GivenText, Reading, Scores
 from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.chosen import Drawing, beyond_check, checked, uncounted
+from backend.worker.prove.chosen import Drawing, beyond_check, checked, follows_routes, uncounted
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
+from backend.worker.prove.routes import Recorded, UnknownRoutes
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
 from backend.worker.runners.warmup import WarmUp, past_window
@@ -267,21 +268,39 @@ class GenerateRunner(MeasuredRunner):
         job, passes, self._check_failed = measured.task.job, self._passes, ""
         asked = asked_ids(self.model.tokenizer, job)
         counts = held_against(asked, measured.task.prompt, None if passes is None else passes.first)
-        if not beyond_check(job.plan, job.temperature > 0):
+        if not beyond_check(job.plan, job.temperature > 0, job.batch_size):
             drawing = self._drawing(job) if job.temperature else None
+            routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
             try:
-                counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing))
+                counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing, routing))
+            except UnknownRoutes as unknown:
+                self._check_failed = str(unknown)
             except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
                 self._check_failed = f"the pass that tokens are held against failed: {type(error).__name__}: {error}"[
                     :300
                 ]
         return counts
 
+    def _routes(self, task: Task, ids: list[int]) -> list[torch.Tensor]:
+        """Of each mixture, the experts (tokens, top) that steps like those of the run send the prompt and all but the
+        last of these new tokens to."""
+        with Recorded(self.model.model, task.job.plan.routed) as recorded:
+            self._generate_given(task, ids)
+        return recorded.routes(task.prompt.mask[0].bool(), len(ids))
+
+    def _generate_given(self, task: Task, ids: list[int]) -> None:
+        """Steps like those of the run, neither captured nor compiled, with these new tokens."""
+        self._given = Scores(ids, scored_ids(self.model.model))
+        try:
+            self._generate_unmeasured(task, task.prompt, len(ids))
+        finally:
+            self._given = None
+
     def _unchecked(self, measured: Measured) -> str:
         if measured.counts.checked_tokens:
             return ""
         job, tokens = measured.task.job, len(self._prompt) + len(measured.streamer.ids)
-        return beyond_check(job.plan, job.temperature > 0) or self._check_failed or uncounted(tokens)
+        return beyond_check(job.plan, job.temperature > 0, job.batch_size) or self._check_failed or uncounted(tokens)
 
     def _drawing(self, job: Generate) -> Drawing:
         return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job))

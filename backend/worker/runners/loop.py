@@ -61,6 +61,15 @@ class LoopRunner(GenerateRunner):
         for position, logits in enumerate(every):
             self._given.take(position, logits)
 
+    def _generate_given(self, task: Task, ids: list[int]) -> None:
+        kept, plan = self._loop, self._loop_plan
+        self._loop = DecodeLoop(self.model.model, self.model.pad, self.model.eos)
+        self._loop_plan = task.job.plan.generate
+        try:
+            super()._generate_given(task, ids)
+        finally:
+            self._loop, self._loop_plan = kept, plan
+
     def _loop_for(self, plan: GeneratePlan) -> DecodeLoop:
         """The loop for that plan, with the step that it compiled and captured before."""
         if self._loop is None or plan != self._loop_plan:

@@ -435,12 +435,12 @@ def config(per: int, columns: int, down: bool) -> dict[str, int]:
 
 def router(
     x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor, bias: torch.Tensor, per: int,
-    early: bool | None = None, warps: int = 8,
+    early: bool | None = None, warps: int = 8, out: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # fmt: skip
-    """x (K,), weight (E, K) -> logits (E,) float32, and norm(x) as (codes, unit)."""
+    """x (K,), weight (E, K) -> logits (E,) float32, those of `out` if given, and norm(x) as (codes, unit)."""
     early = can_be_early() if early is None else early
     experts, columns = weight.shape
-    logits = torch.empty(experts, dtype=torch.float32, device=x.device)
+    logits = torch.empty(experts, dtype=torch.float32, device=x.device) if out is None else out
     codes, unit = buffers(1, columns, per, BLOCK, x.device)
     tokendyno_router[(experts + 1,)](
         x, norm, weight, bias, logits, codes, unit, eps, E=experts, K=columns, BK=triton.next_power_of_2(columns),

@@ -140,13 +140,16 @@ def layer(
     matrices = [(*matrix(rows_of(part)), part.bias) for part in parts.products]
     if hasattr(parts.products[1], "add_up"):
         return shared_layer(parts, hidden, held, cos, sin, [one[:2] for one in matrices])
-    more: dict[str, float] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
+    more: dict[str, object] = {"gelu": parts.gelu, "offset": parts.offset, "gated": parts.gated}
     if (router := parts.router) is not None:
         matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
         more = {"top": router.top_k, "limit": parts.experts.limit, "alpha": parts.experts.alpha}
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
     state = (hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled)
     turns, scaling = getattr(held.slots, "turns", None), parts.attention.scaling
+    told = getattr(router, "told", None)  # by whom this token's way is followed
+    if told is not None:
+        more["scored"] = torch.empty(router.weight.shape[0], dtype=torch.float32, device=hidden.device)
 
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
@@ -163,7 +166,10 @@ def layer(
             rows.settle(weights, hidden.shape[0], parts.gated, run)
         else:
             products.settle(weights, parts.gated, run)
-    return run()
+    out = run()
+    if told is not None:
+        told(more["scored"])
+    return out
 
 
 def shared_layer(
@@ -254,7 +260,7 @@ def decoder_layer(
     biases: list[torch.Tensor | None], norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None],
     head_norms: list[torch.Tensor | None], eps: float, scaling: float, turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None, top: int = 0, limit: float = 0.0, alpha: float = 0.0, gelu: bool = False,
-    offset: float = 0.0, gated: bool = True,
+    offset: float = 0.0, gated: bool = True, scored: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """Matrices in the order qkv, o, gate and up, down, of a mixture of experts qkv, o, router, gate and up, down; norms
     and shifts as of `described.Parts`.
@@ -263,6 +269,7 @@ def decoder_layer(
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
     top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
+    scored  where its router's scores go, (E,) float32, or None; written in plain steps alone, so not declared either
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
     """
@@ -282,7 +289,7 @@ def decoder_layer(
     if top:
         product(mixed, weights[1], middle, scale=scales[1], bias=biases[1], residual=hidden)
         flat, per = middle.view(-1), experts.per_word(weights[3])
-        logits, *vector = experts.router(flat, norms[2], eps, weights[2], biases[2], per)
+        logits, *vector = experts.router(flat, norms[2], eps, weights[2], biases[2], per, out=scored)
         vector = experts.up(*vector, logits, weights[3], scales[3], biases[3], top, limit, alpha)
         experts.down(*vector, logits, weights[4], scales[4], biases[4], top, flat, out.view(-1))
         return out
