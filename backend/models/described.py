@@ -8,6 +8,7 @@ from backend.models.counting import count
 from backend.models.facts import LayerKind, ModelFacts
 from backend.models.families import FAMILIES, is_encoder
 from backend.models.files.config_fields import Fields
+from backend.models.kinds import check_kinds
 from backend.models.matrices import list_matrices
 from backend.models.parameters import count_buffer_bytes, count_parameters
 from backend.models.rope import check_rope, check_some_rope
@@ -24,6 +25,7 @@ def describe(config: dict[str, Any], where: str) -> ModelFacts:
     if architecture in FAMILIES:
         shape = read_shape(config, where)
         check_rope(fields, shape.family, shape.head_dim)
+        check_kinds(fields, shape.family, shape.vocab)
         facts = _of_table(shape)
     else:
         for part in (fields, *nested(fields)):
