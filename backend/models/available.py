@@ -8,17 +8,17 @@ from backend.errors import InputError
 from backend.models.catalogue import find
 from backend.models.facts import ModelFacts
 from backend.models.files import folder, hub, hub_files, tokenizer_files
+from backend.models.files.generation_file import check_generation
 from backend.models.files.gguf import read_gguf
 from backend.models.source import ModelSource
 
 
 def check_loadable(facts: ModelFacts) -> None:
-    """InputError unless local weights are complete and have a tokenizer that can be read; those of the Hub are not
+    """InputError unless local weights are complete, and what lies beside them can be read; those of the Hub are not
     looked at."""
     path = Path(facts.source.path)
     if facts.source.kind in ("embedded", "folder"):
-        folder.check_weights(path)
-        tokenizer_files.check_tokenizer(path)
+        _check_folder(facts, path)
     elif facts.source.kind == "gguf":
         missing_bytes = read_gguf(path).missing_bytes
         if missing_bytes:
@@ -46,7 +46,7 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
     name = f"{repo}@{revision}" if revision else repo
     lacking = hub_files.lacking(repo, facts.source.at)
     if not lacking:
-        _check_cached(repo, facts.source.at)
+        _check_cached(facts)
         return
     entry = find(repo)
     shape = f"or run its architecture without a download: random:{entry.name if entry else 'NAME'}"
@@ -69,14 +69,22 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
         ) from error
 
 
-def _check_cached(repo: str, revision: str) -> None:
+def _check_folder(facts: ModelFacts, path: Path) -> None:
+    """InputError unless the files of a model can be loaded, as far as is known without building it."""
+    folder.check_weights(path)
+    tokenizer_files.check_tokenizer(path)
+    if facts.kind == "decoder":
+        check_generation(path)
+
+
+def _check_cached(facts: ModelFacts) -> None:
     """InputError if a file of a finished download is torn: the Hub's client takes a file that is there for whole."""
-    here = hub_files.snapshot(repo, revision)
+    repo = facts.source.repo
+    here = hub_files.snapshot(repo, facts.source.at)
     if here is None:
         return
     try:
-        folder.check_weights(here)
-        tokenizer_files.check_tokenizer(here)
+        _check_folder(facts, here)
     except InputError as error:
         raise InputError(
             f"{str(error).replace(str(here), repo)} It lies in the Hub's cache, where nothing is downloaded twice: "

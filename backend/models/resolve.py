@@ -14,6 +14,7 @@ from backend.models.facts import RANDOM_NOTE, ModelFacts
 from backend.models.files import folder, hub, hub_files
 from backend.models.files.config_fields import Fields, parse_json, read_json
 from backend.models.files.gguf import read_gguf
+from backend.models.files.tokenizer_settings import SETTINGS, template_fault
 from backend.models.references import clean, local_path
 from backend.models.shape import read_dtype
 from backend.models.source import ModelSource
@@ -117,8 +118,12 @@ def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: st
 def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
     """The same facts with what the tokenizer's files in that folder say of chats."""
     template = folder.chat_template(path) if path is not None else None
-    if template is None:
+    if path is None or template is None:
         return facts
+    if fault := template_fault(path):
+        where = path / SETTINGS if facts.source.kind != "hub" else f"{SETTINGS} of {facts.label}"
+        advice = "Copy it again from the original checkpoint, or turn chat off."
+        return replace(facts, template_fault=f"{where}: {fault}. {advice}")
     return replace(facts, has_chat_template=bool(template), template_variables=folder.template_variables(template))
 
 

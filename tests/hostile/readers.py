@@ -26,6 +26,7 @@ from backend.arms.presets import read_arm
 from backend.errors import InputError
 from backend.models import check_loadable, resolve
 from backend.models.files.folder import chat_template, read_weights
+from backend.models.files.generation_file import check_generation
 from backend.models.files.gguf import read_gguf
 from backend.models.files.safetensors import read_header
 from backend.models.files.tokenizer_files import check_tokenizer
@@ -42,8 +43,9 @@ def _model(folder: Path, name: str, data: bytes) -> None:
     (folder / name).write_bytes(data)
     read_weights(folder)
     chat_template(folder)
-    with suppress(InputError):
-        check_tokenizer(folder)
+    for check in (check_tokenizer, check_generation):
+        with suppress(InputError):
+            check(folder)
     facts = resolve(str(folder))
     with suppress(InputError):  # it has no weights
         check_loadable(facts)
@@ -250,6 +252,7 @@ KINDS: dict[str, tuple[Callable[[], st.SearchStrategy[Any]], Callable[[Path, Any
     "configs": (lambda: corpus.configs, lambda folder, data: _model(folder, "config.json", data)),
     "templates": (lambda: corpus.templates, lambda folder, data: _model(folder, "chat_template.jinja", data)),
     "tokenizer settings": (lambda: corpus.configs, lambda folder, data: _model(folder, "tokenizer_config.json", data)),
+    "generation": (lambda: corpus.configs, lambda folder, data: _model(folder, "generation_config.json", data)),
     "tokenizers": (lambda: corpus.tokenizers, lambda folder, data: _model(folder, "tokenizer.json", data)),
     "indices": (lambda: corpus.configs, lambda folder, data: _model(folder, "model.safetensors.index.json", data)),
     "safetensors": (lambda: corpus.safetensors, lambda folder, data: read_header(_file(folder, "m.safetensors", data))),
