@@ -11,6 +11,7 @@ from backend.models.files import folder, hub, hub_files, tokenizer_files
 from backend.models.files.generation_file import check_generation
 from backend.models.files.gguf import read_gguf
 from backend.models.source import ModelSource
+from backend.models.tensor_shapes import TensorShapes
 
 
 def check_loadable(facts: ModelFacts) -> None:
@@ -71,7 +72,9 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
 
 def _check_folder(facts: ModelFacts, path: Path) -> None:
     """InputError unless the files of a model can be loaded, as far as is known without building it."""
-    folder.check_weights(path)
+    shapes = TensorShapes(path)
+    folder.check_weights(path, shapes.see)
+    shapes.check()
     tokenizer_files.check_tokenizer(path)
     if facts.kind == "decoder":
         check_generation(path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from backend.errors import InputError
 from backend.models.files.config_fields import read_json
-from backend.models.files.safetensors import Header, read_header
+from backend.models.files.safetensors import Header, Seen, read_header
 from backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -124,8 +124,8 @@ def _short(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def check_weights(folder: Path) -> None:
-    """InputError unless all weight files are present and complete."""
+def check_weights(folder: Path, seen: Seen | None = None) -> None:
+    """InputError unless all weight files are present and complete. `seen` is told of their tensors."""
     if not folder.is_dir():
         raise InputError(f"The folder {folder} no longer exists. Choose another model.")
     refuse_pickles(folder)
@@ -136,4 +136,4 @@ def check_weights(folder: Path) -> None:
             f"with random weights: random:{folder}."
         )
     for file in files:
-        read_header(file)
+        read_header(file, seen)

@@ -5,6 +5,7 @@ Format: the header's length in 8 bytes (little endian), a JSON header, then the 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -45,7 +46,11 @@ class Header:
     dtype: str | None
 
 
-def read_header(path: Path) -> Header:
+Seen = Callable[[Path, str, list[int]], None]
+"""Told of each tensor: file, name, extents."""
+
+
+def read_header(path: Path, seen: Seen | None = None) -> Header:
     """The header, checked against the file's size. InputError for a damaged or truncated file."""
     try:
         size = path.stat().st_size
@@ -59,7 +64,7 @@ def read_header(path: Path) -> Header:
     try:
         raw = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         raw.pop("__metadata__", None)
-        found = _summary(raw, path)
+        found = _summary(raw, path, seen)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _broken(path, "its header is invalid") from None
     if size < 8 + length + found.end:
@@ -74,14 +79,16 @@ class _Summary(NamedTuple):
     end: int
 
 
-def _summary(raw: dict[str, msgspec.Raw], path: Path) -> _Summary:
+def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Summary:
     """Adds up the tensors, one at a time: all of a hostile header together take ten times its bytes."""
     elements, total, end, by_dtype = 0, 0, 0, dict[str, int]()
-    for item in raw.values():
+    for name, item in raw.items():
         if len(memoryview(item)) > MAX_TENSOR_JSON:
             raise _broken(path, "the description of a tensor is too long")
         tensor = _DECODE(item)
         _check(tensor, path)
+        if seen is not None:
+            seen(path, name, tensor.shape)
         size = tensor.data_offsets[1] - tensor.data_offsets[0]
         elements, total = elements + math.prod(tensor.shape), total + size
         end = max(end, tensor.data_offsets[1])

@@ -14,6 +14,7 @@ import pytest
 
 from backend.cli.main import main
 from backend.paths import ROOT
+from tests.support.changed_weights import changed_copy, one_number
 from tests.support.command_line import MODEL, POCKET, SHORT
 from tests.support.processes import gone, wait_for
 
@@ -47,14 +48,25 @@ def test_chat_needs_a_template_and_one_that_loops_is_no_hang(room: Path, capsys:
     assert "was not rendered within 10 s" in capsys.readouterr().err.splitlines()[-1]
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("forked")
-def test_weights_that_belong_to_another_config_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", ["check", "run"])
+def test_weights_that_belong_to_another_config_are_refused_without_a_worker(
+    command: str, room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.copytree(POCKET, room / "mixed")
     config = json.loads((POCKET / "config.json").read_text())
     config["intermediate_size"] *= 2
     (room / "mixed" / "config.json").write_text(json.dumps(config))
-    code = main(["run", "--model", "./mixed", *SHORT])
+    code = main([command, "--model", "./mixed", *(SHORT if command == "run" else [])])
+    said = capsys.readouterr()
+    assert code == 2 and "Traceback" not in said.err + said.out and "load" not in said.err
+    assert "the tensor 'model.layers.0.mlp.experts.down_proj' has the shape 8 x 96 x 192, but" in said.err + said.out
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("forked")
+def test_weights_that_are_broken_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    changed_copy(room / "broken", {"model.embed_tokens.weight": one_number(float("nan"))})
+    code = main(["run", "--model", "./broken", *SHORT])
     out, err = capsys.readouterr()
     assert (code, out) == (3, "")
     assert err.splitlines()[-1].startswith("tokendyno: Arm A failed during load. ")
