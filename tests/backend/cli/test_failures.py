@@ -14,7 +14,6 @@ import pytest
 
 from backend.cli.main import main
 from backend.paths import ROOT
-from tests.support.changed_weights import changed_copy, one_number
 from tests.support.command_line import MODEL, POCKET, SHORT
 from tests.support.processes import gone, wait_for
 
@@ -64,9 +63,12 @@ def test_weights_that_belong_to_another_config_are_refused_without_a_worker(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("forked")
-def test_weights_that_are_broken_are_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    changed_copy(room / "broken", {"model.embed_tokens.weight": one_number(float("nan"))})
-    code = main(["run", "--model", "./broken", *SHORT])
+def test_what_only_transformers_knows_is_a_failed_run(room: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(POCKET, room / "odd")
+    config = json.loads((POCKET / "config.json").read_text()) | {"model_type": "llama", "hidden_act": "unheard"}
+    config |= {"attention_bias": False}
+    (room / "odd" / "config.json").write_text(json.dumps(config))
+    code = main(["run", "--model", "./odd", *SHORT])
     out, err = capsys.readouterr()
     assert (code, out) == (3, "")
     assert err.splitlines()[-1].startswith("tokendyno: Arm A failed during load. ")

@@ -224,8 +224,11 @@ def test_the_last_shard_counts(tmp_path: Path) -> None:
     assert obstacle(resolve(f"random:{folder}"), offline=True) == ""
 
 
+NORMS = [f"model.layers.{n}.input_layernorm.weight" for n in range(2)]
+
+
 def test_differing_tensors_are_counted_up_to_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong: Tensors = {f"model.layers.{n}.input_layernorm.weight": (1,) for n in range(2)} | {"model.norm.weight": (1,)}
+    wrong: Tensors = dict.fromkeys(["model.norm.weight", *NORMS], (1,))
     folder = folder_of(tmp_path / "m", LLAMA, wrong)
     assert "32, and 2 more differ." in judged(folder)
     monkeypatch.setattr("backend.models.tensor_shapes.MAX_DIFFERING", 2)
