@@ -47,6 +47,7 @@ def _stored(run_id: str, history: Path) -> list[Record]:
         return []
     store = Store(history)
     try:
+        store.require_readable()
         return store.read(run_id)
     finally:
         store.close()

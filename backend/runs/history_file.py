@@ -16,6 +16,7 @@ import psutil
 from backend.errors import InputError
 from backend.runs import history_schema
 from backend.runs.history_schema import Foreign, check_schema
+from backend.runs.newer import refuse_newer
 from backend.runs.records import BROKEN_RECORD, Ended, decode_record, encode_record
 from backend.runs.trouble import passes
 
@@ -33,7 +34,8 @@ COMPANIONS = ("", "-wal", "-shm", "-journal")
 
 
 def connect(path: Path, wait_s: float | None = None) -> sqlite3.Connection:
-    """A connection to an existing file that any thread may use, one at a time."""
+    """A connection to an existing file that any thread may use, one at a time. Newer if a newer version wrote it."""
+    refuse_newer(path)
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw", timeout=WAIT_S if wait_s is None else wait_s, isolation_level=None,
         check_same_thread=False, uri=True,
@@ -65,6 +67,7 @@ def open_file(path: Path) -> str:
     and a new one is begun. InputError if the path cannot be written; sqlite3.Error or OSError if waiting may help.
     """
     check_path(path)
+    refuse_newer(path)
     _make_private(path)
     why = ""
     try:

@@ -24,6 +24,7 @@ from backend.runs.history_file import (
     open_file,
     set_aside,
 )
+from backend.runs.newer import refuse_newer_now
 from backend.runs.records import Created, Ended, decode_record
 from backend.runs.retention import AGES_AFTER_S, STEADY_S, Deleted, Retention, prune, prune_ablations, remove_marked
 from backend.runs.row import RunRow, row_of, searched
@@ -121,6 +122,7 @@ class HistoryWriter:
     def _commit(self, db: sqlite3.Connection, items: list[Item]) -> None:
         db.execute("BEGIN IMMEDIATE")
         try:
+            refuse_newer_now(db)
             for item in items:
                 self._insert(db, item.run_id, item.seq, item.body, item.record)
             db.execute("COMMIT")
@@ -222,6 +224,7 @@ class HistoryWriter:
         up_s = now_s - self._steady_s
         steady = abs(time.time() - self._clock_s - up_s) < STEADY_S
         try:
+            refuse_newer_now(self._db)
             remove_marked(self._db, time.time())
             ages = steady and up_s >= AGES_AFTER_S
             gone = prune(self._db, self._retention, time.time(), ages)

@@ -13,8 +13,10 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from backend.errors import InputError
 from backend.runs.history_file import READ_WAIT_S, check_path, connect
 from backend.runs.history_writer import HistoryWriter
+from backend.runs.newer import refuse_newer_now
 from backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
 from backend.runs.retention import Retention
 from backend.runs.trouble import lost_sentence, passes
@@ -107,6 +109,7 @@ class Store:
         with closing(connect(self.path, CHANGE_WAIT_S)) as db:
             db.execute("BEGIN IMMEDIATE")
             try:
+                refuse_newer_now(db)
                 yield db
                 db.execute("COMMIT")
             except BaseException:
@@ -195,16 +198,29 @@ class Store:
 
     def query(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
         """Rows of the file; none if it cannot be read now. Only of a history with a `path`."""
-        assert self.path is not None
         try:
-            with closing(connect(self.path, READ_WAIT_S)) as db:
-                return db.execute(sql, values).fetchall()
+            return self._rows(sql, values)
         except (sqlite3.Error, OSError) as error:
             log.warning("the history could not be read: %s", error)
             if not passes(error):
                 self._writer.suspect = True
                 self._some.set()
         return []
+
+    def require_readable(self) -> None:
+        """InputError if what is kept cannot be read now."""
+        try:
+            if self.path is not None:
+                self._rows("SELECT 1 FROM runs LIMIT 1", ())
+        except (sqlite3.Error, OSError) as error:
+            raise InputError(
+                self.trouble or f"The history {self.path} cannot be read now ({error}). Try again."
+            ) from error
+
+    def _rows(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
+        assert self.path is not None
+        with closing(connect(self.path, READ_WAIT_S)) as db:
+            return db.execute(sql, values).fetchall()
 
     # --- the writer thread ------------------------------------------------------------------------
 

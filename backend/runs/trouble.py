@@ -4,6 +4,8 @@ import errno
 import os
 import sqlite3
 
+from backend.runs.history_schema import Newer
+
 PASSING = (
     sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_PROTOCOL,
@@ -36,7 +38,7 @@ def passes(error: Exception) -> bool:
     """Whether waiting may help, since the file itself is not to blame."""
     if isinstance(error, OSError):
         return error.errno in PASSING_ERRNO
-    return code_of(error) in PASSING
+    return isinstance(error, Newer) or code_of(error) in PASSING
 
 
 def code_of(error: Exception) -> int:
@@ -49,6 +51,8 @@ def cause(error: Exception) -> tuple[str, str]:
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         return WORDS[sqlite3.SQLITE_FULL] if full else (os.strerror(error.errno or 0).lower(), "Mend that.")
+    if isinstance(error, Newer):
+        return str(error), "Update tokendyno, or name another file with --history (TOKENDYNO_HISTORY)."
     return WORDS.get(code_of(error), (str(error), "Move the file away, and a new one is begun."))
 
 

@@ -8,6 +8,7 @@ import pytest
 from backend.cli.history_option import history_of
 from backend.cli.main import main
 from backend.cli.parser import make_parser
+from tests.backend.runs.test_newer import newer
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.command_line import sentence
 from tests.support.kept_runs import H200, made, run_on
@@ -37,6 +38,15 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[str, str]:
     assert main(["history", *words]) == 0
     printed = capsys.readouterr()
     return printed.out, printed.err
+
+
+def test_a_history_that_cannot_be_read_is_no_empty_one(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    newer(kept)
+    for words in (["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]):
+        assert main([*words, "--history", str(kept)]) == 2
+        printed = capsys.readouterr()
+        assert printed.out == "" and "a newer version of tokendyno wrote it (format 99" in " ".join(printed.err.split())
+        assert "Update tokendyno, or name another file with --history" in " ".join(printed.err.split())
 
 
 def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,7 +109,7 @@ SET_ASIDE: dict[str, Callable[[Path], object]] = {
     "garbage throughout": lambda p: p.write_bytes(noise(50_000)),
     "a text": lambda p: p.write_text("not a database " * 500),
     "a picture": lambda p: p.write_bytes(b"\x89PNG\r\n\x1a\n" + noise(5000)),
-    "newer format": lambda p: sql(p, "PRAGMA user_version = 99"),
+    "format that no version has": lambda p: sql(p, "PRAGMA user_version = 16777222"),
     "negative format": lambda p: sql(p, "PRAGMA user_version = -3"),
     "format forgotten": lambda p: sql(p, "PRAGMA user_version = 0"),
     "table dropped": lambda p: sql(p, "DROP TABLE records"),

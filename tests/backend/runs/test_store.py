@@ -163,21 +163,6 @@ def test_a_corrupt_file_is_kept_aside_and_reported_and_a_new_one_is_begun(damage
     store.close()
 
 
-def test_a_file_of_a_newer_version_is_kept_aside_untouched(tmp_path: Path) -> None:
-    path = tmp_path / "h.sqlite"
-    Store(path).close()
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 99")
-        db.execute("CREATE TABLE future (x)")
-        db.commit()
-    store = Store(path)
-    (aside,) = (p for p in tmp_path.glob("h.sqlite.unreadable-*") if not p.name.endswith(("-wal", "-shm")))
-    assert "newer version" in store.messages[0]
-    with closing(sqlite3.connect(aside)) as db:
-        assert db.execute("SELECT count(*) FROM future").fetchone() == (0,)
-    store.close()
-
-
 @pytest.mark.parametrize("where", ["file/h.sqlite", "folder"])
 def test_a_path_that_cannot_be_written_is_bad_input(where: str, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
