@@ -15,12 +15,13 @@ RANDOM = "Random weights: quality means nothing here"
 
 
 class GateText(NamedTuple):
-    """`clause`: belongs to the gain; `part`: the same as one of several; both "" where there is no reading. `line`: the
-    figures, or that there are none."""
+    """`clause`: belongs to the gain; `part`: the same as one of several; both "" where there is no reading. `missed`:
+    in place of both a cost over the tolerance, with which nothing is won. `line`: figures, or that there are none."""
 
     clause: str = ""
     part: str = ""
     line: str = ""
+    missed: str = ""
 
 
 def gate_text(gate: Gate | None, subject: str, measure: str) -> GateText:
@@ -33,33 +34,26 @@ def gate_text(gate: Gate | None, subject: str, measure: str) -> GateText:
         return GateText(line=RANDOM)
     found = gate.difference
     assert found is not None
-    clause, part = _clause(gate, found, against=subject == ("A" if gate.swapped else "B"), finer=subject == gate.finer)
-    return GateText(clause, part, _line(gate, found))
+    said = _said(gate, found, against=subject == ("A" if gate.swapped else "B"), finer=subject == gate.finer)
+    return said._replace(line=_line(gate, found))
 
 
-def _clause(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> tuple[str, str]:
+def _said(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> GateText:
     """`against`: the subject is the arm that was compared with the other as its reference; `finer`: it has the finer
     weights, so that the other one costs what there is to cost."""
     kl = nats_text(found.kl_nats)
     match cost_of(found if against else _inverse(found)):
         case "none":
-            return "", "predicts the same, bit for bit"
+            return GateText(part="predicts the same, bit for bit")
         case "rounding":
-            return "", f"is numerically the same ({kl})"
-        case cost if gate.random:
-            return "", f"predicts {kl} apart"
+            return GateText(part=f"is numerically the same ({kl})")
+        case _ if gate.random:
+            return GateText(part=f"predicts {kl} apart")
         case _ if finer:
-            return "", f"predicts {kl} apart with finer weights"
-        case cost if against:
-            said = f"a {cost} quality cost of {kl}{_beyond(cost)}"
-            return f"at {said}", f"has {said}"
+            return GateText(part=f"predicts {kl} apart with finer weights")
         case cost:
-            said = f"a {cost} quality cost (they predict {kl} apart){_beyond(cost)}"
-            return f"at {said}", f"has {said}"
-
-
-def _beyond(cost: Cost) -> str:
-    return "" if counts(cost) else " (over the tolerance, so this is no win)"
+            said = f"a {cost} quality cost {f'of {kl}' if against else f'(they predict {kl} apart)'}"
+            return GateText(f"at {said}", f"has {said}") if counts(cost) else GateText(missed=said)
 
 
 def _inverse(found: ReadingDifference) -> ReadingDifference:

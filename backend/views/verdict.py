@@ -107,31 +107,30 @@ def worded(
     unit: Unit = "token", measure: str = "Measure", quality: GateText = NO_GATE,
 ) -> VerdictText:  # fmt: skip
     """The verdict in words. Where the cost in quality is known, it stands with the gain, and in place of the token from
-    which the texts differ."""
+    which the texts differ. A cost over the tolerance comes first, and the rest of the sentence is what was had for it.
+    """
     outcome, subject = outcome_of(found), subject_of(found)
     others = [
         clause
         for clause in (_bytes(memory, subject, "takes", "memory"), _bytes(kv, subject, "keeps", "KV cache"))
         if clause
     ]
-    text = _text(texts, differing=not quality.part)
+    text = _text(texts, differing=not (quality.part or quality.missed))
     rest = [*others, text] if text else others
+    if quality.missed:
+        return VerdictText(_no_win(found, rest, unit, quality.missed), _basis(found, unit, measure))
     gain, rest = (f" {quality.clause}", rest) if quality.clause else ("", [*filter(None, [quality.part]), *rest])
-    step = "token" if unit == "token" else "forward pass"
+    basis = _basis(found, unit, measure)
     if found is None:
         parts = [*rest, quality.part] if gain else rest
         return VerdictText(f"B {_listed(parts)}." if parts else "")
     if found.low is None or found.high is None:
-        spent = _listed([_one_pair(found.ratio, step) + gain, *rest])
-        return VerdictText(f"One pair of runs: B {spent}.", f"{measure} gives the interval.")
-    basis = f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by time per {step}"
+        spent = _listed([_one_pair(found.ratio, unit) + gain, *rest])
+        return VerdictText(f"One pair of runs: B {spent}.", basis)
     if outcome != "no_difference":
-        ends = (found.ratio, found.low, found.high)
-        ratio, low, high = ends if subject == "B" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
-        verb = "generates" if unit == "token" else "runs forward passes"
-        return VerdictText(f"{subject} {_listed([f'{verb} {_faster(ratio, low, high)}{gain}', *rest])}.", basis)
+        return VerdictText(f"{subject} {_listed([_winner(found, subject, unit) + gain, *rest])}.", basis)
     rest = [quality.part, *rest] if gain else rest
-    speed = " to ".join(f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (found.low, found.high))
+    speed = _range(found.low, found.high)
     if not others and texts is not None and texts.tokens_equal_until is None:
         equal = [
             f"runs at {speed} times A's speed",
@@ -175,9 +174,51 @@ def _alone(name: str, found: Summary, unit: Unit) -> str:
     return f"{name} {_listed(parts)}." if parts else ""
 
 
-def _one_pair(ratio: float, step: str) -> str:
+def _no_win(found: Comparison | None, rest: Sequence[str], unit: Unit, cost: str) -> str:
+    """The sentence where the gate was missed: the cost in quality, then what was had at that price."""
+    subject = subject_of(found)
+    said = f"No win: {subject} has {cost}, over the tolerance"
+    if found is None:
+        had = list(rest)
+    elif found.low is None or found.high is None:
+        had = [f"{_one_pair(found.ratio, unit)} in one pair of runs", *rest]
+    elif outcome_of(found) == "no_difference":
+        equal = f"no difference in speed was found ({_range(found.low, found.high)} times A's)"
+        return f"{said}; at that price it {_listed(rest)}; {equal}." if rest else f"{said}; {equal}."
+    else:
+        had = [_winner(found, subject, unit), *rest]
+    return f"{said}; at that price it {_listed(had)}." if had else f"{said}."
+
+
+def _basis(found: Comparison | None, unit: Unit, measure: str) -> str:
+    """What the sentence is based on, or what would give it a basis."""
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{measure} gives the interval."
+    return f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by time per {_step(unit)}"
+
+
+def _step(unit: Unit) -> str:
+    return "token" if unit == "token" else "forward pass"
+
+
+def _winner(found: Comparison, subject: str, unit: Unit) -> str:
+    """How much faster the winner is, with the interval."""
+    assert found.low is not None and found.high is not None
+    ends = (found.ratio, found.low, found.high)
+    ratio, low, high = ends if subject == "B" else (1 / ends[0], 1 / ends[2], 1 / ends[1])
+    verb = "generates" if unit == "token" else "runs forward passes"
+    return f"{verb} {_faster(ratio, low, high)}"
+
+
+def _range(low: float, high: float) -> str:
+    return " to ".join(f"{end:.2f}" if 0.1 <= end < 10 else three(end) for end in (low, high))
+
+
+def _one_pair(ratio: float, unit: Unit) -> str:
     """What B took of the time of A (ratio: time of A / time of B) in one pair of runs."""
-    change = 1 / ratio - 1
+    change, step = 1 / ratio - 1, _step(unit)
     if abs(change) < ABOUT_SAME:
         return f"took the same time per {step} (within {ABOUT_SAME:.0%})"
     change_text = less_or_more(change)

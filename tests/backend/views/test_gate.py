@@ -5,10 +5,13 @@ import pytest
 
 from backend.runs.gate import Gate
 from backend.runs.quality import ReadingDifference
-from backend.views.gate import gate_document, gate_text
-from backend.views.verdict import worded
+from backend.runs.summary import Comparison
+from backend.runs.texts import TextComparison
+from backend.views.gate import GateText, gate_document, gate_text
+from backend.views.verdict import Bytes, worded
 from tests.backend.views.test_quality import difference
 from tests.backend.views.test_verdict import FROM_37, faster_b, found
+from tests.backend.views.test_verdict import SAME as SAME_TEXT
 
 ROUNDING, SMALL, LARGE = difference(0.0004, 0.995), difference(0.03, 0.95), difference(0.2, 0.8, ratio=1.3)
 SAME = difference(0.0, 1.0, most=0.0)
@@ -30,7 +33,44 @@ def test_the_cost_stands_with_the_gain() -> None:
     assert said(SAME)[0] == f"{gain} and predicts the same, bit for bit."
     assert said(ROUNDING)[0] == f"{gain} and is numerically the same (0.00040 nats)."
     assert said(SMALL)[0] == f"{gain} at a small quality cost of 0.030 nats."
-    assert said(LARGE)[0] == f"{gain} at a large quality cost of 0.20 nats (over the tolerance, so this is no win)."
+
+
+MISSED = "No win: B has a large quality cost of 0.20 nats, over the tolerance"
+
+
+@pytest.mark.parametrize(
+    ("compared", "less_memory", "texts", "says"),
+    [
+        (faster_b(2.6, 2.4, 2.8), False, FROM_37, "; at that price it generates 2.6x faster (2.4 to 2.8)."),
+        (faster_b(2.6, 2.4, 2.8), True, FROM_37,
+         "; at that price it generates 2.6x faster (2.4 to 2.8) and takes 34% less memory."),
+        (faster_b(2.6, 2.4, 2.8), True, SAME_TEXT,
+         "; at that price it generates 2.6x faster (2.4 to 2.8), takes 34% less memory, and writes the same text."),
+        (found(1.15), True, FROM_37,
+         "; at that price it took 13% less time per token in one pair of runs and takes 34% less memory."),
+        (found(1.0, 0.9, 1.1, "no_difference"), True, FROM_37,
+         "; at that price it takes 34% less memory; no difference in speed was found (0.90 to 1.10 times A's)."),
+        (found(1.0, 0.9, 1.1, "no_difference"), False, FROM_37,
+         "; no difference in speed was found (0.90 to 1.10 times A's)."),
+        (None, True, FROM_37, "; at that price it takes 34% less memory."),
+        (None, False, None, "."),
+    ],
+)  # fmt: skip
+def test_over_the_tolerance_nothing_is_won_and_less_memory_is_what_the_loss_paid_for(
+    compared: Comparison | None, less_memory: bool, texts: TextComparison | None, says: str
+) -> None:
+    quality = gate_text(Gate("read", "r", 768, LARGE), "B", "")
+    memory = Bytes(100, 66, 0.01) if less_memory else None
+    told = worded(compared, memory, None, texts, quality=quality)
+    assert told.sentence == MISSED + says
+    assert told.basis == worded(compared, memory, None, texts).basis, "what it is based on stays"
+
+
+def test_over_the_tolerance_a_faster_reference_is_named_as_no_win() -> None:
+    assert said(LARGE, a_wins=True)[0] == (
+        "No win: A has a large quality cost (they predict 0.20 nats apart), over the tolerance; at that price it "
+        "generates 2.6x faster (2.4 to 2.8)."
+    )
 
 
 def test_the_line_below_has_the_figures_and_where_that_cost_ends() -> None:
@@ -68,7 +108,7 @@ def test_random_weights_are_not_judged() -> None:
 
 @pytest.mark.parametrize("gate", [None, Gate("settled")])
 def test_what_is_settled_is_not_mentioned(gate: Gate | None) -> None:
-    assert gate_text(gate, "B", "press Quality") == ("", "", "")
+    assert gate_text(gate, "B", "press Quality") == GateText()
 
 
 def test_no_winner_and_one_pair_name_the_cost_too() -> None:
