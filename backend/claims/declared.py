@@ -82,7 +82,8 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One file. `drift`: by what share of itself a figure may leave its stored interval when it is measured again."""
+    """One file. `drift`: by what share of itself a figure may leave its stored interval when it is measured again;
+    `differs`: as a claim's, of all of them."""
 
     name: str
     title: str
@@ -90,6 +91,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     claim: list[Claim]
     order: int = 100
     drift: float = 0.2
+    differs: str = ""
 
 
 class Claims(msgspec.Struct, frozen=True):

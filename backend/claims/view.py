@@ -105,7 +105,7 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
     claimed = shown.claimed if shown else claimed_text(first) if first else ""
     return ClaimView(
         claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
-        claim.about, claim.differs, claimed, shown.measured if shown else "", word, best.remark if best else "",
+        claim.about, " ".join(filter(None, (claim.differs, family.differs))), claimed, shown.measured if shown else "", word, best.remark if best else "",
         sentence, machines,
         {device: [test.line for test in found] for device, found in tests.items() if found},
     )  # fmt: skip

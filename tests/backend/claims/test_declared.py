@@ -9,6 +9,7 @@ import pytest
 from backend.claims.declared import FOLDER, read_claims, shipped_claims
 from backend.claims.results import RESULTS, file_of, read_results
 from backend.claims.trials import ClaimTest
+from backend.claims.view import claim_view
 from backend.cli import batch, commands, quality
 from backend.cli.parser import make_parser
 from backend.config import Request
@@ -95,3 +96,14 @@ def test_a_claim_has_one_name(tmp_path: Path) -> None:
     (tmp_path / "b.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match="occurs twice"):
         read_claims(tmp_path)
+
+
+def test_where_attention_is_eager_in_both_arms_the_claim_says_why() -> None:
+    """The documents have no eager attention in mind."""
+    for claim in CLAIMS.claims:
+        tests = CLAIMS.tests_of([claim], "cuda")
+        both = [one for one in tests if one.a and one.b and "attention=eager" in one.a and "attention=eager" in one.b]
+        if both and CLAIMS.family_of(claim).name != "quantization":
+            assert "cuDNN" in claim_view(CLAIMS, claim, {}).differs, claim.name
+    own = next(claim for claim in CLAIMS.claims if claim.name == "kv-plateau")
+    assert claim_view(CLAIMS, own, {}).differs.startswith(f"{own.differs} Attention is eager")
