@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from backend.arms.presets import arm_presets
 from backend.config import Config
-from backend.errors import InputError, unknown
+from backend.errors import InputError, shown, unknown
 from backend.optimizations import all_axes, axis_names
 
 
@@ -30,10 +30,12 @@ def parse_arm(model: str, text: str) -> Config:
                 f"Preset {axis!r} cannot be combined with choices. Write out its choices instead: {whole or 'none'}."
             )
         if not (axis and sign and choice):
-            raise InputError(f"Cannot parse {part.strip()!r} in the arm {text!r}. Write axis=choice,axis=choice; "
-                             f"axes: {', '.join(axis_names())}.")  # fmt: skip
+            raise InputError(
+                f"Cannot parse {shown(part.strip())!r} in the arm {shown(text)!r}. Write axis=choice,axis=choice; "
+                f"axes: {', '.join(axis_names())}."
+            )
         if axis in choices:
-            raise InputError(f"Axis {axis!r} appears twice in {text!r}. Give each axis one choice.")
+            raise InputError(f"Axis {axis!r} appears twice in {shown(text)!r}. Give each axis one choice.")
         choices[axis] = choice
     return make_config(model, choices)
 

@@ -24,7 +24,7 @@ from backend.cli.story import add_story
 from backend.cli.sweep import add_sweep
 from backend.cli.users import add_users
 from backend.config import EFFORTS, THINKING
-from backend.errors import InputError, near_names
+from backend.errors import InputError, near_names, shown
 from backend.fit.table import DEFAULT_CONTEXT
 from backend.models import DEFAULT_MODEL
 from backend.terminal.screen import Color
@@ -69,7 +69,7 @@ def _unrecognized(options: argparse.Namespace, unknown: Sequence[str]) -> str:
     if typed.startswith("--"):
         near = [name for name in options.known if name.startswith(typed)] or near_names(typed, options.known)[:1]
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"unrecognized arguments: {' '.join(unknown)}.{hint} See tokendyno {options.command} --help."
+    return f"unrecognized arguments: {shown(' '.join(unknown))}.{hint} See tokendyno {options.command} --help."
 
 
 def make_parser() -> Parser:

@@ -8,7 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from backend.errors import InputError, shown
 from backend.hosting.limits import Limits
@@ -85,10 +85,12 @@ class Changes:
             raise InputError(f"Name 1 to {MAX_AT_ONCE} runs at once.")
         found = dict[str, str]()
         for run_id in run_ids:
-            row = db.execute(
-                "SELECT status FROM runs WHERE id = ? AND owner = ? AND (deleted_at IS NOT NULL) = ?",
-                (run_id, visitor.owner, deleted),
-            ).fetchone()
+            row = None
+            with suppress(UnicodeEncodeError):  # half of a character: no id has it
+                row = db.execute(
+                    "SELECT status FROM runs WHERE id = ? AND owner = ? AND (deleted_at IS NOT NULL) = ?",
+                    (run_id, visitor.owner, deleted),
+                ).fetchone()
             if row is None:
                 what = "deleted run" if deleted else "run"
                 gone = " It may have been removed: that is an hour after it was deleted." if deleted else ""

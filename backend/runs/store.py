@@ -200,6 +200,8 @@ class Store:
         """Rows of the file; none if it cannot be read now. Only of a history with a `path`."""
         try:
             return self._rows(sql, values)
+        except UnicodeEncodeError:  # half of a character: nothing that is kept has it
+            return []
         except (sqlite3.Error, OSError) as error:
             log.warning("the history could not be read: %s", error)
             if not passes(error):

@@ -1,5 +1,7 @@
 """The requests of a batch run, as values that a run stores: what arrives when, and what it asks for."""
 
+import math
+
 import msgspec
 
 from backend.errors import InputError
@@ -41,7 +43,7 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     request_s: float = 0.0
 
     def __post_init__(self) -> None:
-        if min(self.ttft_s, self.token_s, self.request_s) < 0:
+        if not all(0 <= limit < math.inf for limit in (self.ttft_s, self.token_s, self.request_s)):
             raise InputError("A limit for goodput must be a positive number of seconds; 0 turns it off.")
 
 

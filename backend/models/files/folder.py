@@ -101,7 +101,7 @@ def read_weights(folder: Path) -> Weights | None:
 def chat_template(folder: Path) -> str | None:
     """The text of the folder's chat templates, "" if its tokenizer settings have none; None where that is not known."""
     try:
-        texts = [_short(path) for path in sorted(folder.glob("chat_template.j*"))]
+        texts = [_short(path) for path in sorted(folder.glob("chat_template.j*")) if path.is_file()]
         if any((folder / name).exists() for name in ("tekken.json", "additional_chat_templates")):
             return None
         if (folder / "tokenizer_config.json").is_file():

@@ -33,7 +33,7 @@ class _Tokenizer(msgspec.Struct):
 def has_tokenizer(folder: Path) -> bool:
     """Whether there are files of a tokenizer: a vocabulary under any of the names that transformers reads, or the
     settings of a tokenizer that needs none."""
-    names = [path.name for path in folder.iterdir()]
+    names = [path.name for path in folder.iterdir() if path.is_file()]
     if any(name in VOCABULARIES or name.endswith(VOCABULARY_ENDINGS) for name in names):
         return True
     try:

@@ -19,6 +19,8 @@ TEMPLATE = "the text of a template, or a list of templates with their names, is 
 
 def read_settings(path: Path) -> dict[str, Any]:
     """The object in a file as Python reads it, which takes Infinity; empty if there is none that can be read."""
+    if not path.is_file():  # a pipe would be waited for
+        return {}
     try:
         with path.open("rb") as file:
             data = file.read(MAX_CONFIG_BYTES + 1)

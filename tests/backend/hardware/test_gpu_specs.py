@@ -43,6 +43,11 @@ def test_a_card_is_found_by_any_spelling(written: str, name: str) -> None:
     assert find_gpu(written).name == name
 
 
+def test_a_very_long_name_is_not_repeated_whole() -> None:
+    with pytest.raises(InputError, match=r"has no GPU 'x{64}\.\.\. \(50,000 characters\)'"):
+        find_gpu("x" * 50_000)
+
+
 @pytest.mark.parametrize(
     ("written", "near"),
     [

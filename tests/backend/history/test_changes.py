@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from backend.errors import InputError
-from backend.history.search import Search
+from backend.history.pins import Pin
+from backend.history.search import Search, read_search
 from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.runs.log import RunLog
 from backend.runs.retention import UNDO_S, remove_marked
@@ -61,6 +62,7 @@ def test_what_cannot_be_changed_is_said_and_nothing_is(tmp_path: Path) -> None:
             (lambda: changes.delete(["one", "nine"], LOCAL_USER), "You have no run 'nine'. Nothing was changed."),
             (lambda: changes.delete(["one", "open"], LOCAL_USER), "Stop it first"),
             (lambda: changes.delete([], LOCAL_USER), "Name 1 to"),
+            (lambda: changes.delete(["one", "\ud800"], LOCAL_USER), "You have no run '\\ud800'. Nothing was changed."),
             (lambda: changes.delete(["one"], EVE), "You have no run 'one'"),
             (lambda: changes.undelete(["one"], LOCAL_USER), "no deleted run"),
             (lambda: changes.rename("two", "x", EVE), "You have no run 'two'"),
@@ -74,6 +76,14 @@ def test_what_cannot_be_changed_is_said_and_nothing_is(tmp_path: Path) -> None:
             assert part in str(raised.value)
         rows = kept.listing.find(Search(), LOCAL_USER).rows
         assert {(row.id, row.name, row.note) for row in rows} == {(i, "", "") for i in ("one", "two", "open")}
+
+
+def test_half_of_a_character_is_in_nothing_that_is_kept(tmp_path: Path) -> None:
+    with history_of(tmp_path / "h.sqlite", RUNS) as kept:
+        for asked in ({"q": "a\udcff"}, {"model": "\ud800"}, {"machine": "\ud800"}):
+            assert kept.listing.find(read_search(asked), LOCAL_USER).rows == []
+        assert kept.listing.one("\ud800", LOCAL_USER) is None and kept.listing.named("\ud800", LOCAL_USER) == []
+        assert len(kept.beside([Pin("\ud800", "A"), Pin("\ud800", "B")]).missing) == 2
 
 
 def test_a_history_that_cannot_be_written_loses_no_name(tmp_path: Path) -> None:

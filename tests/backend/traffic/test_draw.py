@@ -7,6 +7,7 @@ from backend.traffic import Traffic, TrafficRequest
 from backend.traffic.draw import Draw, draw
 from backend.traffic.presets import drawn, traffic_preset, traffic_presets
 from backend.traffic.prompts import prompt_text
+from backend.traffic.requests import Limits
 
 
 def test_a_seed_draws_the_same_requests_in_every_version() -> None:
@@ -58,12 +59,15 @@ def test_presets_are_traffic() -> None:
         (lambda: Draw(5, (9, 3)), "prompt_tokens is 9 to 3"),
         (lambda: Draw(5, arrival="poisson"), "need a rate"),
         (lambda: Traffic([]), "no requests"),
+        (lambda: Limits(ttft_s=-1.0), "0 turns it off"),
+        (lambda: Limits(token_s=float("nan")), "0 turns it off"),
+        (lambda: Limits(request_s=float("inf")), "0 turns it off"),
         (lambda: Traffic([TrafficRequest(0.0, 5)]), "no prompt"),
         (lambda: Traffic([TrafficRequest(2.0, 5, 5), TrafficRequest(1.0, 5, 5)]), "order of their arrival"),
         (lambda: Traffic([TrafficRequest(0.0, 5, 5)], concurrent=0), "concurrent is 0"),
         (lambda: Traffic([TrafficRequest(0.0, 5, 5)], pages=-1), "pages is -1"),
     ],
-    ids=range(8),
+    ids=range(11),
 )
 def test_wrong_traffic_is_a_sentence(wrong: object, said: str) -> None:
     with pytest.raises(InputError, match=said):

@@ -1,6 +1,8 @@
 """Settings of a wrong kind are found before a worker is started, and only those that transformers fails on."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
 from backend.models import obstacle, resolve
+from backend.models.files.generation_file import NAME as GENERATION
 from backend.models.files.tokenizer_settings import SETTINGS, SPECIAL_MAP
 from tests.backend.models.files.test_tokenizer_files import with_file
 
@@ -121,6 +124,24 @@ def test_what_counts_before_a_setting_makes_up_for_it(tmp_path: Path) -> None:
     assert obstacle(resolve(str(folder)), offline=True) == ""
     (folder / SETTINGS).write_text(json.dumps({"eos_token": 5, "added_tokens_decoder": {}}))
     assert "'eos_token' is 5" in obstacle(resolve(str(folder)), offline=True), "the map is not read beside these"
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", [SETTINGS, SPECIAL_MAP, "chat_template.jinja", "added_tokens.json", GENERATION])
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    folder = with_file(tmp_path / "m", "README.md", b"")
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert obstacle(resolve(str(folder)), offline=True) == "" and chat_refused(folder, chat=False) == []
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to(path), lambda path: None])
+def test_a_vocabulary_that_is_no_file_is_none(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    folder = with_file(tmp_path / "m", "README.md", b"")
+    (folder / "tokenizer.json").unlink()
+    make(folder / "tokenizer.json")
+    assert "has no tokenizer (no tokenizer.json)" in obstacle(resolve(str(folder)), offline=True)
 
 
 @pytest.mark.slow
