@@ -103,10 +103,11 @@ def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Resu
     first = next((figure for figure in claim.figures if figure.decides), None)
     shown = next((one for one in best.figures if one.claimed), None) if best else None
     claimed = shown.claimed if shown else claimed_text(first) if first else ""
+    differs = " ".join(filter(None, (claim.differs, family.differs)))
     return ClaimView(
         claim.name, claim.title, family.name, family.title, DOCUMENTS[claim.document], claim.place, claim.said,
-        claim.about, " ".join(filter(None, (claim.differs, family.differs))), claimed, shown.measured if shown else "", word, best.remark if best else "",
-        sentence, machines,
+        claim.about, differs, claimed, shown.measured if shown else "", word, best.remark if best else "", sentence,
+        machines,
         {device: [test.line for test in found] for device, found in tests.items() if found},
     )  # fmt: skip
 
