@@ -83,7 +83,8 @@ def test_half_of_a_character_is_in_nothing_that_is_kept(tmp_path: Path) -> None:
         for asked in ({"q": "a\udcff"}, {"model": "\ud800"}, {"machine": "\ud800"}):
             assert kept.listing.find(read_search(asked), LOCAL_USER).rows == []
         assert kept.listing.one("\ud800", LOCAL_USER) is None and kept.listing.named("\ud800", LOCAL_USER) == []
-        assert len(kept.beside([Pin("\ud800", "A"), Pin("\ud800", "B")]).missing) == 2
+        with pytest.raises(InputError, match="None of these runs is kept"):
+            kept.beside([Pin("\ud800", "A"), Pin("\ud800", "B")])
 
 
 def test_a_history_that_cannot_be_written_loses_no_name(tmp_path: Path) -> None:
