@@ -4,12 +4,15 @@ Neither torch nor transformers is imported in this process: each arm's worker pr
 """
 
 import argparse
+import atexit
 import importlib.util
 import logging
 import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -30,6 +33,7 @@ if TYPE_CHECKING:  # importing them takes a second, and must come after `withhol
 DEFAULT_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MAX_UPLOAD = "1kb"
+GRADIO_FOLDER = "GRADIO_TEMP_DIR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +213,26 @@ def check_port(host: str, port: int) -> None:
         with socket.socket(family, kind) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-    except socket.gaierror:
+    except (socket.gaierror, UnicodeError):  # a name that no host can have
         refuse(f"Unknown host {host!r}. Use an address of this machine, such as 127.0.0.1.")
     except OSError as error:
         refuse(f"Port {port} on {host} cannot be used ({error.strerror}). Choose another with --port.")
+
+
+def own_gradio_folder(env: MutableMapping[str, str]) -> None:
+    """Give Gradio a folder of this process's own, which is removed at its end, unless the environment names one: the
+    one in /tmp that it would use belongs to whoever started a Gradio app on this machine first."""
+    named = env.get(GRADIO_FOLDER)
+    try:
+        if named:
+            Path(named).mkdir(parents=True, exist_ok=True)
+            return
+        env[GRADIO_FOLDER] = tempfile.mkdtemp(prefix="tokendyno-page-")
+    except OSError as error:
+        what = f"{GRADIO_FOLDER}, {named}," if named else "temporary files"
+        advice = "Name another, or unset it." if named else "Set TMPDIR to one that can."
+        refuse(f"The folder of {what} cannot be written ({error.strerror}). {advice}")
+    atexit.register(shutil.rmtree, env[GRADIO_FOLDER], ignore_errors=True)
 
 
 def accounts(options: Options) -> Accounts | None:
@@ -235,6 +255,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     withheld = withhold(options.limits, os.environ)
     if options.kernels_dir is not None:
         os.environ["TOKENDYNO_KERNELS"] = str(options.kernels_dir)  # rules and workers read it
+    own_gradio_folder(os.environ)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "100"  # Gradio keeps and copies them with every event, and shows nobody
     # Gradio warns about "<script>" in a message, but messages are shown as text

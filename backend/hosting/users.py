@@ -159,6 +159,8 @@ class Users:
             return self._users
 
     def _read(self) -> dict[str, UserEntry]:
+        if not (self.path.is_file() or self.path.is_dir()):
+            raise self._unreadable("it is no regular file")  # a pipe would be waited for
         with open(self.path, "rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
         if len(data) > MAX_FILE_BYTES:

@@ -15,6 +15,7 @@ from typing import Any
 
 from backend.errors import InputError
 from backend.runs.history_file import READ_WAIT_S, check_path, connect
+from backend.runs.history_schema import Newer
 from backend.runs.history_writer import HistoryWriter
 from backend.runs.newer import refuse_newer_now
 from backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
@@ -200,7 +201,7 @@ class Store:
         """Rows of the file; none if it cannot be read now. Only of a history with a `path`."""
         try:
             return self._rows(sql, values)
-        except UnicodeEncodeError:  # half of a character: nothing that is kept has it
+        except (UnicodeEncodeError, Newer):  # nothing that is kept has half of a character; `trouble` tells the other
             return []
         except (sqlite3.Error, OSError) as error:
             log.warning("the history could not be read: %s", error)

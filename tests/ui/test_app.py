@@ -12,6 +12,7 @@ import pytest
 import app
 from backend.paths import ROOT
 from tests.support.ports import free_port
+from tests.support.served import served
 
 
 def test_defaults_listen_on_this_machine_alone() -> None:
@@ -70,6 +71,8 @@ def test_options_win_over_the_environment(arguments: list[str], env: dict[str, s
         (["--kernels-dir", "/no/such/folder"], "does not exist"),
         (["--nosuch"], "nrecognized arguments"),
         (["--host", "no.such.host.invalid", "--port", "7999"], "Unknown host"),
+        (["--host", "my..host", "--port", "7999"], "Unknown host 'my..host'"),
+        (["--host", "\udcff", "--port", "7999"], "Unknown host '\\udcff'"),
     ],
 )
 def test_a_bad_option_is_one_sentence_and_exit_code_2(
@@ -97,6 +100,7 @@ def test_a_port_in_use_is_said_at_once() -> None:
     [
         (["--history", "/proc/none/history.sqlite"], {}, "Name another with --history"),
         (["--models", "pocket,nope"], {}, "Unknown model 'nope'"),
+        ([], {"GRADIO_TEMP_DIR": "/proc/none"}, "The folder of GRADIO_TEMP_DIR, /proc/none, cannot be written"),
         ([], {"TOKENDYNO_DEADLINE_S": "soon"}, "TOKENDYNO_DEADLINE_S must be a positive number of seconds, not 'soon'"),
     ],
 )
@@ -108,6 +112,17 @@ def test_what_the_bench_refuses_is_one_sentence_and_exit_code_2(
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
     assert says in done.stderr and "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_folder_of_gradio_that_is_not_ours_is_no_obstacle(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    (temporary / "gradio").write_text("another user's")
+    with served(tmp_path, env={"TMPDIR": str(temporary), "GRADIO_TEMP_DIR": ""}) as app_:
+        (own,) = temporary.glob("tokendyno-page-*")
+        assert app_.ask("/").status == 200 and own.stat().st_mode & 0o077 == 0
+    assert [path.name for path in temporary.iterdir()] == ["gradio"], "nothing is left behind"
 
 
 def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
