@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -76,10 +77,15 @@ def js(browser: Any) -> Iterator[ChartPage]:
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The history of the app at `address`."""
+    return tmp_path_factory.mktemp("app") / "history.sqlite"
+
+
+@pytest.fixture(scope="session")
+def address(history: Path) -> Iterator[str]:
     """Address of an app whose history already holds the runs of `stored_runs`."""
-    folder = tmp_path_factory.mktemp("app")
-    history, models = folder / "history.sqlite", folder / "models"
+    folder, models = history.parent, history.parent / "models"
     models.mkdir()
     shutil.copytree(ROOT / "presets" / "models" / "pocket", models / NAMED)
     store = Store(history)

@@ -85,10 +85,10 @@ def traced() -> list[Record]:
     return [*found, ended()]
 
 
-def reading() -> list[Record]:
-    """The arms of `gated` on two texts, one of them the prompt."""
+def reading(run_id: str = "reading", keys: str = "AB") -> list[Record]:
+    """The arms of `gated` on two texts, one of them the prompt. `keys`: a letter as the key of each plan."""
     quality = Quality([QualityText("story", "Once upon a time."), QualityText(PROMPT, "Once upon a time")])
-    first = keyed("reading")
+    first = keyed(run_id, keys)
     request = msgspec.structs.replace(first.request, workload=reading_of(quality), quality=quality)
     scores = {
         "A": [Scored([1, 2, 3, 4], [1.0, 2.0, 3.0, 2.0], [1, 2, 9, 9]), Scored([5, 6], [0.5, 0.7], [5, 6])],
@@ -113,10 +113,11 @@ def unbegun() -> list[Record]:
     return [msgspec.structs.replace(first, request=request), failed]
 
 
-def keyed(run_id: str) -> Created:
-    """Arms of which it is known by which plans they ran."""
+def keyed(run_id: str, keys: str = "AB") -> Created:
+    """Arms of which it is known by which plans they ran: a letter as the key of each."""
     first = created(run_id)
-    arms = [msgspec.structs.replace(arm, waits=WaitKeys(plan=arm.name)) for arm in first.arms]
+    plans = zip(first.arms, keys, strict=True)
+    arms = [msgspec.structs.replace(arm, waits=WaitKeys(plan=key)) for arm, key in plans]
     return msgspec.structs.replace(first, arms=arms)
 
 
@@ -125,6 +126,7 @@ AN_HOUR_AGO = time.time() - 3_600
 
 RUNS: dict[str, list[Record]] = {
     "reading": reading(),
+    "unread": [keyed("unread", "CD"), *arm_records("A", 64), *arm_records("B", 50), ended()],
     "gated": [keyed("gated"), *arm_records("A", 64), *arm_records("B", 50), ended()],
     "batch": [
         batch_created("batch", at_s=AN_HOUR_AGO), *batch_arm("A", static_events()), *batch_arm("B", paged_events()),

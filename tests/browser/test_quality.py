@@ -1,9 +1,12 @@
 """Quality on the Compare page: a reading by its link, the comparison that names its cost, and the button."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from backend.runs.store import Store
+from tests.browser import stored_runs
 from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
@@ -28,6 +31,19 @@ def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(o
     assert user.page.locator(".td-gate a").get_attribute("href") == "?run=reading"
     box = user.page.locator(".td-plot").bounding_box()
     assert box["y"] + box["height"] <= 900
+
+
+def test_a_verdict_that_is_shown_learns_of_a_reading_that_comes_later(open_page: Open, history: Path) -> None:
+    user = open_page("?run=unread")
+    user.wait_over("unread")
+    assert user.text(".td-gate") == "Quality not measured: press Quality"
+    store = Store(history)
+    for record in stored_runs.reading("read-later", "CD"):
+        store.add("read-later", record)
+    store.close()
+    user.page.evaluate("window.dispatchEvent(new Event('tokendyno-measured'))")
+    user.wait("document.querySelector('.td-gate a')")
+    assert "at a small quality cost of 0.030 nats" in user.text(".td-sentence")
 
 
 @pytest.mark.full

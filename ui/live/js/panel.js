@@ -98,6 +98,16 @@ function setPace(ended) {
   charts.pace(...(quiet ? [30, 1000, 4000] : [10, 300, 1000]));
 }
 
+// Of an ended run nothing is pulled any more, but texts may have been read by its arms since: by an ablation, in another tab.
+async function learnQuality() {
+  const mine = run, unread = over && !document.hidden && head.verdict.gate && !head.verdict.gate_run;
+  if (!unread) return;
+  const reply = JSON.parse(await server.pull({ run: mine, version: -1, cur: series.map(cursorOf) }).catch(() => '{}'));
+  if (!reply.head || mine !== run || !over) return;
+  head.verdict = reply.head.verdict;
+  verdict.take(head, reply.status);
+}
+
 function finish(reply) {
   over = true;
   setPace(true);
@@ -155,6 +165,10 @@ distribution.openOn(latencies);
 find('.td-csv').addEventListener('click', () => { if (head) saveText(csvOf(head, series), 'tokendyno-' + run + '.csv'); });
 find('.td-png').addEventListener('click', () => { if (head) charts.picture('tokendyno-' + run); });
 new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+if (settings.links) {
+  window.addEventListener('tokendyno-measured', learnQuality);
+  document.addEventListener('visibilitychange', learnQuality);
+}
 new ResizeObserver(() => charts.touch()).observe(element);
 element.classList.add('td-live');
 element.live = { get series() { return series; }, get head() { return head; } };

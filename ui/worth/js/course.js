@@ -23,6 +23,7 @@ function showCourse({ draw, begin, explained }) {
     last = found;
     result.replaceChildren();
     draw(found);
+    window.dispatchEvent(new Event('tokendyno-measured'));  // it may have read texts by the arms of the run that is shown
   };
   const state = (found) => {
     const running = found.state === 'running';
