@@ -181,7 +181,8 @@ class Journal:
             if not good:
                 self._write(file, heading)
         except InputError:
-            file.close()
+            with contextlib.suppress(OSError):  # the rest of a line that could not be written, as was said then
+                file.close()
             raise
         return file
 
