@@ -14,7 +14,7 @@ from backend.views.batch_live import BatchDelta, BatchHead, batch_delta
 from backend.views.heads import Heads
 from ui.components.pulls import PullRefused
 from ui.components.queue_line import QueueLine, no_queue
-from ui.components.scripts import PRESS, with_settings
+from ui.components.scripts import PRESS, THEME, with_settings
 from ui.live.pace import PACE
 from ui.live.panel import MAX_ARMS, Pull, asked
 from ui.live.sources import FILE_LINKS, RUN_LINK
@@ -78,7 +78,12 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: H
 
 def script() -> str:
     """The panel's JavaScript: all files, joined."""
-    files = [PRESS, *(SHARED / f"{name}.js" for name in SHARED_SCRIPTS), *(FOLDER / f"{name}.js" for name in SCRIPTS)]
+    files = [
+        PRESS,
+        THEME,
+        *(SHARED / f"{name}.js" for name in SHARED_SCRIPTS),
+        *(FOLDER / f"{name}.js" for name in SCRIPTS),
+    ]
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 

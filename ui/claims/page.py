@@ -13,14 +13,14 @@ from backend.claims.results import read_results
 from backend.claims.view import claims_document
 from backend.errors import InputError
 from backend.redact import redact
-from ui.components.scripts import PLOT, with_helper, with_settings
+from ui.components.scripts import PLOT, THEME, with_helper, with_settings
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.plotly import plotly_address
 from ui.live.sources import FOLDER as LIVE
 
 OWN = Path(__file__).resolve().parent / "js"
-SCRIPTS = [LIVE / "plotly.js", PLOT, *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]
+SCRIPTS = [THEME, LIVE / "plotly.js", PLOT, *(OWN / f"{name}.js" for name in ("chart", "detail", "table", "result"))]
 
 _TEMPLATE = """
 <div class="td-claims">

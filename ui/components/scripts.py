@@ -10,6 +10,9 @@ _OWN = Path(__file__).resolve().parent / "js"
 PRESS = _OWN / "press.js"
 """Redraws that take no button away while it is pressed."""
 
+THEME = _OWN / "theme.js"
+"""Draws again when the theme changes."""
+
 HELPERS = (_OWN / "add.js", PRESS)
 PLOT = _OWN / "plot.js"
 """Draws with plotly.js, which the script has to bring along."""

@@ -11,7 +11,7 @@ import gradio as gr
 from backend.engine.bench import Bench
 from backend.history.pins import FEWEST, MOST
 from backend.optimizations import all_axes
-from ui.components.scripts import PARETO, PLOT, PRESS, with_settings
+from ui.components.scripts import PARETO, PLOT, PRESS, THEME, with_settings
 from ui.history.answer import answer
 from ui.live.charts import CHARTS
 from ui.live.panel import answer as pulled
@@ -21,6 +21,7 @@ from ui.visitor import visitor_of
 
 OWN = Path(__file__).resolve().parent / "js"
 SCRIPTS = [
+    THEME,
     *(LIVE / f"{name}.js" for name in ("dom", "plotly", "series", "decimate", "windows", "chart_data", "annotations")),
     *(LIVE / f"{name}.js" for name in ("readout", "pointer", "fresh", "charts")),
     PLOT,

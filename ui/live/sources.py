@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.runs.statistics import MIN_SAMPLES
+from ui.components.scripts import THEME
 from ui.live.charts import CHARTS
 
 SCRIPTS = (
@@ -93,8 +94,9 @@ TEMPLATE = f"""
 
 
 def script() -> str:
-    """The panel's JavaScript: all files of `SCRIPTS`, joined."""
-    return "\n".join((FOLDER / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
+    """The panel's JavaScript: all files of `SCRIPTS`, joined, behind a helper that other panels use as well."""
+    files = [THEME, *(FOLDER / f"{name}.js" for name in SCRIPTS)]
+    return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 
 def panel_settings() -> dict[str, Any]:

@@ -3,7 +3,7 @@ a report is the same panel in a file of its own."""
 
 from pathlib import Path
 
-from ui.components.scripts import PARETO, PLOT, with_helper
+from ui.components.scripts import PARETO, PLOT, THEME, with_helper
 from ui.live.sources import FOLDER as LIVE
 
 OWN = Path(__file__).resolve().parent / "js"
@@ -38,4 +38,4 @@ def sweep_template(form: str = "") -> str:
 
 def course_script(name: str) -> str:
     """The JavaScript of one of them: "worth" or "sweep"."""
-    return with_helper([LIVE / "plotly.js", PLOT, PARETO, OWN / "course.js", OWN / f"{name}.js"])
+    return with_helper([THEME, LIVE / "plotly.js", PLOT, PARETO, OWN / "course.js", OWN / f"{name}.js"])

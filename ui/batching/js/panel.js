@@ -156,7 +156,7 @@ function clock() {
   setTimeout(clock, 100);
 }
 
-new MutationObserver(() => { dirty = true; }).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(() => { dirty = true; });
 new ResizeObserver(() => { if (head) paint(); }).observe(element);
 element.classList.add('td-batch');
 element.batch = { get batches() { return batches; }, get head() { return head; }, get paintMs() { return paintMs; }, choose };

@@ -25,6 +25,6 @@ function draw() {
     : word !== undefined ? [...counts.children].find((one) => one.dataset.word === word) : null;
   again?.focus();
 }
-new MutationObserver(draw).observe(document.body, { attributes: true, attributeFilter: ['class'] });  // the theme's inks
+onTheme(draw);
 draw();
 watch('value', draw);

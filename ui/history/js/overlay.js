@@ -51,5 +51,5 @@ async function drawOverlay(arms, wanted) {
 }
 
 find('.td-png').addEventListener('click', () => charts.picture('tokendyno-pins'));
-new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(() => charts.touch());
 new ResizeObserver(() => charts.touch()).observe(element);

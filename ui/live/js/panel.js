@@ -164,7 +164,7 @@ function clock() {
 distribution.openOn(latencies);
 find('.td-csv').addEventListener('click', () => { if (head) saveText(csvOf(head, series), 'tokendyno-' + run + '.csv'); });
 find('.td-png').addEventListener('click', () => { if (head) charts.picture('tokendyno-' + run); });
-new MutationObserver(() => charts.touch()).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+onTheme(() => charts.touch());
 if (settings.links) {
   window.addEventListener('tokendyno-measured', learnQuality);
   document.addEventListener('visibilitychange', learnQuality);

@@ -78,8 +78,7 @@ function showCourse({ draw, begin, explained }) {
   find('begin').addEventListener('click', () => trigger('begin', begin()));
   find('stop').addEventListener('click', () => { trigger('halt', {}); });
   find('again').addEventListener('click', () => { trigger('again', {}); due = setTimeout(pull, 600); });
-  new MutationObserver(() => { if (last) { result.replaceChildren(); draw(last); } })
-    .observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  onTheme(() => { if (last) { result.replaceChildren(); draw(last); } });
   open();
   watch('value', () => { if ((props.value || '') !== id) open(); });
 }
