@@ -36,9 +36,10 @@ Question = TypeVar("Question", bound=Pull)
 
 
 class Query(Pull):
-    """A pull, with a cursor (tokens, samples, characters) for each arm."""
+    """A pull, with a cursor (tokens, samples, characters) for each arm. `anew`: what viewers share may be too old."""
 
     cur: Annotated[list[tuple[int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
+    anew: bool = False
 
 
 def asked(runs: RunLog, question: object, kind: type[Question]) -> tuple[Question, Run]:
@@ -61,7 +62,9 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: H
         return refused.answer
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
-    delta: live.Delta = live.delta(run, query.version, cursors, run.elapsed_s, place, runs, heads)
+    delta: live.Delta = live.delta(
+        run, query.version, cursors, run.elapsed_s, place, runs, None if query.anew else heads
+    )
     delta = msgspec.structs.replace(delta, trouble=runs.trouble, every_ms=PACE.every_ms())
     return msgspec.json.encode(delta).decode()
 

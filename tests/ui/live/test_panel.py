@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend.runs.log import RunLog
 from backend.runs.store import Store
+from backend.views import live
+from backend.views.heads import Heads
 from tests.support.runs import arm_records, created, ended
 from ui.live import panel, sources
 
@@ -45,6 +48,19 @@ def test_a_pull_from_a_cursor_brings_the_rest(runs: RunLog) -> None:
 def test_a_cursor_past_the_end_brings_nothing(runs: RunLog) -> None:
     reply = ask(runs, cur=[[10**15, 10**15, 10**15], [-5, -5, -5]])
     assert reply["lanes"][0]["t"] == [] and len(reply["lanes"][1]["t"]) == 3
+
+
+def test_a_look_at_what_later_runs_tell_takes_nothing_that_viewers_share(runs: RunLog) -> None:
+    heads: Heads[live.Head] = Heads()
+
+    def note(**more: object) -> str:
+        question = {"run": "run1", "version": -1, "cur": []} | more
+        return str(json.loads(panel.answer(runs, question, heads=heads))["head"]["note"])
+
+    run = runs.get("run1")
+    assert run is not None
+    heads.keep(run, ask(runs)["version"], msgspec.structs.replace(live.head_of(run.snapshot(), 1.0), note="shared"))
+    assert note() == "shared" and note(anew=True) != "shared"
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ function setPace(ended) {
 async function learnQuality() {
   const mine = run, unread = over && !document.hidden && head.verdict.gate && !head.verdict.gate_run;
   if (!unread) return;
-  const reply = JSON.parse(await server.pull({ run: mine, version: -1, cur: series.map(cursorOf) }).catch(() => '{}'));
+  const reply = JSON.parse(await server.pull({ run: mine, version: -1, cur: series.map(cursorOf), anew: true }).catch(() => '{}'));
   if (!reply.head || mine !== run || !over) return;
   head.verdict = reply.head.verdict;
   verdict.take(head, reply.status);
