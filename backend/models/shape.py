@@ -67,6 +67,13 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
     experts = fields.count(("num_local_experts", "num_experts"), family.experts, "experts", 0)
     if not family.moe:
         experts = 0
+    per_token = ("num_experts_per_tok", "experts_per_token")
+    chosen = fields.count(per_token, family.experts_per_token or 1, "experts", 0) if experts else 0
+    if chosen > experts:
+        raise InputError(
+            f"{where}: each token would have {chosen:,} experts of {experts:,} (num_experts_per_tok). Copy it again "
+            "from the original checkpoint."
+        )
     window, kinds = read_windows(fields, family, layers)
 
     return Shape(
@@ -84,11 +91,7 @@ def read_shape(config: dict[str, object], where: str) -> Shape:
         dtype=read_dtype(fields),
         tied=fields.flag("tie_word_embeddings", family.tied),
         experts=experts,
-        experts_per_token=(
-            fields.count(("num_experts_per_tok", "experts_per_token"), family.experts_per_token or 1, "experts", 0)
-            if experts
-            else 0
-        ),
+        experts_per_token=chosen,
         expert_layers=_expert_layers(fields, family, layers, experts),
         expert_width=_expert_width(fields, family, width, experts),
         qkv_bias=_bias(fields, family, family.qkv_bias),

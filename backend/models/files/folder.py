@@ -135,5 +135,5 @@ def check_weights(folder: Path, seen: Seen | None = None) -> None:
             f"The folder {folder} has no weights (no {SINGLE}). Add them, or run its architecture "
             f"with random weights: random:{folder}."
         )
-    for file in files:
-        read_header(file, seen)
+    if not sum(read_header(file, seen).elements for file in files):
+        raise InputError(f"{files[0]} holds no weights at all. Download or copy the folder again.")

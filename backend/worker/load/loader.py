@@ -24,6 +24,7 @@ from backend.worker.load.own_choices import forget_own_choices, guard_kernels
 from backend.worker.load.progress import LoadProgress
 from backend.worker.load.random_checkpoint import load_as_checkpoint
 from backend.worker.load.random_model import byte_tokenizer, random_model
+from backend.worker.load.unread import reading
 from backend.worker.patch import attention
 from backend.worker.patch.apply import put_in
 from backend.worker.patch.projections import fuse
@@ -128,9 +129,10 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             more["attn_implementation"] = plan.attention
         more |= device_keywords(plan)
         with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
-            with observed.stage("tokenizer"):
+            with reading("config.json"):
+                config = AutoConfig.from_pretrained(path, **safe)
+            with observed.stage("tokenizer"), reading("tokenizer"):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
-            config = AutoConfig.from_pretrained(path, **safe)
             if chosen := forget_own_choices(config):
                 more["config"], observed.note = config, "; ".join(filter(None, [observed.note, chosen]))
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))

@@ -54,6 +54,7 @@ BAD: list[dict[str, Any]] = [
     {"quantization_config": {"quant_method": 4}},
     {"model_type": "gpt_oss", "num_local_experts": -1},
     {"model_type": "gpt_oss", "num_local_experts": 1 << 40},
+    {"model_type": "gpt_oss", "num_local_experts": 8, "num_experts_per_tok": 9},
     {"model_type": "qwen3_moe", "mlp_only_layers": 7},
     {"model_type": "qwen3_moe", "decoder_sparse_step": 0},
     {"attn_implementation": "someone/kernel"},

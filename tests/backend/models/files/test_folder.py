@@ -164,6 +164,12 @@ def test_broken_weights_still_give_facts_but_cannot_be_loaded(
         check_loadable(facts)
 
 
+def test_files_without_a_tensor_are_no_weights(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"\2" + bytes(7) + b"{}")
+    with pytest.raises(InputError, match="holds no weights at all"):
+        check_loadable(resolve(str(folder)))
+
+
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "model.ckpt", "pytorch_model-00001-of-00002.bin"])
 def test_a_pickle_only_checkpoint_is_refused_with_the_way_out(folder: Path, name: str) -> None:
     (folder / name).write_bytes(b"\x80\x04")
