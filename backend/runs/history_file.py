@@ -139,7 +139,10 @@ def _touch(path: Path) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):  # a pipe would be waited for
             raise OSError(0, "it is not a regular file")
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
+        if not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    with suppress(FileExistsError):  # what is there is never opened here: closing it would release SQLite's locks on it
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, PRIVATE))
     for suffix in COMPANIONS[1:]:
         companion = path.with_name(path.name + suffix)
         if companion.is_dir():

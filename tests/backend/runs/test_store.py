@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -316,6 +317,22 @@ def test_processes_that_open_one_new_file_at_once_all_write_and_none_sets_it_asi
     store = Store(path)
     for n in range(6):
         assert store.read(f"run{n}")[:201] == [created(f"run{n}"), *(tokens(i) for i in range(0, 600, 3))]
+    store.close()
+
+
+@pytest.mark.parametrize("again", [lambda path: history_file.connect(path).close(), history_file.check_path])
+def test_a_process_that_ends_takes_the_log_from_no_other(again: Callable[[Path], object], tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("mine", created("mine"))
+    store.flush()
+    again(path)  # a file that is opened and closed beside SQLite loses this process's locks on it
+    code = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.execute('SELECT * FROM runs'); db.close()"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
+    assert path.with_name("h.sqlite-shm").exists(), "the other process was not the last"
+    store.add("later", created("later"))
+    store.flush()
+    assert [len(store.read(run_id)) for run_id in ("mine", "later")] == [1, 1] and not store.trouble
     store.close()
 
 
