@@ -5,17 +5,10 @@ from pathlib import Path
 
 import gradio as gr
 
-STYLES = [
-    Path(__file__).resolve().parent / name
-    for name in (
-        "style.css",
-        "batching/style.css",
-        "fit/style.css",
-        "history/style.css",
-        "claims/style.css",
-        "worth/style.css",
-    )
-]
+from ui.sheets import SHEETS
+
+_OWN = ("batching", "fit", "history", "claims", "worth")
+STYLES = [*SHEETS, *(Path(__file__).resolve().parent / page / "style.css" for page in _OWN)]
 
 _SANS = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif")
 _MONO = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "Liberation Mono", "monospace")

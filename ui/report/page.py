@@ -21,10 +21,11 @@ from backend.ablation.view import worth_view
 from backend.runs.run import Columns, Run
 from backend.views import live
 from ui.live.sources import TEMPLATE, panel_settings, script
+from ui.sheets import SHEETS
 from ui.worth.sources import course_script, sweep_template, worth_template
 
 FOLDER = Path(__file__).resolve().parent
-STYLES = (FOLDER / "report.css", FOLDER.parent / "style.css", FOLDER.parent / "worth" / "style.css")
+STYLES = (FOLDER / "report.css", *SHEETS, FOLDER.parent / "worth" / "style.css")
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

@@ -1,0 +1,67 @@
+"""Handlers of the Compare page that start and stop something: runs, readings of texts, ablations, sweeps."""
+
+from typing import Any
+
+import gradio as gr
+import msgspec
+
+from backend.config import Request
+from backend.errors import InputError
+from ui.compare.parts import Parts
+from ui.compare.quality import quality_request
+from ui.compare.request import ARMS, measured, read_request
+from ui.errors import Updates
+from ui.visitor import BUSY, REFUSED, visitor_of
+from ui.worth.panel import Asked
+
+
+class RunHandlers(Parts):
+    """What is begun, stopped and gone on with. `RunPage.stop` stops a run."""
+
+    def run(self, request: gr.Request, *values: Any) -> Updates:
+        """Run was pressed."""
+        return self.start(read_request(values), request)
+
+    def measure(self, request: gr.Request, *values: Any) -> Updates:
+        """Measure was pressed: the arms repeated often enough for an interval, or as Repeats says."""
+        return self.start(measured(read_request(values)), request)
+
+    def read(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Quality was pressed: both arms read the same texts. `shown`: id of a run."""
+        return self.start(quality_request(read_request(values, need_prompt=False), self.known(shown)), request)
+
+    def ablate(self, request: gr.Request, *values: Any) -> Updates:
+        """What the arms differ in is to be measured choice by choice."""
+        course = self.courses.begin(read_request(values), visitor_of(request))
+        return {self.worth: course.id, self.message: ""}
+
+    def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
+        """One arm is to be measured over sizes and choices."""
+        try:
+            wanted = msgspec.convert(event._data, Asked)
+            at = ARMS.index(wanted.arm)
+        except (msgspec.ValidationError, ValueError) as error:
+            raise InputError("What is to be swept cannot be read. Reload the page.") from error
+        asked = read_request(values)
+        asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
+        course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
+        return {self.swept: course.id, self.message: ""}
+
+    def halt(self, request: gr.Request, course_id: Any) -> Updates:
+        """Stop of an ablation or a sweep was pressed."""
+        stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
+        return {self.message: "" if stopped else REFUSED}
+
+    def go_on(self, panel: gr.HTML) -> Any:
+        """Handler: what was stopped goes on, in that panel."""
+
+        def again(request: gr.Request, course_id: Any) -> Updates:
+            course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
+            return {panel: course.id, self.message: ""}
+
+        return again
+
+    def start(self, asked: Request, request: gr.Request) -> Updates:
+        """Queue a run and show it."""
+        run_id = self.bench.submit(asked, visitor_of(request))
+        return {self.live: run_id, self.message: "", **self.buttons(BUSY)}

@@ -1,0 +1,8 @@
+"""The page's own CSS by its parts, in the order in which they are joined: later rules win. Needs no Gradio."""
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).resolve().parent / "css"
+
+SHEETS = tuple(_FOLDER / f"{name}.css" for name in ("base", "arms", "live", "below", "narrow", "pages"))
+"""What all pages share. Pages with a stylesheet of their own have it in their folder."""
