@@ -116,7 +116,7 @@ def refusal(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) 
     return ""
 
 
-def unrunnable(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) -> str:
+def unrunnable(facts: ModelFacts, quantization: str, tensor: int, expert: int) -> str:
     """Why no arm runs in this quantization over so many ranks: it cannot be split, or is untried; "" if one does."""
     untried = UNTRIED if tensor > 1 and quantization not in UNPACKED else ""
     return refusal(facts, quantization, tensor, expert) or untried

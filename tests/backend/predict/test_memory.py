@@ -28,7 +28,7 @@ def test_the_total_is_the_sum_of_its_parts(setup: Setup) -> None:
     assert memory.kv == kv_bytes(resolve("Llama-3-8B"), setup.cache, 149, 2, 2, 150).total
     parts = memory.by_part()
     assert parts["total"] == memory.total and parts["tensors"] == memory.tensors
-    assert min(parts.values()) > 0
+    assert min(parts.values()) > 0 and memory.fullest == 0
 
 
 MEASURED = [

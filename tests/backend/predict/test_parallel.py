@@ -71,7 +71,7 @@ def test_experts_are_shared_out_whole_or_each_is_split(tmp_path: Path) -> None:
     with ranks(2) as mesh:
         for model, expert in (("mixtral", 2), ("qwen3_moe", 2), ("gpt_oss", 1)):
             config = TINY | {"model_type": model, "num_local_experts": 6, "num_experts": 6, "moe_intermediate_size": 33}
-            config |= {"head_dim": 8}
+            config |= {"head_dim": 8, "num_experts_per_tok": 2}
             (tmp_path / "config.json").write_text(json.dumps(config))
             facts = resolve(str(tmp_path))
             assert weight_bytes(shard(facts, 2, expert), "float32") == first(config, mesh, expert == 2).weights
@@ -134,7 +134,9 @@ def test_the_exchanges_of_a_pass_are_those_that_were_counted(
     change: dict[str, Any], expert: int, seen: tuple[int, int, int], tmp_path: Path
 ) -> None:
     """Four layers on two processes; tests/backend/predict/test_processes.py counts them again."""
-    config = TINY | {"num_hidden_layers": 4, "num_local_experts": 4, "num_experts": 4} | change
+    config = (
+        TINY | {"num_hidden_layers": 4, "num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2} | change
+    )
     (tmp_path / "config.json").write_text(json.dumps(config))
     facts = resolve(str(tmp_path))
     assert exchanges(facts, 2, expert) == Exchanges(*seen) and exchanges(facts, 1) == Exchanges()

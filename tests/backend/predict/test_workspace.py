@@ -37,7 +37,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     "olmo2": {"model_type": "olmo2"},
 }  # fmt: skip
 CASES = [("llama", "sdpa"), ("llama", "eager"), ("llama float32", "eager"), ("gemma3 past its window", "sdpa"),
-         ("gpt2", "eager"), ("gpt-oss", "eager"), ("qwen3 mixture", "sdpa")]  # fmt: skip
+         ("gpt2", "eager"), ("gpt-oss", "eager"), ("qwen3 mixture", "sdpa"), ("olmo2", "sdpa")]  # fmt: skip
 REST = [
     (name, attention)
     for name in SHAPES

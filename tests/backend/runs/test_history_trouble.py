@@ -20,6 +20,7 @@ from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL
 from backend.paths import ROOT
 from backend.runs import history_file, history_writer
+from backend.runs.history_writer import HistoryWriter
 from backend.runs.log import RunLog
 from backend.runs.records import Ended, encode_record
 from backend.runs.retention import Deleted, Retention, prune, prune_ablations, used_bytes
@@ -77,6 +78,31 @@ def test_a_file_that_nobody_may_even_read_holds_no_reader(tmp_path: Path) -> Non
         assert time.monotonic() - begin_s < 1.5
     store.close()
     assert stored(tmp_path / "h.sqlite", "new") == [created("new")]
+
+
+@pytest.mark.parametrize("code, closed", [("IOERR", True), ("CANTOPEN", True), ("BUSY", False), ("FULL", False)])
+def test_the_file_is_opened_again_after_what_a_lost_disk_causes(
+    code: str, closed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+    connect = history_writer.connect
+    monkeypatch.setattr(history_writer, "connect", lambda path: opened.append(path) or connect(path))  # type: ignore[func-returns-value]
+    error = sqlite3.OperationalError(code)
+    error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
+    writer = HistoryWriter(tmp_path / "h.sqlite", Waiting(), Retention())
+    assert writer.attempt(first=True)
+    assert not writer._fail(error) and writer.attempt() and not writer.trouble
+    assert len(opened) == 1 + closed
+    writer.close()
+
+
+def test_a_file_that_was_suspect_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[Path] = []
+    monkeypatch.setattr(history_writer, "damage_of", lambda path: looks.append(path) or "")  # type: ignore[func-returns-value]
+    writer = HistoryWriter(tmp_path / "h.sqlite", Waiting(), Retention())
+    writer.suspect = True
+    assert all(writer.attempt() for _ in range(3)) and len(looks) == 1
+    writer.close()
 
 
 FILL = """

@@ -9,7 +9,7 @@ import pytest
 
 from backend.counts import RunCounts
 from backend.evidence import Finding
-from backend.messages import Annotation, Progress, Samples, Started, Tokens
+from backend.messages import Annotation, Probed, Progress, Samples, Started, Tokens
 from backend.predict.kv import KvPoint
 from backend.runs.records import ArmEvent, Ended, Predicted, RooflinePoint, decode_record
 from backend.runs.run import Run
@@ -239,6 +239,20 @@ def test_texts_are_compared_once_both_arms_ended_if_they_were_greedy() -> None:
     for arm in "AB":
         repeat(sampled, arm, 0, 0.2)
     assert sampled.snapshot().texts() is None
+
+
+@pytest.mark.parametrize("asked", ["A", "B"])
+def test_the_gap_between_texts_is_of_the_arm_that_was_asked_for_it(asked: str) -> None:
+    run = Run(created())
+    for arm in "AB":
+        run.append(
+            ArmEvent(arm, 0, 1.0, tokens(0, 1) if arm == "A" else msgspec.structs.replace(tokens(0, 1), ids=[9]))
+        )
+        if arm == asked:
+            run.append(ArmEvent(arm, 0, 1.0, Probed(0, [7, 8], [" a", " the"], [3.5, 3.25])))
+        run.append(ArmEvent(arm, 0, 1.5, finished("x")))
+    found = run.snapshot().texts()
+    assert found is not None and (found.tokens_equal_until, found.gap) == (0, 0.25)
 
 
 def test_a_run_begins_without_fault_and_names_the_memory_that_its_worker_named() -> None:

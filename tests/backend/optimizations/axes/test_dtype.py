@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from backend.evidence import Evidence, Finding
 from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
 from backend.models.source import ModelSource
-from backend.optimizations.axes.dtype import AXIS
+from backend.optimizations.axes.dtype import AXIS, _plain_cache
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.optimizations.proof import Observation, Trace
 from backend.plan import LoadPlan, Plan
@@ -129,3 +130,16 @@ def test_a_rank_counts_its_part_of_a_matrix_and_the_products_with_it(
         found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"))), lambda: trace))
     assert (found.reached, found.expected) == (reached, expected), found.proof
     assert found.effective == held
+
+
+@pytest.mark.parametrize(("keys", "values", "counted"), [
+    ("bfloat16", "bfloat16", 2), ("bfloat16", "int8", 1), (None, "bfloat16", 1), ("int8", "int8", 0)
+])  # fmt: skip
+def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: str, counted: int) -> None:
+    import torch
+    from transformers.cache_utils import DynamicLayer
+
+    layer = DynamicLayer()
+    layer.is_initialized = True
+    layer.keys, layer.values = (one and torch.zeros(1, 1, 4, 8, dtype=getattr(torch, one)) for one in (keys, values))
+    assert len(list(_plain_cache(SimpleNamespace(layers=[layer])))) == counted

@@ -15,7 +15,7 @@ from backend.hardware import Machine
 from backend.models.facts import CacheLayers
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
-from backend.optimizations.axes.cache.axis import AXIS
+from backend.optimizations.axes.cache.axis import AXIS, _bits
 from backend.optimizations.tensor_bytes import bytes_by_device, inner_tensors, layer_bytes
 from backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
 from backend.script.parts import Script
@@ -179,6 +179,11 @@ def test_quantos_codes_are_found_inside_its_tensors() -> None:
     assert claims(seen(cache, model, "quantized-fp8")) == {"quantized-quanto4"}
     codes = [tensor for tensor in inner_tensors(cache.layers[0]._quantized_keys) if tensor.dtype == torch.uint8]
     assert [tensor.nbytes for tensor in codes] == [12 * 2 * 32 // 2]
+
+
+def test_codes_without_a_recorded_shape_count_one_number_for_each_element() -> None:
+    assert _bits((torch.zeros(48, dtype=torch.uint8), {})) == 8
+    assert _bits((torch.zeros(48, dtype=torch.uint8), {"shape": (96, 1)})) == 4
 
 
 @pytest.mark.full  # optimum-quanto builds its helper in C++ when it is first used
