@@ -85,7 +85,7 @@ def test_the_file_is_opened_again_after_what_a_lost_disk_causes(
     code: str, closed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Path] = []
-    connect = history_writer.connect
+    connect = history_file.connect
     monkeypatch.setattr(history_writer, "connect", lambda path: opened.append(path) or connect(path))  # type: ignore[func-returns-value]
     error = sqlite3.OperationalError(code)
     error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
