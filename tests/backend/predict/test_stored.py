@@ -55,8 +55,8 @@ def test_fp8_takes_what_the_modules_of_transformers_take(architecture: str, bloc
 
     config = {
         "model_type": architecture, "hidden_size": 320, "intermediate_size": 640, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "head_dim": 80, "num_experts": 4, "num_experts_per_tok": 2,
-        "moe_intermediate_size": 192, "dtype": "bfloat16",
+        "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100, "head_dim": 80, "num_experts": 4,
+        "num_experts_per_tok": 2, "moe_intermediate_size": 192, "dtype": "bfloat16",
     }  # fmt: skip
     settings = FineGrainedFP8Config(weight_block_size=block)
     with torch.device("meta"):
