@@ -32,6 +32,7 @@ from backend.executors import open_bench
 from backend.executors.subprocess import environment
 from backend.paths import ROOT
 from backend.views import live
+from tests.browser.driver import Driver
 from tests.support.ports import free_port
 
 PROMPT = "Once upon a time, there was a little fox named Pip."
@@ -100,7 +101,8 @@ def bare_process(model: str, tokens: int) -> Iterator[Any]:
         command, stdin=pipe, stdout=pipe, text=True, env=environment(), cwd=ROOT, start_new_session=True
     )
     assert process.stdin is not None and process.stdout is not None
-    print("bare script:", process.stdout.readline().strip(), flush=True)
+    ready = json.loads(process.stdout.readline())
+    print("bare script:", ready, flush=True)
 
     def run() -> tuple[float, float]:
         assert process.stdin is not None and process.stdout is not None
@@ -110,7 +112,7 @@ def bare_process(model: str, tokens: int) -> Iterator[Any]:
         return float(wall_s), float(cpu_s)
 
     try:
-        yield run
+        yield run, str(ready["dtype"]).removeprefix("torch.")
     finally:
         process.kill()
         process.wait()
@@ -185,6 +187,7 @@ class Page:
             box.fill(model)
             box.press("Enter")
             box.blur()
+        Driver(self.page, address).choose("preset-a", "baseline")  # what a newcomer finds names a dtype
         self.page.locator("#prompt textarea").fill(PROMPT)
         self.page.locator("#max-new-tokens input").fill(str(tokens))
         self.page.locator("#max-new-tokens input").blur()
@@ -346,7 +349,7 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as folder,
         app_process(Path(folder), options.engine) as (address, history, app),
-        bare_process(options.model, options.tokens) as run_bare,
+        bare_process(options.model, options.tokens) as (run_bare, dtype),
     ):
         for number in range(options.pairs + 1):
             page = make(address, options.model, options.tokens, options.viewer == "page", options.pace)
@@ -364,6 +367,8 @@ def main() -> None:
             made = len(run.arms["A"].ids)
             worker_s = (finished.extra.cpu_own_cores or 0.0) * finished.wall_s  # of the measured run alone
             assert made == options.tokens, f"{made} tokens instead of {options.tokens}"
+            used = next(row.finding.effective for row in run.ledger("A") if row.finding.axis == "dtype")
+            assert used == dtype, f"arm A ran in {used}, the bare script in {dtype}"
             ratio = bare_s / finished.wall_s
             note = "(first pair: not counted)" if number == 0 else ""
             print(
