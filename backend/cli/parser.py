@@ -134,7 +134,7 @@ def make_parser() -> Parser:
     doctor = add("doctor", commands.doctor, "show the machine, the versions, and which choices are usable")
     _add_doctor(doctor)
     for sub in (compare, run, batch, quality):
-        sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
+        sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
     documents = [compare, run, check, batch, quality, ablate, sweep, claims, history, report, fit, models, doctor]
     for sub in documents:

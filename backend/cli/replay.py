@@ -79,7 +79,7 @@ def add_replay(add: Callable[..., argparse.ArgumentParser]) -> list[argparse.Arg
     sub = add("replay", replay, "play a run that is over again: its texts as fast as they came")
     sub.add_argument("run", metavar="RUN", help=WHAT)
     sub.add_argument("--speed", type=float, default=1.0, metavar="X", help="so many times as fast")
-    sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
+    sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
     add_history(sub)
     taken = add("import", import_file, "take a run from a file into the history, marked as imported")
     taken.add_argument("file", metavar="FILE", help="what `tokendyno export --run` wrote")

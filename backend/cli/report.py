@@ -80,6 +80,6 @@ def add_report(add: Callable[..., argparse.ArgumentParser]) -> argparse.Argument
     )
     sub.add_argument("--html", metavar="FILE", help="one file that opens offline: charts, figures, ledger, scripts")
     sub.add_argument("--csv", metavar="FILE", help="every token and memory sample")
-    sub.add_argument("--all", action="store_true", help="every figure, and every row of the ledgers")
+    sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
     add_history(sub)
     return sub

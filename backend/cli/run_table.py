@@ -21,6 +21,9 @@ from backend.views.tiles import tiles
 from backend.views.verdict import verdict_of
 
 _MAX_ANNOTATIONS = 5
+MAX_TEXT = 3_000
+"""Characters of a text that a terminal gets without being asked for all: some 700 tokens."""
+
 READING = "run `tokendyno quality` with the same arms"
 
 
@@ -40,7 +43,7 @@ def table(run: Run, screen: Screen, everything: bool = False, find: FindReading 
         _figures(now, screen),
         _step_time(now, screen),
         _details(now, screen) if everything else [],
-        _texts(now, screen) if now.unit == "token" else [],
+        _texts(now, screen, everything) if now.unit == "token" else [],
         _remarks(now, screen),
         ledger_table(now, screen, everything),
     ]
@@ -114,10 +117,10 @@ def _word(unit: Unit) -> str:
     return "token" if unit == "token" else "pass"
 
 
-def _texts(run: Snapshot, screen: Screen) -> list[str]:
+def _texts(run: Snapshot, screen: Screen, everything: bool) -> list[str]:
     """What the arms wrote; one text where both wrote the same."""
     plain_texts = {name: plain(arm.text) for name, arm in run.arms.items()}
-    texts = {name: fold(text, screen.columns) for name, text in plain_texts.items()}
+    texts = {name: _text(text, screen, everything) for name, text in plain_texts.items()}
     if len(texts) == 2 and len(set(plain_texts.values())) == 1:
         return ["Both arms generated the same text:", *next(iter(texts.values()))]
     lines: list[str] = []
@@ -125,3 +128,14 @@ def _texts(run: Snapshot, screen: Screen) -> list[str]:
         lines += [*([""] if lines else []), f"Text of arm {name}:", *text]
     difference = texts_sentence(run.texts())
     return [*lines, "", *fold(difference, screen.columns)] if difference else lines
+
+
+def _text(text: str, screen: Screen, everything: bool) -> list[str]:
+    """A text in lines: whole, or its beginning and how much more there is."""
+    more = 0 if everything else len(text) - MAX_TEXT
+    if more <= 0:
+        return fold(text, screen.columns)
+    return [
+        *fold(text[:MAX_TEXT], screen.columns),
+        screen.paint(f"({more:,} more characters; --all shows them)", "dim"),
+    ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.cli.run_table import table
+from backend.cli.run_table import MAX_TEXT, table
 from backend.runs.records import Ended
 from backend.runs.run import Run
 from backend.terminal import Screen, width_of
@@ -32,6 +32,17 @@ def test_the_table_has_two_texts_when_they_differ_and_names_a_gpu() -> None:
     assert "Text of arm A:\na cat" in shown
     assert "Text of arm B:\na dog" in shown
     assert "generated the same text" not in shown
+
+
+@pytest.mark.parametrize(("length", "shown", "said"), [
+    (MAX_TEXT, MAX_TEXT, ""), (MAX_TEXT + 1500, MAX_TEXT, "(1,500 more characters; --all shows them)"),
+])  # fmt: skip
+def test_of_a_long_text_the_beginning_is_shown_and_all_of_it_on_demand(length: int, shown: int, said: str) -> None:
+    run = begun("A")
+    fill(run, "A", length * "\u00e6")
+    assert table(run, Screen()).count("\u00e6") == shown and said in table(run, Screen())
+    assert ("more characters" in table(run, Screen())) == bool(said)
+    assert table(run, Screen(), everything=True).count("\u00e6") == length
 
 
 def test_a_models_text_cannot_steer_the_terminal() -> None:
