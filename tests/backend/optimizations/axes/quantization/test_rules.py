@@ -48,7 +48,7 @@ def test_a_missing_package_is_named_with_its_install_line_and_stops_only_its_own
             {"quantization": "bnb-nf4"},
         ),
         (gpu(7, 5), {"quantization": "bnb-int8", "dtype": "float16"}, "random:gpt2", "", {}),
-        (gpu(7, 0), {"quantization": "bnb-nf4"}, "random:gpt2", "", {}),
+        (gpu(6, 0), {"quantization": "bnb-nf4"}, "random:gpt2", "", {}),
         (gpu(5, 2), {"quantization": "bnb-nf4"}, "random:gpt2", "blocked", {"quantization": "none"}),
         (gpu(7, 5), {"quantization": "torchao-int4"}, "random:Qwen3-0.6B", "blocked", {"quantization": "torchao-int8"}),
         (CPU, {"quantization": "torchao-int4"}, "random:Qwen3-0.6B", "blocked", {"quantization": "torchao-int8"}),
