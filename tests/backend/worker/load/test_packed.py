@@ -32,7 +32,9 @@ def as_before() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def packed() -> Any:
     read_packed(True)
-    return AutoModelForCausalLM.from_pretrained(PACKED)
+    model = AutoModelForCausalLM.from_pretrained(PACKED)
+    read_packed(False)  # or `dense` would be read like that, if it comes later
+    return model
 
 
 @pytest.fixture(scope="module")
