@@ -7,11 +7,17 @@ other address is blocked.
 """
 
 import secrets
+from pathlib import Path
 
 from ui.gate.asgi import App, Header, Message, Receive, Scope, Send
 
 SCRIPT = b"<script"
 """Where the page's own scripts begin. Texts inside them cannot hold it: Gradio escapes every < in its settings."""
+
+HEAD = b"<head>"
+
+FIRST = Path(__file__).resolve().parent / "js" / "frames.js"
+"""What has to run before Gradio's own scripts, which keep the functions that they find."""
 
 SPACES = "https://huggingface.co https://*.huggingface.co https://*.hf.space"
 """Whose pages show a Space in a frame."""
@@ -39,11 +45,12 @@ def policy(nonce: str = "", framed: bool = False) -> str:
 
 
 class PolicyMiddleware:
-    """Adds the headers to every response, and the nonce to the scripts of an HTML page. An HTML page is held back until
-    it is whole; everything else passes as it comes."""
+    """Adds the headers to every response, and to an HTML page its first script and the nonce of each script. An HTML
+    page is held back until it is whole; everything else passes as it comes."""
 
     def __init__(self, app: App, framed: bool = False) -> None:
         self._app, self._framed = app, framed
+        self._head = HEAD + SCRIPT + b">" + FIRST.read_bytes() + b"</script>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -65,7 +72,8 @@ class PolicyMiddleware:
                 if message.get("more_body", False):
                     return
                 nonce = secrets.token_urlsafe(16)
-                message["body"] = b"".join(parts).replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
+                whole = b"".join(parts).replace(HEAD, self._head, 1)
+                message["body"] = whole.replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
                 headers = [pair for pair in _with_policy(page, policy(nonce, self._framed)) if pair[0] != _LENGTH]
                 if scope["method"] != "HEAD":
                     headers.append((_LENGTH, str(len(message["body"])).encode()))
