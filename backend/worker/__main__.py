@@ -10,6 +10,7 @@ import threading
 import traceback
 from typing import TYPE_CHECKING
 
+from backend.worker.heap import settle_heap
 from backend.worker.lazy_imports import kept_imports
 from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 
@@ -44,6 +45,7 @@ def main() -> None:
     name_folder()
     with kept_imports():
         from backend.worker.serve import serve  # imports torch and transformers: `Ready` reports how long that took
+    settle_heap()
     commands = Commands()
     threading.Thread(target=read_commands, args=(commands,), name="commands", daemon=True).start()
     serve(commands, PipeChannel(events_fd, broken=lambda: os._exit(0)))
