@@ -96,6 +96,7 @@ class Run(OfRun):
         self.repeat = 0
         self._figures_at_s = -FIGURES_EVERY_S
         self._lock = threading.Lock()
+        self._news, self._told = threading.Condition(self._lock), 0
 
     @property
     def id(self) -> str:
@@ -113,6 +114,7 @@ class Run(OfRun):
     def append(self, record: Record) -> None:
         """Fold in one more record. ValueError if it cannot follow those before it."""
         with self._lock:
+            version = self.version
             match record:
                 case Created():
                     raise ValueError("a run is created once")
@@ -131,6 +133,9 @@ class Run(OfRun):
                     for arm in self.arms.values():
                         arm.close(status, at_s)
                     self.version += 1
+            if self.version != version or (isinstance(record, ArmEvent) and isinstance(record.event, Tokens | Steps)):
+                self._told += 1
+                self._news.notify_all()
 
     def _fold(self, arm: ArmSeries, record: ArmEvent) -> None:
         self.repeat = record.repeat
@@ -143,6 +148,15 @@ class Run(OfRun):
         arm.take(record)
 
     # --- reading ----------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> float:
+        """Wait for the next tokens, or the next change of the version: at most so long, and not where the run has
+        ended. Returns how long it took."""
+        begin_s = time.monotonic()
+        with self._news:
+            told = self._told
+            self._news.wait_for(lambda: self.ended or self._told != told, seconds)
+        return time.monotonic() - begin_s
 
     def snapshot(self) -> Snapshot:
         """The whole run at this moment."""

@@ -244,6 +244,7 @@ def test_the_axes_reach_to_the_end_of_the_run_and_to_what_was_generated_once_it_
 def test_latency_and_kv_begin_at_0_and_memory_covers_a_tenth_of_its_value(js: ChartPage, run: Any) -> None:
     assert extent(js, run, "latency", ended=True)[1] == [0, 0], "the prefill of 100 ms does not hold it up"
     assert extent(js, run, "kv", ended=True)[1] == [0, TOKEN_BYTES * (PROMPT + 63) / 1024]
+    assert extent(js, run, "kv", ended=False)[1] == [0, 1.25 * TOKEN_BYTES * (PROMPT + 63) / 1024], "room to grow"
     low, high = extent(js, run, "memory", ended=True)[1]
     assert low == pytest.approx(512 - 51.3 / 4) and high == pytest.approx(512 + 3 * 51.3 / 4)
 

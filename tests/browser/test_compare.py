@@ -144,6 +144,42 @@ def test_a_zoom_and_a_hidden_arm_stay_while_values_stream_in(open_page: Open) ->
     user.wait_over(run_id)
 
 
+@pytest.mark.slow
+def test_on_the_measured_machine_a_pull_waits_for_tokens_and_none_overlaps_another(open_page: Open) -> None:
+    user = open_page("?pace=quiet")
+    user.choose("prompt-preset", "long")
+    user.wait("document.querySelector('#max-new-tokens input').value === '1000'")
+    user.type("max-new-tokens", "3500")  # it streams until it is stopped
+    run_id = user.run()
+    user.wait_tokens(0, 100)
+    user.page.evaluate(f"{LIVE}.scrollIntoView()")
+    waits: list[int] = []
+    open_at_once = [0]
+
+    def note(request: Any) -> None:
+        if request.url.endswith("component_server/"):
+            waits.append(request.post_data_json["data"]["wait_ms"])
+            open_at_once.append(open_at_once[-1] + 1)
+
+    def note_end(request: Any) -> None:
+        if request.url.endswith("component_server/"):
+            open_at_once.append(max(0, open_at_once[-1] - 1))
+
+    user.page.on("request", note)
+    user.page.on("requestfinished", note_end)
+    before = user.page.evaluate(f"{LIVE}.live.series[0].t.length")
+    user.page.wait_for_timeout(3_000)
+    streamed = user.page.evaluate(f"{LIVE}.live.series[0].t.length") - before
+    pulled, most = len(waits), max(open_at_once)
+    assert 3 <= pulled <= 3 * 11 and set(waits) == {60} and streamed > 0, (pulled, waits, streamed)
+    assert most <= 2, f"{most} pulls at once, of which one may have been open before"
+    user.page.click("#stop")
+    user.wait_over(run_id)
+    user.page.remove_listener("request", note)
+    user.page.remove_listener("requestfinished", note_end)
+    assert waits[-1] == 0, "the rest of a run that is over is asked for without waiting"
+
+
 @pytest.mark.full
 def test_identical_arms_are_reported_and_run(open_page: Open) -> None:
     user = open_page()

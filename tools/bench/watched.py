@@ -1,11 +1,15 @@
-"""Overhead of watching: `python -m tools.bench.watched [--model M] [--pairs N] [--tokens N] [--viewer page|none]`.
+"""Overhead of watching: `python -m tools.bench.watched [--model M] [--pairs N] [--tokens N] [--viewer page|none]
+[--beside]`.
 
 Tokens per second of arm A through the whole app (app.py, a run submitted through the page in headless Chromium, its
 charts streaming), against a bare script that only calls `generate` with the same weights, dtype, cache, prompt, token
-count, threads and environment. Both stay loaded and run in turn: bare, app, bare, app, ... Both times are those of the
-whole `generate` call. Printed: the ratio of each pair, their median and spread, and the time from token to pixel in
-the same runs: from when the worker had a token to its arrival in the page, and to the frame whose charts show it.
-`--pace` as in the page's address; without it the page paces itself, as users get it.
+count, threads and environment. Both run in turn: bare, app, bare, app, ... Each time the script is a new process, as the
+run has one. Both times are those of the whole `generate` call. Printed: the ratio of each pair, their median and
+spread, and the time from token to pixel in the same runs: from when the worker had a token to its arrival in the page,
+and to the frame whose charts show it.
+`--pace` as in the page's address; without it the page paces itself, as users get it. `--beside` adds to each pair the
+bare script beside a process that only counts, for as large a share of a core as browser and web process had: where that
+costs as much, the machine's cores share what the model needs, and the page could only use less.
 """
 
 import argparse
@@ -42,7 +46,7 @@ PROMPT = "Once upon a time, there was a little fox named Pip."
 
 
 def bare(model_ref: str, tokens: int) -> None:
-    """The bare process: load once, then one timed `generate` for each line on standard input."""
+    """The bare process: load, then one timed `generate` for each line on standard input."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, GenerationConfig
 
@@ -102,7 +106,6 @@ def bare_process(model: str, tokens: int) -> Iterator[Any]:
     )
     assert process.stdin is not None and process.stdout is not None
     ready = json.loads(process.stdout.readline())
-    print("bare script:", ready, flush=True)
 
     def run() -> tuple[float, float]:
         assert process.stdin is not None and process.stdout is not None
@@ -113,6 +116,28 @@ def bare_process(model: str, tokens: int) -> Iterator[Any]:
 
     try:
         yield run, str(ready["dtype"]).removeprefix("torch.")
+    finally:
+        process.kill()
+        process.wait()
+
+
+SPIN = """
+import sys, time
+share = float(sys.argv[1])
+while True:
+    end = time.monotonic() + 0.01 * share
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.01 * (1 - share))
+"""
+
+
+@contextmanager
+def spinner(share: float) -> Iterator[None]:
+    """A process beside that uses this share of one core and no memory."""
+    process = subprocess.Popen([sys.executable, "-c", SPIN, str(min(1.0, share))])
+    try:
+        yield
     finally:
         process.kill()
         process.wait()
@@ -335,6 +360,7 @@ def main() -> None:
     parser.add_argument(
         "--engine", action="store_true", help="the engine behind a bare HTTP server, no page, no browser"
     )
+    parser.add_argument("--beside", action="store_true", help="the bare script beside a process of the same share, too")
     parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -346,15 +372,19 @@ def main() -> None:
         return
     make = Viewer if options.engine else Page
     ratios, last = [], None
+
+    def run_bare() -> tuple[float, float, str]:
+        with bare_process(options.model, options.tokens) as (run, dtype):
+            return *run(), dtype
+
     with (
         tempfile.TemporaryDirectory() as folder,
         app_process(Path(folder), options.engine) as (address, history, app),
-        bare_process(options.model, options.tokens) as (run_bare, dtype),
     ):
         for number in range(options.pairs + 1):
             page = make(address, options.model, options.tokens, options.viewer == "page", options.pace)
             before = load_average()
-            bare_s, bare_cpu_s = run_bare()
+            bare_s, bare_cpu_s, dtype = run_bare()
             watching = browsers()
             begin_s, web_s, browser_s = time.monotonic(), cpu_s([app]), cpu_s(watching)
             page.start()
@@ -380,6 +410,10 @@ def main() -> None:
             )
             if number:
                 ratios.append(ratio)
+            if options.beside:
+                with spinner(web + browser):
+                    beside_s, _, _ = run_bare()
+                print(f"  bare beside a process of the same share: ratio {bare_s / beside_s:.3f}", flush=True)
             for name, each_ms in delays_ms.items():
                 each_ms.sort()
                 quantiles = ", ".join(f"p{q} {each_ms[len(each_ms) * q // 100]:.0f} ms" for q in (50, 95, 99))

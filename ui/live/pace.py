@@ -32,6 +32,11 @@ class Pace:
             self._answers += 1
             self._answers_s += seconds
 
+    def held(self, seconds: float) -> None:
+        """For so long an answer waited on purpose."""
+        with self._lock:
+            self._answers_s -= seconds
+
     def every_ms(self) -> int:
         """Milliseconds until a viewer should pull again."""
         now_s = time.monotonic()

@@ -5,6 +5,7 @@ are therefore all the same read; no viewer holds a queue slot, and the server ke
 """
 
 import re
+import threading
 from typing import Annotated, TypeVar
 
 import gradio as gr
@@ -23,6 +24,9 @@ from ui.live.sources import TEMPLATE, panel_settings, script
 
 RUN_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 MAX_ARMS = 8
+MOST_WAIT_MS = 100
+WAITING = threading.BoundedSemaphore(4)
+"""Pulls that may wait for news at a time: each holds a thread. Others are answered at once."""
 
 
 class Pull(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,10 +40,15 @@ Question = TypeVar("Question", bound=Pull)
 
 
 class Query(Pull):
-    """A pull, with a cursor (tokens, samples, characters) for each arm. `anew`: what viewers share may be too old."""
+    """A pull, with a cursor (tokens, samples, characters) for each arm.
+
+    anew     what viewers share may be too old
+    wait_ms  how long the answer may wait for the next tokens, so that they are seen as soon as they are there
+    """
 
     cur: Annotated[list[tuple[int, int, int]], msgspec.Meta(max_length=MAX_ARMS)]
     anew: bool = False
+    wait_ms: Annotated[int, msgspec.Meta(ge=0, le=MOST_WAIT_MS)] = 0
 
 
 def asked(runs: RunLog, question: object, kind: type[Question]) -> tuple[Question, Run]:
@@ -60,6 +69,11 @@ def answer(runs: RunLog, question: object, queue: QueueLine = no_queue, heads: H
         query, run = asked(runs, question, Query)
     except PullRefused as refused:
         return refused.answer
+    if query.wait_ms and WAITING.acquire(blocking=False):
+        try:
+            PACE.held(run.wait(query.wait_ms / 1000))
+        finally:
+            WAITING.release()
     cursors = query.cur + [(0, 0, 0)] * (len(run.arms) - len(query.cur))
     place = queue(run.id) if run.status == "queued" else ""
     delta: live.Delta = live.delta(

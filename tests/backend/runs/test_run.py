@@ -273,3 +273,40 @@ def test_seconds_since_it_was_created_come_from_a_steady_clock_in_its_own_proces
     monkeypatch.setattr("backend.runs.run.time.time", lambda: live.created.created + 3600.0)
     assert live.elapsed_s < 60
     assert stored.elapsed_s == pytest.approx(3600.0, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("record", "wakes"),
+    [
+        (ArmEvent("A", 0, 1.2, tokens(3, 3, "def")), True),
+        (ArmEvent("A", 0, 1.2, finished("abc")), True),
+        (Ended(2.0, "cancelled"), True),
+        (ArmEvent("A", 0, 1.2, Samples([0.5], [7])), False),
+    ],
+)
+def test_who_waits_is_told_of_tokens_and_of_changes_but_not_of_samples(record: Any, wakes: bool) -> None:
+    """Samples of memory arrive just before the tokens of the same moment."""
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    took: list[float] = []
+    begun = threading.Event()
+
+    def wait() -> None:
+        begun.set()
+        took.append(run.wait(30.0 if wakes else 0.3))
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    begun.wait()
+    while not run._news._waiters:  # type: ignore[attr-defined]
+        pass
+    run.append(record)
+    waiting.join(20)
+    assert not waiting.is_alive()
+    assert took[0] < 10 if wakes else took[0] >= 0.3
+
+
+def test_nobody_waits_for_a_run_that_has_ended() -> None:
+    run = Run(created(arms="A"))
+    run.append(Ended(2.0, "cancelled"))
+    assert run.wait(30.0) < 10

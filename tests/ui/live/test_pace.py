@@ -49,3 +49,7 @@ def test_a_process_that_computes_or_waits_for_a_core_slows_its_viewers(monkeypat
     assert pace.every_ms() == 2 * FASTEST_MS, "it waits for cores that others use"
     now[0] = 104.0
     assert pace.every_ms() == FASTEST_MS
+    pace.took(4 * WAIT_S)
+    pace.held(3.5 * WAIT_S)
+    now[0] = 105.0
+    assert pace.every_ms() == FASTEST_MS, "an answer that waited for news was not slow"

@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from backend.runs.log import RunLog
+from backend.runs.records import ArmEvent
 from backend.runs.store import Store
 from backend.views import live
 from backend.views.heads import Heads
-from tests.support.runs import arm_records, created, ended
+from tests.support.runs import arm_records, created, ended, tokens
 from ui.live import panel, sources
+from ui.live.pace import PACE
 
 
 @pytest.fixture
@@ -63,6 +65,33 @@ def test_a_look_at_what_later_runs_tell_takes_nothing_that_viewers_share(runs: R
     assert note() == "shared" and note(anew=True) != "shared"
 
 
+@pytest.mark.parametrize("others", [0, 4])
+def test_a_pull_that_may_wait_brings_the_next_tokens_and_four_wait_at_most(
+    others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RunLog(Store(None))
+    run = log.create(created("run1"))
+    log.append("run1", ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    held: list[float] = []
+    monkeypatch.setattr(PACE, "held", held.append)
+
+    def more(seconds: float) -> float:
+        log.append("run1", ArmEvent("A", 0, 1.1, tokens(3, 3, "def")))
+        return 0.07
+
+    monkeypatch.setattr(run, "wait", more)
+    for _ in range(others):
+        assert panel.WAITING.acquire(blocking=False)
+    try:
+        now, later = ask(log), ask(log, wait_ms=100)
+    finally:
+        for _ in range(others):
+            panel.WAITING.release()
+    assert now["lanes"][0]["n"] == 3
+    assert (later["lanes"][0]["n"], held) == ((3, []) if others else (6, [0.07]))
+    assert panel.WAITING._value == 4, "each place was given back"
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -72,6 +101,8 @@ def test_a_look_at_what_later_runs_tell_takes_nothing_that_viewers_share(runs: R
         {"run": "run1", "version": 0, "cur": [[1, 2, "3"]]}, {"run": "run1", "version": 0, "cur": [[0, 0, 0]] * 9},
         {"run": "run1", "version": 0, "cur": [[0, 0, 1e400]]}, {"run": "r" * 65, "version": 0, "cur": []},
         {"run": "run1", "version": 0, "cur": [], "more": 1},
+        {"run": "run1", "version": 0, "cur": [], "wait_ms": 101},
+        {"run": "run1", "version": 0, "cur": [], "wait_ms": -1},
     ],
 )  # fmt: skip
 def test_a_pull_that_cannot_be_read_is_refused_in_words(runs: RunLog, question: object) -> None:

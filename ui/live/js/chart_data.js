@@ -204,7 +204,9 @@ function curveLabels(chart, i, { head, series, ended, axis, zoom, units }, ink) 
 }
 
 // An invisible line that holds the axes where the run will end, so that they do not creep while values stream in. The
-// y axis of latencies follows what is visible: the prefill, which is not drawn, would hold it too high.
+// y axis of latencies follows what is visible: the prefill, which is not drawn, would hold it too high. While a run goes on
+// its memory has room to grow: each value beyond an axis would cost a paint.
+const ROOM_TO_GROW = 0.25;
 function extentTrace(chart, i, axes, view) {
   const { head, series, ended, axis } = view, { scale } = view.units[i];
   let x = [0, Math.max(1, ended ? Math.max(...series.map(columns => columns.t.length)) : head.max_new_tokens)];
@@ -215,7 +217,8 @@ function extentTrace(chart, i, axes, view) {
   }
   const largest = chart.unit === 'bytes' ? largestValue(chart, view) * scale : 0, room = chart.min_span * largest;
   const smallest = chart.from_zero ? 0 : smallestValue(chart, view) * scale;
-  const y = [smallest - room / 4, Math.max(largest, smallest + 3 * room / 4)];
+  const highest = ended ? largest : largest + ROOM_TO_GROW * (largest - smallest);
+  const y = [smallest - room / 4, Math.max(highest, smallest + 3 * room / 4)];
   return { ...axes, x, y, line: { width: 0 }, hoverinfo: 'skip', showlegend: false, meta: { chart: chart.key, extent: true } };
 }
 

@@ -2,6 +2,8 @@
 
 const EMPTY = 'Press Run: arm A answers the prompt first, then arm B. Their texts, speed, memory and KV cache appear here, with proof that each choice took effect.';
 const FORCED_PACE = new URLSearchParams(location.search).get('pace');
+// Tokens arrive every 50 ms.
+const RESTED_MS = 75, HELD_MS = 60;
 
 const pointer = makePointer(find('.td-plot'), find('.td-moments'), find('.td-noted'), settings.charts);
 const tools = { outliers: find('.td-outliers'), axes: find('.td-axis'), whole: find('.td-whole') };
@@ -22,14 +24,15 @@ const details = makeDetails(find('.td-rows'));
 const ledger = makeLedger(find('.td-ledger'));
 const stepTime = makeStepTime(find('.td-parts'));
 
-let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, over = false, quiet = false;
+let run = '', series = [], head = null, version = -1, asked = 0, heard = 0, closing = false, behind = false, over = false, quiet = false;
 const puller = makePuller(ask, take, text => setText(find('.td-connection'), text));
 
 async function ask() {
   const seq = ++asked, mine = run;
   const cur = series.length ? series.map(cursorOf) : [[0, 0, 0], [0, 0, 0]];
   if (closing) cur.forEach(cursor => { cursor[2] = 0; });
-  const reply = JSON.parse(await server.pull({ run: mine, version, cur }));
+  const wait_ms = quiet && !closing && !behind ? HELD_MS : 0;
+  const reply = JSON.parse(await server.pull({ run: mine, version, cur, wait_ms }));
   reply.seq = seq;
   return reply;
 }
@@ -51,6 +54,7 @@ function take(reply) {
     grew = grew || got.tokens > 0 || got.samples > 0;
     more = more || part.n - part.first >= settings.most;
   });
+  behind = more;
   if (grew) { charts.grow(); distribution.follow(latencies); }
   if (window.tokendynoProbe) window.tokendynoProbe.arrived(series.map(columns => columns.t.length));
   if (!reply.ended) return more ? 'more' : 'wait';
@@ -92,10 +96,12 @@ function takeHead(reply) {
   setPace(reply.ended);
 }
 
-// On the machine that is being measured every paint takes CPU time from the model.
+// On the machine that is being measured every pull and every paint takes CPU time from the model. A pull is then answered
+// just after tokens have arrived, every other time that they do: as fresh as more pulls at any moment would be.
 function setPace(ended) {
   quiet = !ended && (FORCED_PACE ? FORCED_PACE === 'quiet' : head.quiet && LOCAL);
-  charts.pace(...(quiet ? [30, 1000, 4000] : [10, 300, 1000]));
+  charts.pace(...(quiet ? [60, 1000, 6000] : [10, 300, 1000]));
+  puller.every(...(quiet ? [RESTED_MS, true] : [60, false]));
 }
 
 // Of an ended run nothing is pulled any more, but texts may have been read by its arms since: by an ablation, in another tab.
@@ -135,7 +141,7 @@ function refuse(text) {
 
 function open(id) {
   run = id || '';
-  series = []; head = null; version = -1; heard = asked; closing = false; over = false;
+  series = []; head = null; version = -1; heard = asked; closing = false; behind = false; over = false;
   delete element.dataset.status;
   delete element.dataset.over;
   element.dataset.run = run;

@@ -1,14 +1,15 @@
 // Polls the server for what lies past the cursor, about sixteen times a second, less often where the server is busy (it
 // says how often, and never less than once a second). Several pulls may be in flight, since a slow line would otherwise
-// limit their rate; until the first answer, which may be a whole run, there is one. A pull without an answer times out;
-// failures are shown and retried with exponential backoff. Nothing is pulled while the tab is hidden.
+// limit their rate; until the first answer, which may be a whole run, and where each waits for news, there is one. A pull
+// without an answer times out; failures are shown and retried with exponential backoff. Nothing is pulled while the tab
+// is hidden.
 
 const MAX_IN_FLIGHT = 3, TIMEOUT_MS = 8000;
 
 // ask(): a promise of the parsed reply. take(reply): uses it, returns "more" (ask again now), "wait" or "over".
 // report(text): shows a connection problem, '' when there is none.
 function makePuller(ask, take, report) {
-  let periodMs = 60, leastMs = 0, inFlight = 0, failures = 0, notBefore = 0, generation = 0;
+  let periodMs = 60, leastMs = 0, follows = false, inFlight = 0, failures = 0, notBefore = 0, generation = 0;
   let running = false, answered = false;
 
   function withTimeout(promise) {
@@ -44,10 +45,11 @@ function makePuller(ask, take, report) {
     }
   }
 
-  function tick() {
+  async function tick() {
     if (!element.isConnected) return;
-    const most = failures || !answered ? 1 : MAX_IN_FLIGHT;
-    if (running && !document.hidden && inFlight < most && performance.now() >= notBefore) pull();
+    const most = failures || !answered || follows ? 1 : MAX_IN_FLIGHT;
+    const due = running && !document.hidden && inFlight < most && performance.now() >= notBefore, pulled = due && pull();
+    if (follows) await pulled;
     setTimeout(tick, Math.max(periodMs, leastMs));
   }
   setTimeout(tick, 0);
@@ -65,7 +67,8 @@ function makePuller(ask, take, report) {
   return {
     begin,
     stop() { generation++; running = false; },
-    every(ms) { periodMs = ms; },
+    // The pause between two pulls; of those that `wait` for news it begins with the answer.
+    every(ms, wait = false) { periodMs = ms; follows = wait; },
     atLeast(ms) { leastMs = ms; },
     get running() { return running; },
   };
