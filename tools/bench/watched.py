@@ -3,8 +3,8 @@
 
 Tokens per second of arm A through the whole app (app.py, a run submitted through the page in headless Chromium, its
 charts streaming), against a bare script that only calls `generate` with the same weights, dtype, cache, prompt, token
-count, threads and environment. Both run in turn: bare, app, bare, app, ... Each time the script is a new process, as the
-run has one. Both times are those of the whole `generate` call. Printed: the ratio of each pair, their median and
+count, threads and environment. Both run in turn: bare, app, bare, app, ... The script is a new process each time, as
+the run has one. Both times are those of the whole `generate` call. Printed: the ratio of each pair, their median and
 spread, and the time from token to pixel in the same runs: from when the worker had a token to its arrival in the page,
 and to the frame whose charts show it.
 `--pace` as in the page's address; without it the page paces itself, as users get it. `--beside` adds to each pair the
