@@ -5,12 +5,13 @@ transformers splits it for that, without its weights, which takes seconds: the t
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import msgspec
 
 from backend.engine.bench import Bench
-from backend.errors import InputError
+from backend.errors import UNDECODABLE, InputError
 from backend.fit.sharding import SHARDING_COLUMNS, Sharding, sharding, sharding_cells
 from ui.components.inputs import read_text, read_whole
 from ui.components.scripts import with_helper
@@ -34,7 +35,7 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
         )  # fmt: skip
 
     def show(kind: str, name: object, count: object) -> Updates:
-        return {message: "", table: encode(split(bench, kind, name, count))}
+        return {message: "", table: encode(split(bench, kind, name, count), (name, count))}
 
     for kind, button in buttons.items():
         button.click(
@@ -44,8 +45,8 @@ def sharding_table(bench: Bench, model: gr.Dropdown, gpus: gr.Number) -> None:
             show_progress="hidden", concurrency_limit=1, concurrency_id="sharding", api_visibility="private",
         )  # fmt: skip
     gr.on(
-        [model.change, gpus.change], lambda: ("", ""), None, [message, table], queue=False, show_progress="hidden",
-        api_visibility="private",
+        [model.change, gpus.change], unless_of, [model, gpus, table], [message, table], queue=False,
+        show_progress="hidden", api_visibility="private",
     )  # fmt: skip
 
 
@@ -57,7 +58,23 @@ def split(bench: Bench, kind: str, model: object, gpus: object) -> Sharding:
     return sharding(bench.facts(f"random:{name.removeprefix('random:')}"), f"{kind}-{count}")
 
 
-def encode(found: Sharding) -> str:
-    """The table's value."""
-    shown = {"heading": found.heading, "columns": SHARDING_COLUMNS, "rows": list(map(sharding_cells, found.rows))}
+def encode(found: Sharding, of: tuple[object, object]) -> str:
+    """The table's value. `of`: the model and the number of GPUs, as the controls had them."""
+    shown = {
+        "of": of, "heading": found.heading, "columns": SHARDING_COLUMNS, "rows": list(map(sharding_cells, found.rows)),
+    }  # fmt: skip
     return msgspec.json.encode(shown).decode()
+
+
+def unless_of(model: object, gpus: object, shown: Any) -> Any:
+    """Message and table are emptied, unless the table is of these values of the controls: Gradio tells of one change
+    several times, the last of them up to a second later."""
+    try:
+        same = msgspec.json.decode(shown, type=_Made).of == [model, gpus]
+    except (TypeError, *UNDECODABLE):  # there is no table, or it is none of ours
+        same = False
+    return (gr.skip(), gr.skip()) if same else ("", "")
+
+
+class _Made(msgspec.Struct):
+    of: list[Any]

@@ -10,7 +10,7 @@ from backend.errors import InputError
 from backend.executors import open_bench
 from backend.fit import sharding as of_model
 from backend.fit.sharding import Asked, ShardRow
-from ui.fit.sharding import encode, split
+from ui.fit.sharding import encode, split, unless_of
 
 
 @pytest.fixture
@@ -49,6 +49,15 @@ def test_a_model_by_its_catalogue_name_is_split_as_random_weights_of_its_shape(
         return (row,)
 
     monkeypatch.setattr(of_model, "_split", found)
-    shown = encode(split(bench, "tensor", " Llama-3-8B ", 2))
+    shown = encode(split(bench, "tensor", " Llama-3-8B ", 2), (" Llama-3-8B ", 2))
     assert asked == [("tensor-2", 2, 1)]
     assert "as parallel=tensor-2: 8.00 KiB" in shown and "replicated" in shown
+    kept = unless_of(" Llama-3-8B ", 2, shown)
+    assert [part["__type__"] for part in kept] == ["update", "update"] and "value" not in kept[0] | kept[1]
+    for model, gpus in ((" Llama-3-8B ", 4), ("gpt2", 2), (None, None)):
+        assert unless_of(model, gpus, shown) == ("", "")
+
+
+@pytest.mark.parametrize("shown", ["", None, 7, "{", "[]", '{"of": 3}', {"of": ["gpt2", 2]}])
+def test_without_a_table_of_ours_there_is_nothing_to_keep(shown: object) -> None:
+    assert unless_of("gpt2", 2, shown) == ("", "")
