@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from backend.worker.heap import settle_heap
 from backend.worker.lazy_imports import kept_imports
 from backend.worker.lifetime import die_with_parent, guard_group, keep_events_apart
 from backend.worker.ranks.share import Share
@@ -77,6 +78,7 @@ def main() -> None:
     with kept_imports():
         from backend.worker.serve import serve
 
+    settle_heap()
     member = Member(rank, size, folder, share)
     group.join(member)
     commands = Commands()
