@@ -25,7 +25,7 @@ from backend.runs.log import RunLog
 from backend.runs.records import Ended, encode_record
 from backend.runs.retention import Deleted, Retention, prune, prune_ablations, used_bytes
 from backend.runs.store import Store
-from backend.runs.trouble import cause, passes
+from backend.runs.trouble import cause, code_of, passes
 from backend.runs.waiting import CUT, Waiting
 from tests.backend.ablation.test_journal import HEADING
 from tests.backend.runs.test_store import created, stored, whole
@@ -198,6 +198,7 @@ def test_errors_that_pass_are_told_from_damage() -> None:
     extended.sqlite_errorcode = 778  # SQLITE_IOERR_WRITE
     assert passes(full) and passes(extended) and not passes(damaged)
     assert passes(OSError(errno.ENOSPC, "")) and not passes(OSError(errno.EACCES, ""))
+    assert not passes(sqlite3.DatabaseError("without a code")) and code_of(extended) == sqlite3.SQLITE_IOERR
 
 
 @pytest.mark.parametrize(

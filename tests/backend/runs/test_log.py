@@ -96,6 +96,13 @@ def test_an_unknown_run_is_none_and_cannot_be_appended_to() -> None:
         log.append("nothing", Ended(1.0, "done"))
 
 
+def test_a_run_that_is_created_here_counts_its_seconds_from_now() -> None:
+    log = RunLog(Store(None))
+    assert log.create(created("a", at_s=time.time() - 1_000)).elapsed_s < 100, "by a clock that never jumps"
+    read = log.get("a")
+    assert read is not None and read.elapsed_s < 100
+
+
 def test_what_is_forgotten_is_read_again_and_a_live_run_is_never_forgotten() -> None:
     log = RunLog(Store(None))
     fill(log, "ended", 0.0)

@@ -127,6 +127,8 @@ def test_columns_begin_at_the_cursor_and_keep_their_names() -> None:
     assert (columns.first, columns.end, columns.first_character, columns.end_character) == (2, 5, 4, 5)
     assert columns.t_s == pytest.approx([0.3, 0.4, 0.5]) and columns.latency_s == [0.1] * 3
     assert (columns.kv_sliding, columns.kv_full, columns.text) == ([4, 6, 8], [6, 9, 12], "e")
+    two = Run(created(arms="AB"))
+    assert len(two.past(0, [[0, 0, 0]]).columns) == 1, "who asks for one arm gets one"
 
 
 def test_a_snapshot_comes_only_with_a_new_version_and_later_records_leave_it_alone() -> None:
