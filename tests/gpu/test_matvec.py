@@ -347,8 +347,8 @@ def test_int8_of_torchao_is_read_as_it_is() -> None:
     assert torch.equal(Maker(with_kernels(packed()), 60)(prompt(9)), greedy(packed(), prompt(9)))
 
 
-@pytest.mark.parametrize("length", [40, 64, 1000, 3000])
-@pytest.mark.parametrize(("group", "size"), [(1, 64), (3, 64), (2, 128), (4, 128), (5, 32)])
+@pytest.mark.parametrize("length", [40, 128, 1000, 3000])
+@pytest.mark.parametrize(("group", "size"), [(1, 64), (3, 64), (8, 64), (2, 128), (4, 128), (5, 32)])
 @pytest.mark.parametrize("angles", ["whole", "halves", "none"])
 def test_attention_of_one_token_is_that_of_double_precision(
     kernels: Any, length: int, group: int, size: int, angles: str

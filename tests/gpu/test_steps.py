@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarni
 
 __all__ = ["kernels"]
 SWITCHES = [
-    ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "BLOCK", 32),
+    ("attention", "FOLDED", False), ("attention", "JOINED", False), ("attention", "NUMBERS", 4096),
     ("attention", "BY_WARPS", False),
     ("attention", "WARPS", 2), ("ops", "MAX_PREFETCH_BYTES", 0), ("steps", "ENDS", False),
     ("steps", "ROTATES", False),

@@ -23,7 +23,8 @@ from tools.bench.gpu.step_profile import Bed
 Shape = tuple[int, int, int, bool]  # rows, columns, bytes per element, gated
 ROUNDS, STEPS = 3, 120
 ONCE = 1 << 30
-CUTS = ((64, 4), (32, 4), (32, 2))  # cache slots per iteration and warps of attention
+CUTS = ((8192, 4), (4096, 4), (4096, 2), (16384, 8))  # numbers of keys per iteration and warps of attention
+FEW = ((64, 4), (128, 8), (64, 2), (128, 4), (256, 8), (64, 8), (256, 16))  # slots and warps of that for few queries
 ASKED = (0, 13 << 20, 20 << 20)  # bytes prefetched; of Qwen3-0.6B: nothing, gate and up, these and down
 REGISTERS = (None, 80, 64)  # maximum per thread
 _SHARED_BYTES = 200_000
@@ -73,12 +74,17 @@ class Descent:
     def __init__(self, bed: Bed) -> None:
         self._bed = bed
         self._products, self._attention = (bed.module("tokendyno-matvec", name) for name in ("products", "attention"))
-        self._ops = bed.module("tokendyno-matvec", "ops")
+        self._ops, self._few = (bed.module("tokendyno-matvec", name) for name in ("ops", "by_warps"))
+        config = bed.model.config
+        heads = config.num_attention_heads
+        self._size = getattr(config, "head_dim", None) or config.hidden_size // heads
+        self._group = heads // (getattr(config, "num_key_value_heads", None) or heads)
         self._own = self._products.config
         self._products.config = self._config
         self.shapes: list[Shape] = []
         self.state: dict[Any, Any] = {
-            "attention": (self._attention.BLOCK, self._attention.WARPS), "asked": self._ops.MAX_PREFETCH_BYTES,
+            "attention": (self._attention.NUMBERS, self._attention.WARPS), "asked": self._ops.MAX_PREFETCH_BYTES,
+            "few queries": self._few.BLOCKS.get(self._size),
         }  # fmt: skip
         self.first_s = self.best_s = self.token_s(self.state)
         for shape in self.shapes:
@@ -95,13 +101,17 @@ class Descent:
     def token_s(self, state: dict[Any, Any]) -> float:
         """Seconds per token with the settings of `state`."""
         self._now = state
-        self._attention.BLOCK, self._attention.WARPS = state["attention"]
+        self._attention.NUMBERS, self._attention.WARPS = state["attention"]
+        if state["few queries"]:
+            self._few.BLOCKS[self._size] = state["few queries"]
         self._ops.MAX_PREFETCH_BYTES = state["asked"]
         return self._bed.token_s(ROUNDS, STEPS)
 
     def candidates(self) -> list[tuple[Any, Any]]:
         """(setting, value) pairs, alternating between the settings."""
-        each: list[list[tuple[Any, Any]]] = [[("attention", cut) for cut in CUTS], [("asked", most) for most in ASKED]]
+        few = self._few.fits(self._group, self._size)
+        each: list[list[tuple[Any, Any]]] = [[("asked", most) for most in ASKED]]
+        each += [[("few queries", cut) for cut in FEW] if few else [("attention", cut) for cut in CUTS]]
         each += [[(shape, how) for how in configurations(shape)] for shape in self.shapes if shape[0] < _MOST_ROWS]
         return [one for some in itertools.zip_longest(*each) for one in some if one is not None]
 

@@ -16,7 +16,7 @@ from .products import can_be_early
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
 BY_WARPS = True  # False: one kernel for all, on tensor cores
-BLOCK, WARPS = 64, 4  # cache slots per iteration of a program (heads of 256: half), and its warps
+NUMBERS, MOST_SLOTS, WARPS = 8192, 128, 4  # of keys in an iteration of a program, its slots at most, and its warps
 MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
 
@@ -176,27 +176,31 @@ def tokendyno_attention(
         total = total * shrink + tl.sum(weights, 1)
         mixed = mixed * shrink[:, None] + tl.dot(weights.to(value.dtype), value, input_precision="ieee")
         top = best
-    line = (lane * SPLITS + split) * GP + group
-    tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
-    tl.store(tops + line, top, mask=group < GP)
-    tl.store(sums + line, total, mask=group < GP)
-    if FOLDED:
-        tl.debug_barrier()  # all stores of the program precede the increment of the counter
-        if tl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
-            tl.store(turns + lane, 0)
-            for first in tl.static_range(0, GP, AT_ONCE):
-                queries = first + tl.arange(0, AT_ONCE)
-                lines_of = (lane * SPLITS + tl.arange(0, SPLITS)[:, None]) * GP + queries[None, :]
-                pieces = tl.load(
-                    parts + lines_of[:, :, None] * D + dims[None, None, :], cache_modifier=".cg"
-                )  # written by other programs, so L1 may be stale
-                peaks = tl.load(tops + lines_of, cache_modifier=".cg")
-                amounts = tl.load(sums + lines_of, cache_modifier=".cg")
-                shares = tl.exp(peaks - tl.max(peaks, 0)[None, :])
-                shares /= tl.sum(shares * amounts, 0)[None, :]
-                whole = tl.sum(pieces * shares[:, :, None], 0)
-                to = out + (head * G + queries[:, None]) * D + dims[None, :]
-                tl.store(to, whole.to(out.dtype.element_ty), mask=(queries < G)[:, None])
+    if SPLITS == 1:  # nothing to combine
+        to = out + (head * G + group[:, None]) * D + dims[None, :]
+        tl.store(to, (mixed / total[:, None]).to(out.dtype.element_ty), mask=(group < G)[:, None])
+    else:
+        line = (lane * SPLITS + split) * GP + group
+        tl.store(parts + line[:, None] * D + dims[None, :], mixed, mask=(group < GP)[:, None])
+        tl.store(tops + line, top, mask=group < GP)
+        tl.store(sums + line, total, mask=group < GP)
+        if FOLDED:
+            tl.debug_barrier()  # all stores of the program precede the increment of the counter
+            if tl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
+                tl.store(turns + lane, 0)
+                for first in tl.static_range(0, GP, AT_ONCE):
+                    queries = first + tl.arange(0, AT_ONCE)
+                    lines_of = (lane * SPLITS + tl.arange(0, SPLITS)[:, None]) * GP + queries[None, :]
+                    pieces = tl.load(
+                        parts + lines_of[:, :, None] * D + dims[None, None, :], cache_modifier=".cg"
+                    )  # written by other programs, so L1 may be stale
+                    peaks = tl.load(tops + lines_of, cache_modifier=".cg")
+                    amounts = tl.load(sums + lines_of, cache_modifier=".cg")
+                    shares = tl.exp(peaks - tl.max(peaks, 0)[None, :])
+                    shares /= tl.sum(shares * amounts, 0)[None, :]
+                    whole = tl.sum(pieces * shares[:, :, None], 0)
+                    to = out + (head * G + queries[:, None]) * D + dims[None, :]
+                    tl.store(to, whole.to(out.dtype.element_ty), mask=(queries < G)[:, None])
 
 
 @triton.jit
@@ -232,7 +236,7 @@ def _cut(
         parts = splits or triton.next_power_of_2(min(most, triton.cdiv(length, slots)))
         if parts * slots >= length:
             return True, parts, slots, warps or number
-    slots = block or (BLOCK if size < 256 else BLOCK // 2)
+    slots = block or min(MOST_SLOTS, NUMBERS // size)
     parts = splits or triton.next_power_of_2(min(most, triton.cdiv(length, slots)))
     return False, parts, slots, warps or WARPS
 
@@ -278,7 +282,7 @@ def attend(
             *given, AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, WHOLE=whole,
             **flags,
         )  # fmt: skip
-    if folded:
+    if folded or splits == 1:
         return
     tokendyno_attention_whole[(texts * kv_heads * group,)](
         parts, tops, sums, out, G=group, GP=padded, D=size, SPLITS=splits, EARLY=early, launch_pdl=early, num_warps=4,

@@ -127,21 +127,25 @@ def tokendyno_attention_by_warps(
     total = gl.sum(amounts.load(met) * share, 0)
     if SINKS:
         total += gl.exp(sink - safe)
-    line = (lane * SPLITS + split) * GP
-    gl.store(parts + line * D + own, gl.sum(pieces.load(met) * share, 0))
-    gl.store(tops + line + own // D, best, mask=own % D == 0)
-    gl.store(sums + line + own // D, total, mask=own % D == 0)
-    if FOLDED:
-        gl.thread_barrier()  # all stores of the program precede the increment of the counter
-        if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
-            gl.store(turns + lane, 0)
-            flat: gl.constexpr = gl.BlockedLayout([SPLITS, each], [1, 32], [1, num_warps], [1, 0])
-            columns = gl.arange(0, GP * D, gl.SliceLayout(0, flat))
-            lines = lane * SPLITS + gl.arange(0, SPLITS, gl.SliceLayout(1, flat))
-            of_query = lines[:, None] * GP + columns[None, :] // D
-            all_parts = gl.load(parts + lines[:, None] * (GP * D) + columns[None, :], cache_modifier=".cg")
-            all_tops = gl.load(tops + of_query, cache_modifier=".cg")  # by other programs, so L1 may be stale
-            all_sums = gl.load(sums + of_query, cache_modifier=".cg")
-            shares = gl.exp(all_tops - gl.max(all_tops, 0)[None, :])
-            result = gl.sum(all_parts * shares, 0) / gl.sum(all_sums * shares, 0)
-            gl.store(out + head * G * D + columns, result.to(out.dtype.element_ty), mask=columns < G * D)
+    if SPLITS == 1:  # nothing to combine
+        result = gl.sum(pieces.load(met) * share, 0) / total
+        gl.store(out + head * G * D + own, result.to(out.dtype.element_ty), mask=own < G * D)
+    else:
+        line = (lane * SPLITS + split) * GP
+        gl.store(parts + line * D + own, gl.sum(pieces.load(met) * share, 0))
+        gl.store(tops + line + own // D, best, mask=own % D == 0)
+        gl.store(sums + line + own // D, total, mask=own % D == 0)
+        if FOLDED:
+            gl.thread_barrier()  # all stores of the program precede the increment of the counter
+            if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
+                gl.store(turns + lane, 0)
+                flat: gl.constexpr = gl.BlockedLayout([SPLITS, each], [1, 32], [1, num_warps], [1, 0])
+                columns = gl.arange(0, GP * D, gl.SliceLayout(0, flat))
+                lines = lane * SPLITS + gl.arange(0, SPLITS, gl.SliceLayout(1, flat))
+                of_query = lines[:, None] * GP + columns[None, :] // D
+                all_parts = gl.load(parts + lines[:, None] * (GP * D) + columns[None, :], cache_modifier=".cg")
+                all_tops = gl.load(tops + of_query, cache_modifier=".cg")  # by other programs, so L1 may be stale
+                all_sums = gl.load(sums + of_query, cache_modifier=".cg")
+                shares = gl.exp(all_tops - gl.max(all_tops, 0)[None, :])
+                result = gl.sum(all_parts * shares, 0) / gl.sum(all_sums * shares, 0)
+                gl.store(out + head * G * D + columns, result.to(out.dtype.element_ty), mask=columns < G * D)

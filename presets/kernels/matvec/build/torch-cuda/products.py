@@ -328,7 +328,7 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
     if 2048 < columns <= 3072 and not gated:
         if rows > 1 << 15:
-            return {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
+            return {"BN": 16, "BK": 256, "STAGES": 6, "AHEAD": 0, "num_warps": 4}
         if rows > columns:
             return {"BN": 4, "STAGES": 3, "CTAS": 330, "num_warps": 4}
     if columns <= 3072 and rows > 1 << 15:
