@@ -49,6 +49,8 @@ FIRST = ["pytest", "msgspec", "numpy", "torch", "transformers"]
 DECLARED = "backend/optimizations/axes"
 READERS = ("tests/backend/optimizations/test_declarations.py", "tests/backend/arms/test_remedies.py")
 """What axes declare is read by tests that execute no line of theirs."""
+SOONEST = (*READERS, "tests/backend/optimizations/test_recorded_rules.py")
+"""Tests that come first for what an axis declares: they ask all of it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,7 +144,8 @@ def perform(tree: Path, options: argparse.Namespace, deadline_s: float) -> list[
     files = list(dict.fromkeys(name.partition("::")[0] for _, names in in_time(False) for name in names))
     limit = functools.partial(limit_s, recorded["tests"])
     warm.run(tree, in_time(False), files, report, limit, log)
-    results.update({result["key"]: result for result in json.loads(options.out.read_text())})
+    if options.out.exists():
+        results.update({result["key"]: result for result in json.loads(options.out.read_text())})
     judge = Judge(functools.partial(first_failure_anew, tree, limit, log))
     for site, names in in_time(True):
         report(site, judge.killer(site, names))
@@ -213,20 +216,25 @@ def lines_of(site: "sites.Site") -> set[int]:
 
 
 def select(site: "sites.Site", recorded: dict[str, Any], most_s: float) -> list[str]:
-    """Tests that execute the expression; for what runs at import, those that execute anything of the file, and for
-    what an axis declares those of `READERS`. Those that mirror the module first, up to `most_s` seconds."""
+    """Tests that execute the expression; for what runs at import, those that execute anything of the file, and of what
+    an axis declares those of `READERS`. Those that mirror the module first, after `SOONEST`, up to `most_s` seconds."""
     tests = recorded["tests"]
     by_file = runs_at_import(site, recorded)
+    declared = by_file and site.path.startswith(DECLARED)
     lines = lines_of(site)
     found = [
         name
         for name, test in tests.items()
         if (site.path in test["lines"] and (by_file or lines & set(test["lines"][site.path])))
-        or (by_file and site.path.startswith(DECLARED) and name.startswith(READERS))
+        or (declared and name.startswith(READERS))
     ]
     chosen: list[str] = []
     total_s = 0.0
-    for name in sorted(found, key=lambda name: (-closeness(site.path, name), tests[name]["seconds"])):
+
+    def late(name: str) -> tuple[bool, int, float]:
+        return not (declared and name.startswith(SOONEST)), -closeness(site.path, name), tests[name]["seconds"]
+
+    for name in sorted(found, key=late):
         total_s += tests[name]["seconds"]
         if chosen and total_s > most_s:
             break

@@ -22,11 +22,13 @@ _TITLES = {
 _FLASH = "transformers 5.22: modeling_flash_attention_utils.FLASH_ATTENTION_COMPATIBILITY_MATRIX"
 _CHECK = "transformers 5.22: PreTrainedModel._check_and_adjust_attn_implementation"
 _ANYWAY = (("attention", "auto"),)
+_NO_SINKS = (FA2, FA3, HUB_FA2)
+"""For a model with attention sinks, transformers takes `HUB_FA3` in place of these."""
 
 
 def taken(name: str, subject: Subject) -> str:
     """The implementation that transformers uses when a FlashAttention choice is requested."""
-    if subject.facts.sinks and name in (FA2, FA3, HUB_FA2):
+    if subject.facts.sinks and name in _NO_SINKS:
         name = HUB_FA3  # GptOssPreTrainedModel._compatible_flash_implementations
     package = _PACKAGES.get(name)
     return _INSTEAD[name] if package and not subject.machine.has(package) else name
@@ -97,6 +99,7 @@ def _unsupported(name: str) -> tuple[Rule, ...]:
 
 def _out_of_reach(name: str) -> tuple[Rule, ...]:
     """Packages and kernels that are needed and not here."""
+    repositories = dict.fromkeys((_INSTEAD.get(name, name), *([HUB_FA3] if name in _NO_SINKS else [])))
     also = f"the package {_PACKAGES[name]} is not installed, " if name in _PACKAGES else ""
 
     def offline(repo: str) -> Callable[[Subject], bool]:
@@ -123,7 +126,7 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
                 _CHECK,
                 fix=_ANYWAY,
             )
-            for repo in (HUB_FA2, HUB_FA3, HUB_FA4)
+            for repo in repositories
         ),
     )
 
@@ -131,7 +134,7 @@ def _out_of_reach(name: str) -> tuple[Rule, ...]:
 def _replaced(name: str) -> tuple[Rule, ...]:
     """A fallback where another implementation is used instead."""
     found = []
-    if name in (FA2, FA3, HUB_FA2):
+    if name in _NO_SINKS:
         found.append(
             Rule(
                 "fallback",

@@ -1,0 +1,159 @@
+"""Which rules hold for 800 drawn subjects, on either side of each edge, is as `recorded_rules.json` has it.
+
+A rule that holds elsewhere was meant to, or is a fault: an arm is refused that ran, or runs where it cannot.
+`python -m tests.backend.optimizations.test_recorded_rules` records all anew.
+"""
+
+import functools
+import hashlib
+import json
+import re
+from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from backend.hardware import FarHost, Gpu, Machine
+from backend.hardware.number_formats import FormatTime
+from backend.models import ModelFacts
+from backend.models.facts import CacheLayers
+from backend.optimizations import Optimization, Subject, all_axes
+from backend.optimizations.axes.attention.flash import HUB_FA2, HUB_FA3, HUB_FA4
+from backend.optimizations.mxfp4 import KERNELS
+from tests.support.machines import CPU, GIB, H200, facts
+
+FILE = Path(__file__).with_name("recorded_rules.json")
+DRAWS = 800
+MODELS = (
+    "pocket", "random:gpt2", "random:bert-base-uncased", "random:Mistral-7B-v0.1", "random:Gemma-3-1b",
+    "random:gpt-oss-20b", "gpt-oss-20b", "random:Qwen3-0.6B", "Llama-3-8B", "random:Llama-3-8B", "random:Olmo-3-7B",
+)  # fmt: skip
+ARCHITECTURES = ("falcon", "gemma2", "bloom", "phi3", "gptj", "opt", "qwen3", "llama", "gpt_oss", "a_new_one")
+CHECKPOINTS = ("mxfp4", "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "torchao", "quanto", "hqq")
+CACHES = (
+    (CacheLayers(4, "full", 64),), (CacheLayers(4, "full", 64, even=False),), (CacheLayers(4, "fixed", 64),),
+    (CacheLayers(4, "full", 64, state_bytes=8),), (CacheLayers(2, "full", 64), CacheLayers(2, "fixed", 0)),
+)  # fmt: skip
+CAPABILITIES = ((5, 2), (6, 0), (7, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (9, 0), (10, 0))
+TRITON = ("3.3.1", "3.4.0", "3.4.1", "3.5.0", "3.6.0")
+FOLDERS = ((), ("RMSNorm",), ("DecoderLayer", "RMSNorm"), ("DecoderLayerOfGPT2", "RMSNorm"))
+REPOSITORIES = (HUB_FA2, HUB_FA3, HUB_FA4, KERNELS, "kernels-community/rotary", "kernels-community/activation")
+
+
+class Chance:
+    """Draws by name: a new name leaves the others as they were, and a new choice those where it does not win."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def part(self, name: str) -> float:
+        digest = hashlib.blake2b(f"{self._number} {name}".encode(), digest_size=4).digest()
+        return int.from_bytes(digest) / (1 << 32)
+
+    def often(self, name: str, share: float) -> bool:
+        return self.part(name) < share
+
+    def of(self, name: str, several: Any) -> Any:
+        return max(several, key=lambda one: self.part(f"{name} {one}"))
+
+
+def model(chance: Chance) -> ModelFacts:
+    """A model that exists, in some ways another."""
+    found = facts(chance.of("model", MODELS))
+    rows, more = chance.of("rows", (0, 8, 32)), chance.of("columns", (16, 32, 64))
+    changes = {
+        "architecture": chance.of("architecture", ARCHITECTURES), "quantization": chance.of("packed", CHECKPOINTS),
+        "kv_heads": found.heads, "head_dim": chance.of("head", (15, 16, 17)), "sinks": not found.sinks,
+        "dtype": chance.of("format", ("bfloat16", "float16", "float32")), "experts": chance.of("experts", (0, 1, 8)),
+        "counted_cache": chance.of("cache", CACHES), "vocab": found.vocab + 1, "random": not found.random,
+        "layer_kinds": chance.of("layers", ((kind,) * found.layers for kind in ("full", "sliding", "fixed"))),
+        "source": msgspec.structs.replace(found.source, kind="gguf"),
+        "matrices": tuple(replace(one, rows=one.rows + rows, columns=one.columns + more) for one in found.matrices),
+    }  # fmt: skip
+    return replace(
+        found,
+        **{
+            name: new
+            for name, new in changes.items()
+            if chance.often(f"another {name}", 0.25 if name == "quantization" else 0.12)
+        },
+    )
+
+
+def machine(chance: Chance) -> Machine:
+    """With or without GPUs, packages, kernels, the Hub and other machines."""
+    packages = {name: version for name, version in H200.packages if not chance.often(f"without {name}", 0.15)}
+    if "triton" in packages:
+        packages["triton"] = chance.of("triton", TRITON)
+    gpus = chance.of("gpus", (0, 0, 1, 1, 1, 2, 4)) if chance.often("many", 0.5) else chance.of("gpu", (0, 1))
+    card = Gpu(0, "a GPU", 80 * GIB, 79 * GIB, chance.of("capability", CAPABILITIES))
+    return replace(
+        CPU, cores=chance.of("cores", (1, 2, 8)), gpus=tuple(replace(card, index=index) for index in range(gpus)),
+        packages=tuple(packages.items()), hub_offline=chance.often("offline", 0.5),
+        hub_kernels=tuple(one for one in REPOSITORIES if chance.often(f"cached {one}", 0.3)),
+        avx512_bf16=chance.often("avx512", 0.4), zero_gpu=chance.often("zero", 0.08),
+        kernel_layers=chance.of("folder", FOLDERS), far=(FarHost("b", 2, GIB),) * chance.often("far", 0.15),
+        bfloat16=(FormatTime(1 << 30, 1, chance.of("slow", (1.0, 1.3, 2.0))),),
+        memory_bytes=chance.of("memory", (4, 64)) * GIB,
+    )  # fmt: skip
+
+
+@functools.cache
+def subject(number: int) -> Subject:
+    """Each axis has its default, or any of its choices."""
+    chance = Chance(number)
+    choices = {
+        axis.name: chance.of(axis.name, [one.name for one in axis.choices]) if chance.often(name, 0.4) else axis.default
+        for name, axis in ((f"set {axis.name}", axis) for axis in all_axes())
+    }
+    return Subject(model(chance), machine(chance), choices, chance.of("batch", (1, 2)))
+
+
+def outcome(axis: Optimization) -> dict[str, str]:
+    """By choice, level, fix and the beginning of the reason: a bit for each draw in which it holds, in hexadecimal. And
+    what the choice stands for, where that is another."""
+    found: dict[str, int] = defaultdict(int)
+    for number in range(DRAWS):
+        drawn = subject(number)
+        for choice in axis.choices:
+            seen = replace(drawn, choices={**drawn.choices, axis.name: choice.name})
+            for one in axis.verdicts(choice.name, seen):
+                fix = ",".join("=".join(pair) for pair in sorted(one.fix.items()))
+                reason = re.sub(r"\d+", "#", one.reason)[:48]
+                found[f"{choice.name} {one.level} {one.becomes}[{fix}] {reason}"] |= 1 << number
+            if (resolved := axis.resolve(choice.name, seen)) != choice.name:
+                found[f"{choice.name} -> {resolved}"] |= 1 << number
+    return {what: f"{bits:x}" for what, bits in sorted(found.items())}
+
+
+RECORDED: dict[str, dict[str, str]] = json.loads(FILE.read_text()) if FILE.exists() else {}
+
+
+@pytest.mark.parametrize("axis", all_axes(), ids=lambda axis: axis.name)
+def test_rules_hold_where_they_were_recorded_to(axis: Optimization) -> None:
+    now, before = outcome(axis), RECORDED.get(axis.name, {})
+    for what in now.keys() | before.keys():
+        differs = int(now.get(what, "0"), 16) ^ int(before.get(what, "0"), 16)
+        number = differs.bit_length() - 1
+        assert not differs, f"{axis.name}={what}: {differs.bit_count()} draws differ, such as {subject(number)}"
+
+
+def test_every_rule_holds_in_some_draw() -> None:
+    """Else none of these would notice that it is gone."""
+    declared = {(axis.name, rule.reason) for axis in all_axes() for choice in axis.choices for rule in choice.rules}
+    every = [
+        (axis, choice.name, subject(number))
+        for axis in all_axes()
+        for choice in axis.choices
+        for number in range(DRAWS)
+    ]
+    held = {(axis.name, one.reason) for axis, choice, drawn in every for one in axis.verdicts(choice, drawn)}
+    assert declared - held == set()
+
+
+if __name__ == "__main__":
+    written = {axis.name: outcome(axis) for axis in all_axes()}
+    FILE.write_text(json.dumps(written, indent=0) + "\n")
