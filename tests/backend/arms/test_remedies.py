@@ -1,9 +1,11 @@
 """Changes that make an arm fit: every one exists, and they go from the least loss to the most."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from backend.arms.remedies import remedies
-from backend.optimizations import all_axes
+from backend.optimizations import Choice, all_axes
 
 
 def test_every_remedy_names_axes_and_choices_that_exist() -> None:
@@ -75,3 +77,15 @@ def test_the_default_loses_nothing_and_what_is_never_suggested_the_most() -> Non
     quantization = next(axis for axis in all_axes() if axis.name == "quantization")
     losses = [quantization.loss(name) for name in ("none", "bnb-int8", "bnb-nf4", "mxfp4-dequantized")]
     assert losses == sorted(losses) and losses[0] == 0 and len(set(losses)) == 4
+
+
+def test_a_combination_loses_as_much_as_the_worse_of_its_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So what costs nothing together with what costs time comes after all that only costs time."""
+    nothing = Choice("a", "A", "A.", loss=1, combines=(("two", "b"), ("two", "c"), ("two", "never")))
+    slow = (Choice("b", "B", "B.", loss=21), Choice("c", "C", "C.", loss=3), Choice("never", "N", "N."))
+    axes = [SimpleNamespace(name="one", choices=(nothing,)), SimpleNamespace(name="two", choices=slow)]
+    monkeypatch.setattr("backend.arms.remedies.all_axes", lambda: axes)
+    assert remedies() == (
+        {"one": "a"}, {"two": "c"}, {"one": "a", "two": "never"}, {"one": "a", "two": "c"}, {"two": "b"},
+        {"one": "a", "two": "b"},
+    )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.arms.requests import of_arm
-from backend.config import workload_of
+from backend.config import Workload, workload_of
 from backend.hardware import Machine
 from backend.traffic import Traffic, TrafficRequest
 from backend.traffic.draw import Draw
@@ -131,3 +131,29 @@ def test_an_arm_may_have_a_batch_size_of_its_own() -> None:
         assert found["4", kind][2] < found["16", kind][2] < found["64", kind][2]
     alone = check(make_config("m", {"batch_size": "4"}), model, H200, work, 0, traffic)
     assert [v.axis for v in alone.blocked] == ["batch_size"]
+
+
+def test_only_flash_attention_needs_no_mask_over_the_pages_and_a_step_ahead_a_second_one() -> None:
+    """Of each token of a step for each one in the cache, beside what a prompt as long as a step needs."""
+    traffic, model = requests((100, 60), pages=100), facts("random:Llama-3-8B")
+    found = {
+        (attention, ahead): check(
+            make_config("m", {"batching": "continuous", "attention": attention, "async_batching": ahead}), model, H200,
+            workload_of(traffic), 0, traffic,
+        ).memory.workspace
+        for attention in ("sdpa", "flash_attention_2") for ahead in ("off", "on")
+    }  # fmt: skip
+    mask = 512 * (100 * 256 + 512) * 2  # bytes in bfloat16, of the one kind of layers
+    assert found["sdpa", "on"] - found["sdpa", "off"] == mask
+    assert found["flash_attention_2", "on"] == found["flash_attention_2", "off"]
+    alone = check(make_config("m", {"attention": "flash_attention_2"}), model, H200, Workload("", 512, 1)).memory
+    assert found["flash_attention_2", "off"] == alone.workspace
+
+
+def test_where_not_a_page_fits_no_number_of_pages_is_advised() -> None:
+    small = replace(CPU, free_bytes=1 << 20)
+    traffic = requests((5, 5), pages=10)
+    (verdict,) = check(
+        make_config("m", {"batching": "continuous"}), facts("pocket"), small, workload_of(traffic), 0, traffic
+    ).blocked
+    assert "--pages" not in verdict.reason and "Use a smaller model" in verdict.reason

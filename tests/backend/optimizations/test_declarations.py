@@ -5,9 +5,21 @@ import re
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
-from backend.optimizations import all_axes, axis_names
+from backend.evidence import Finding
+from backend.optimizations import (
+    Choice,
+    Observation,
+    Optimization,
+    Subject,
+    all_axes,
+    axis_names,
+    axis_title,
+    choice_title,
+    titles_text,
+)
 from backend.optimizations.base import MOST_LOSS
 from backend.paths import ROOT
+from backend.plan import Plan
 from tests.support.machines import CPU, facts
 
 
@@ -62,3 +74,39 @@ def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processe
     untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
     caches = ("unwindowed", "offloaded", "offloaded_static", "quantized-fp8", "quantized-hqq4", "quantized-quanto4")
     assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")}
+
+
+def named(what: str) -> set[str]:
+    return {axis.name for axis in all_axes() if getattr(axis, what)}
+
+
+def test_what_an_axis_says_of_itself_is_what_the_page_and_the_ledger_go_by() -> None:
+    """The rest is folded on the page; without rows of the fit table nothing is asked of memory but these two; and
+    without the check against the model a loop could choose any token."""
+    assert named("leading") == {"attention", "cache", "compile", "cuda_graphs", "experts", "quantization"}
+    assert named("in_fit_table") == {"cache", "quantization"}
+    assert named("chooses_tokens") == {"batching", "loop", "speculation"}
+
+
+def test_an_axis_that_says_nothing_else_is_shown_folded_and_last_for_every_model() -> None:
+    class Plain(Optimization):
+        default = "off"
+        choices = (Choice("off", "off", "Off."), Choice("on", "on", "On."))
+
+        def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+            return plan
+
+        def find(self, observation: Observation) -> Finding:
+            raise AssertionError
+
+    plain = Plain()
+    assert not (plain.leading or plain.chooses_tokens or plain.many_requests or plain.in_fit_table)
+    assert plain.matters(facts("bert-base-uncased")) and plain.choice("on").tried_on_several_gpus
+    assert plain.order > max(axis.order for axis in all_axes())
+
+
+def test_choices_are_told_by_the_titles_of_the_page_and_by_their_names_once_they_are_gone() -> None:
+    assert titles_text({"cache": "static", "dtype": "float16"}) == "KV cache static; Dtype float16"
+    assert titles_text({}) == "defaults"
+    assert (choice_title("loop", "own"), choice_title("loop", "gone")) == ("custom decode loop", "gone")
+    assert (axis_title("loop"), axis_title("gone")) == ("Decode loop", "gone")

@@ -1,6 +1,8 @@
 """Calls of attention counted in traces as a GPU leaves them; those of a CPU are really made, in `tests/sabotage`."""
 
 from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from backend.optimizations.axes.attention.axis import AXIS
 from backend.optimizations.axes.attention.flash import FA2, HUB_FA3
 from backend.optimizations.axes.attention.probe import Call
 from backend.optimizations.axes.attention.traced import Heads, calls
-from backend.optimizations.proof import Trace
+from backend.optimizations.proof import REGION, Trace, compiled_calls
 from backend.plan import LoadPlan, Plan
 from tests.support.tiny_models import tiny
 
@@ -137,8 +139,41 @@ def test_the_proof_says_how_many_of_how_many(monkeypatch: pytest.MonkeyPatch) ->
         (Call("sdpa", (1, 4, 1, 8), (1, 2, 9, 8), gqa=True), "with 4 query heads on 2 KV heads, not repeated"),
         (Call("softmax", (1, 2, 2, 9)), "with 4 query heads on 2 KV heads, not repeated"),
         (Call("softmax", (1, 4, 1, 9)), ""),
+        (Call("softmax", (1, 1, 4, 9)), "with 4 query heads on 1 KV heads, not repeated"),
     ],
 )
 def test_the_short_pass_tells_the_heads_of_grouped_calls(few: Call, said: str) -> None:
     told = axis._probed([Call("sdpa", (1, 4, 5, 8), (1, 4, 5, 8)), few])
     assert told.endswith(said) and ("KV heads" in told) is bool(said)
+
+
+@pytest.mark.parametrize("name", [FA2, HUB_FA3])
+def test_without_a_trace_each_layer_should_have_called_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    none = replace(trace({(SOFTMAX, SCORES): 1}), steps=0)
+    finding = found(monkeypatch, name, none)
+    assert (finding.reached, finding.expected) == (LAYERS - 1, LAYERS) and "no trace" in finding.proof
+
+
+def test_graphs_of_flex_attention_are_its_calls_and_other_graphs_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [SimpleNamespace(compile_id="0/0", co_name="flex_attention", co_filename="flex_attention.py"),
+             SimpleNamespace(compile_id="1/0", co_name="forward", co_filename="modeling_llama.py")]  # fmt: skip
+    monkeypatch.setattr("torch._dynamo.utils.get_compilation_metrics", lambda: known)
+    made = Trace(Counter({f"{REGION}0/0": 12, f"{REGION}1/0": 5}), Counter(), Counter(), STEPS)
+    assert calls(made, Heads(4, 2)).flex == 12
+    assert compiled_calls(made) == {"1/0": 5}
+    assert calls(made, Heads(4, 2)).of("flex_attention") == 12 and calls(made, Heads(4, 2)).of(FA2) == 0
+
+
+def test_whole_layers_of_kernels_are_said_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = trace({(SDPA, PROMPT): LAYERS})
+    made.ops["tokendyno::decoder_layer"] = 12
+    whole = "12 decoder layers ran in a fused layer kernel with its own attention; otherwise"
+    assert found(monkeypatch, "sdpa", made).proof.startswith(whole)
+
+
+def test_a_softmax_is_named_only_where_no_other_attention_is() -> None:
+    """sdpa in plain operators calls one itself."""
+    both = trace({}, _scaled_dot_product_attention_math=3, _scaled_dot_product_flash_attention=2, softmax=3)
+    told = axis._traced(both)
+    assert "sdpa: flash (" in told and "sdpa: math (3 x" in told and "softmax" not in told
+    assert "softmax (3 x aten::softmax)" in axis._traced(trace({}, softmax=3))

@@ -1,6 +1,7 @@
 """Proofs of a device map, on tensors of host memory and the meta device, and of parts of matrices."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -10,13 +11,18 @@ import torch
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
+from backend.counts import StepTime
+from backend.models.source import ModelSource
 from backend.optimizations import Observation
-from backend.optimizations.axes.parallel import AXIS
+from backend.optimizations.axes.parallel import AXIS, proof
+from backend.optimizations.axes.parallel.axis import ranks_of
 from backend.optimizations.axes.parallel.proof import _held as held_parts
 from backend.optimizations.proof import Trace
-from backend.plan import ParallelPlan
+from backend.plan import Exchanges, LoadPlan, ParallelPlan, Plan
+from backend.worker.patch.projections import fuse
 from backend.worker.patch.shards import SummedLinear
 from tests.support.machines import CPU, facts
+from tests.support.tiny_models import build
 
 LAYERS, PASSES = 4, 3
 
@@ -75,3 +81,84 @@ def test_a_pass_without_a_copy_is_missed_and_one_device_is_no_device_map() -> No
     alone.to_empty(device="cpu")
     alone.hf_device_map = {"": "cpu"}
     assert found(alone).effective == "off"
+
+
+def of_two_ranks(monkeypatch: pytest.MonkeyPatch, trace: Trace, ranks: int = 2, gathered: int = 2) -> Any:
+    """The finding of an expert-parallel plan, where each process holds parts of 10 matrices."""
+    monkeypatch.setattr(proof, "_held", lambda model: proof._Held(10, 1, 2))
+    load = LoadPlan(ModelSource("random"), parallel=ParallelPlan("expert", ranks, 10, Exchanges(18, 1)))
+    return AXIS.find(Observation(None, None, Plan(load), lambda: trace, gather=lambda mine: [mine] * gathered))
+
+
+def exchanged(all_reduce: int = 18, steps: int = 1, **more: Any) -> Trace:
+    return Trace(
+        Counter(), more.pop("kernels", Counter()), Counter(), steps,
+        collectives=Counter(all_reduce=all_reduce, all_gather=1), **more,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kernels", "said"),
+    [
+        ({}, "passes of a profile, "),
+        ({"tokendyno_all_reduce": 12, "gemm": 9}, ", 12 of them by our kernel from GPU to GPU, the others by NCCL"),
+        ({"ncclDevKernel_AllReduce": 18}, ", all of them by NCCL"),
+    ],
+)
+def test_who_made_the_exchanges_is_told_where_kernels_can_be_seen(
+    kernels: dict[str, int], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = of_two_ranks(monkeypatch, exchanged(kernels=Counter(kernels))).proof
+    assert said in told and ("NCCL" in told) is bool(kernels)
+
+
+@pytest.mark.parametrize(
+    ("more", "share"),
+    [
+        ({"step": StepTime(1, 0.01, True, {"collectives": 0.002, "products": 0.008})}, "20%"),
+        ({"step": StepTime(1, 0.01, True, {"products": 0.01}), "collective_s": 1.0, "seconds": 2.0}, "0%"),
+        ({"step": StepTime(1, 0.0, True, {"collectives": 0.0})}, "0%"),
+        ({"collective_s": 1.0, "seconds": 4.0}, "25%"),
+        ({}, "0%"),
+    ],
+    ids=["of a step", "a step without", "an empty step", "of the profile", "no time"],
+)
+def test_the_time_of_exchanges_is_a_share_of_the_step_or_else_of_the_profile(
+    more: dict[str, Any], share: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert of_two_ranks(monkeypatch, exchanged(**more)).proof.endswith(f", {share} of its time")
+
+
+def test_exchanges_of_a_pass_are_due_where_none_was_profiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = of_two_ranks(monkeypatch, replace(exchanged(0, 0), collectives=Counter()))
+    assert (seen.effective, seen.reached, seen.expected) == ("expert-2", 20, 20 + 19)
+
+
+def test_other_processes_than_planned_are_no_expert_parallelism(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two hold parts of matrices where four should share experts out."""
+    seen = of_two_ranks(monkeypatch, exchanged(), ranks=4)
+    assert seen.effective == "tensor-2" and seen.reached == seen.expected - 20
+
+
+def test_a_fused_part_counts_as_the_matrices_that_it_replaces_and_experts_one_by_one() -> None:
+    """Of q, k and v the first keeps the whole, the others its slices."""
+    model = build("llama")
+    assert fuse(model) == 8
+    attention = model.model.layers[0].self_attn
+    whole = attention.q_proj.whole
+    whole.__class__, whole.weight = SummedLinear, torch.nn.Parameter(whole.weight[:, :8].clone())
+    held = held_parts(model)
+    assert (held.matrices, held.part_bytes, held.whole_bytes) == (3, 64 * 8 * 4, 64 * 32 * 4)
+    mixture = build("gpt_oss")
+    experts, head = mixture.model.layers[0].mlp.experts, mixture.lm_head
+    experts.down_proj = torch.nn.Parameter(experts.down_proj[:2].clone())
+    head.__class__, head.weight = SummedLinear, torch.nn.Parameter(head.weight[:, :8].clone())
+    assert held_parts(mixture).matrices == 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("choices", "ranks"),
+    [({}, 1), ({"parallel": "tensor-4"}, 4), ({"parallel": "expert-2"}, 2), ({"parallel": "device-map-8"}, 1)],
+)
+def test_a_device_map_is_one_process(choices: dict[str, str], ranks: int) -> None:
+    assert ranks_of(choices) == ranks
