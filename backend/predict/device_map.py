@@ -30,14 +30,13 @@ def placed(facts: ModelFacts, dtype: str, devices: int) -> list[list[Block]]:
     blocks = _blocks(facts, dtype)
     most = sum(one.size_bytes for one in blocks) // devices + int(SLACK * max(one.size_bytes for one in blocks))
     found: list[list[Block]] = [[] for _ in range(devices)]
-    at = used = 0
+    at = 0
     for i, block in enumerate(blocks):
         # the first GPU keeps room for the largest block to come, in case it were offloaded
         room = most - (max((one.size_bytes for one in blocks[i + 1 :]), default=0) if at == 0 else 0)
-        if at < devices - 1 and used + block.size_bytes > room:
-            at, used = at + 1, 0
+        if sum(one.size_bytes for one in (*found[at], block)) > room:
+            at += 1  # never past the last: the others hold so much more than their share
         found[at].append(block)
-        used += block.size_bytes
     return found
 
 

@@ -17,7 +17,7 @@ GROUP = 64
 RESIDUAL = 128
 """A quantized cache (not fp8) holds the newest tokens in full precision until there are so many (`residual_length`)."""
 
-FP8_SCALE_BYTES = 4  # one float32 for all keys of a layer, one for its values
+FP8_SCALE_BYTES = 4  # one float32 for all keys of a layer, one for its values; in a static cache for each token and head
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ def kv_bytes(
     found: dict[LayerKind, int] = {"sliding": 0, "full": 0, "fixed": 0}
     for layers in facts.cache_layers:
         numbers = batch * layers.elements  # of one token's keys and values in one layer
-        if cache.quantized:
+        if cache.backend == "rows":
+            slots = _tokens(layers, cache, length, max_cache_len)
+            size = slots * (numbers + 2 * batch * facts.kv_heads * FP8_SCALE_BYTES)
+        elif cache.quantized:
             size = 2 * _quantized_bytes(cache, length, numbers // 2, itemsize, prompt_length)
         else:
             size = _tokens(layers, cache, length, max_cache_len) * numbers * itemsize
@@ -125,8 +128,12 @@ def kv_polyline(
         full = range(first_length + RESIDUAL, last_length + 1, RESIDUAL)
         lengths.update(length - before for length in full for before in (1, 0))
     ordered = sorted(length for length in lengths if first_length <= length <= last_length)
-    sizes = [kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, first_length) for length in ordered]
-    return tuple(KvPoint(length, at.sliding, at.full + at.fixed) for length, at in zip(ordered, sizes, strict=True))
+
+    def corner(length: int) -> KvPoint:
+        at = kv_bytes(facts, cache, length, batch, itemsize, max_cache_len, first_length)
+        return KvPoint(length, at.sliding, at.full + at.fixed)
+
+    return tuple(corner(length) for length in ordered)
 
 
 def kv_series(

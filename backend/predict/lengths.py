@@ -27,9 +27,7 @@ def rounded(shapes: ShapesKind, tokens: int) -> int:
         case "padded":
             return _multiple(tokens, PADDED)
         case "buckets":
-            if tokens > LAST_DOUBLED:
-                return _multiple(tokens, LAST_DOUBLED)
-            return max(FIRST_BUCKET, 1 << (tokens - 1).bit_length())
+            return min(max(FIRST_BUCKET, 1 << (tokens - 1).bit_length()), _multiple(tokens, LAST_DOUBLED))
         case "exact" | "dynamic":
             return tokens
 
@@ -46,7 +44,7 @@ def past_window(prompt: int, window: int, length: int, group: int = 1) -> int:
     if not prompt < window < length:
         return 0
     tokens = max(1, min(window - 2, length - WARM_UP))
-    return tokens - tokens % group if tokens > group else tokens
+    return tokens - tokens % group or tokens
 
 
 def warm_up_tokens(prompt: int, length: int, window: int = 0) -> int:

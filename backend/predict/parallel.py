@@ -93,7 +93,7 @@ def _problem(facts: ModelFacts, tensor: int, expert: int) -> str:
         return f"its experts' width of {facts.intermediate:,} cannot be split evenly."
     if expert > 1 and not facts.experts:
         return "it has no experts."
-    if expert > 1 and facts.experts % expert:
+    if facts.experts % expert:
         return f"its {facts.experts} experts cannot be split evenly."
     if expert not in (1, tensor):
         return "expert parallelism is only predicted for the same number of GPUs as tensor parallelism."
@@ -111,7 +111,7 @@ def refusal(facts: ModelFacts, quantization: str, tensor: int, expert: int = 1) 
         return "An MXFP4 checkpoint is dequantized expert by expert: whole experts can be shared out, parts cannot."
     if stored == "none" and facts.quantization:
         return f"How a checkpoint in {facts.quantization} is split is not known here."
-    if library_of(stored) == "bitsandbytes" and plan_of(facts) != "experts":  # a shard lacks `quant_state` and `CB`
+    if library_of(stored) == "bitsandbytes":  # a shard lacks `quant_state` and `CB`
         return "Weights quantized with bitsandbytes fail at the first token when they are split over GPUs."
     return ""
 
@@ -131,10 +131,10 @@ def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
     if tensor == 1:
         return facts
     plan = plan_of(facts)
-    local = tuple(_shard(plan, matrix, tensor, expert) for matrix in facts.matrices)
+    local = tuple(_shard(matrix, tensor, expert) for matrix in facts.matrices)
     heads = tensor if plan == "heads" else 1
     sinks = facts.layers * (facts.heads - facts.heads // heads) if facts.sinks else 0
-    full_width = plan == "experts" or expert > 1 or FAMILIES[facts.architecture].joined
+    full_width = expert > 1 or FAMILIES[facts.architecture].joined
     return replace(
         facts, heads=facts.heads // heads, kv_heads=facts.kv_heads // heads,
         intermediate=_chunk(facts.intermediate, 1 if full_width else tensor), matrices=local,
@@ -167,16 +167,13 @@ def exchanges(facts: ModelFacts, tensor: int, expert: int = 1) -> Exchanges:
 
 def mixtures(facts: ModelFacts) -> int:
     """Layers with a mixture of experts: the others have one feed-forward."""
-    down = sum(one.count for one in facts.matrices if one.kind == "expert" and one.side == "columns")
-    return down // facts.experts if facts.experts else 0
+    return next((one.count // facts.experts for one in facts.matrices if one.kind == "expert"), 0)
 
 
-def _shard(plan: Parallel, matrix: Matrix, tensor: int, expert: int) -> Matrix:
+def _shard(matrix: Matrix, tensor: int, expert: int) -> Matrix:
     """Rank 0's shard of these matrices."""
     if matrix.kind == "expert" and expert > 1:
         return replace(matrix, count=matrix.count // expert)
-    if plan == "experts" and matrix.kind != "head":
-        return matrix
     if matrix.side == "columns":
         return replace(matrix, columns=_chunk(matrix.columns, tensor))
     halves = 2 if matrix.kind == "expert" else 1  # gate and up are stacked, and each is split

@@ -46,10 +46,7 @@ def _bnb_4bit_double(rows: int, columns: int, size: int) -> int:
 
 def _quanto_int4(rows: int, columns: int, size: int) -> int:
     """Two weights per byte, a scale and a zero point per group of up to 128 columns (per row if no group size fits)."""
-    group = 128
-    while columns > 128 and columns % group and group > 32:
-        group -= 32
-    groups = columns // group if columns % group == 0 else 1
+    groups = next((columns // group for group in (128, 96, 64, 32) if not columns % group), 1)
     return ceil(rows * columns / 2) + 2 * size * rows * groups + _QUANTO_SCALES
 
 
@@ -60,8 +57,12 @@ def _torchao_int4(rows: int, columns: int, size: int) -> int:
     """
     if columns % INT4_GROUP:
         return rows * columns * size
-    rows, columns = 8 * ceil(rows / 8), 1024 * ceil(columns / 1024)
-    return rows * columns // 2 + 4 * rows * columns // INT4_GROUP
+    numbers = _padded(rows, 8) * _padded(columns, 1024)
+    return numbers // 2 + 4 * numbers // INT4_GROUP
+
+
+def _padded(size: int, to: int) -> int:
+    return to * ceil(size / to)
 
 
 def _mxfp4(rows: int, columns: int, size: int) -> int:
@@ -129,7 +130,7 @@ def _awq(stored: StoredFormat, rows: int, columns: int) -> int:
 def _fp8(stored: StoredFormat, rows: int, columns: int) -> int:
     """A byte a number and a float32 scale for each block."""
     high, wide = stored.block
-    blocks = ceil(rows / high) * ceil(columns / wide) if high and wide else 1
+    blocks = ceil(rows / high) * ceil(columns / wide) if high else 1
     return rows * columns + 4 * blocks
 
 

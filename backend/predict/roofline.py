@@ -89,7 +89,7 @@ def kv_bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> i
     """
     cache = setup.cache if setup.cache.quantized else DYNAMIC
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype)).total
+    return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype), max_cache_len=length).total
 
 
 def bound_points(
@@ -98,7 +98,7 @@ def bound_points(
     """(cache length, seconds) from `first` to `last`, corners included: the bound as an arm's cache grows."""
     spread = {first + round(i * (last - first) / (POINTS - 1)) for i in range(POINTS)}
     corners = {facts.window - 1, facts.window} if facts.window else set()
-    lengths = sorted(spread | {length for length in corners if first <= length <= last})
+    lengths = sorted(spread | {length for length in corners if length in range(first, last)})
     return [(length, bound(facts, setup, length, batch, rates).seconds) for length in lengths]
 
 
@@ -144,7 +144,7 @@ def work(step: Bound, rates: PeakRates) -> str:
 def exchange(step: Bound, rates: PeakRates) -> str:
     """What a rank must receive from the others in a step, and how long that takes over their link."""
     size = " ".join(bytes_text(step.exchanged_bytes))
-    if step.exchange_s is None or rates.link_bytes_per_s is None:
+    if not rates.link_bytes_per_s:
         return f"{size} exchanged between the ranks, not counted: the bandwidth of their link is unknown"
-    took = " ".join(seconds_text(step.exchange_s))
+    took = " ".join(seconds_text(step.exchanged_bytes / rates.link_bytes_per_s))
     return f"{size} exchanged between the ranks in {took} ({rates.link_bytes_per_s / 1e9:,.4g} GB/s, {rates.link})"

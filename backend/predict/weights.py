@@ -44,9 +44,9 @@ def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "no
 def packed_matrices(facts: ModelFacts, quantization: str) -> int:
     """How many matrices that choice quantizes. A slice of a three-dimensional parameter counts as one."""
     size = itemsize(facts)
-    dense = (m.rows * m.columns * size for m in facts.matrices)
-    stored = (stored_bytes(facts, m, "auto", quantization) for m in facts.matrices)
-    return sum(m.count for m, one, other in zip(facts.matrices, dense, stored, strict=True) if one != other)
+    return sum(
+        m.count for m in facts.matrices if stored_bytes(facts, m, "auto", quantization) != m.rows * m.columns * size
+    )
 
 
 def _float32_bytes(facts: ModelFacts, dtype: str, quantization: str) -> int:

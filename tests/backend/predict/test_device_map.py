@@ -6,7 +6,7 @@ import logging
 import pytest
 
 from backend.models import resolve
-from backend.plan import DYNAMIC
+from backend.plan import DYNAMIC, OFFLOADED, CacheKind
 from backend.predict.device_map import layers_by_device, share
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import by_device, peak_bytes
@@ -56,11 +56,17 @@ def test_the_bytes_of_each_gpu_are_those_of_accelerates_own_map(
     assert [weight_bytes(share(facts, "auto", devices, i)) for i in range(devices)] == held(name, devices)
 
 
-def test_a_device_has_the_cache_of_its_layers_and_the_peak_is_the_first_ones() -> None:
-    facts, setup = resolve("random:gpt-oss-20b"), Setup(device="cuda", capability=(9, 0), devices=2)
+@pytest.mark.parametrize(
+    ("name", "cache"),
+    [("random:gpt-oss-20b", DYNAMIC), ("random:Qwen3-0.6B", DYNAMIC), ("random:Qwen3-0.6B", OFFLOADED)],
+)
+def test_a_device_has_the_cache_of_its_layers_and_the_peak_is_the_first_ones(name: str, cache: CacheKind) -> None:
+    """Qwen3-0.6B has 20 layers on the first device and 8 on the second."""
+    facts, setup = resolve(name), Setup(device="cuda", capability=(9, 0), devices=2, cache=cache)
     one, two = by_device(facts, setup, 300, 20, 2)
     several, alone = peak_bytes(facts, setup, 300, 20, 2), peak_bytes(facts, Setup(device="cuda"), 300, 20, 2)
     assert one.kv + two.kv == several.kv == alone.kv == kv_bytes(facts, DYNAMIC, 319, 2, 2, 0, 300).total
     assert several.weights == alone.weights == one.weights + two.weights
     assert (several.tensors, several.total) == (one.tensors, one.total)
-    assert several.fullest == max(one.total, two.total) < 0.6 * alone.total
+    assert several.kv_elsewhere == two.kv + one.kv_elsewhere and (one.kv_elsewhere > 0) is (cache == OFFLOADED)
+    assert several.fullest == max(one.total, two.total) < 0.9 * alone.total

@@ -2,11 +2,12 @@
 
 import functools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from backend.models import ModelFacts, resolve
+from backend.models import CacheLayers, ModelFacts, resolve
 from backend.optimizations.tensor_bytes import layer_bytes
 from backend.plan import (
     DYNAMIC,
@@ -241,6 +242,23 @@ def test_an_encoder_has_no_cache() -> None:
     facts = resolve("random:bert-base-uncased")
     assert kv_bytes(facts, DYNAMIC, 100, 8, 4) == KvBytes(0, 0)
     assert kv_polyline(facts, DYNAMIC, 1, 9, 1, 4)[-1] == KvPoint(9, 0, 0)
+
+
+@pytest.mark.parametrize("kind", [DYNAMIC, STATIC, QUANTIZED_FP8, QUANTIZED_HQQ4, QUANTIZED_QUANTO4], ids=name_of)
+def test_before_the_first_token_only_a_static_cache_has_bytes(kind: CacheKind) -> None:
+    facts = resolve("random:Llama-3-8B")
+    none, one = (kv_bytes(facts, kind, length, 1, 2, 10).total for length in (0, 1))
+    assert (none, none < one) == ((10 * 131_072, False) if kind == STATIC else (0, True))
+
+
+def test_states_that_do_not_grow_are_there_from_the_first_token_on() -> None:
+    layers = (CacheLayers(3, "fixed", 0, state_elements=10, state_bytes=7), CacheLayers(1, "full", 8))
+    facts = replace(resolve("random:Llama-3-8B"), counted_cache=layers)
+    state = 3 * 2 * (10 * 2 + 7)
+    assert [kv_bytes(facts, DYNAMIC, length, 2, 2) for length in (0, 1, 5)] == [
+        KvBytes(0, 0, 0), KvBytes(0, 2 * 8 * 2, state), KvBytes(0, 5 * 2 * 8 * 2, state),
+    ]  # fmt: skip
+    assert kv_polyline(facts, DYNAMIC, 1, 5, 2, 2)[-1] == KvPoint(5, 0, 5 * 2 * 8 * 2 + state)
 
 
 def test_a_static_cache_that_is_too_small_is_an_error() -> None:

@@ -5,15 +5,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from backend.models import LayerKind, resolve
 from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, CPU_KERNELS_BYTES, MIB, peak_bytes
-from backend.predict.pages import pages_needed
+from backend.predict.pages import cache_bytes, pages_needed, pages_of
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
+from tests.support.batches import TRAFFIC
 from tools.bench import cpu_peaks
 
 H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
@@ -167,7 +169,10 @@ def test_an_offloaded_cache_takes_a_few_layers_on_a_gpu_and_all_on_a_cpu() -> No
     assert kept.tensors - gone.tensors > 0.9 * kept.kv
     assert peak_bytes(facts, Setup(cache=OFFLOADED), 8, 8_000).kv_elsewhere == 0
     windowed = peak_bytes(resolve("random:gpt-oss-20b"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000)
-    assert 0 < windowed.kv_elsewhere < windowed.kv
+    full = 24 // 2 * 2 * 8 * 64 * 8_008 * 2
+    assert windowed.kv_elsewhere == full - 2 * full // 12, "windows stay, and two of the other layers"
+    only = peak_bytes(resolve("random:Mistral-7B-v0.1"), Setup(**H200, cache=OFFLOADED_STATIC), 8, 8_000)
+    assert only.kv_elsewhere == 0
 
 
 def test_eager_attention_needs_its_scores_and_sdpa_does_not() -> None:
@@ -264,3 +269,22 @@ def test_a_prefill_needs_a_mask_for_padding_or_past_a_window(padded: bool, windo
 )
 def test_pages_are_whole_and_one_more_than_the_margin_leaves(lengths: Any, margin: float, pages: int) -> None:
     assert pages_needed(lengths, 16, margin) == pages
+
+
+@pytest.mark.parametrize(
+    ("name", "pages", "expected"),
+    [
+        ("random:Llama-3-8B", 3, 3 * (2 << 20)),  # 16 tokens of 2 x 8 x 128 numbers in 32 layers
+        ("random:Llama-3-8B", 0, 2 << 20),
+        ("random:Gemma-3-1b", 1, 704 << 10),  # 352 KiB with a window, 64 KiB without: a sector holds both wholly
+        ("random:Gemma-3-1b", 2, 2 * (704 << 10)),
+    ],
+)
+def test_pages_come_in_whole_sectors(name: str, pages: int, expected: int) -> None:
+    assert cache_bytes(resolve(name), pages, 16, 2) == expected
+
+
+def test_pages_are_those_that_were_asked_for_or_those_of_the_largest_requests_at_once() -> None:
+    """Two at once: of 3 + 6 and 2 + 4 tokens, in three and two pages, of which 15% stay free."""
+    assert pages_of(TRAFFIC, 4) == int(5 / 0.85) + 1 == 6
+    assert pages_of(msgspec.structs.replace(TRAFFIC, pages=9), 4) == 9

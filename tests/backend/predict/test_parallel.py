@@ -15,7 +15,17 @@ from backend.plan import DYNAMIC, Exchanges
 from backend.predict.exchanged import exchanged_bytes
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import peak_bytes
-from backend.predict.parallel import MAX_GPUS, check_sizes, exchanges, group_sizes, plan_of, refusal, shard
+from backend.predict.parallel import (
+    MAX_GPUS,
+    check_sizes,
+    exchanges,
+    group_sizes,
+    mixtures,
+    plan_of,
+    refusal,
+    shard,
+    sharded,
+)
 from backend.predict.roofline import bound, work
 from backend.predict.setup import Setup
 from backend.predict.weights import weight_bytes
@@ -218,6 +228,52 @@ def test_what_is_put_together_counts_for_the_part_that_a_rank_lacks(name: str, g
     together = facts.vocab + whole
     expected = (2 * counted.all_reduce * facts.hidden + together) * 2 * (gpus - 1) / gpus
     assert exchanged_bytes(facts, tensor, expert, 1, 2) == round(expected)
+
+
+@pytest.mark.parametrize(
+    ("change", "expert", "whole"),
+    [
+        ({"model_type": "phi3"}, 1, 4 * ((4 + 2 * 2) * 16 + 2 * 96)),  # queries, keys and values; gate and up
+        ({"model_type": "olmo2"}, 1, 4 * (4 + 2 * 2) * 16),
+        ({"model_type": "mixtral"}, 2, 4 * 3 * 64),  # each token there, back, and its result on every rank
+        ({"model_type": "qwen3_moe", "mlp_only_layers": [1], "head_dim": 16}, 2, 3 * 3 * 64),
+    ],
+)
+def test_bytes_of_a_pass_are_the_numbers_that_are_added_up_and_put_together(
+    change: dict[str, Any], expert: int, whole: int, tmp_path: Path
+) -> None:
+    """Four layers on two ranks, three tokens in float32: a rank receives half of what is put together."""
+    config = TINY | {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2} | change
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    facts = resolve(str(tmp_path))
+    added = exchanges(facts, 2, expert).all_reduce * 64
+    assert exchanged_bytes(facts, 2, expert, 3, 4) == (2 * added + 100 + whole) * 3 * 4 // 2
+    assert mixtures(facts) == (whole // 192 if expert > 1 else 0 if change["model_type"] != "mixtral" else 4)
+
+
+@pytest.mark.parametrize(
+    ("model", "expert", "matrices", "width"),
+    [
+        ("llama", 1, 4 * 7 + 2, 48),  # seven in each layer, the embedding and the head
+        ("phi3", 1, 4 * 4 + 2, 96),  # four; gate and up are put together again
+        ("mixtral", 2, 4 * (4 + 2 * 4) + 2, 96),  # four of attention, and two of each of four experts
+    ],
+)
+def test_which_matrices_are_split_and_how_wide_the_feed_forward_of_a_rank_is(
+    model: str, expert: int, matrices: int, width: int, tmp_path: Path
+) -> None:
+    config = TINY | {"model_type": model, "num_local_experts": 4, "num_experts_per_tok": 2}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    facts = resolve(str(tmp_path))
+    assert sharded(facts, 2, expert) == matrices and shard(facts, 2, expert).intermediate == width
+    assert sharded(facts, 1) == 0
+
+
+def test_an_odd_number_of_experts_is_shared_out_to_nobody() -> None:
+    facts = replace(resolve("random:gpt-oss-20b"), experts=33)
+    with pytest.raises(InputError, match="its 33 experts cannot be split evenly"):
+        check_sizes(facts, 2, 2)
+    check_sizes(facts, 2, 1)
 
 
 def test_packed_weights_that_fail_when_split_are_refused_and_others_are_not() -> None:

@@ -26,12 +26,15 @@ MATRICES = [
     ("torchao-fp8", 256, 256, 2, SQUARE + 256 * 4),
     ("torchao-int4", 256, 1024, 2, 256 * 512 + 256 * 8 * 2 * 2),
     ("torchao-int4", 4, 128, 2, 8 * 512 + 8 * 8 * 2 * 2),  # padded to 8 rows and 1,024 columns
+    ("torchao-int4", 8, 1152, 2, 8 * 1024 + 8 * 16 * 2 * 2),
     ("torchao-int4", 256, 192, 2, 256 * 192 * 2),  # left dense
     ("quanto-int8", 256, 256, 2, SQUARE + 256 * 2 + 8),
     ("quanto-int8", 256, 256, 4, SQUARE + 256 * 4 + 8),
     ("quanto-int4", 256, 256, 2, SQUARE // 2 + 256 * 2 * (2 + 2) + 8),
     ("quanto-int4", 256, 192, 2, 256 * 96 + 256 * 2 * (2 + 2) + 8),  # groups of 96
     ("quanto-int4", 256, 160, 2, 256 * 80 + 256 * 5 * (2 + 2) + 8),  # groups of 32
+    ("quanto-int4", 256, 320, 2, 256 * 160 + 256 * 5 * (2 + 2) + 8),  # groups of 64
+    ("quanto-int4", 3, 150, 2, 225 + 3 * (2 + 2) + 8),
     ("quanto-int4", 256, 64, 2, 256 * 32 + 256 * (2 + 2) + 8),  # one group for each row
     ("quanto-int4", 256, 150, 2, 256 * 75 + 256 * (2 + 2) + 8),  # no group size fits
     ("mxfp4", 256, 256, 2, SQUARE // 2 + SQUARE // 32 + 256 * 2),

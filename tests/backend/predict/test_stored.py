@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from backend.errors import InputError
-from backend.models import resolve
+from backend.models import Matrix, resolve
 from backend.predict.setup import Setup
-from backend.predict.weights import quantization_on, weight_bytes, weight_bytes_read
+from backend.predict.weights import quantization_on, stored_bytes, weight_bytes, weight_bytes_read
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
@@ -107,6 +107,17 @@ def test_files_tell_the_bytes_of_what_stays_as_it_is_in_them(
     facts = resolve(written(tmp_path, LLAMA, quantization))
     beside_a_file = replace(facts, packed_bytes=1_000, buffer_bytes=24)
     assert (weight_bytes(beside_a_file) == 1_024) is as_in_the_file
+
+
+def test_a_vision_tower_may_have_been_left_dense(tmp_path: Path) -> None:
+    facts = resolve(written(tmp_path, LLAMA, FP8))
+    assert facts.stored is not None
+    seen, unseen = Matrix("linear", 1, 256, 256), Matrix("linear", 1, 256, 256, use="never")
+    left = replace(facts, stored=replace(facts.stored, vision_dense=True))
+    packed = stored_bytes(facts, seen, "auto", "none")
+    assert packed < 0.6 * 256 * 256 * 2
+    assert stored_bytes(facts, unseen, "auto", "none") == stored_bytes(left, seen, "auto", "none") == packed
+    assert stored_bytes(left, unseen, "auto", "none") == 256 * 256 * 2
 
 
 UNKNOWN: list[tuple[dict[str, Any], str]] = [

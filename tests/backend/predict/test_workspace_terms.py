@@ -12,7 +12,7 @@ from backend.models import ModelFacts, resolve
 from backend.plan import CACHES, STATIC
 from backend.predict.memory import MIB, peak_bytes
 from backend.predict.setup import Setup
-from backend.predict.workspace import LIVE_TENSORS, Work, decode_bytes, prefill_bytes
+from backend.predict.workspace import LIVE_TENSORS, Work, decode_bytes, logits_bytes, prefill_bytes
 
 ROWS = 100
 KV = 10**9
@@ -86,7 +86,7 @@ def test_a_norm_in_float32_and_the_logits_of_the_last_position() -> None:
     for architecture in ("gpt2", "bert"):  # whose norms are torch's own
         assert prefill(shape(architecture, heads=1, kv_heads=1, head_dim=1, intermediate=1), size=1) < ROWS * 64 * 11
     assert prefill(shape(vocab=10**6), batch=2) == 2 * 10**6 * (2 + 4)
-    assert prefill(shape("bert", vocab=10**6)) < 10**6
+    assert logits_bytes(shape("bert", vocab=10**6), 1, 6) == 0
 
 
 def test_masks_and_tables_are_made_for_each_kind_of_layer() -> None:
@@ -131,6 +131,12 @@ def test_experts(sinks: bool) -> None:
     assert prefill(facts) == grouped
     batched = ROWS * 4 * 64 * 2 + 2 * ROWS * (3 * 64 * 1_000 + 64 + 1_000) * 2
     assert prefill(facts, experts="batched_mm") == batched
+    shared = ROWS * 4 * 64 * 2 + 100 * (2 * 64 + 64 + inner * 1_000) * 2  # half of the pairs, sent there and back
+    assert prefill(facts, expert_ranks=2) == shared
+    kernels = 2 * ROWS * (1_000 * 2 + 64 * 4) + ROWS * 64 * (4 + 2)
+    assert prefill(facts, experts="triton") == ROWS * 4 * 64 * 2 + kernels
+    narrow = replace(facts, intermediate=1)
+    assert prefill(narrow) == ROWS * 4 * 64 * 2 + 2 * ROWS * 4 * 64 * 2, "results of each pair, put in order"
     one = ROWS * 64 * 2 + 50 * (64 + inner * 1_000) * 2 + ROWS * 2 * 4 * 8
     assert prefill(facts, experts="eager") == ROWS * 4 * 64 * 2 + one
 
@@ -160,6 +166,13 @@ def test_a_step_has_a_mask_where_the_cache_is_static_or_the_prompt_padded() -> N
         found = peak_bytes(facts, setup, 1, 60_000).workspace
         assert (found > copies) is masked, (padded, cache)
     assert copies > 400 * MIB
+
+
+def test_the_scores_of_a_step_are_converted_on_a_cpu_and_copied_on_a_gpu() -> None:
+    facts = resolve("random:Llama-3-8B")
+    setup = Setup(attention="eager", cache=STATIC)
+    cpu, gpu = (peak_bytes(facts, replace(setup, device=device), 1, 60_000).workspace for device in ("cpu", "cuda"))
+    assert cpu - (gpu - (8_320 << 10)) == facts.heads * 60_001 * 2
 
 
 @pytest.mark.parametrize(("architecture", "more"), [("phi3", 2), ("llama", 0)])
