@@ -211,7 +211,8 @@ class Experts(Optimization):
             eager=trace.ops[LOOP],
             triton=own // _GROUPED_CALLS,
         )
-        way, seen = ways.most_common(1)[0]
+        way = max(ways, key=ways.__getitem__)
+        seen = ways[way]
         if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
             every = layers * max(1, trace.steps)
             proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"

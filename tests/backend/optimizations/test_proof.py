@@ -10,7 +10,7 @@ from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausal
 
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, Optimization, all_axes
-from backend.optimizations.proof import REGION, Trace, regions
+from backend.optimizations.proof import REGION, Trace, coverage, regions, weight_of
 from backend.plan import DYNAMIC, STATIC, UNWINDOWED, GeneratePlan, LoadPlan, Plan
 from tests.support.proof import verify
 
@@ -119,3 +119,40 @@ def test_what_a_class_keeps_in_float32_and_the_cache_are_counted_apart() -> None
     wide = AXIS["dtype"].find(Observation(model, filled(DynamicCache(), 2), PLAN))
     assert (wide.reached, wide.expected) == (plain.reached, plain.expected + 4)
     assert "KV cache: 4 tensors in float32" in wide.proof
+
+
+@pytest.mark.parametrize(
+    ("seen", "steps", "hidden", "counted"),
+    [
+        (12, 3, False, (12, 12)),
+        (11, 3, False, (11, 12)),
+        (13, 3, False, (12, 12)),
+        (0, 3, False, (0, 12)),
+        (12, 3, True, (12, 12)),  # all of them were seen all the same
+        (11, 3, True, (4, 4)),
+        (4, 3, True, (4, 4)),
+        (3, 3, True, (3, 4)),
+        (0, 3, True, (None, None)),
+        (4, 0, False, (4, 4)),
+        (3, 0, False, (3, 4)),
+    ],
+)
+def test_each_pass_counts_and_where_steps_are_hidden_the_prompts(
+    seen: int, steps: int, hidden: bool, counted: tuple[int | None, int | None]
+) -> None:
+    made = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3} if hidden else {}), steps)
+    assert coverage(Observation(None, None, PLAN, lambda: made), seen, 4) == counted
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "weight"),
+    [
+        ("aten::mm", ((5, 32), (32, 8)), (32, 8)),
+        ("aten::addmm", ((8,), (5, 32), (32, 8)), (32, 8)),
+        ("aten::linear", ((5, 32), (8, 32), ()), (8, 32)),
+        ("aten::addmm", ((8,), (5, 32)), ()),
+        ("aten::softmax", ((5, 32),), ()),
+    ],
+)
+def test_the_weight_of_a_product_is_its_second_matrix(name: str, inputs: Any, weight: Any) -> None:
+    assert weight_of(name, inputs) == weight

@@ -6,7 +6,20 @@ from typing import Any
 import pytest
 import torch
 
-from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, parameter_count, triton_weights
+from backend.optimizations.tensor_bytes import (
+    beside_bytes,
+    bnb_scales,
+    bytes_by_device,
+    bytes_on,
+    cache_tensors,
+    keeps_tokens,
+    layer_bytes,
+    named_weight_tensors,
+    parameter_count,
+    total_bytes,
+    triton_weights,
+    weight_tensors,
+)
 
 
 def tensor(device: str, index: int | None, nbytes: int) -> Any:
@@ -46,3 +59,66 @@ def test_parameters_are_counted_however_few_bytes_hold_them() -> None:
     model.experts.register_parameter("up_scales", frozen(2, 1))
     assert list(triton_weights(model.experts)) == ["up"]
     assert parameter_count(model) == 15 + 20 + 64
+
+
+class QuantState:
+    """As bitsandbytes names its own."""
+
+    def __init__(self, **parts: Any) -> None:
+        vars(self).update(parts)
+
+
+def test_scales_of_bitsandbytes_are_found_on_both_levels() -> None:
+    second = QuantState(absmax=torch.zeros(2), code=torch.zeros(256), blocksize=256)
+    first = QuantState(
+        absmax=torch.zeros(8, dtype=torch.uint8), code=torch.zeros(16), offset=torch.zeros(1), state2=second
+    )
+    holder = SimpleNamespace(quant_state=first, SCB=torch.zeros(3), CB=None)
+    assert sorted(scale.numel() for scale in bnb_scales(holder)) == [1, 2, 3, 8, 16, 256]
+    assert bnb_scales(SimpleNamespace()) == [] == bnb_scales(None)
+
+
+def test_weights_that_share_memory_come_once_and_empty_ones_never() -> None:
+    model = torch.nn.Module()
+    model.embedding = torch.nn.Embedding(4, 3)
+    model.head = torch.nn.Linear(3, 4, bias=False)
+    model.head.weight = model.embedding.weight
+    model.register_buffer("steps", torch.zeros(5))
+    model.register_buffer("none", None)
+    model.register_buffer("empty", torch.zeros(0))
+    assert [(name, tensor.numel()) for name, tensor in named_weight_tensors(model)] == [
+        ("steps", 5), ("embedding.weight", 12)
+    ]  # fmt: skip
+    assert total_bytes(weight_tensors(model)) == (5 + 12) * 4
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_the_hubs_own_experts_are_counted_with_their_scales(scaled: bool) -> None:
+    """Objects of the kernel's class, which are no parameters."""
+
+    def held(*shape: int) -> Any:
+        return SimpleNamespace(storage=SimpleNamespace(data=torch.zeros(*shape, dtype=torch.uint8)))
+
+    model = torch.nn.Module()
+    model.up, model.up_precision_config = held(2, 16), SimpleNamespace(weight_scale=held(2, 1) if scaled else None)
+    model.other, model.plain = SimpleNamespace(storage=None), torch.zeros(3)
+    assert {name: [part.numel() for part in parts] for name, parts in triton_weights(model).items()} == {
+        "up": [32, 2] if scaled else [32]
+    }
+    assert parameter_count(model) == 64
+
+
+def test_all_that_a_layer_of_a_cache_keeps_is_counted_and_what_lies_beside_is_told_apart() -> None:
+    number = torch.zeros(3)
+    plain = SimpleNamespace(keys=torch.zeros(2), values=torch.zeros(2), conv_states={0: number}, recurrent_states=None)
+    assert (layer_bytes(plain), beside_bytes(plain)) == (28, 0)
+    state = SimpleNamespace(conv_states=number, recurrent_states=(number, [torch.zeros(1)]))
+    assert (layer_bytes(state), keeps_tokens(state), keeps_tokens(plain)) == (28, False, True)
+    packed = SimpleNamespace(
+        keys=torch.zeros(1), values=torch.zeros(1), _quantized_keys=(number, {"scale": torch.zeros(2)}),
+        _quantized_values=None, copy=torch.zeros(5), again=number,
+    )  # fmt: skip
+    assert (layer_bytes(packed), beside_bytes(packed)) == (28, 20)
+    empty = SimpleNamespace(keys=None, values=None)
+    assert (layer_bytes(empty), list(cache_tensors(SimpleNamespace(layers=[empty])))) == (0, [])
+    assert sum(one.numel() for one in cache_tensors(SimpleNamespace(layers=[plain, state, packed]))) == 7 + 7 + 7

@@ -117,7 +117,7 @@ class Attention(Optimization):
         calls = traced.calls(trace, heads)
         others, whole = calls.others(name), trace.matching("::decoder_layer").total()
         if others and not calls.of(name) and not name.startswith(("flash", PUBLISHER)):
-            name, others = others.most_common(1)[0][0], Counter()
+            name, others = max(others, key=others.__getitem__), Counter()
         reached, expected = _counted(observation, calls.of(name), others.total(), name)
         said = [_probed(probed), _traced(trace)]
         if whole:

@@ -140,7 +140,7 @@ class Quantization(Optimization):
         if not kinds:
             return self._dense(observation, total)
         planned = observation.plan.load
-        (effective, _) = sizes.most_common(1)[0]
+        effective = max(sizes, key=sizes.__getitem__)
         expected = planned.packed
         if effective == "mxfp4":
             expected = kinds["mxfp4"] + len(_dense_experts(observation.model))

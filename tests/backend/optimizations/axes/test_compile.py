@@ -340,3 +340,21 @@ def test_the_script_keeps_compiled_code_where_the_plan_says() -> None:
     kept = written(H200, compile="default", compile_cache="artefacts")
     assert "load_cache_artifacts(artefacts" in kept and "save_cache_artifacts()" in kept
     assert kept.index("load_cache_artifacts") < kept.index("from_config") < kept.index("save_cache_artifacts")
+
+
+def test_why_a_graph_broke_is_told_in_one_short_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch._dynamo.utils as dynamo
+
+    monkeypatch.setattr(dynamo, "counters", {"graph_break": Counter({f"{'b' * 200}\n a hint": 1})})
+    proof = AXIS["compile"].find(seen(**IN_GRAPHS, graph_breaks=2.0)).proof
+    assert f"; 2 graph breaks ({'b' * 120}), " in proof.replace(", 2 graph", "; 2 graph")
+    assert "0 graph breaks, 0 recompiles" in AXIS["compile"].find(seen(**IN_GRAPHS)).proof
+    monkeypatch.setattr(dynamo, "counters", {"graph_break": Counter()})
+    told = AXIS["compile"].find(seen(**IN_GRAPHS, graph_breaks=2.0, recompiles=3.0, cudagraph_skips=4.0)).proof
+    assert told.endswith("2 graph breaks, 3 recompiles, 4 CUDA graphs skipped")
+
+
+def test_graphs_of_another_backend_are_said_where_inductor_compiled_nothing() -> None:
+    assert AXIS["compile"].find(seen(calls=12)).proof.endswith("; 12 compiled graphs were called in the profile, of "
+                                                               "another backend")  # fmt: skip
+    assert AXIS["compile"].find(seen()).proof.endswith("reached code of Inductor")

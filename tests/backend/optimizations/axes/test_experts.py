@@ -352,3 +352,37 @@ def test_a_loop_over_experts_breaks_a_compiled_graph_and_says_so(compiled: str, 
 def test_a_single_expert_is_an_expert() -> None:
     one = replace(facts("random:gpt-oss-20b"), experts=1)
     assert "blocked" in said("triton", one, CPU, quantization="none")
+
+
+UP, DOWN = (4, 32, 96), (4, 48, 32)
+
+
+def rows(tokens: int, runtime: str = "", grouped: int = 2 * LAYERS * 2) -> Observation:
+    """Two passes over 5 tokens, of which so many reached each of the two experts of a token."""
+    shapes: Counter[ShapedCall] = Counter({
+        (MM, ((2 * tokens, 32), UP, (4,))): 2 * LAYERS, (MM, ((2 * tokens, 48), DOWN, (4,))): 2 * LAYERS,
+        ("aten::embedding", ((97, 32), (1, 5), ())): 2,
+    })  # fmt: skip
+    made = Trace(Counter({MM: grouped}), Counter(), Counter({runtime: 3} if runtime else {}), 2, shapes=shapes)
+    return Observation(tiny("gpt_oss"), None, Plan(LoadPlan(ModelSource("random")), routed=2), lambda: made)
+
+
+def test_rows_that_reached_no_expert_are_missed_in_proportion() -> None:
+    every, some = AXIS.find(rows(5)), AXIS.find(rows(4))
+    assert (every.effective, every.reached, every.expected) == ("grouped_mm", 2 * LAYERS, 2 * LAYERS)
+    assert "reached the experts" not in every.proof
+    assert (some.effective, some.reached, some.expected) == ("grouped_mm", 2 * LAYERS * 4 // 5, 2 * LAYERS)
+    assert some.proof.endswith("128 of the 160 rows of tokens and their experts reached the experts")
+
+
+def test_rows_prove_nothing_where_no_way_of_computing_them_was_seen() -> None:
+    hidden = AXIS.find(rows(2, "cudaGraphLaunch", grouped=0))
+    assert (hidden.effective, hidden.reached, hidden.expected) == ("auto", 0, LAYERS)
+    assert hidden.proof.endswith("; decode steps ran in replayed CUDA graphs")
+    assert "decode steps" not in AXIS.find(rows(5)).proof
+
+
+def test_our_kernels_are_put_in_before_layers_are_replaced() -> None:
+    script = Script(patch=["replace_layers(model)"])
+    AXIS.write(script, Plan(LoadPlan(ModelSource("folder"), experts="triton")))
+    assert script.patch[0].startswith("use_triton(model, ") and script.patch[1:] == ["replace_layers(model)"]

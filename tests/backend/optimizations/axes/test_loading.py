@@ -117,3 +117,9 @@ def test_the_script_loads_the_same_way(way: LoadingKind, device: str, line: str)
     AXIS.write(script, plan(way, device))
     assert [*script.prepare, *script.patch] == ([line] if line else [])
     assert ("device_map" in script.load) is (line != "model.to(DEVICE)")
+
+
+def test_a_model_is_moved_before_anything_is_changed_in_it() -> None:
+    script = Script(load={"device_map": "DEVICE"}, patch=["fuse(model)"])
+    AXIS.write(script, plan("plain"))
+    assert script.patch == ["model.to(DEVICE)", "fuse(model)"]

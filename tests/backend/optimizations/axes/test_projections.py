@@ -165,3 +165,33 @@ def test_a_fused_matrix_that_no_pass_multiplied_with_was_not_reached() -> None:
     found = AXIS.find(Observation(model, None, PLAN, lambda: silent))
     assert (found.effective, found.reached, found.expected) == ("fused", 0, 8 * 3)
     assert "packed" not in found.proof
+
+
+class PackedParameter(torch.nn.Parameter):  # type: ignore[misc]
+    """Of another class, as packed weights are."""
+
+
+def pack(model: Any) -> int:
+    fused = [module.whole for module in model.modules() if type(module).__name__ == "Fused"]
+    for whole in fused:
+        whole.weight = PackedParameter(whole.weight.detach())
+    return len(fused)
+
+
+def test_packed_matrices_whose_products_show_no_shape_are_counted_in_the_model() -> None:
+    model = build("llama")
+    fuse(model)
+    assert pack(model) == 8
+    silent = Trace(Counter({"aten::mm": 99}), Counter(), Counter(), 3)
+    found = AXIS.find(Observation(model, None, PLAN, lambda: silent))
+    assert (found.reached, found.expected) == (8, 8) and "do not show their shapes" in found.proof
+    shown = traced(model)
+    assert (shown.reached, shown.expected) == (8, 8) and "do not show their shapes" not in shown.proof
+    model.model.layers[1].self_attn.q_proj.forward = lambda x: apart(model.model.layers[1].self_attn.q_proj, x)
+    assert traced(model).reached == 7, "what does show counts"
+
+
+def test_matrices_are_fused_before_layers_are_replaced() -> None:
+    script = Script(patch=["replace_layers(model)"])
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random"), projections="fused")))
+    assert script.patch == ["fuse(model)", "replace_layers(model)"]

@@ -234,3 +234,26 @@ def test_a_script_with_symbolic_sizes_tells_equal_ones_apart_where_it_compiles(m
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, mode, shapes="dynamic")))
     assert bool(script.prepare) is written
+
+
+@pytest.mark.parametrize(("places", "said"), [(88, ", and a static cache of 88 slots"), (0, "13 tokens and 0 padding")])
+def test_the_slots_of_a_static_cache_are_said_where_there_is_one(places: int, said: str) -> None:
+    proof = AXIS.find(seen("exact", 13, 0, places)).proof
+    assert said in proof and ("static cache" in proof) is bool(places)
+
+
+def test_without_a_count_of_positions_nothing_is_known() -> None:
+    made = seen("padded", 0, 0)
+    assert AXIS.find(replace(made, counts=RunCounts())).effective == "padded"
+    made.counts.misread_tokens = 5
+    found = AXIS.find(made)
+    assert (found.reached, found.expected) == (0, 0)
+
+
+@pytest.mark.parametrize(("positions", "effective"), [(512, "padded"), (1024, "unknown")])
+def test_an_encoder_is_padded_no_further_than_its_positions(positions: int, effective: str) -> None:
+    """To 512 of 512, where a decoder would have been padded to 1,024."""
+    config = SimpleNamespace(max_position_embeddings=512)
+    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(shapes="padded"))
+    counts = RunCounts(positions=positions, padding=positions - 500 if positions == 512 else 424)
+    assert AXIS.find(Observation(SimpleNamespace(config=config), None, plan, counts=counts)).effective == effective

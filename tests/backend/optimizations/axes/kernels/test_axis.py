@@ -20,7 +20,7 @@ from backend.optimizations.axes.kernels.replaced import Layer, layers
 from backend.optimizations.axes.kernels.rules import NO_NORMS
 from backend.optimizations.conditions import hub_kernel_repositories
 from backend.optimizations.proof import Trace
-from backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, Plan
+from backend.plan import STATIC, GeneratePlan, KernelsKind, LoadPlan, LoopKind, ParallelPlan, Plan
 from backend.script.parts import Script
 from tests.support.machines import CPU, H200, facts
 from tests.support.scripts import preamble
@@ -321,3 +321,47 @@ def test_what_warm_up_found_fastest_is_said(replaced: list[Layer], monkeypatch: 
     proof = AXIS.find(observed(counted(6))).proof
     assert "products with 8 vectors, fastest in warm-up by shape of matrix: 32x128 for 2, library for 1" in proof
     assert "3 vectors" not in proof
+
+
+@pytest.mark.parametrize(("ranks", "layers", "exchanges"), [
+    (2, ("RMSNorm", "SummedLinear"), True), (1, ("RMSNorm", "SummedLinear"), False), (2, ("RMSNorm",), False),
+])  # fmt: skip
+def test_only_ranks_exchange_what_a_kernel_sums(
+    ranks: int, layers: tuple[str, ...], exchanges: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_packages, "layers", lambda path, device: {name: Path("/k") for name in layers})
+    script = Script()
+    parallel = ParallelPlan("tensor" if ranks > 1 else "off", ranks)
+    AXIS.write(script, planned(kernels="local", kernels_path="/k", parallel=parallel))
+    assert ("add_exchanges()" in script.patch) is exchanges
+
+
+def test_the_proof_names_what_ran_how_often_and_what_hides_the_steps(replaced: list[Layer]) -> None:
+    plain = AXIS.find(observed(counted(6))).proof
+    assert plain.endswith("2 x RMSNorm by ours; traced: 6 x ours::norm_default"), "and nothing of steps or of layers"
+    hidden = replace(counted(2), runtime=Counter({"cudaGraphLaunch": 3}))
+    assert AXIS.find(observed(hidden)).proof.endswith("; decode steps ran in replayed CUDA graphs")
+    assert "traced" not in AXIS.find(observed(counted(0))).proof
+
+
+def test_where_all_passes_are_hidden_no_layer_was_seen(replaced: list[Layer]) -> None:
+    hidden = replace(counted(0), runtime=Counter({"cudaGraphLaunch": 3}))
+    found = AXIS.find(observed(hidden))
+    assert (found.reached, found.expected) == (0, 2)
+
+
+def test_a_binary_of_the_hub_without_names_is_taken_at_its_word_on_a_gpu(
+    replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may launch what has any name: the layers that have it count, and the proof says what it cannot show."""
+    monkeypatch.setattr(axis, "own_names", lambda packages: set())
+    replaced[:] = [Layer("RMSNorm", "ours", "hub", "package")] * 2
+    found = AXIS.find(observed(counted(0), device="cuda", kind="hub"))
+    assert (found.reached, found.expected) == (2, 2) and "the trace cannot show it" in found.proof
+
+
+def test_kernels_of_a_gpu_are_due_once_where_no_pass_was_counted(
+    replaced: list[Layer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(axis, "own_names", lambda packages: {"norm_kernel"})
+    assert AXIS.find(observed(counted(0, 0, norm_kernel=2), device="cuda")).reached == 2

@@ -21,8 +21,8 @@ from transformers import (
 from backend import hardware
 from backend.models import resolve
 from backend.models.source import ModelSource
-from backend.optimizations import Observation
-from backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _magnitudes
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.quantization.axis import AXIS, _dense_experts, _kind, _magnitudes
 from backend.optimizations.axes.quantization.settings import casts_experts
 from backend.optimizations.axes.quantization.used import can_be_tried, multiplies_with
 from backend.plan import LoadPlan, Plan
@@ -260,3 +260,82 @@ def test_a_script_loads_where_and_as_the_plan_says(
     AXIS.write(script, Plan(LoadPlan(source, device=device, dtype=dtype, quantization=name)))
     assert (script.load.get("device_map") == "DEVICE") is stays
     assert ("cast_experts(model)" in script.patch) is casts
+
+
+def fake(name: str, module: str = __name__, **fields: Any) -> Any:
+    return type(name, (), {"__module__": module, **fields})()
+
+
+def state(code: tuple[float, ...], **more: Any) -> Any:
+    return SimpleNamespace(code=torch.tensor(code), **more)
+
+
+NF4_CODE, FP4_CODE = (-1.0, -0.6961928), (0.0, 0.0052083)
+"""The first two of the 16 values (bitsandbytes 0.50: functional.get_4bit_type)."""
+
+
+@pytest.mark.parametrize(
+    ("weight", "kind"),
+    [
+        (fake("Int8Params", dtype=torch.int8), "bnb-int8"),
+        (fake("Int8Params", dtype=torch.bfloat16), None),  # on the CPU until it is moved
+        (fake("Params4bit", quant_state=None), None),
+        (fake("Params4bit", quant_state=state(NF4_CODE)), "bnb-nf4"),
+        (fake("Params4bit", quant_state=state(FP4_CODE)), "bnb-fp4"),
+        (fake("Params4bit", quant_state=state(NF4_CODE, state2=object())), "bnb-nf4-double"),
+        (fake("Params4bit", quant_state=state(FP4_CODE, state2=object())), "bnb-fp4-double"),
+        (torch.zeros(4), None),
+    ],
+)
+def test_a_weight_is_known_by_its_class_and_its_table(weight: Any, kind: str | None) -> None:
+    assert _kind(weight) == kind
+
+
+@pytest.mark.parametrize(
+    ("library", "dtype", "kind"),
+    [
+        ("torchao.quantization.linear", torch.int8, "torchao-int8"),
+        ("torchao.float8", torch.float8_e4m3fn, "torchao-fp8"),
+        ("torchao.prototype", torch.int32, "torchao-int4"),
+        ("torchao.prototype", torch.uint8, "torchao-int4"),
+        ("optimum.quanto.tensor", torch.int8, "quanto-int8"),
+        ("optimum.quanto.tensor", torch.int16, "quanto-int4"),
+        ("else.where", torch.int8, "unknown-int8"),
+        ("torchao.new", torch.int64, "torchao-torch.int64"),
+    ],
+)
+def test_a_packed_tensor_is_known_by_its_library_and_its_largest_part(library: str, dtype: Any, kind: str) -> None:
+    parts = {"scale": torch.zeros(2), "data": torch.zeros(64, dtype=dtype), "zero": torch.zeros(2)}
+    packed = fake("Packed", library, **parts, __tensor_flatten__=lambda self: (list(parts), None))
+    assert _kind(packed) == kind
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_layer_that_multiplies_with_a_dense_copy_is_missed_and_said() -> None:
+    model, again = llama()
+    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
+    with torch.inference_mode():
+        packed(torch.tensor([[1, 2, 3]]))  # on some CPUs weights are repacked then
+    plan = Plan(LoadPlan(ModelSource("random"), quantization="bnb-nf4", packed=7))
+    intact = AXIS.find(Observation(packed, None, plan))
+    assert (intact.effective, intact.reached, intact.expected) == ("bnb-nf4", 7, 7)
+    assert intact.proof.startswith("7 of 7 matrices in bnb-nf4: ") and "multiply with" not in intact.proof
+    dense = torch.zeros(64, 64, dtype=torch.bfloat16)
+    packed.model.layers[0].mlp.up_proj.forward = lambda x: x @ dense
+    found = AXIS.find(Observation(packed, None, plan))
+    assert (found.reached, found.expected) == (6, 7)
+    assert found.proof.endswith("; 1 of them are not what their layers multiply with")
+
+
+@pytest.mark.parametrize(("planned", "effective"), [("mxfp4", "mxfp4-dequantized"), ("none", "none")])
+def test_coarse_experts_were_dequantized_only_where_the_plan_has_mxfp4(planned: Any, effective: str) -> None:
+    """Dense ones whose values happen to be few are none of a run that asked for no MXFP4."""
+    model = torch.nn.ModuleList([mixture((torch.arange(64.0) % 8).view(1, 64, 1), "gate_up_proj_bias")])
+    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization=planned))))
+    assert (found.effective, found.reached) == (effective, 1 if effective != "none" else None)
+
+
+def test_a_plan_without_quantization_packs_no_matrix() -> None:
+    subject = subject_of(facts("random:Llama-3-8B"), CPU, {})
+    packed = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "torchao-int8", subject).load.packed
+    assert (AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "none", subject).load.packed, packed) == (0, 7 * 32)

@@ -1,0 +1,66 @@
+"""The settings of every quantization, as a script prints them: what the user's own code would have to say."""
+
+import pytest
+
+from backend.models.source import ModelSource
+from backend.optimizations import all_axes
+from backend.optimizations.axes.quantization.axis import AXIS
+from backend.plan import LoadPlan, Plan
+from backend.script.parts import Script
+
+SETTINGS = {
+    "none": "",
+    "bnb-int8": "BitsAndBytesConfig(load_in_8bit=True)",
+    "bnb-nf4": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.float16)',
+    "bnb-nf4-double": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", '
+    "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.float16)",
+    "bnb-fp4": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="fp4", bnb_4bit_compute_dtype=torch.float16)',
+    "bnb-fp4-double": 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="fp4", '
+    "bnb_4bit_use_double_quant=True, bnb_4bit_compute_dtype=torch.float16)",
+    "torchao-int8": "TorchAoConfig(Int8WeightOnlyConfig(set_inductor_config=False))",
+    "torchao-fp8": "TorchAoConfig(Float8WeightOnlyConfig(set_inductor_config=False))",
+    "torchao-int4": 'TorchAoConfig(Int4WeightOnlyConfig(group_size=128, int4_packing_format="tile_packed_to_4d", '
+    "set_inductor_config=False))",
+    "quanto-int8": 'QuantoConfig(weights="int8")',
+    "quanto-int4": 'QuantoConfig(weights="int4")',
+    "mxfp4": "Mxfp4Config()",
+    "mxfp4-dequantized": "Mxfp4Config(dequantize=True)",
+}
+
+
+def prepared(name: str, source: ModelSource) -> Script:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(source, device="cuda", dtype="float16", quantization=name)))
+    return script
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_script_quantizes_with_these_settings(name: str) -> None:
+    script = prepared(name, ModelSource("folder", path="/m"))
+    said = "".join("".join(script.prepare).split()).replace(",)", ")")
+    wanted = "".join(SETTINGS[name].split())
+    assert said == (f"quantization_config={wanted}" if wanted else "")
+    assert ("quantization_config" in script.load) is bool(wanted)
+
+
+def test_every_choice_has_its_settings() -> None:
+    assert list(SETTINGS) == [one.name for axis in all_axes() if axis.name == "quantization" for one in axis.choices]
+
+
+def test_a_gguf_file_is_dequantized_whatever_kernels_the_hub_has() -> None:
+    script = prepared("none", ModelSource("gguf", path="/m.gguf"))
+    assert script.prepare == ["quantization_config = GgufConfig(dequantize=True)"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "random"),
+    [
+        ("mxfp4", "random", True),
+        ("mxfp4-dequantized", "random", True),
+        ("mxfp4", "folder", False),
+        ("bnb-int8", "random", False),
+    ],
+)
+def test_only_random_experts_are_made_in_mxfp4(name: str, kind: str, random: bool) -> None:
+    script = prepared(name, ModelSource(kind, path="/m", config_json="{}"))  # type: ignore[arg-type]
+    assert ("experts" in script.state) is random and bool(script.empty) is random
