@@ -92,7 +92,7 @@ def _of_pages(plan: Plan, facts: ModelFacts, traffic: Traffic, memory: MemoryEst
     itself = cache_bytes(facts, pages, size, _itemsize(plan, facts)) / pages
     page_bytes = itself + size * _mask_bytes(plan, facts)
     fixed = memory.total - pages * page_bytes
-    most = max(0, int((room - fixed) / page_bytes))
+    most = int((room - fixed) / page_bytes)  # below 0 where nothing fits
     advice = "Use a smaller model, or close other programs."
     if most >= needed:
         advice = f"At most about {most:,} pages fit: set --pages {most}."

@@ -163,6 +163,15 @@ def test_what_does_not_fit_names_the_least_change_that_does(
     assert cured.blocked == () and cured.memory.total <= gib * GIB
 
 
+@pytest.mark.parametrize(("spare_bytes", "quantization"), [(0, "bnb-int8"), (-1, "torchao-int8")])
+def test_a_change_that_fits_to_the_last_byte_fits(spare_bytes: int, quantization: str) -> None:
+    need = judge("random:Llama-3-8B", H200, quantization="bnb-int8").needed_bytes
+    assert judge("random:Llama-3-8B", H200, quantization="torchao-int8").needed_bytes < need
+    full = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=need + spare_bytes),))
+    (verdict,) = of(judge("random:Llama-3-8B", full), "model")
+    assert verdict.fix == {"quantization": quantization}
+
+
 def test_where_no_change_helps_none_is_offered() -> None:
     tiny = replace(H200, gpus=(replace(H200.gpus[0], free_bytes=2 * GIB),))
     (verdict,) = of(judge("random:Llama-3-8B", tiny), "model")

@@ -157,3 +157,18 @@ def test_where_not_a_page_fits_no_number_of_pages_is_advised() -> None:
         make_config("m", {"batching": "continuous"}), facts("pocket"), small, workload_of(traffic), 0, traffic
     ).blocked
     assert "--pages" not in verdict.reason and "Use a smaller model" in verdict.reason
+
+
+@pytest.mark.parametrize(("spare_bytes", "refused"), [(0, False), (-1, True)])
+def test_of_pages_too_the_last_byte_counts(spare_bytes: int, refused: bool) -> None:
+    traffic, config = requests((100, 60)), make_config("m", {"batching": "continuous"})
+    need = check(config, facts("pocket"), CPU, workload_of(traffic), 0, traffic).memory.total
+    machine = replace(CPU, free_bytes=need + spare_bytes)
+    assert bool(check(config, facts("pocket"), machine, workload_of(traffic), 0, traffic).blocked) is refused
+
+
+def test_pages_lie_on_the_device_whatever_cache_was_asked_for() -> None:
+    traffic, model = requests((100, 60)), facts("random:Llama-3-8B")
+    for kind, elsewhere in (("static", True), ("continuous", False)):
+        config = make_config("m", {"batching": kind, "cache": "offloaded"})
+        assert bool(check(config, model, H200, workload_of(traffic), 0, traffic).memory.kv_elsewhere) is elsewhere

@@ -339,3 +339,29 @@ def test_a_plan_without_quantization_packs_no_matrix() -> None:
     subject = subject_of(facts("random:Llama-3-8B"), CPU, {})
     packed = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "torchao-int8", subject).load.packed
     assert (AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "none", subject).load.packed, packed) == (0, 7 * 32)
+
+
+@pytest.mark.parametrize(("dense", "counted"), [(0, (4, 4)), (1, (4, 5))])
+def test_of_experts_in_mxfp4_those_that_are_dense_are_missed(dense: int, counted: tuple[int, int]) -> None:
+    def packed() -> Any:
+        module = torch.nn.Module()
+        for name in ("gate_up_proj", "down_proj"):
+            for part, width in (("blocks", 16), ("scales", 1)):
+                codes = torch.nn.Parameter(torch.zeros(2, 4, width, dtype=torch.uint8), requires_grad=False)
+                module.register_parameter(f"{name}_{part}", codes)
+        return module
+
+    beside = [mixture(torch.rand(2, 64, 3), "gate_up_proj_bias") for _ in range(dense)]
+    model = torch.nn.ModuleList([packed(), packed(), torch.nn.Linear(4, 4), *beside])
+    model.dtype = torch.float32
+    found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"), quantization="mxfp4"))))
+    assert (found.effective, found.reached, found.expected) == ("mxfp4", *counted)
+    assert f"4 of {counted[1]} matrices in mxfp4: {2 * 2 * 2 * 4 * 17:,} bytes with scales" in found.proof
+
+
+def test_without_a_plan_for_it_packed_weights_are_named_and_not_counted() -> None:
+    model, again = llama()
+    packed = type(model).from_pretrained(None, quantization_config=BitsAndBytesConfig(**NF4), **again)
+    found = AXIS.find(Observation(packed, None, Plan(LoadPlan(ModelSource("random")))))
+    assert (found.effective, found.reached, found.expected) == ("bnb-nf4", None, None)
+    assert found.proof.startswith("7 matrices in bnb-nf4: ")

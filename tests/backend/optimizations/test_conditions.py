@@ -1,0 +1,74 @@
+"""What several axes ask of an arm, at the edges of what was measured and read."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.hardware import Machine
+from backend.hardware.number_formats import FormatTime
+from backend.optimizations import conditions, subject_of
+from tests.support.machines import CPU, H200, facts
+
+QWEN = facts("random:Qwen3-0.6B")
+SLOW = replace(CPU, bfloat16=(FormatTime(1 << 30, 1, 3.0),), memory_bytes=16 * QWEN.parameters)
+
+
+@pytest.mark.parametrize(
+    ("more_bytes", "dtype"), [(0, "float32"), (-1, "bfloat16"), (1 << 40, "float32"), (-QWEN.parameters, "bfloat16")]
+)
+def test_float32_stands_for_auto_as_long_as_weights_take_a_quarter_of_the_memory(more_bytes: int, dtype: str) -> None:
+    """4 bytes a parameter; past that a model that was fast enough would no longer fit beside others."""
+    machine = replace(SLOW, memory_bytes=SLOW.memory_bytes + more_bytes)
+    assert conditions.compute_dtype(subject_of(QWEN, machine, {})) == dtype
+
+
+def test_the_measurement_counts_that_is_nearest_in_bytes_of_bfloat16_weights() -> None:
+    """2 bytes a parameter: half as large, it would be nearer to the first, and twice as large to the last."""
+    size = 2 * QWEN.parameters
+    times = (FormatTime(size // 2, 1, 1.0), FormatTime(size, 1, 3.0), FormatTime(2 * size, 1, 1.0))
+    found = conditions.slow_bfloat16(subject_of(QWEN, replace(SLOW, bfloat16=times), {}))
+    assert found == times[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "choices"),
+    [
+        ({"dtype": "float16"}, {}),
+        ({"kind": "encoder"}, {}),
+        ({"quantization": "gptq"}, {}),
+        ({}, {"quantization": "quanto-int8"}),
+    ],
+)
+def test_other_weights_than_dense_bfloat16_of_a_decoder_stay_as_the_checkpoint_has_them(
+    changes: dict[str, str], choices: dict[str, str]
+) -> None:
+    model = replace(QWEN, **changes)  # type: ignore[arg-type]
+    assert conditions.slow_bfloat16(subject_of(QWEN, SLOW, {})) is not None
+    assert conditions.slow_bfloat16(subject_of(model, SLOW, choices)) is None
+    assert conditions.slow_bfloat16(subject_of(QWEN, replace(H200, bfloat16=SLOW.bfloat16), {})) is None
+
+
+@pytest.mark.parametrize(("dtype", "half"), [("auto", True), ("float16", True), ("bfloat16", True), ("float32", False)])
+def test_half_precision_is_that_of_the_activations(dtype: str, half: bool) -> None:
+    assert conditions.half_precision(subject_of(QWEN, H200, {"dtype": dtype})) is half
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "names"),
+    [
+        ("random:gpt-oss-20b", H200, ("megablocks", "liger-kernels", "rotary")),
+        ("random:gpt-oss-20b", CPU, ("megablocks",)),
+        ("random:gpt2", H200, ("activation",)),
+        ("random:Gemma-3-1b", H200, ("activation", "rotary")),
+        ("random:Qwen3-0.6B", H200, ("liger-kernels", "activation", "rotary")),
+        ("random:Qwen3-0.6B", CPU, ()),
+    ],
+)
+def test_kernels_of_the_hub_are_those_that_transformers_maps(
+    model: str, machine: Machine, names: tuple[str, ...]
+) -> None:
+    """transformers 5.22: integrations/hub_kernels._build_kernel_mapping."""
+    subject = subject_of(facts(model), machine, {"kernels": "hub"})
+    assert conditions.hub_kernel_repositories(subject) == tuple(f"kernels-community/{name}" for name in names)
+    assert conditions.takes_hub_kernels(subject) is bool(names)
+    assert not conditions.takes_hub_kernels(subject_of(facts(model), machine, {"kernels": "local"}))
