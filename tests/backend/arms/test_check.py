@@ -312,3 +312,68 @@ def test_too_little_memory_is_told_in_gib_and_in_bytes() -> None:
     reason = " ".join(verdict.reason for verdict in found.blocked)
     assert f"needs about {found.memory.total / (1 << 30):.1f} GiB of GPU memory ({found.memory.total:,} bytes" in reason
     assert f"only 9.0 GiB ({9 << 30:,} bytes) are free" in reason
+
+
+def test_where_devices_share_an_arm_it_is_said_whose_bytes_are_counted() -> None:
+    small, cpu = replace(H200.gpus[0], free_bytes=2 * GIB), replace(CPU, free_bytes=2 * GIB, cores=8)
+    two = replace(H200, gpus=(small, small))
+    said = {
+        "": judge("random:Llama-3-8B", replace(H200, gpus=(small,))),
+        " in each rank": judge("random:Llama-3-8B", cpu, parallel="tensor-2"),
+        " on the GPUs together": judge(
+            "random:Llama-3-8B", replace(H200, gpus=(small, small)), parallel="device-map-2"
+        ),
+    }
+    for each, checked in said.items():
+        (reason,) = [v.reason for v in of(checked, "model")]
+        assert f"KV cache {checked.memory.kv:,}{each}), but only 2.0 GiB" in reason
+
+
+@pytest.mark.parametrize(
+    ("choices", "looks_at"),
+    [({}, 1), ({"parallel": "tensor-2"}, 2), ({"parallel": "device-map-4"}, 4), ({"parallel": "tensor-8"}, 8)],
+)
+def test_the_fullest_gpu_of_those_that_share_an_arm_must_hold_its_part(choices: dict[str, str], looks_at: int) -> None:
+    """And no other."""
+    for full in range(8):
+        gpus = tuple(replace(H200.gpus[0], index=i, free_bytes=GIB if i == full else 139 * GIB) for i in range(8))
+        refused = of(judge("random:Llama-3-8B", replace(H200, gpus=gpus), **choices), "model")
+        assert bool(refused) is (full < looks_at), full
+
+
+def test_a_refusal_says_each_reason_once_with_its_fix_and_names_the_arm() -> None:
+    runs, blocked = judge("random:gpt2"), judge("random:Qwen3-0.6B", cuda_graphs="manual", cache="offloaded")
+    assert (runs.refusal(), runs.refusal("B"), runs.refused("")) == ("", "", runs)
+    assert {verdict.axis for verdict in blocked.blocked} == {"cuda_graphs", "cache"}
+    said = blocked.refusal("B")
+    assert said == f"Arm B: {blocked.refusal()}" and said.count(" Set ") == 2
+    assert "Set cuda_graphs=auto." in said and "Set cache=dynamic." in said
+    twice = replace(blocked, verdicts=(*blocked.verdicts, *blocked.verdicts))
+    assert twice.refusal() == blocked.refusal()
+    gone = runs.refused("The file is gone.")
+    assert (gone.refusal(), gone.refusal("A")) == ("The file is gone.", "Arm A: The file is gone.")
+    assert gone.verdicts[1:] == runs.verdicts
+
+
+@pytest.mark.parametrize(("settings", "said"), [({}, False), ({"temperature": 0.5}, True), ({"chat": True}, True)])
+def test_settings_of_sampling_and_chat_are_said_to_mean_nothing_to_an_encoder(
+    settings: dict[str, Any], said: bool
+) -> None:
+    checked = judge(BERT, CPU, replace(SHORT, **settings))
+    assert checked.blocked == ()
+    assert ("Sampling and chat settings have no effect" in of(checked, "model")[0].reason) is said
+
+
+@pytest.mark.parametrize(("fault", "template", "blocked"), [("It is broken.", True, True), ("", True, False)])
+def test_a_template_that_cannot_be_rendered_is_refused_with_its_fault(
+    fault: str, template: bool, blocked: bool
+) -> None:
+    given = replace(facts("pocket"), has_chat_template=template, template_fault=fault)
+    found = check(make_config("pocket", {}), given, CPU, Workload(prompt="Once", chat=True)).blocked
+    assert [verdict.reason for verdict in found] == [fault] * blocked
+
+
+@pytest.mark.parametrize(("experts", "routed"), [(32, 4), (0, 0)])
+def test_the_plan_says_how_many_experts_a_token_has_of_a_mixture_alone(experts: int, routed: int) -> None:
+    given = replace(facts("random:gpt-oss-20b"), experts=experts)
+    assert check(make_config("m", {}), given, H200, SHORT).plan.routed == routed
