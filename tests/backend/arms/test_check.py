@@ -320,9 +320,7 @@ def test_where_devices_share_an_arm_it_is_said_whose_bytes_are_counted() -> None
     said = {
         "": judge("random:Llama-3-8B", replace(H200, gpus=(small,))),
         " in each rank": judge("random:Llama-3-8B", cpu, parallel="tensor-2"),
-        " on the GPUs together": judge(
-            "random:Llama-3-8B", replace(H200, gpus=(small, small)), parallel="device-map-2"
-        ),
+        " on the GPUs together": judge("random:Llama-3-8B", two, parallel="device-map-2"),
     }
     for each, checked in said.items():
         (reason,) = [v.reason for v in of(checked, "model")]
