@@ -1,7 +1,7 @@
 """Which choices this machine can run, and why not the others."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backend.hardware import Machine
 from backend.models import ModelFacts
@@ -21,8 +21,8 @@ class Usable:
     choice: str
     usable: bool
     why: str
-    blocked: bool = False
-    needs: Mapping[str, str] = field(default_factory=dict)
+    blocked: bool
+    needs: Mapping[str, str]
 
 
 def usable_choices(facts: ModelFacts, machine: Machine) -> list[Usable]:

@@ -45,3 +45,8 @@ def test_a_note_offers_a_fix_without_being_in_need_of_it() -> None:
     found = rows(H200)["attention=sdpa"]
     assert found.usable
     assert not found.why.startswith("with ")
+
+
+def test_what_serves_a_single_sequence_is_usable_since_one_is_what_is_asked_for() -> None:
+    found = rows(CPU)["speculation=prompt-lookup"]
+    assert (found.usable, found.blocked, dict(found.needs)) == (True, False, {})

@@ -139,6 +139,7 @@ def test_the_proof_says_how_many_of_how_many(monkeypatch: pytest.MonkeyPatch) ->
         (Call("sdpa", (1, 4, 1, 8), (1, 2, 9, 8), gqa=True), "with 4 query heads on 2 KV heads, not repeated"),
         (Call("softmax", (1, 2, 2, 9)), "with 4 query heads on 2 KV heads, not repeated"),
         (Call("softmax", (1, 4, 1, 9)), ""),
+        (Call("sdpa", (1, 4, 1, 8), (1, 2, 9, 8)), ""),  # broadcast, not told to group them
         (Call("softmax", (1, 1, 4, 9)), "with 4 query heads on 1 KV heads, not repeated"),
     ],
 )

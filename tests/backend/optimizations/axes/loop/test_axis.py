@@ -262,3 +262,8 @@ def test_passes_past_those_that_the_host_is_ahead_are_against_our_loop(made: int
     seen = AXIS.find(Observation(None, None, Plan(LoadPlan(ModelSource("random"))), lambda: trace, counts))
     assert (seen.reached, seen.expected) == (7, 7 + further)
     assert (f"; {further} more passes through the model than steps" in seen.proof) == bool(further)
+
+
+def test_without_a_profile_no_pass_of_one_is_told() -> None:
+    seen = AXIS.find(Observation(None, None, Plan(LoadPlan(ModelSource("random"))), counts=RunCounts(passes=3)))
+    assert seen.proof.startswith("3 passes, and 0 more in a profile, ")
