@@ -1,6 +1,5 @@
 """The number format of weights, activations and KV cache."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +9,7 @@ import msgspec
 from backend.evidence import Finding, Verdict
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
+from backend.optimizations.plain_products import absent_products, formats_of_products, kept_in_float32, narrowed
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Rule, Subject
 from backend.optimizations.tensor_bytes import keeps_tokens, local_part, quantized_parts
@@ -125,12 +125,12 @@ class Dtype(Optimization):
             script.load["dtype"] = f"torch.{plan.load.dtype}"
 
     def find(self, observation: Observation) -> Finding:
-        """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight; tensors
-        that the model's class keeps in float32, those that a quantization packs, and biases beside those, need not
-        have the planned format."""
+        """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight, those
+        that are missing included; tensors that the model's class keeps in float32, those that a quantization packs, and
+        biases beside those, need not have the planned format. Products whose factors torch may round do not count."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
-        kept, beside_packed = _kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
+        kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
         for name, own in observation.model.named_parameters():
             parameter = local_part(own)  # of several ranks, this one's
             if not parameter.is_floating_point() or hasattr(parameter, "__tensor_flatten__"):
@@ -144,39 +144,18 @@ class Dtype(Optimization):
         caches = Counter(str(held.dtype).removeprefix("torch.") for held in _plain_cache(observation.cache))
         cached = "; KV cache: " + ", ".join(f"{n} tensors in {d}" for d, n in caches.items()) if caches else ""
         tensors += caches
-        products = _products(observation)
+        products, absent = formats_of_products(observation), absent_products(observation)
         tensors += products
         multiplied = "; products: " + ", ".join(f"{n} in {d}" for d, n in products.items()) if products else ""
+        if absent:
+            multiplied += f"; {absent} products with matrices of the layers are missing in the traced passes"
+        other = narrowed(observation.plan.load.device) if main == "float32" and products[main] else ""
+        if other:
+            multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
+            tensors[main] -= products[main]
+            tensors[other] += products[main]
         proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}"
-        return Finding(self.name, main, proof, tensors[main], tensors.total())
-
-
-def _products(observation: Observation) -> Counter[str]:
-    """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
-    the format of such a weight which the model's class keeps in float32. Products of compiled code, of kernels and of
-    packed weights do not show; routers, which some models compute in float32, are other modules."""
-    from torch import Tensor, nn
-
-    sizes: dict[tuple[int, ...], set[str]] = {}
-    kept = _kept_in_float32(observation.model)
-    for name, module in observation.model.named_modules():
-        weight: Any = local_part(module.weight) if isinstance(module, nn.Linear) else None
-        if type(weight) in (nn.Parameter, Tensor) and weight.is_floating_point():
-            formats = sizes.setdefault(tuple(weight.shape), set())
-            formats |= {"float32"} if kept and kept.search(f"{name}.weight") else set()
-    found: Counter[str] = Counter()
-    for (shape, dtype), n in observation.trace().formats.items():
-        allowed = sizes.get(shape[::-1])  # a product takes it transposed
-        if allowed is not None and dtype not in allowed:
-            found[dtype] += n
-    return found
-
-
-def _kept_in_float32(model: Any) -> re.Pattern[str] | None:
-    """Names of parameters that transformers keeps in float32 for this class, whatever the dtype."""
-    names = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
-    names += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
-    return re.compile("|".join(map(re.escape, names))) if names else None
+        return Finding(self.name, main, proof, tensors[main], tensors.total() + absent)
 
 
 def _biases_of_packed(model: Any) -> Iterator[str]:

@@ -97,7 +97,7 @@ class Speculation(Optimization):
         strange = int(counts.strange_tokens or 0)
         if strange:
             proof += f"; {strange} of the last {counts.checked_tokens:.0f} tokens are none that the model would choose"
-        outcome: Outcome = "" if counts.draft_tokens else "no_effect"
+        outcome: Outcome = "" if counts.draft_tokens and accepted > 0 else "no_effect"
         return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + further + strange, outcome)
 
 

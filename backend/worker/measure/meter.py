@@ -5,6 +5,7 @@ is read. On CUDA it exists once the device gets there: see `clock.CudaMeter`.
 """
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,7 +107,16 @@ class Meter(StoppingCriteria):  # type: ignore[misc]
         """Of all layers for the first two tokens, then of one layer for two tokens in turn: memory that was given back
         may be taken again at every other step."""
         layers = range(len(self._cache.layers))
-        for i in layers if n < 2 or not layers else (n // 2 % len(layers),):
+        self._compare(layers if n < 2 or not layers else (n // 2 % len(layers),))
+
+    def moved_layers(self) -> int:
+        """How many layers have moved when the run has ended, at which all of them are looked at once more."""
+        if self._cache is not None and self._addresses:
+            self._compare(range(len(self._cache.layers)))
+        return len(self.moved)
+
+    def _compare(self, layers: Iterable[int]) -> None:
+        for i in layers:
             keys, values = (getattr(self._cache.layers[i], name, None) for name in ("keys", "values"))
             if keys is not None and values is not None:
                 address = keys.data_ptr(), values.data_ptr()

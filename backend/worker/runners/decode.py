@@ -256,7 +256,7 @@ class GenerateRunner(MeasuredRunner):
         if self._passes is not None:
             counts.model_passes, counts.model_positions = self._passes.count, self._passes.positions
         if job.plan.generate.cache.fixed:
-            counts.moved_layers = float(len(measured.meter.moved))
+            counts.moved_layers = float(measured.meter.moved_layers())
         if job.prove and not self.cancelled.is_set():
             counts.update(self._held(measured))
         held = bytes_by_device(measured.cache)

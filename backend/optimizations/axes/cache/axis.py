@@ -10,6 +10,7 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.axes.cache import rules as rules
 from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
+from backend.optimizations.axes.cache.held import borrowing, hands_out_what_it_holds
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
 from backend.optimizations.subject import Subject
@@ -101,13 +102,17 @@ class Cache(Optimization):
                 script.patch.append("unpack_with_torch()")
 
     def find(self, observation: Observation) -> Finding:
-        """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors."""
+        """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors, and
+        whether these are its own and what attention gets."""
         layers = observation.cache.layers
-        offloaded = _on_host(observation) > 0
+        offloaded, borrowed = _on_host(observation) > 0, borrowing(layers)
+        unused = {i for i, layer in enumerate(layers) if keeps_tokens(layer) and not hands_out_what_it_holds(layer)}
         sliding = _sliding_positions(observation.model.config, len(layers))
         told = [
-            () if beside_bytes(layer) > _COUNTERS_BYTES else _choices_of(layer, slides, offloaded)
-            for layer, slides in zip(layers, sliding, strict=True)
+            ()
+            if beside_bytes(layer) > _COUNTERS_BYTES or i in borrowed | unused
+            else _choices_of(layer, slides, offloaded)
+            for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
             if keeps_tokens(layer)
         ]
         counted = Counter(type(layer).__name__ for layer in layers)
@@ -125,6 +130,10 @@ class Cache(Optimization):
         beside = max(map(beside_bytes, filter(keeps_tokens, layers)), default=0)
         if beside > _COUNTERS_BYTES:
             proof += f"; up to {beside:,} bytes of other tensors in a layer"
+        if borrowed:
+            proof += f"; {len(borrowed)} layers have memory that is counted more than once"
+        if unused:
+            proof += f"; {len(unused)} layers give attention other keys and values than they hold"
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:

@@ -5,10 +5,13 @@ from typing import Any
 
 _RANGE = "tokendyno: a norm by itself"
 _ROWS = 2
+_MODELS_OWN = "aten::rsqrt"
+"""What the norms of transformers call, and a kernel does not outside of its own operator."""
 
 
 def silent_norms(norms: Sequence[Any], names: set[str]) -> int:
-    """How many of these modules, called by themselves, leave nothing of such a name in a trace.
+    """How many of these modules, called by themselves, leave nothing of such a name in a trace, or compute with the
+    model's own code as well.
 
     Each takes rows as wide as its weight, as the norms of transformers do.
     """
@@ -31,20 +34,29 @@ def silent_norms(norms: Sequence[Any], names: set[str]) -> int:
 
 
 def _heard(events: Iterable[Any], names: set[str]) -> int:
-    """Ranges of the host in which an operator of such a name ran, or a kernel of such a name was launched."""
+    """Ranges of the host in which an operator of such a name ran, or a kernel of such a name was launched, and nothing
+    of the model's own beside it."""
     ranges: list[tuple[int, int]] = []
-    moments: list[int] = []
+    operators: list[tuple[int, int]] = []
+    own_code: list[int] = []
     launches: dict[int, int] = {}
     kernels: list[int] = []
     for event in events:
         own, on_gpu = event.name().startswith(tuple(names)), event.device_type().name != "CPU"
+        span = event.start_ns(), event.start_ns() + event.duration_ns()
         if on_gpu:
             kernels += [event.correlation_id()] * own
         elif event.name() == _RANGE:
-            ranges.append((event.start_ns(), event.start_ns() + event.duration_ns()))
+            ranges.append(span)
         elif own:
-            moments.append(event.start_ns())
+            operators.append(span)
+        elif event.name() == _MODELS_OWN:
+            own_code.append(span[0])
         elif event.name().startswith("cu"):
-            launches[event.correlation_id()] = event.start_ns()
-    moments += [launches[kernel] for kernel in kernels if kernel in launches]
-    return sum(any(begin <= at <= end for at in moments) for begin, end in ranges)
+            launches[event.correlation_id()] = span[0]
+    moments = [begin for begin, _ in operators] + [launches[kernel] for kernel in kernels if kernel in launches]
+    beside = [at for at in own_code if not any(begin <= at <= end for begin, end in operators)]
+    return sum(
+        any(begin <= at <= end for at in moments) and not any(begin <= at <= end for at in beside)
+        for begin, end in ranges
+    )

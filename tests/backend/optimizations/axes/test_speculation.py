@@ -125,6 +125,15 @@ def test_what_was_not_counted_is_none(counts: RunCounts, said: str) -> None:
     assert AXIS.find(seen(counts)).proof.startswith(said)
 
 
+@pytest.mark.parametrize(
+    ("drafts", "accepted", "outcome"), [(0, 0, "no_effect"), (20, 0, "no_effect"), (20, 1, ""), (0, 1, "no_effect")]
+)
+def test_drafts_of_which_none_was_accepted_changed_nothing(drafts: int, accepted: int, outcome: str) -> None:
+    counts = RunCounts(lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=accepted, passes=8)
+    found = AXIS.find(seen(counts))
+    assert (found.outcome, found.reached, found.expected) == (outcome, 8, 8)
+
+
 @pytest.mark.parametrize(("passes", "model_passes", "further"), [(8, 8, 0), (8, None, 0), (8, 9, 1), (8, 16, 8)])
 def test_passes_beside_those_that_verify_are_against_it(passes: int, model_passes: int | None, further: int) -> None:
     counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, passes=passes, model_passes=model_passes)

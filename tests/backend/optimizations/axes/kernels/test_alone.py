@@ -55,6 +55,28 @@ def test_a_kernel_belongs_to_the_norm_that_launched_it_whenever_it_ran() -> None
 
 
 @pytest.mark.parametrize(
+    ("begin", "heard"), [(5, 1), (9, 0), (2, 0), (15, 1)], ids=["in it", "after it", "before it", "elsewhere"]
+)
+def test_a_norm_that_computes_with_the_models_own_code_beside_its_kernel_is_not_heard(begin: int, heard: int) -> None:
+    """An operator of a kernel may call what the model's code calls."""
+    events = [event(_RANGE, 0, 10), event("ours::norm", 4, 8), event("aten::rsqrt", begin, begin + 1)]
+    assert _heard(events, {"ours::"}) == heard
+    assert _heard([*events[::2], event("ours::norm", 3, 12)], {"ours::"}) == (begin != 2)
+
+
+class Both(Norm):
+    """Computes with the operator that stands for a kernel's, and gives what the model's code computes."""
+
+    def forward(self, x: Any) -> Any:
+        super().forward(x)
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
+
+def test_a_kernel_whose_result_is_thrown_away_is_silent() -> None:
+    assert silent_norms([Norm(1), Both(1), Norm(1)], OWN) == 1
+
+
+@pytest.mark.parametrize(
     ("device", "kernels", "reached"),
     [("cpu", 0, (3, 6)), ("cuda", 0, (1, 2)), ("cuda", 6, (1, 2)), ("cuda", 2, (0, 2))],
 )

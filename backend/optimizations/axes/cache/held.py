@@ -1,0 +1,82 @@
+"""Whether a layer of the cache holds tokens in memory of its own, and attention gets what it holds."""
+
+import copy
+import functools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from backend.optimizations.tensor_bytes import extra_parts, inner_tensors, keeps_tokens, quantized_parts
+
+
+def borrowing(layers: Sequence[Any]) -> set[int]:
+    """Places of the layers whose tensors lie where another layer's do, or show the same memory more than once: their
+    bytes are counted, and are not there."""
+    own = [list(inner_tensors([_plain(layer), extra_parts(layer), quantized_parts(layer)])) for layer in layers]
+    held = [[tensor for tensor in tensors if tensor.numel() and tensor.data_ptr()] for tensors in own]
+    lenders = Counter(address for tensors in held for address in {tensor.data_ptr() for tensor in tensors})
+    return {
+        i
+        for i, tensors in enumerate(held)
+        if any(lenders[tensor.data_ptr()] > 1 or _repeats(tensor) for tensor in tensors)
+    }
+
+
+def hands_out_what_it_holds(layer: Any) -> bool:
+    """Whether keys and values that a growing layer gives to attention are as many as it holds, and change with these,
+    whose bytes are overwritten for a moment. A copy of the layer is asked, which adds a token and keeps that.
+
+    True where nothing can be told: a static layer writes in place, and an offloaded one is fetched by its cache.
+    """
+    parts = quantized_parts(layer) or _plain(layer)
+    if len(parts) != 2 or type(layer).__name__.startswith("Static") or not hasattr(layer, "is_initialized"):
+        return True
+    shape, device = _shape(parts[0]), next(inner_tensors(parts[0])).device
+    if len(shape) != 4 or device != getattr(layer, "device", device):
+        return True
+    import torch
+
+    new = torch.zeros(*shape[:2], 1, shape[3], dtype=layer.dtype, device=device)
+    tokens = 1 + (int(layer.get_seq_length()) if quantized_parts(layer) else shape[2])
+
+    def given(place: int) -> Any:
+        return copy.copy(layer).update(new, new)[place]
+
+    try:
+        with torch.inference_mode():
+            return all(_follows(functools.partial(given, i), part, tokens) for i, part in enumerate(parts))
+    except torch.OutOfMemoryError:
+        return True
+
+
+def _follows(given: Callable[[], Any], part: Any, tokens: int) -> bool:
+    """Whether what is given has so many tokens, and changes with the first row of the largest tensor of this part."""
+    import torch
+
+    first = max(inner_tensors(part), key=lambda tensor: int(tensor.nbytes))[:1].view(torch.uint8)
+    before, kept = given().contiguous(), first.clone()
+    try:
+        first.bitwise_not_()
+        after = given().contiguous()
+    finally:
+        first.copy_(kept)
+    same = torch.equal(before.view(torch.uint8), after.view(torch.uint8))  # bytes: no number equals itself
+    return before.shape == after.shape and before.shape[-2] == tokens and not same
+
+
+def _plain(layer: Any) -> list[Any]:
+    """Keys and values of a layer that has any."""
+    pair = [getattr(layer, "keys", None), getattr(layer, "values", None)] if keeps_tokens(layer) else []
+    return [part for part in pair if part is not None and part.numel()]
+
+
+def _repeats(tensor: Any) -> bool:
+    return any(step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
+
+
+def _shape(part: Any) -> tuple[int, ...]:
+    """Of keys or values (B, heads, tokens, head size): as the quantizer recorded it, or as the tensor has it."""
+    if isinstance(part, tuple | list):
+        recorded = [tuple(one["shape"]) for one in part if isinstance(one, dict) and "shape" in one]
+        return recorded[0] if recorded else tuple(part[0].shape)
+    return tuple(part.shape)

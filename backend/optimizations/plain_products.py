@@ -1,0 +1,72 @@
+"""The products with plain weights in a trace: their number formats, and those that should be there and are not."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from backend.optimizations.proof import Observation, hides
+from backend.optimizations.tensor_bytes import local_part
+
+_IN_EACH_PASS = re.compile(
+    r"^(?!.*experts).*\b(?:(?:q|k|v|o|qkv)_proj|(?:gate|up|down|gate_up)_proj|lm_head)(?:\.whole)?$"
+)
+"""Names of linear layers that every pass of a decoder goes through; which experts it takes depends on the text."""
+
+
+def formats_of_products(observation: Observation) -> Counter[str]:
+    """Number formats of the traced products with a matrix as large as a plain linear layer's, but for those that have
+    the format of such a weight which the model's class keeps in float32. Products of compiled code, of kernels and of
+    packed weights do not show; routers, which some models compute in float32, are other modules."""
+    from torch import Tensor, nn
+
+    sizes: dict[tuple[int, ...], set[str]] = {}
+    kept = kept_in_float32(observation.model)
+    for name, module in observation.model.named_modules():
+        weight: Any = local_part(module.weight) if isinstance(module, nn.Linear) else None
+        if type(weight) in (nn.Parameter, Tensor) and weight.is_floating_point():
+            formats = sizes.setdefault(tuple(weight.shape), set())
+            formats |= {"float32"} if kept and kept.search(f"{name}.weight") else set()
+    found: Counter[str] = Counter()
+    for (shape, dtype), n in observation.trace().formats.items():
+        allowed = sizes.get(shape[::-1])  # a product takes it transposed
+        if allowed is not None and dtype not in allowed:
+            found[dtype] += n
+    return found
+
+
+def absent_products(observation: Observation) -> int:
+    """How many products with matrices that each pass multiplies with, whatever the text, the trace does not show. 0
+    where products are hidden, where layers take keys and values of others, or where others share the work."""
+    from torch import Tensor, nn
+
+    trace = observation.trace()
+    many = observation.plan.load.parallel.ranks > 1 or observation.counts.batch_requests
+    if observation.cache is None or not trace.formats or many or hides(observation):
+        return 0
+    if getattr(observation.model.config.get_text_config(decoder=True), "num_kv_shared_layers", 0):
+        return 0
+    due: Counter[tuple[int, ...]] = Counter()
+    for name, module in observation.model.named_modules():
+        weight: Any = module.weight if isinstance(module, nn.Linear) and _IN_EACH_PASS.search(name) else None
+        if type(weight) in (nn.Parameter, Tensor):
+            due[tuple(weight.shape)] += max(1, trace.steps)
+    seen: Counter[tuple[int, ...]] = Counter()
+    for (shape, _), n in trace.formats.items():
+        seen[shape[::-1]] += n
+    return (due - seen).total()
+
+
+def narrowed(device: str) -> str:
+    """The format to which torch may round the factors of float32 products: "tf32" or "bf16"; "" where it does not."""
+    import torch
+
+    backend: Any = torch.backends.cuda if device == "cuda" else torch.backends.mkldnn
+    found = str(backend.matmul.fp32_precision)
+    return found if found in ("tf32", "bf16") else ""
+
+
+def kept_in_float32(model: Any) -> re.Pattern[str] | None:
+    """Names of parameters that transformers keeps in float32 for this class, whatever the dtype."""
+    names = [*(getattr(model, "_keep_in_fp32_modules", None) or ())]
+    names += getattr(model, "_keep_in_fp32_modules_strict", None) or ()
+    return re.compile("|".join(map(re.escape, names))) if names else None

@@ -1,0 +1,114 @@
+"""Tokens that a cache counts are in memory of its own, and are what attention gets."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache, QuantizedCache, StaticCache
+
+from backend.models.source import ModelSource
+from backend.optimizations import Observation
+from backend.optimizations.axes.cache.axis import AXIS
+from backend.optimizations.axes.cache.held import borrowing, hands_out_what_it_holds
+from backend.plan import LoadPlan, Plan
+from tests.support.tiny_models import tiny
+
+TOKENS = 32
+MAKE: dict[str, Callable[[Any], Any]] = {
+    "dynamic": lambda config: DynamicCache(config=config),
+    "static": lambda config: StaticCache(config, 2 * TOKENS),
+    "fp8": lambda config: QuantizedCache("fp8", config),
+    "hqq": lambda config: QuantizedCache("hqq", config, nbits=4),
+    "quanto": lambda config: QuantizedCache("quanto", config, nbits=4),
+}
+QUANTIZED = ("fp8", "hqq", "quanto")
+
+
+def filled(kind: str, architecture: str = "llama") -> Any:
+    """A cache of four layers that was given a prompt and a token."""
+    config = tiny(architecture).config
+    if kind in QUANTIZED:
+        pytest.importorskip({"hqq": "hqq", "quanto": "optimum.quanto"}.get(kind, "torch"))
+    cache = MAKE[kind](config)
+    for tokens in (TOKENS, 1):
+        for layer in range(4):
+            cache.update(torch.randn(1, 2, tokens, 32), torch.randn(1, 2, tokens, 32), layer)
+    return cache
+
+
+def reached(cache: Any, architecture: str = "llama") -> tuple[int | None, int | None]:
+    found = AXIS.find(Observation(tiny(architecture), cache, Plan(LoadPlan(ModelSource("random")))))
+    return found.reached, found.expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "architecture"), [*((kind, "llama") for kind in MAKE), ("dynamic", "gpt_oss"), ("static", "gpt_oss")]
+)
+def test_each_layer_of_an_intact_cache_counts_and_is_left_as_it_was(kind: str, architecture: str) -> None:
+    cache = filled(kind, architecture)
+    before = [layer.get_seq_length() for layer in cache.layers]
+    given = [[part.clone() for part in _next(layer)] for layer in cache.layers]
+    assert borrowing(cache.layers) == set()
+    assert all(map(hands_out_what_it_holds, cache.layers))
+    assert [layer.get_seq_length() for layer in cache.layers] == before
+    for layer, pair in zip(cache.layers, given, strict=True):
+        assert all(map(torch.equal, _next(layer), pair))
+
+
+def _next(layer: Any) -> Any:
+    """What the layer holds, plain or packed."""
+    packed = getattr(layer, "_quantized_keys", None)
+    parts = [layer.keys, layer.values] if packed is None else [layer._dequantize(packed)]
+    return [part for part in parts if part.numel()]
+
+
+@pytest.mark.parametrize("lender", [0, 3])
+@pytest.mark.parametrize("part", ["keys", "values"])
+def test_layers_that_show_one_memory_count_neither_of_them(lender: int, part: str) -> None:
+    cache = filled("dynamic")
+    setattr(cache.layers[1], part, getattr(cache.layers[lender], part))
+    assert borrowing(cache.layers) == {1, lender}
+    assert reached(cache) == (2, 4)
+
+
+def test_rows_that_are_one_row_shown_again_do_not_count() -> None:
+    cache = filled("dynamic")
+    cache.layers[2].values = cache.layers[2].values.expand(4, -1, -1, -1)
+    cache.layers[2].keys = cache.layers[2].keys.expand(4, -1, -1, -1)
+    assert borrowing(cache.layers) == {2}
+    cache.layers[2].keys, cache.layers[2].values = cache.layers[2].keys.clone(), cache.layers[2].values.clone()
+    assert borrowing(cache.layers) == set()
+
+
+def _in_half(part: Any) -> Any:
+    return part[..., -TOKENS // 2 :, :]
+
+
+BROKEN: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "copies": lambda right, kept, new: tuple(torch.cat([one, more], -2) for one, more in zip(kept, new, strict=True)),
+    "copies of the values": lambda right, kept, new: (right[0], torch.cat([kept[1], new[1]], -2)),
+    "the newest half": lambda right, kept, new: tuple(map(_in_half, right)),
+}
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("kind", ["dynamic", *QUANTIZED])
+def test_a_layer_that_hands_out_something_else_does_not_count(kind: str, how: str) -> None:
+    cache = filled(kind)
+    layer = cache.layers[2]
+    plain, kept = type(layer).update, [torch.randn(1, 2, TOKENS + 1, 32) for _ in range(2)]
+
+    class Other(type(layer)):  # type: ignore[misc]
+        def update(self, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
+            return BROKEN[how](plain(self, keys, values), kept, (keys, values))
+
+    Other.__name__ = type(layer).__name__
+    layer.__class__ = Other
+    assert not hands_out_what_it_holds(layer)
+    assert reached(cache) == (3, 4)
+
+
+def test_a_layer_without_a_token_gives_nothing_to_tell() -> None:
+    cache = DynamicCache(config=tiny("llama").config)
+    assert borrowing(cache.layers) == set() and all(map(hands_out_what_it_holds, cache.layers))
