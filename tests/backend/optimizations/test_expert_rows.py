@@ -119,6 +119,22 @@ def test_attention_is_no_product_of_experts() -> None:
     assert seen(tiny("gpt_oss"), made(looked_up(5) | attention | copied)) == (80, 80)
 
 
+def test_plain_products_of_experts_count_with_and_without_a_bias_where_no_grouped_one_does() -> None:
+    added: Calls = {("aten::addmm", ((96,), (10, 32), (32, 96))): 4, ("aten::addmm", ((32,), (10, 48), (48, 32))): 4}
+    plain: Calls = {("aten::mm", ((10, 32), (32, 96))): 4, ("aten::mm", ((10, 48), (48, 32))): 4}
+    other: Calls = {("aten::baddbmm", ((96,), (7, 32), (32, 96))): 9, ("aten::addmm", ((97,), (5, 32), (32, 97))): 9}
+    for products in (added, plain):
+        assert seen(tiny("gpt_oss"), made(looked_up(5) | products | other)) == (80, 80)
+        assert seen(tiny("gpt_oss"), made(looked_up(5) | products | calls(9))) == (72, 80), "of which these are made"
+
+
+@pytest.mark.parametrize(("lookups", "steps", "counted"), [(1, 1, True), (2, 1, False), (3, 2, True), (1, 0, True)])
+def test_a_pass_looks_its_tokens_up_once(lookups: int, steps: int, counted: bool) -> None:
+    """One more pass than was told may have been launched; twice as many look-ups are those of another table."""
+    found = seen(tiny("gpt_oss"), made(calls(10 * lookups) | looked_up(*[5] * lookups), steps=steps))
+    assert found == ((80 * lookups, 80 * lookups) if counted else None)
+
+
 @pytest.mark.parametrize(("model", "routed"), [("pocket", 2), ("random:gpt-oss-20b", 4), ("random:Qwen3-0.6B", 0)])
 def test_the_plan_says_how_many_experts_a_token_has(model: str, routed: int) -> None:
     assert settled(facts(model), {}, CPU).plan.routed == routed
