@@ -33,9 +33,19 @@ LAYERS = {f"{family}{layer}": layer for family in FAMILIES for layer in _OFFERED
 
 _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert")
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
-_JOINED = ("none", "torchao-int8", "torchao-int4", "mxfp4", "mxfp4-dequantized")
-"""What can be laid one below the other: dense rows, int8 rows with a scale each, tiles of 8 rows of 4 bits; mxfp4 packs
-experts only."""
+_BLOCKS = {"bnb-nf4": 64, "bnb-fp4": 64, "bnb-nf4-double": 64 * 256, "bnb-fp4-double": 64 * 256}
+"""Numbers of a matrix, row after row, that share a scale, or scales that share one."""
+_JOINED = ("none", "torchao-int8", "torchao-int4", "mxfp4", "mxfp4-dequantized", *_BLOCKS)
+"""What can be laid one below the other: dense rows, int8 rows with a scale each, tiles of 8 rows of 4 bits, rows of
+whole blocks of 4 bits; mxfp4 packs experts only."""
+
+
+def _across(s: Subject) -> bool:
+    """Whether a block would have numbers of two rows or matrices: 4-bit matrices of bitsandbytes in the groups, which
+    are those that tensor parallelism splits by rows."""
+    block = _BLOCKS.get(s.choices["quantization"], 1)
+    joined = [one for one in s.facts.matrices if one.kind == "linear" and one.side == "rows"]
+    return block > 1 and any(one.columns % 64 or one.rows * one.columns % block for one in joined)
 
 
 class Projections(Optimization):
@@ -69,9 +79,25 @@ class Projections(Optimization):
                         s.choices["quantization"] not in _JOINED
                         or s.facts.quantization not in (None, "mxfp4", "torchao")
                     ),
-                    "Matrices quantized in blocks or with lookup tables cannot be concatenated. Dense ones, "
-                    "torchao's int8 rows and its 4-bit tiles can.",
+                    "Matrices that are quantized like this cannot be concatenated. Dense ones, torchao's int8 rows "
+                    "and 4-bit tiles, and what tokendyno quantizes with bitsandbytes to 4 bits can.",
                     _SOURCE,
+                    fix=(("projections", "separate"),),
+                ),
+                Rule(
+                    "blocked",
+                    lambda s: s.choices["quantization"] in _BLOCKS and s.machine.device != "cuda",
+                    "On a CPU bitsandbytes rearranges each of its 4-bit matrices for its own kernels; they are "
+                    "concatenated on a GPU only.",
+                    "bitsandbytes 0.50: nn/modules.py, Linear4bit.forward",
+                    fix=(("projections", "separate"),),
+                ),
+                Rule(
+                    "blocked",
+                    _across,
+                    "In this model a block of bitsandbytes' 4-bit weights with one scale, or of scales that share one, "
+                    "has numbers of two rows or of two matrices, which cannot be concatenated then.",
+                    "backend/worker/patch/four_bits.py, joinable_4bit",
                     fix=(("projections", "separate"),),
                 ),
                 Rule(
@@ -127,12 +153,12 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
     columns; those of equal matrices beside them are taken off."""
     trace = observation.trace()
     ours = {id(matrix) for matrix in matrices}
-    sizes = {tuple(matrix.weight.shape) for matrix in matrices}
+    sizes = {_size(matrix) for matrix in matrices}
     if parts:
         joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        sizes = {(rows, one.whole.weight.shape[1]) for one in joined for rows in one.sizes} - sizes
+        sizes = {(rows, one.whole.in_features) for one in joined for rows in one.sizes} - sizes
     equal = sum(
-        tuple(module.weight.shape) in sizes
+        _size(module) in sizes
         for module in observation.model.modules()
         if getattr(getattr(module, "weight", None), "ndim", 0) == 2
         and hasattr(module, "in_features")
@@ -144,6 +170,11 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
         if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
             by_operator[name] += n
     return max(0, max(by_operator.values(), default=0) - equal * trace.steps)
+
+
+def _size(matrix: Any) -> tuple[int, int]:
+    """Rows and columns, which a weight of packed numbers does not tell."""
+    return matrix.out_features, matrix.in_features
 
 
 AXIS = Projections()

@@ -12,6 +12,7 @@ from torch import nn
 from backend.errors import InputError
 from backend.optimizations.axes.projections import GROUPS, LAYERS
 from backend.worker.patch.experts import TRITON
+from backend.worker.patch.four_bits import Joined4bit, joinable_4bit, lay_together
 
 
 class Fused(nn.Module):  # type: ignore[misc]
@@ -21,10 +22,7 @@ class Fused(nn.Module):  # type: ignore[misc]
     def __init__(self, parts: list[Any]) -> None:
         super().__init__()
         self.sizes = [part.out_features for part in parts]
-        self.whole = nn.Linear(parts[0].in_features, sum(self.sizes), bias=False, device="meta")
-        self.whole.weight = _joined([part.weight for part in parts])
-        if parts[0].bias is not None:
-            self.whole.bias = _joined([part.bias for part in parts])
+        self.whole = Joined4bit(parts) if joinable_4bit(parts) else _whole(parts)
         self.later: list[Any] = []
 
     def forward(self, x: Any) -> Any:
@@ -63,7 +61,7 @@ def fuse(model: Any) -> int:
             if not all(hasattr(module, part) for part in group):
                 continue
             parts = [getattr(module, part) for part in group]
-            if not all(type(part) is nn.Linear and joinable(part.weight) for part in parts):
+            if not joinable_4bit(parts) and not all(type(one) is nn.Linear and joinable(one.weight) for one in parts):
                 raise InputError(
                     f"{name}.{group[0]} is quantized in a way that cannot be fused. Use projections=separate or "
                     "quantization=none."
@@ -73,9 +71,21 @@ def fuse(model: Any) -> int:
             for part in group[1:]:
                 setattr(module, part, Slice(fused.later))
             count += 1
+    for module in model.modules() if count else ():
+        if isinstance(module, Joined4bit) or joinable_4bit([module]):
+            lay_together(module.weight.quant_state)
     if any(type(module).__name__ in LAYERS for module in model.modules()):
         _offer_layers(model)
     return count
+
+
+def _whole(parts: list[Any]) -> Any:
+    """One nn.Linear in the place of several."""
+    whole = nn.Linear(parts[0].in_features, sum(part.out_features for part in parts), bias=False, device="meta")
+    whole.weight = _joined([part.weight for part in parts])
+    if parts[0].bias is not None:
+        whole.bias = _joined([part.bias for part in parts])
+    return whole
 
 
 def joinable(weight: Any) -> bool:

@@ -11,6 +11,7 @@ import torch
 
 from backend.evidence import Finding
 from backend.messages import Finished
+from backend.models.facts import Matrix
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
 from backend.optimizations.proof import Trace
@@ -19,7 +20,7 @@ from backend.script.parts import Script
 from backend.worker.patch.projections import fuse
 from backend.worker.prove.profile import trace
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
-from tests.support.machines import H200, facts, settled
+from tests.support.machines import CPU, H200, facts, settled
 from tests.support.proof import verify
 from tests.support.scripts import preamble
 from tests.support.tiny_models import CONFIGS, build
@@ -97,7 +98,7 @@ def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(workers: dic
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("quantization", ["bnb-nf4", "bnb-int8", "torchao-fp8", "quanto-int4"])
+@pytest.mark.parametrize("quantization", ["bnb-int8", "torchao-fp8", "quanto-int4"])
 def test_packed_matrices_are_refused(quantization: str) -> None:
     checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
     assert any(v.axis == "projections" and v.fix == {"projections": "separate"} for v in checked.blocked)
@@ -110,10 +111,31 @@ def test_what_a_checkpoint_has_packed_is_refused_too(packed: str, refused: bool)
     assert any(v.axis == "projections" for v in checked.blocked) is refused
 
 
-@pytest.mark.parametrize("quantization", ["none", "torchao-int8", "torchao-int4"])
+@pytest.mark.parametrize("quantization", ["none", "torchao-int8", "torchao-int4", "bnb-nf4", "bnb-fp4-double"])
 def test_rows_are_not(quantization: str) -> None:
     checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
     assert not any(v.axis == "projections" for v in checked.blocked)
+
+
+@pytest.mark.parametrize("quantization", ["bnb-nf4", "bnb-nf4-double", "bnb-fp4", "bnb-fp4-double"])
+def test_blocks_of_4_bits_are_joined_on_a_gpu_only(quantization: str) -> None:
+    checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, CPU)
+    assert any(v.axis == "projections" and "CPU" in v.reason for v in checked.blocked)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "refused"),
+    [(256, 256, {"bnb-nf4": False, "bnb-nf4-double": False}), (16, 256, {"bnb-fp4": False, "bnb-fp4-double": True}),
+     (1024, 96, {"bnb-nf4": True, "bnb-nf4-double": True, "none": False, "torchao-int8": False})],
+)  # fmt: skip
+def test_blocks_that_span_two_matrices_are_refused(rows: int, columns: int, refused: dict[str, bool]) -> None:
+    """Of those that are joined: a matrix after them may have any."""
+    plain = facts("random:Llama-3-8B")
+    matrices = (Matrix("linear", 8, rows, columns), Matrix("linear", 8, 16, 96, "columns"))
+    for quantization, expected in refused.items():
+        chosen = {"projections": "fused", "quantization": quantization}
+        checked = settled(replace(plain, matrices=matrices), chosen, H200)
+        assert any(v.axis == "projections" for v in checked.blocked) is expected, quantization
 
 
 def test_a_script_fuses_with_the_workers_own_function() -> None:
