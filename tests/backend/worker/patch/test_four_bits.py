@@ -41,7 +41,7 @@ def test_rows_are_joined_as_they_are(kind: str, double: bool) -> None:
     expected = torch.cat([numbers(part) for part in parts])
     bias = torch.cat([part.bias for part in parts])
     assert joinable_4bit(parts)
-    whole = Joined4bit(parts)
+    whole: Any = Joined4bit(parts)
     assert (whole.out_features, whole.in_features) == tuple(whole.weight.quant_state.shape) == (256, 256)
     assert whole.weight.nbytes == sum(part.weight.nbytes for part in parts)
     assert nbytes(whole.weight.quant_state) == sum(nbytes(part.weight.quant_state) for part in parts)
@@ -95,7 +95,7 @@ def packed(double: bool, **more: int) -> Any:
     model, _ = llama(**more)
     for name, module in list(model.model.named_modules()):
         if type(module) is torch.nn.Linear:
-            made = layer(*module.weight.shape, double=double)
+            made = layer(module.out_features, module.in_features, double=double)
             made.weight = Params4bit(
                 module.weight.data, requires_grad=False, compress_statistics=double, quant_type="nf4"
             )
