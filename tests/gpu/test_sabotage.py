@@ -9,7 +9,7 @@ from unittest import mock
 
 import pytest
 
-from tests.sabotage import test_attention, test_experts, test_kernels, test_loop, test_projections
+from tests.sabotage import test_attention, test_dtype, test_experts, test_kernels, test_loop, test_projections
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import LAYERS, llama
 from tests.sabotage.test_compile import (
@@ -79,10 +79,10 @@ def steps_without_it() -> Any:
 
 AS_ON_A_CPU = [
     replace(one, tier="gpu")
-    for module in (test_attention, test_experts, test_kernels, test_loop, test_projections)
+    for module in (test_attention, test_dtype, test_experts, test_kernels, test_loop, test_projections)
     for one in module.SABOTEURS
     if one.manner in ("half of the layers", "one layer", "half in parts", "in the measured run alone")
-    or one.manner.endswith("hollow")
+    or one.manner.endswith(("hollow", "one thrown away", "are rounded", "is left out", "half are left out"))
 ]
 """What a trace shows of a GPU is another matter: operators beside kernels, in half precision or float32."""
 

@@ -1,6 +1,8 @@
 """Caches whose layers are not of the kind that was asked for, or do not do what their class promises."""
 
 import contextlib
+import functools
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
@@ -19,7 +21,7 @@ from transformers.cache_utils import (
 
 from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_models import llama
+from tests.sabotage.small_models import LAYERS, llama
 
 SHARES = {"all": 1.0, "half": 0.5, "one": 0.0}
 
@@ -130,6 +132,89 @@ def _copies(*kinds: Any) -> Callable[[], Any]:
     return broken
 
 
+@contextlib.contextmanager
+def _updates(kind: type, other: Callable[[Any, int, Any, Any, Any], Any]) -> Iterator[None]:
+    """Layers of this kind are updated by `other`: their own method, their place, the layer, keys and values."""
+    plain, made = kind.update, itertools.count()  # type: ignore[attr-defined]
+
+    def update(self: Any, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
+        if not hasattr(self, "place"):
+            self.place = next(made) % LAYERS
+        return other(lambda *pair: plain(self, *pair, *more, **rest), self.place, self, keys, values)
+
+    with mock.patch.object(kind, "update", update):
+        yield
+
+
+def _copies_elsewhere(kind: type) -> Any:
+    """Keys and values are kept as they should, and others are handed out, which no layer knows of."""
+    elsewhere: dict[int, Any] = {}
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        plain(keys, values)
+        kept = elsewhere.get(place)
+        if keys.shape[-2] > 1 or kept is None:
+            kept = keys[..., :0, :], values[..., :0, :]
+        elsewhere[place] = tuple(torch.cat([*pair], -2) for pair in zip(kept, (keys, values), strict=True))
+        return elsewhere[place]
+
+    return _updates(kind, update)
+
+
+def _newest(where: Callable[[int], bool]) -> Any:
+    """All tokens are kept, and the newest eight are handed out."""
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        found = plain(keys, values)
+        return tuple(part[..., -8:, :] for part in found) if where(place) and keys.shape[-2] == 1 else found
+
+    return _updates(DynamicLayer, update)
+
+
+def _lent() -> Any:
+    """All layers show the keys and values of the first one."""
+    first: list[Any] = []
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        if place == 0:
+            first[:] = [layer]
+            return plain(keys, values)
+        if not layer.is_initialized:
+            layer.lazy_initialization(keys, values)
+        layer.keys, layer.values = first[0].keys, first[0].values
+        return layer.keys, layer.values
+
+    return _updates(DynamicLayer, update)
+
+
+def _one_row() -> Any:
+    """Of a batch of equal prompts one row is kept, and shown as all of them."""
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        if layer.is_initialized:
+            layer.keys, layer.values = layer.keys[:1], layer.values[:1]
+        plain(keys[:1], values[:1])
+        layer.keys, layer.values = (part.expand(len(keys), -1, -1, -1) for part in (layer.keys, layer.values))
+        return layer.keys, layer.values
+
+    return _updates(DynamicLayer, update)
+
+
+def _moves_once(where: Callable[[int], bool]) -> Any:
+    """Static layers move with the eighth token, once in a run."""
+    lengths: dict[int, int] = {}
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        found = plain(keys, values)
+        lengths[place] = 0 if keys.shape[-2] > 1 else lengths.get(place, 0) + 1
+        if where(place) and lengths[place] == 8:
+            layer.keys, layer.values = layer.keys.clone(), layer.values.clone()
+            return layer.keys, layer.values
+        return found
+
+    return _updates(StaticLayer, update)
+
+
 def _dense(kind: type) -> Callable[[Any], Any]:
     return lambda layer: DynamicLayer() if isinstance(layer, kind) else layer
 
@@ -171,5 +256,21 @@ SABOTEURS = [
 ] + [
     Sabotage("cache", "dynamic", "windows that keep all beside", _copies(DynamicSlidingWindowLayer),
              work=(("max_new_tokens", 200),), turns_to=("partial",), tier="full"),
+] + [
+    Sabotage("cache", choice, "all kept, and copies elsewhere are attended to",
+             functools.partial(_copies_elsewhere, kind), model=llama, work=(("prompt_tokens", 64),),
+             turns_to=("partial", "failed"), tier="full")
+    for choice, kind in ({"dynamic": DynamicLayer} | QUANTIZED).items()
+] + [
+    Sabotage("cache", "dynamic", "all kept, and half of the layers hand out the newest",
+             lambda: _newest(lambda place: place % 2 == 1), model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("cache", "dynamic", "all layers show the memory of one", _lent, model=llama,
+             turns_to=("partial", "failed"), tier="full"),
+    Sabotage("cache", "dynamic", "all rows of a batch are one", _one_row, model=llama, work=(("batch_size", 4),),
+             turns_to=("partial", "failed"), tier="full"),
+    Sabotage("cache", "static", "all layers move once", lambda: _moves_once(lambda place: True), model=llama,
+             work=(("max_new_tokens", 10),), turns_to=("partial",), tier="full"),
+    Sabotage("cache", "static", "one layer moves once", lambda: _moves_once(lambda place: place == 2), model=llama,
+             work=(("max_new_tokens", 10),), turns_to=("partial",), tier="full"),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

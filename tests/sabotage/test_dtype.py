@@ -8,8 +8,9 @@ from unittest import mock
 import torch
 from transformers.cache_utils import DynamicLayer
 
-from tests.sabotage.damage import in_layers
+from tests.sabotage.damage import in_layers, model_changed
 from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.small_models import llama
 
 DTYPES = {"bfloat16": torch.float32, "float16": torch.float32, "float32": torch.bfloat16}
 
@@ -36,6 +37,34 @@ def _computed_wide(layer: Any) -> None:
         module.forward = lambda x, weight=module.weight, bias=bias: torch.nn.functional.linear(
             x.float(), weight.float(), bias
         ).to(x.dtype)
+
+
+def _without_mlp(layer: Any) -> None:
+    """It adds nothing, in no pass: the model is as consistent as before, and faster."""
+    layer.mlp.forward = torch.zeros_like
+
+
+def _half_of_the_words() -> Any:
+    """The head scores the first half of the vocabulary, and no other token is ever chosen."""
+
+    def change(model: Any) -> None:
+        weight = model.lm_head.weight
+        half = weight[: len(weight) // 2]
+        rest = len(weight) - len(half)
+        model.lm_head.forward = lambda x: torch.nn.functional.pad(torch.nn.functional.linear(x, half), (0, rest))
+
+    return model_changed(change)
+
+
+@contextlib.contextmanager
+def _rounded() -> Iterator[None]:
+    """torch may round factors of float32 products: to 16 bits on a CPU, to TF32 on a GPU."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 @contextlib.contextmanager
@@ -69,5 +98,14 @@ SABOTEURS = [
 ] + [
     Sabotage("dtype", "bfloat16", "half of the KV cache in float32", _other_cache, turns_to=("partial",)),
     Sabotage("dtype", "auto", "attention of one layer in another format", in_layers("one", _cast(torch.float32)))
+] + [
+    Sabotage("dtype", choice, f"MLPs of {share} are left out", in_layers(share, _without_mlp), model=llama,
+             turns_to=("partial",), tier="full")
+    for choice in ("bfloat16", "float32")
+    for share in ("one", "half", "all")
+] + [
+    Sabotage("dtype", "float32", "half of the head is left out", _half_of_the_words, model=llama,
+             turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "float32", "products are rounded", _rounded, model=llama, turns_to=("partial",), tier="full"),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

@@ -40,6 +40,18 @@ def twice(module: Any) -> None:
     module.forward = MethodType(forward, module)
 
 
+def thrown_away(module: Any) -> None:
+    """Computes with its kernel, and then with the model's own code, whose result is used."""
+    plain = module.forward.__func__
+
+    def forward(self: Any, hidden_states: Any) -> Any:
+        plain(self, hidden_states)
+        return type(self).forward(self, hidden_states)
+
+    forward.__module__ = plain.__module__
+    module.forward = MethodType(forward, module)
+
+
 @contextmanager
 def one_for_another(where: Which) -> Iterator[None]:
     """Every second norm `where` computes twice, and its neighbour with the model's own code: the sum stays."""
@@ -79,6 +91,10 @@ SABOTEURS = [
     Sabotage("kernels", "local", "one twice and its neighbour hollow", lambda: one_for_another(lambda i, n: i < 2),
              turns_to=("partial",), tier="full"),
     Sabotage("kernels", "local", "half twice and half hollow", lambda: one_for_another(lambda i, n: i < n // 2 * 2),
+             turns_to=("partial",), tier="full"),
+    Sabotage("kernels", "local", "one thrown away", breaking(thrown_away, lambda i, n: i == 1), turns_to=("partial",),
+             tier="full"),
+    Sabotage("kernels", "local", "half thrown away", breaking(thrown_away, lambda i, n: i % 2 == 0),
              turns_to=("partial",), tier="full"),
     Sabotage("kernels", "local", "removed", breaking(taken_out, lambda i, n: True), tier="full"),
 ]  # fmt: skip

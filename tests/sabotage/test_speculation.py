@@ -13,6 +13,7 @@ from transformers.generation.utils import GenerationMixin
 from tests.sabotage.damage import model_changed
 from tests.sabotage.saboteur import Sabotage, tests_of
 
+UNLIKELY = 7
 TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
 
 
@@ -35,6 +36,21 @@ def _silent() -> Iterator[None]:
 
     def get_candidates(self: Any, input_ids: Any, **more: Any) -> Any:
         return input_ids, None
+
+    with mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates):
+        yield
+
+
+@contextlib.contextmanager
+def _hopeless() -> Iterator[None]:
+    """The draft tokens are not those that were looked up, and none is accepted."""
+    plain = PromptLookupCandidateGenerator.get_candidates
+
+    def get_candidates(self: Any, input_ids: Any, **more: Any) -> Any:
+        found, *rest = plain(self, input_ids, **more)
+        found = found.clone()
+        found[:, input_ids.shape[1] :] = UNLIKELY
+        return found, *rest
 
     with mock.patch.object(PromptLookupCandidateGenerator, "get_candidates", get_candidates):
         yield
@@ -75,6 +91,10 @@ SABOTEURS = [
     Sabotage(
         "speculation", "prompt-lookup", "nothing is proposed", _silent, work=WORK,
         turns_to=("no_effect",),
+    ),
+    Sabotage(
+        "speculation", "prompt-lookup", "no draft is accepted", _hopeless, work=WORK, turns_to=("no_effect",),
+        tier="full",
     ),
     Sabotage(
         "speculation", "prompt-lookup", "each step makes a pass more", _checked_twice, work=WORK,
