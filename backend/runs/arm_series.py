@@ -227,7 +227,7 @@ def roofline_at(points: Sequence[RooflinePoint], length: int) -> float:
 def _interpolate(points: Sequence[P], length: int, value: Callable[[P], float]) -> float:
     """The value at a length: linear between two corners, that of the nearest corner outside them."""
     for a, b in itertools.pairwise(points):
-        if a.length <= length < b.length:
+        if length in range(a.length, b.length):
             return value(a) + (length - a.length) / (b.length - a.length) * (value(b) - value(a))
     return value(min(points, key=lambda point: abs(point.length - length)))
 

@@ -146,7 +146,7 @@ class BatchSeries:
         """Of each step, (request, kind, tokens) of its parts."""
         begin = 0
         for end in self.part_ends:
-            yield list(zip(self.request[begin:end], self.kind[begin:end], self.tokens[begin:end], strict=True))
+            yield [(self.request[i], self.kind[i], self.tokens[i]) for i in range(begin, end)]
             begin = end
 
     def held_pages(self) -> list[list[int]]:
@@ -228,10 +228,15 @@ class BatchColumns(
     texts: list[str]
 
 
+def inside(at: int, most: int) -> int:
+    """An index of a viewer's cursor, brought back into a series."""
+    return min(max(at, 0), most)
+
+
 def columns_past(batch: BatchSeries, cursor: Sequence[int]) -> BatchColumns:
     """What lies past a cursor: (steps, waits, moves, ends). An index outside the series is brought back into it."""
     lengths = (len(batch.end_s), len(batch.wait_s), len(batch.move_step), len(batch.end_request))
-    step, wait, move, end = (min(max(at, 0), most) for at, most in zip(cursor, lengths, strict=True))
+    step, wait, move, end = map(inside, cursor, lengths)
     last = min(lengths[0], step + MAX_STEPS_PER_PULL)
     first_part = batch.part_ends[step - 1] if step else 0
     last_part = batch.part_ends[last - 1] if last else 0

@@ -1,6 +1,7 @@
 """The figures of many requests of one arm: useful tokens a second, what requests waited, goodput, and wasted work."""
 
 import math
+import operator
 from collections.abc import Sequence
 
 import msgspec
@@ -92,9 +93,7 @@ def summarize_batch(batch: BatchSeries, traffic: Traffic, slots: int = 0) -> Bat
         good=good,
         goodput_s=good / wall_s if good is not None and wall_s else None,
         steps=steps,
-        step_mean_s=math.fsum(e - b for b, e in zip(batch.begin_s, batch.end_s, strict=True)) / steps
-        if steps
-        else None,
+        step_mean_s=math.fsum(map(operator.sub, batch.end_s, batch.begin_s)) / steps if steps else None,
         slot_steps=slot_steps,
         busy_steps=busy,
         idle_steps=batch.kind.count(IDLE),
@@ -147,12 +146,12 @@ def _held_bytes(batch: BatchSeries) -> tuple[int | None, int | None]:
     if batch.pages is None:
         return None, None
     size = [group.page_bytes for group in batch.pages.groups]
-    owner: dict[tuple[int, int], int] = {}
+    taken: set[tuple[int, int]] = set()
     held = most = 0
     for i, step in enumerate(batch.move_step):
         if i and step != batch.move_step[i - 1]:
             most = max(most, held)
         group, page, request = batch.move_group[i], batch.move_page[i], batch.move_request[i]
-        held += size[group] * ((request >= 0) - (owner.get((group, page), -1) >= 0))
-        owner[group, page] = request
+        held += size[group] * ((request >= 0) - ((group, page) in taken))
+        (taken.add if request >= 0 else taken.discard)((group, page))
     return max(most, held), batch.pages.cache_bytes

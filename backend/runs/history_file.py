@@ -138,7 +138,7 @@ def _touch(path: Path) -> None:
         if stat.S_ISDIR(mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not stat.S_ISREG(mode):  # a pipe would be waited for
-            raise OSError(0, "it is not a regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         if not os.access(path, os.R_OK | os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     with suppress(FileExistsError):  # what is there is never opened here: closing it would release SQLite's locks on it
@@ -146,7 +146,7 @@ def _touch(path: Path) -> None:
     for suffix in COMPANIONS[1:]:
         companion = path.with_name(path.name + suffix)
         if companion.is_dir():
-            raise OSError(0, f"{companion.name} is a folder")
+            raise OSError(errno.EINVAL, f"{companion.name} is a folder")
 
 
 def _make_private(path: Path) -> None:
@@ -202,8 +202,8 @@ def _mark_interrupted(db: sqlite3.Connection) -> None:
         last = db.execute(
             "SELECT seq, body FROM records WHERE run_id = ? ORDER BY seq DESC LIMIT 1", (run_id,)
         ).fetchone()
-        with suppress(*BROKEN_RECORD, sqlite3.IntegrityError):
-            # a record that cannot be read: whoever reads the run is told that it is cut there
+        with suppress(*BROKEN_RECORD, OverflowError, sqlite3.IntegrityError):
+            # a record that cannot be read, or its number: whoever reads the run is told that it is cut there
             seq, body = last
             at_s = getattr(decode_record(body), "at_s", 0.0)
             ended = Ended(at_s, "interrupted", "The app stopped during this run. What was measured until then is kept; "

@@ -5,6 +5,7 @@ Used by one thread at a time; any thread may read `trouble` and `messages`.
 
 import logging
 import math
+import operator
 import sqlite3
 import threading
 import time
@@ -198,7 +199,7 @@ class HistoryWriter:
 
     def _set_damaged_aside(self) -> None:
         damage = damage_of(self._path)
-        if damage and self._path.exists():
+        if damage:
             self._leave()
             self.report(aside_message(self._path, damage, set_aside(self._path)))
 
@@ -219,7 +220,7 @@ class HistoryWriter:
     def prune(self) -> None:
         """Remove what was deleted a while ago and some runs that are past a limit, if that is due and nothing waits."""
         now_s = time.monotonic()
-        if self._db is None or now_s < self._prune_at_s or self._waiting.state[0]:
+        if self._db is None or now_s < self._prune_at_s or self._waiting.all():
             return
         up_s = now_s - self._steady_s
         steady = abs(time.time() - self._clock_s - up_s) < STEADY_S
@@ -236,7 +237,7 @@ class HistoryWriter:
         if gone == Deleted():
             self._prune_at_s = now_s + (AGES_AFTER_S if up_s < AGES_AFTER_S else PRUNE_EVERY_S)
             return
-        self._deleted = Deleted(*(before + now for before, now in zip(self._deleted, gone, strict=True)))
+        self._deleted = Deleted(*map(operator.add, self._deleted, gone))
         self._say_deleted()
 
     def _say_deleted(self) -> None:

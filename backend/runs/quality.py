@@ -87,7 +87,8 @@ def _difference(
 ) -> ReadingDifference:
     more = [b - a for a, b in zip(nll_a, nll_b, strict=True)]
     middle, bounds = mean(more), interval(more)
-    assert middle is not None and bounds is not None
+    assert middle is not None
+    assert bounds is not None
     apart = [index for index, (one, other) in enumerate(zip(*tops, strict=True)) if one != other]
     return ReadingDifference(
         perplexity_ratio=math.exp(middle),

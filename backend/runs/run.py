@@ -14,7 +14,7 @@ import msgspec
 from backend.evidence import Evidence
 from backend.messages import Loaded, PageMoves, Samples, Steps, Tokens, Waits
 from backend.runs.arm_series import ArmSeries
-from backend.runs.batch_series import BatchColumns, columns_past, complete
+from backend.runs.batch_series import BatchColumns, columns_past, complete, inside
 from backend.runs.records import ArmEvent, Created, Ended, Expected, OfRun, Predicted, Record, Status
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
@@ -114,38 +114,41 @@ class Run(OfRun):
     def append(self, record: Record) -> None:
         """Fold in one more record. ValueError if it cannot follow those before it."""
         with self._lock:
-            version = self.version
             match record:
                 case Created():
                     raise ValueError("a run is created once")
                 case ArmEvent(arm=name):
                     if not self.ended:
                         self.status = "running"
-                    self._fold(self.arms[name], record)
+                    self.repeat = record.repeat
+                    self.arms[name].take(record)
                 case Predicted(arm=name):
                     self.arms[name].take_prediction(record)
-                    self.version += 1
                 case Expected(arm=name, seconds=seconds):
                     self.arms[name].expected_s = seconds
-                    self.version += 1
                 case Ended(at_s=at_s, status=status, message=message, bad_input=bad_input):
                     self.status, self.message, self.bad_input = status, message, bad_input
                     for arm in self.arms.values():
                         arm.close(status, at_s)
-                    self.version += 1
-            if self.version != version or (isinstance(record, ArmEvent) and isinstance(record.event, Tokens | Steps)):
+            changed = self._changes(record)
+            if changed:
+                self.version += 1
+            if changed or (isinstance(record, ArmEvent) and isinstance(record.event, Tokens | Steps)):
                 self._told += 1
                 self._news.notify_all()
 
-    def _fold(self, arm: ArmSeries, record: ArmEvent) -> None:
-        self.repeat = record.repeat
-        if isinstance(record.event, Tokens | Steps):
-            if record.at_s - self._figures_at_s >= FIGURES_EVERY_S:
-                self._figures_at_s = record.at_s
-                self.version += 1
-        elif not isinstance(record.event, Samples | Loaded | Waits | PageMoves):
-            self.version += 1
-        arm.take(record)
+    def _changes(self, record: Record) -> bool:
+        """Whether this record may have changed more than the columns."""
+        match record:
+            case ArmEvent(event=Tokens() | Steps()):
+                due = record.at_s - self._figures_at_s >= FIGURES_EVERY_S
+                if due:
+                    self._figures_at_s = record.at_s
+                return due
+            case ArmEvent(event=Samples() | Loaded() | Waits() | PageMoves()):
+                return False
+            case _:
+                return True
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -210,9 +213,7 @@ def folded(records: Sequence[Record]) -> Run:
 
 def _past(arm: ArmSeries, cursor: Sequence[int]) -> Columns:
     tokens, samples, characters = len(arm.t_s), len(arm.sample_t_s), len(arm.text)
-    first, sample, character = (
-        min(max(at, 0), most) for at, most in zip(cursor, (tokens, samples, characters), strict=True)
-    )
+    first, sample, character = map(inside, cursor, (tokens, samples, characters))
     end = min(tokens, first + MAX_TOKENS_PER_PULL)
     return Columns(
         first, end, arm.t_s[first:end], arm.latency_s[first:end], arm.kv_sliding[first:end], arm.kv_full[first:end],

@@ -101,7 +101,7 @@ class Snapshot(OfRun):
         if self.request.traffic is not None:
             return None
         greedy = self.unit == "token" and self.request.workload.temperature == 0
-        if len(arms) != 2 or not greedy or not all(arm.finished and arm.completed(0) for arm in arms):
+        if len(arms) != 2 or not greedy or not all(arm.completed(0) for arm in arms):
             return None
         planned = [self.planned(name).planned for name in self.arms]
         return compare_texts([arm.ids for arm in arms], planned, next((a.probed for a in arms if a.probed), None))

@@ -4,7 +4,9 @@ Nobody waits for the disk but the writer. What is not written yet is read from m
 that goes on within bounds, `trouble` says so, and all of it is written once the trouble is over.
 """
 
+import itertools
 import logging
+import math
 import sqlite3
 import threading
 import time
@@ -30,6 +32,9 @@ GATHER_S = 0.1
 
 RETRY_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Pauses between attempts while the file cannot be written; the last is repeated."""
+
+END_S = 30.0
+"""How long a flush, and the end of the app, wait for what is left to be written."""
 
 CLOCK_SLACK_S = 60.0
 
@@ -81,7 +86,7 @@ class Store:
             self._waiting.add(run_id, *records)
             self._some.set()
 
-    def flush(self, limit_s: float = 30.0) -> None:
+    def flush(self, limit_s: float = END_S) -> None:
         """Return when everything added so far is on disk, or could not be written, or after `limit_s`."""
         if self.path is None or not self._thread.is_alive():
             return
@@ -98,29 +103,23 @@ class Store:
             self._closing = True
             self._some.set()
             self._urgent.set()
-            self._thread.join(timeout=30)
+            self._thread.join(timeout=END_S)
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
         """A transaction on the rows of runs: all of it is kept, or, on an exception, nothing. sqlite3.Error if the file
         cannot be written now. Only of a history with a `path`."""
-        if self._waiting.state[0]:
-            self.flush()
+        self.settle()
         assert self.path is not None
-        with closing(connect(self.path, CHANGE_WAIT_S)) as db:
+        with closing(connect(self.path, CHANGE_WAIT_S)) as db:  # which takes back what was not committed
             db.execute("BEGIN IMMEDIATE")
-            try:
-                refuse_newer_now(db)
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+            refuse_newer_now(db)
+            yield db
+            db.execute("COMMIT")
 
     def settle(self) -> None:
         """Write what waits, so that a query sees it."""
-        if self.path is not None and self._waiting.state[0]:
+        if self._waiting.all():
             self.flush()
 
     def pin(self, run_id: str, pinned: bool) -> None:
@@ -189,7 +188,7 @@ class Store:
             )
             found += [(_number(at), str(run_id)) for at, run_id in self.query(newest_of, (owner, latest))]
         found.reverse()  # of runs of one moment the last counts
-        return max(found, key=lambda one: (one[0] <= latest, one[0]), default=(0.0, None))[1]
+        return max(found, key=lambda one: (one[0] <= latest, one[0]))[1] if found else None
 
     def _begun(self) -> list[Created]:
         """The first records of runs in memory."""
@@ -228,23 +227,21 @@ class Store:
     # --- the writer thread ------------------------------------------------------------------------
 
     def _write(self) -> None:
-        failures = 0
+        pauses_s: Iterator[float] | None = None
         while not self._closing:
-            self._some.wait(RETRY_S[min(failures, len(RETRY_S)) - 1] if failures else self._writer.idle_s())
-            self._urgent.wait(GATHER_S)
-            if failures and not self._urgent.is_set():  # records keep coming; do not try for each of them
-                self._urgent.wait(RETRY_S[min(failures, len(RETRY_S)) - 1])
+            if pauses_s is None:
+                self._some.wait(self._writer.idle_s())
+                self._urgent.wait(GATHER_S)
+            else:  # records keep coming; do not try for each of them
+                self._urgent.wait(next(pauses_s))
             with self._attempts:
                 asked = self._asked
                 self._some.clear()
                 self._urgent.clear()
-            try:
-                failures = 0 if self._writer.attempt() else failures + 1
-                if not failures:
-                    self._writer.prune()
-            except Exception:  # no fault of the history ends the writer
-                log.exception("the history's writer failed")
-                failures += 1
+            if self._attempt():
+                pauses_s = None
+            elif pauses_s is None:
+                pauses_s = retries_s()
             with self._attempts:
                 self._answered = asked
                 self._attempts.notify_all()
@@ -257,7 +254,24 @@ class Store:
         with self._attempts:
             self._attempts.notify_all()
 
+    def _attempt(self) -> bool:
+        """Write what waits, and forget what is too old. Whether that could be done."""
+        try:
+            written = self._writer.attempt()
+            if written:
+                self._writer.prune()
+        except Exception:  # no fault of the history ends the writer
+            log.exception("the history's writer failed")
+            return False
+        return written
+
+
+def retries_s() -> Iterator[float]:
+    """The pauses before the next attempts, without an end."""
+    yield from RETRY_S
+    yield from itertools.repeat(RETRY_S[-1])
+
 
 def _number(value: Any) -> float:
     """A stored number; a damaged one counts as oldest."""
-    return value if isinstance(value, float) else 0.0
+    return value if isinstance(value, float) else -math.inf

@@ -1,11 +1,14 @@
 """One arm's events folded into columns."""
 
+import msgspec
 import pytest
 
-from backend.messages import Progress
+from backend.counts import RunCounts
+from backend.evidence import Finding
+from backend.messages import Amount, Progress, Started
 from backend.predict.kv import KvPoint
 from backend.runs.arm_series import ArmSeries, kv_at
-from backend.runs.records import ArmEvent, Ended
+from backend.runs.records import ArmEvent, Ended, RooflinePoint
 from backend.runs.run import Run
 from tests.support.runs import created, finished, tokens
 
@@ -82,3 +85,61 @@ def test_a_phase_of_which_the_beginning_was_missed_is_there_all_the_same() -> No
     run.append(ArmEvent("A", 0, 5.0, Progress("load", "step", 2.0, 0.25)))
     assert run.arms["A"].phases["load"].fraction == 0.25
     assert run.arms["A"].state == "working"
+
+
+def test_the_pace_of_a_text_has_a_point_for_each_part_of_it_that_came() -> None:
+    """Tokens without text (half a character) have none, nor has text that no token came with."""
+    series = ArmSeries("A")
+    for event in (tokens(0, 2, "ab"), tokens(2, 1), tokens(3, 0, "tail"), tokens(3, 1, "c")):
+        series.take(ArmEvent("A", 0, 1.0, event))
+    assert [characters for _, characters in series.pace] == [2, 7] and series.text == "abtailc"
+    assert [at_s for at_s, _ in series.pace] == pytest.approx([0.2, 0.4])
+
+
+def test_a_repeat_without_proofs_leaves_those_of_the_first() -> None:
+    run = Run(created(arms="A", repeats=2))
+    proofs = [Finding("cache", "static", "seen")]
+    for repeat, found in ((0, proofs), (1, [])):
+        event = msgspec.structs.replace(finished("x"), findings=found, extra=RunCounts(energy_j=1.0 + repeat))
+        run.append(ArmEvent("A", repeat, 1.0, event))
+    ended = run.arms["A"].finished
+    assert ended is not None and ended.findings == proofs and ended.extra.energy_j == 1.0
+    late = ArmSeries("A")
+    late.take(ArmEvent("A", 1, 1.0, msgspec.structs.replace(finished("x"), findings=proofs)))
+    assert late.finished is None, "the first repeat is not known to have ended"
+
+
+def test_a_phase_keeps_the_bytes_that_were_told_last() -> None:
+    series, some, more = ArmSeries("A"), Amount(1, 4), Amount(2, 4)
+    seen = []
+    for amount in (None, some, None, more):
+        series.take(ArmEvent("A", 0, 1.0, Progress("load", "step", 1.0, amount=amount)))
+        seen.append(series.phases["load"].amount)
+    assert seen == [None, some, some, more]
+
+
+@pytest.mark.parametrize(("unit", "length"), [("token", 12), ("forward", 10)])
+def test_the_roofline_of_an_encoder_is_that_of_its_prompt(unit: str, length: int) -> None:
+    series = ArmSeries("A")
+    series.roofline = [RooflinePoint(0, 0.0), RooflinePoint(100, 100.0)]
+    assert series.roofline_s(unit) is None, "not begun"  # type: ignore[arg-type]
+    series.take(ArmEvent("A", 0, 1.0, Started(10, 1, 64, [])))
+    series.take(ArmEvent("A", 0, 1.0, tokens(0, 5)))
+    assert series.roofline_s(unit) == length  # type: ignore[arg-type]
+
+
+def test_the_predicted_cache_is_that_after_the_newest_token() -> None:
+    """Token i is made when the prompt and i tokens are in the cache."""
+    series = ArmSeries("A")
+    series.predicted_kv = [KvPoint(0, 0, 0), KvPoint(100, 100, 1_000)]
+    series.take(ArmEvent("A", 0, 1.0, Started(10, 1, 64, [])))
+    series.take(ArmEvent("A", 0, 1.0, tokens(0, 5)))
+    assert series.predicted_kv_bytes() == 14 + 140
+
+
+@pytest.mark.parametrize(("at_s", "seconds"), [(9.0, 6.0), (4.0, 5.0)])
+def test_a_phase_that_broke_off_took_until_the_end_or_as_long_as_it_told(at_s: float, seconds: float) -> None:
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 8.0, Progress("load", "step", 5.0)))
+    run.append(Ended(at_s, "failed"))
+    assert run.arms["A"].phases["load"].seconds == seconds

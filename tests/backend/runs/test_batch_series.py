@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from backend.messages import DECODE, Steps
+from backend.messages import DECODE, BatchEvent, PageMoves, PagesAllocated, RequestEnds, Steps, Waits
 from backend.runs import batch_series
 from backend.runs.batch_series import BatchColumns, BatchSeries, columns_past
 from backend.runs.records import Ended
@@ -106,3 +106,54 @@ def test_a_decoded_token_is_no_part_of_the_prompt() -> None:
     batch = BatchSeries()
     batch.take(one)
     assert (batch.requests[0].prompt_tokens, batch.requests[0].ids) == (0, [5])
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Waits([0.5, 0.6], [2, 1], ["batch"]),
+        RequestEnds([1, 0], [0.5], ["length", "length"], ["one", "zero"]),
+        RequestEnds([1], [0.5], ["length"], ["one", "zero"]),
+        Steps(0, [0.0], [1.0, 2.0], [0, 0], [0], [0], [], [], [], []),
+        Steps(0, [0.0, 1.0], [1.0, 2.0], [0], [0], [0], [], [], [], []),
+    ],
+)
+def test_columns_of_unequal_length_are_refused(event: BatchEvent) -> None:
+    """As a file that was made elsewhere may have them."""
+    with pytest.raises(ValueError, match="zip"):
+        BatchSeries().take(event)
+
+
+def test_without_pages_none_are_held() -> None:
+    static, paged = (served().snapshot().arms[name].batch for name in "AB")
+    assert static.held_pages() == [] and paged.held_pages() == [[3, 3, 3, 2]]
+
+
+def test_pages_of_each_group_are_counted_apart() -> None:
+    batch = BatchSeries()
+    for event in paged_events():
+        if isinstance(event, Steps):
+            batch.take(event)
+        if isinstance(event, PagesAllocated):
+            batch.take(PagesAllocated(event.groups * 2, 600, 0))
+    batch.take(PageMoves([0, 1, 2, 3], [0, 1, 1, 1], [0, 0, 1, 0], [0, 0, 0, -1]))
+    assert batch.held_pages() == [[1, 1, 1, 1], [0, 1, 2, 1]]
+
+
+def test_what_ended_is_pulled_with_its_time_its_reason_and_its_text() -> None:
+    columns = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 1])
+    assert (columns.ended, columns.ended_s, columns.texts) == ([0, 2], [1.5, 2.5], ["zero", "two"])
+    assert columns.reasons == ["length", "length"]
+
+
+def test_a_request_waits_for_each_reason_once() -> None:
+    batch = BatchSeries()
+    batch.take(Waits([0.1, 0.2, 0.3], [0, 0, 0], ["batch", "requests", "batch"]))
+    assert batch.requests[0].waited_for == ["batch", "requests"] and len(batch.wait_s) == 3
+
+
+def test_the_first_pull_of_nothing_begins_at_its_beginning() -> None:
+    columns = columns_past(BatchSeries(), [5, 5, 5, 5])
+    assert (columns.first, columns.first_part, columns.part_ends, columns.request) == (0, 0, [], [])
+    before = columns_past(served().snapshot().arms["A"].batch, [0, 0, 0, 0])
+    assert (before.first_part, len(before.request)) == (0, before.part_ends[-1])

@@ -27,6 +27,8 @@ def test_figures_of_static_and_continuous_batches() -> None:
     assert (a.padding_tokens, a.positions) == (4, 4 + 8 + 2 * 2 + 4 + 1) and b.padding_tokens == 0
     # request 2 arrives at 0.5 and gets its first token at 2.0 in A, at 1.5 in B; the others at 0.5
     assert (a.ttft.median_s, a.request.median_s, a.ttft.p90_s) == (0.5, 1.5, None)
+    assert (a.token.count, a.token.median_s, b.token.count) == (2, 0.5, 2), "request 1 has one token"
+    assert (a.steps, a.step_mean_s, a.requests) == (5, 0.5, 3) and a.busy_share == 0.6
     assert (a.good, a.goodput_s) == (2, 2 / 2.5) and (b.good, b.goodput_s) == (3, 3 / 2.0)
     assert a.waited == {"batch": 1} and b.waited == {"requests": 1}
     assert (a.held_peak_bytes, a.cache_bytes) == (None, None)
@@ -97,3 +99,39 @@ def test_a_page_that_is_handed_on_counts_once() -> None:
     events = [event for event in paged_events() if not isinstance(event, PageMoves)]
     series = folded([*events, PageMoves([0, 1], [0, 0], [0, 0], [0, 1])])
     assert summarize_batch(series, TRAFFIC).held_peak_bytes == 100
+
+
+@pytest.mark.parametrize("limits", [Limits(ttft_s=9.0), Limits(token_s=9.0), Limits(request_s=9.0)])
+def test_a_request_that_ended_without_a_token_is_served_and_not_good(limits: Limits) -> None:
+    a = folded(static_events())
+    a.requests[1].token_s, a.requests[1].ids = [], []
+    found = summarize_batch(a, msgspec.structs.replace(TRAFFIC, limits=limits))
+    assert (found.served, found.good, found.ttft.count) == (3, 2, 2)
+
+
+def test_a_limit_that_is_just_kept_is_kept() -> None:
+    series = folded(static_events())
+    for limits, good in ((Limits(request_s=1.5), 2), (Limits(request_s=2.0), 3), (Limits(token_s=0.5), 3)):
+        assert summarize_batch(series, msgspec.structs.replace(TRAFFIC, limits=limits)).good == good
+
+
+def test_requests_of_which_the_traffic_knows_nothing_do_not_count() -> None:
+    series = folded(static_events())
+    series.requests[99] = series.requests[0].copy()
+    assert summarize_batch(series, TRAFFIC).served == 3
+
+
+def test_without_slots_of_its_own_an_arm_has_those_of_all_and_no_more_than_requests() -> None:
+    series = folded(static_events())
+    for concurrent, slots in ((2, 2), (3, 3), (9, 3)):
+        traffic = msgspec.structs.replace(TRAFFIC, concurrent=concurrent)
+        assert summarize_batch(series, traffic).slot_steps == 5 * slots
+
+
+def test_pages_of_different_groups_and_requests_are_told_apart() -> None:
+    """Group 1 has pages of 100 bytes too; a page of the same number is another one there."""
+    events = [event for event in paged_events() if not isinstance(event, PageMoves)]
+    series = folded([*events, PageMoves([0, 0, 1, 1, 2], [0, 1, 1, 0, 0], [0, 0, 0, 0, 0], [0, 1, -1, -1, 0])])
+    assert series.pages is not None
+    series.pages = msgspec.structs.replace(series.pages, groups=series.pages.groups * 2)
+    assert summarize_batch(series, TRAFFIC).held_peak_bytes == 200

@@ -100,3 +100,37 @@ def test_a_reading_is_of_the_files_as_they_are(tmp_path: Path, kind: str) -> Non
     file.write_bytes(b"22")
     after = wait_keys(plan, Workload(prompt="x"), Place({}, {}))
     assert after.plan != before.plan and (after.load, after.run) == (before.load, before.run)
+
+
+def test_no_more_than_four_runs_of_the_same_shape_are_read(store: Store) -> None:
+    """The newest ones; others of the model cost no reading."""
+    log = RunLog(store)
+    keep(log, run("fifth", 1.0), load=5.0)
+    for n in range(4):
+        keep(log, run(f"r{n}", 2.0 + n), compile=10.0 + n)
+    keep(log, run("other", 9.0, WaitKeys("x", "y")), load=99.0)
+    assert told(store, KEYS) == {"compile": 13.0}
+    keep(log, run("again", 10.0), load=6.0)
+    assert told(store, KEYS) == {"compile": 13.0, "load": 6.0}
+
+
+def test_the_fourth_run_is_read_and_a_run_tells_nothing_of_itself(store: Store) -> None:
+    log = RunLog(store)
+    keep(log, run("fourth", 1.0), load=5.0)
+    for n in range(3):
+        keep(log, run(f"r{n}", 2.0 + n), compile=10.0)
+    keep(log, run("new", 9.0), load=99.0, compile=99.0, warmup=99.0)
+    assert told(store, KEYS) == {"load": 5.0, "compile": 10.0}
+
+
+@pytest.mark.parametrize(("size", "alike", "others"), [(32, (17, 32), (16, 33)), (2, (2,), (1, 3)), (1, (1,), (2,))])
+def test_lengths_are_alike_up_to_a_power_of_two(size: int, alike: tuple[int, ...], others: tuple[int, ...]) -> None:
+    plan, place = Plan(LoadPlan(ModelSource("embedded", "/pocket"))), Place({}, {})
+
+    def keys(tokens: int, new: int) -> WaitKeys:
+        return wait_keys(plan, Workload(prompt_tokens=tokens, max_new_tokens=new), place)
+
+    for count in alike:
+        assert keys(count, size) == keys(size, count) == keys(size, size)
+    for count in others:
+        assert keys(count, size).run != keys(size, size).run != keys(size, count).run

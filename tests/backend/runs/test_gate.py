@@ -12,6 +12,7 @@ from backend.runs.records import ArmEvent, Created, WaitKeys
 from backend.runs.run import Run
 from backend.runs.store import Store
 from tests.backend.runs.test_quality import A, B, run_of
+from tests.support.batches import batch_created
 from tests.support.runs import arm_records, created, ended
 
 
@@ -98,6 +99,8 @@ def test_plans_of_older_versions_and_other_visitors_tell_nothing() -> None:
     ("dtypes", "quantization", "a", "b", "finer"),
     [
         (["bfloat16", "float32"], "none", 100, 200, "B"), (["float32", "bfloat16"], "none", 200, 100, "A"),
+        (["bfloat16", "float32"], "none", 1000, 1100, ""), (["bfloat16", "float32"], "none", 1000, 1101, "B"),
+        (["bfloat16", "float32"], "none", 200, 100, "B"), (["float32", "float32"], "bnb-fp4", 200, 100, "A"),
         (["bfloat16", "float32"], "none", 100, 105, ""), (["bfloat16", "float32"], "none", 0, 0, ""),
         (["bfloat16", "float32"], "quanto-int4", 100, 200, "A"), (["float32", "float32"], "quanto-int8", 200, 100, "A"),
     ],
@@ -119,3 +122,40 @@ def test_random_weights_have_no_quality_but_can_be_read() -> None:
     assert known(run) == Gate("random", random=True)
     found = known(run, ("ab", "done"))
     assert found is not None and found.state == "read" and found.random
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "finer"),
+    [("bnb-nf4", "bnb-fp4", "B"), ("torchao-int8", "bnb-nf4", "A"), ("bnb-int8", "torchao-fp8", "B")],
+)
+def test_of_packed_weights_those_of_fewer_bits_are_coarser_and_else_more_bytes_are_finer(
+    a: str, b: str, finer: str
+) -> None:
+    """B takes more bytes each time."""
+    run = compared({"A": {"quantization": a}, "B": {"quantization": b}}, same_text=False)
+    for name, size in (("A", 100), ("B", 200)):
+        run.append(ArmEvent(name, 0, 1.0, Loaded(size, 1, False)))
+    assert finer_arm(run.snapshot()) == finer
+
+
+@pytest.mark.parametrize("change", ["one arm", "encoder", "requests", "texts"])
+def test_a_gate_is_for_two_arms_that_generate_from_one_prompt(change: str) -> None:
+    first = {
+        "one arm": created(arms="A"),
+        "encoder": msgspec.structs.replace(created(), unit="forward"),
+        "requests": batch_created(),
+        "texts": run_of(A=A, B=B).created,
+    }[change]
+    assert known(compared({}, same_text=True)) is not None
+    assert known(Run(first)) is None
+
+
+@pytest.mark.parametrize("arms", ["A", "ABC"])
+def test_a_pair_is_of_two_arms(arms: str) -> None:
+    read = {"A": run_of(A=A), "ABC": run_of(A=A, B=B, C=B)}[arms]
+    reading = planned(read.created, {}, arms.lower())
+    assert not same_pair(reading, planned(created(arms=arms), {}, arms.lower()))
+    both = planned(run_of(A=A, B=B).created, {}, "ab")
+    assert same_pair(both, planned(created(), {}, "ab")) and not same_pair(both, planned(created(), {}, "ab"), True)
+    assert same_pair(both, planned(created(), {}, "ba"), swapped=True)
+    assert not same_pair(planned(created(), {}, "ab"), planned(created(), {}, "ab")), "that one read no text"

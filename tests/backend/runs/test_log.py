@@ -5,13 +5,17 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from backend.hosting.visitor import LOCAL
+from backend.messages import Progress
 from backend.runs import log as run_log
 from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, Ended
+from backend.runs.records import UNREADABLE, ArmEvent, Ended
 from backend.runs.store import Store
+from tests.backend.runs.test_gate import planned
+from tests.backend.runs.test_quality import A, B, run_of
 from tests.support.runs import created, tokens
 
 
@@ -115,3 +119,35 @@ def test_what_is_forgotten_is_read_again_and_a_live_run_is_never_forgotten() -> 
     assert looked is not None and looked is not ended and log.peek("ended") is not looked, "a look keeps nothing"
     kept = log.get("ended")
     assert kept is not ended and log.peek("ended") is kept and log.peek("nosuch") is None
+
+
+def test_a_stored_run_that_cannot_be_followed_ends_there() -> None:
+    """A file may hold anything: here a beginning within a run, and tokens that continue nothing."""
+    for broken, at_s in ((created("a", "A"), 0.0), (ArmEvent("A", 0, 7.0, tokens(9, 1)), 7.0)):
+        store = Store(None)
+        store.add(
+            "a", created("a", "A"), ArmEvent("A", 0, 0.0, Progress("run", "begin", 0.0)), broken, Ended(9.0, "done")
+        )
+        run = RunLog(store).get("a")
+        assert run is not None and (run.status, run.message) == ("interrupted", UNREADABLE)
+        assert run.arms["A"].phases["run"].seconds == at_s
+
+
+def test_sixteen_ended_runs_stay_in_memory() -> None:
+    log = RunLog(Store(None))
+    for n in range(17):
+        fill(log, f"r{n:02}", float(n))
+    assert len(log._runs) == 16 and "r00" not in log._runs and "r01" in log._runs
+
+
+def test_a_reading_with_the_arms_swapped_is_taken_only_where_there_is_no_other() -> None:
+    log, mine = RunLog(Store(None)), planned(created(), {}, "ab")
+    for number, keys in enumerate(("ab", "ba")):
+        first = msgspec.structs.replace(planned(run_of(A=A, B=B).created, {}, keys, keys), created=float(number))
+        log.create(first)
+        log.append(keys, Ended(1.0, "done"))
+        found = log.reading(mine)
+        assert found is not None and (found.run.id, found.swapped) == ("ab", False), "the newer one is swapped"
+    swapped = log.reading(planned(created(), {}, "ba"))
+    assert swapped is not None and (swapped.run.id, swapped.swapped) == ("ba", False)
+    assert log.reading(planned(created(), {}, "xy")) is None

@@ -68,6 +68,14 @@ def test_one_arm_has_perplexities_and_nothing_to_compare() -> None:
     assert one.difference is None and one.arms["A"].nll_nats == 2.0
 
 
+def test_arms_that_read_different_positions_are_never_compared() -> None:
+    """As a file that was made elsewhere may have them."""
+    for short in (Scored([9], [0.0], [9, 2], [0.0]), Scored([9, 9], [0.0, 4.0], [9], [0.0, 0.0])):
+        with pytest.raises(ValueError, match="zip"):
+            readings(run_of(A=A, B=[B[0], short]).snapshot())
+
+
 def test_before_any_text_there_is_nothing() -> None:
     now = run_of(A=A, B=[]).snapshot()
     assert readings(now) == [] and whole_reading(now) is None
+    assert readings(run_of().snapshot()) == [] and whole_reading(run_of().snapshot()) is None

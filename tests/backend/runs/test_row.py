@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from backend.runs.row import arm_titles, choices_text, machine_text, row_of, work_text
+from tests.backend.runs.test_quality import A, run_of
 from tests.support.batches import batch_created
 from tests.support.runs import created
 
@@ -39,6 +40,7 @@ def test_a_row_tells_what_kind_of_run_it_was() -> None:
         ({}, "", "24 new tokens"),
         ({}, "5f2a", "batch 1, 24 new tokens"),
         ({"batch_size": 16}, "5f2a", "batch 16, 24 new tokens"),
+        ({"batch_size": 2, "repeats": 2}, "", "batch 2, 24 new tokens, 2 repeats"),
         ({"prompt_tokens": 2_048, "repeats": 5}, "", "prompt of 2,048 tokens, 24 new tokens, 5 repeats"),
     ],
 )
@@ -77,3 +79,28 @@ def test_an_arm_is_called_on_the_page_as_its_controls_are(text: str, titles: str
 
 def test_a_run_is_found_by_the_titles_too() -> None:
     assert "kv cache full (no sliding window)" in row_of(created("1", "AB")).words
+
+
+@pytest.mark.parametrize(("texts", "said"), [(1, "1 text"), (2, "2 texts")])
+def test_a_row_tells_how_many_texts_there_were(texts: int, said: str) -> None:
+    first = run_of(A=A).created
+    quality = first.request.quality
+    assert quality is not None
+    fewer = msgspec.structs.replace(quality, texts=quality.texts[:texts])
+    first = msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, quality=fewer))
+    assert (row_of(first).kind, row_of(first).work) == ("quality", said)
+
+
+def test_a_run_is_found_by_where_it_came_from_unless_it_was_here() -> None:
+    here, elsewhere = created("1", "A"), msgspec.structs.replace(created("1", "A"), origin="imported")
+    assert (row_of(here).origin, row_of(elsewhere).origin) == ("", "imported")
+    assert "imported" in row_of(elsewhere).words and "here" not in row_of(here).words.split()
+
+
+@pytest.mark.parametrize("part", ["prompt", "system"])
+def test_600_characters_of_a_prompt_are_searched(part: str) -> None:
+    """The JSON of a run has all of it; the index would be larger than the runs."""
+    first = created("1", "A")
+    work = replace(first.request.workload, chat=part == "system", **{part: "x" * 599 + "yz"})  # type: ignore[arg-type]
+    words = row_of(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, workload=work))).words
+    assert "x" * 599 + "y" in words and "yz" not in words

@@ -1,6 +1,7 @@
 """A run folded from its records: figures, evidence, and what lies past a cursor."""
 
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,9 @@ from backend.counts import RunCounts
 from backend.evidence import Finding
 from backend.messages import Annotation, Probed, Progress, Samples, Started, Tokens
 from backend.predict.kv import KvPoint
-from backend.runs.records import ArmEvent, Ended, Predicted, RooflinePoint, decode_record
+from backend.runs.records import ArmEvent, Ended, Expected, Predicted, RooflinePoint, decode_record
 from backend.runs.run import Run
+from tests.support.batches import batch_created
 from tests.support.runs import created, finished, tokens
 
 
@@ -312,3 +314,55 @@ def test_nobody_waits_for_a_run_that_has_ended() -> None:
     run = Run(created(arms="A"))
     run.append(Ended(2.0, "cancelled"))
     assert run.wait(30.0) < 10
+
+
+def test_a_run_is_at_its_first_repeat_until_another_begins() -> None:
+    run = Run(created(arms="A", repeats=3))
+    assert run.snapshot().repeat == 0
+    run.append(ArmEvent("A", 2, 1.0, tokens(0, 1)))
+    assert run.snapshot().repeat == 2
+
+
+def test_a_run_from_the_future_has_not_lasted_yet() -> None:
+    assert Run(created(at_s=time.time() + 1e6)).elapsed_s == 0.0
+
+
+def test_who_asks_for_fewer_arms_gets_those() -> None:
+    run = Run(batch_created())
+    for cursors in ([], [[0, 0, 0, 0]]):
+        batch, tokens = run.past_batch(0, cursors), run.past(0, [cursor[:3] for cursor in cursors])
+        assert len(batch.columns) == len(tokens.columns) == len(cursors)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(-5, 0), (0, 0), (3, 3), (4, 3)])
+def test_a_cursor_outside_a_run_is_brought_back_into_it(asked: int, given: int) -> None:
+    run = Run(created(arms="A"))
+    run.append(ArmEvent("A", 0, 1.0, tokens(0, 3, "abc")))
+    run.append(ArmEvent("A", 0, 1.0, Samples([0.0, 0.5, 1.0], [1, 2, 3])))
+    (columns,) = run.past(0, [[asked] * 3]).columns
+    assert (columns.first, columns.first_sample, columns.first_character) == (given,) * 3
+    assert (columns.end, columns.end_sample, columns.end_character) == (3, 3, 3)
+    assert columns.kv_sliding == [0, 2, 4][given:]
+
+
+def test_every_change_but_that_of_a_column_has_a_version_of_its_own() -> None:
+    run = Run(created(arms="A"))
+    versions = [run.version]
+    for record in (
+        Predicted("A", []),
+        Expected("A", {"load": 1.0}),
+        ArmEvent("A", 0, 1.0, finished("x")),
+        Ended(1.0, "done"),
+    ):
+        run.append(record)
+        versions.append(run.version)
+    assert len(set(versions)) == 5 and run.arms["A"].expected_s == {"load": 1.0}
+    with pytest.raises(ValueError, match="created once"):
+        run.append(created(arms="A"))
+
+
+def test_what_comes_after_the_end_does_not_make_a_run_go_on() -> None:
+    run = Run(created(arms="A"))
+    run.append(Ended(1.0, "cancelled", "stopped", True))
+    run.append(ArmEvent("A", 0, 1.0, finished("x")))
+    assert (run.status, run.message, run.bad_input, run.ended) == ("cancelled", "stopped", True, True)

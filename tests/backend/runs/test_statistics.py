@@ -65,7 +65,10 @@ def test_a_percentile_is_needs_its_minimum_of_samples(share: float, least: int) 
     assert sum(value <= found for value in values) >= share * least > sum(value < found for value in values)
 
 
-@pytest.mark.parametrize(("share", "count", "rank"), [(0.90, 100, 90), (0.90, 101, 91), (0.99, 1000, 990)])
+@pytest.mark.parametrize(
+    ("share", "count", "rank"),
+    [(0.90, 100, 90), (0.90, 101, 91), (0.90, 110, 99), (0.90, 70, 63), (0.99, 1000, 990), (0.99, 700, 693)],
+)
 def test_a_percentile_is_a_latency_that_occurred(share: float, count: int, rank: int) -> None:
     assert percentile([float(i) for i in range(1, count + 1)], share) == rank
 
@@ -79,6 +82,7 @@ def test_variation_is_relative_and_needs_two_values() -> None:
 # --- intervals ------------------------------------------------------------------------------------
 
 TABLE = {
+    0.50: {1: 1.000, 2: 0.816, 3: 0.765, 4: 0.741, 5: 0.727, 10: 0.700, 30: 0.683, 60: 0.679, 120: 0.677},
     0.90: {1: 6.314, 2: 2.920, 3: 2.353, 4: 2.132, 5: 2.015, 10: 1.812, 30: 1.697, 60: 1.671, 120: 1.658},
     0.95: {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 10: 2.228, 30: 2.042, 60: 2.000, 120: 1.980},
     0.99: {1: 63.657, 2: 9.925, 3: 5.841, 4: 4.604, 5: 4.032, 10: 3.169, 30: 2.750, 60: 2.660, 120: 2.617},
@@ -119,6 +123,7 @@ def test_an_interval_of_times_by_hand_and_none_of_a_single_value() -> None:
     assert positive_interval([1.0, 2.0, 3.0]) == pytest.approx((low, high), rel=1e-4)
     assert positive_interval([5.0]) is None and positive_interval([]) is None and positive_interval([0.0, 0.0]) is None
     assert positive_interval([5.0, 5.0]) == (5.0, 5.0)
+    assert positive_interval([-1.0, 5.0]) is None and positive_interval([0.0, 5.0]) is not None
     assert positive_interval([1.00, 1.01, 0.99]) == pytest.approx(interval([1.00, 1.01, 0.99]), rel=1e-3)
 
 

@@ -1,5 +1,6 @@
 """The history file: nothing lost, nothing torn, nothing thrown away."""
 
+import itertools
 import os
 import random
 import signal
@@ -22,8 +23,8 @@ from backend.messages import Samples, Tokens
 from backend.paths import ROOT
 from backend.runs import history_file, history_schema
 from backend.runs.log import RunLog
-from backend.runs.records import ArmEvent, ArmPlanned, Created, Ended, Record, decode_record
-from backend.runs.store import Store
+from backend.runs.records import UNREADABLE, ArmEvent, ArmPlanned, Created, Ended, Record, decode_record
+from backend.runs.store import Store, retries_s
 from tests.support.processes import wait_for, with_path
 
 
@@ -400,3 +401,125 @@ def test_files_set_aside_within_one_second_are_numbered_from_2(tmp_path: Path, m
         assert history_file.open_file(tmp_path / "h.sqlite")
     found = {path.name.removeprefix("h.sqlite.unreadable-") for path in tmp_path.glob("*unreadable-*")}
     assert {name for name in found if not name.endswith(("-wal", "-shm"))} == {"now", "now-2", "now-3"}
+
+
+def test_a_file_that_cannot_be_written_is_tried_again_within_four_seconds_at_last() -> None:
+    assert list(itertools.islice(retries_s(), 7)) == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0]
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_newest_goes_by_the_time_and_of_one_moment_by_the_order(on_disk: bool, tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite" if on_disk else None)
+    for run_id, at in (("z", 1.0), ("b", 2.0), ("a", 2.0)):
+        store.add(run_id, created(run_id, at))
+    assert store.newest(LOCAL) == "a"
+    assert [one.id for one in store.recent("pocket", 2)] == ["a", "b"] and store.recent("other", 9) == []
+    store.close()
+
+
+def test_a_run_whose_time_is_damaged_counts_as_the_oldest(tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("b", created("b"), Ended(1.0, "done"))
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE runs SET created = 'never' WHERE id = 'b'")
+    store = Store(path)
+    assert store.newest(LOCAL) == "b"
+    store.add("c", created("c", 0.0))  # not on disk yet
+    assert store.newest(LOCAL) == "c"
+    store.close()
+
+
+def test_a_change_sees_what_waits_and_is_whole_or_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    store.add("a", created("a"))
+    store.pin("a", True)
+    store.add("b", created("b"))
+    store.settle()
+    assert store.query("SELECT id FROM runs ORDER BY id", ()) == [("a",), ("b",)]
+    with pytest.raises(ZeroDivisionError), store.change() as db:
+        db.execute("UPDATE runs SET pinned = 0")
+        _ = 1 // 0
+    assert store.query("SELECT pinned FROM runs ORDER BY id", ()) == [(1,), (0,)]
+    store.pin("b", True)
+    store.close()
+
+
+def test_in_memory_nothing_waits_and_nothing_is_in_trouble() -> None:
+    store = Store(None)
+    store.add("a", created("a"))
+    store.settle()
+    store.require_readable()
+    assert (store.messages, store.trouble) == ([], "")
+
+
+@pytest.mark.parametrize("at", [1, 2, 3])
+def test_a_run_that_cannot_be_read_to_its_end_ends_at_its_last_record_that_can(at: int, tmp_path: Path) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("a", created("a"), tokens(3), tokens(6), Ended(9.0, "done"))
+    store.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE records SET body = x'ff' WHERE seq = ?", (at,))
+    store = Store(path)
+    *before, end = store.read("a")
+    assert len(before) == at and end == Ended([0.0, 3.0, 6.0][at - 1], "interrupted", UNREADABLE)
+    store.close()
+
+
+def test_a_run_as_large_as_the_limit_is_read_and_a_larger_one_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "h.sqlite"
+    store = Store(path)
+    store.add("a", created("a"), Ended(9.0, "done"))
+    store.flush()
+    size = store.query("SELECT sum(length(body)) FROM records", ())[0][0]
+    for most, count in ((size, 2), (size - 1, 0)):
+        monkeypatch.setattr("backend.runs.store.MAX_RUN_BYTES", most)
+        assert len(store.read("a")) == count
+    store.close()
+
+
+@pytest.mark.parametrize(("code", "looks"), [("CORRUPT", True), ("BUSY", False)])
+def test_a_reader_that_meets_damage_has_the_file_looked_at(
+    code: str, looks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    error = sqlite3.DatabaseError(code)
+    error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
+
+    def fail(sql: str, values: object) -> None:
+        raise error
+
+    looked = threading.Event()
+    monkeypatch.setattr(store._writer, "_set_damaged_aside", looked.set)
+    monkeypatch.setattr(store, "_rows", fail)
+    assert store.query("SELECT 1", ()) == []
+    assert looked.wait(5.0 if looks else 0.3) is looks
+    with pytest.raises(InputError, match=rf"The history .*h\.sqlite cannot be read now \({code}\)\. Try again\."):
+        store.require_readable()
+    store._writer.trouble = "It is being moved."
+    with pytest.raises(InputError, match=r"^It is being moved\.$"):
+        store.require_readable()
+    store.close()
+
+
+def test_a_fault_of_the_writer_ends_neither_the_writer_nor_the_app(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    assert store._thread.daemon, "the app may end without it"
+    attempt, faults = store._writer.attempt, [RuntimeError("a fault")]
+
+    def faulty(first: bool = False) -> bool:
+        if faults:
+            raise faults.pop()
+        return attempt(first)
+
+    monkeypatch.setattr(store._writer, "attempt", faulty)
+    store.add("a", created("a"))
+    wait_for(lambda: stored(tmp_path / "h.sqlite", "a"), 5, "the next attempt")
+    assert store._thread.is_alive()
+    store.close()

@@ -129,6 +129,7 @@ def test_energy_is_shared_among_the_tokens_of_all_sequences() -> None:
 def test_energy_of_a_run_shorter_than_its_sensor_is_not_told() -> None:
     assert summarize(measured([0.3, 0.3], energy_j=9.0), 1, 2, [], None, None).energy_per_token_j is None
     assert summarize(measured([3.0, 3.0]), 1, 2, [], None, None).energy_per_token_j is None
+    assert summarize(measured([0.5, 0.5], energy_j=9.0), 1, 2, [], None, None).energy_per_token_j == 4.5
     mixed = [*measured([1.0, 1.0], energy_j=8.0), *measured([1.0, 1.0])]
     assert summarize(mixed, 1, 2, [], None, None).energy_per_token_j == pytest.approx(4.0)
 

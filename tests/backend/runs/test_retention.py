@@ -1,0 +1,127 @@
+"""What goes and what stays, at the edges of its limits."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from backend.errors import InputError
+from backend.hosting.limits import LIMITS
+from backend.runs.retention import (
+    AT_ONCE,
+    UNDO_S,
+    Deleted,
+    Retention,
+    prune,
+    prune_ablations,
+    remove_marked,
+    used_bytes,
+)
+from backend.runs.store import Store
+from tests.backend.runs.test_store import created, whole
+
+NOW_S = 2_000_000_000.0
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """Runs 0 to 19, begun a second apart from 1,000 s ago on, and one that goes on."""
+    store = Store(tmp_path / "h.sqlite")
+    for n in range(20):
+        store.add(f"r{n:02}", created(f"r{n:02}", NOW_S - 1_000 + n), *whole("x")[1:])
+    store.add("running", created("running", 1.0))
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "h.sqlite", isolation_level=None)) as db:
+        yield db
+
+
+def left(db: sqlite3.Connection) -> int:
+    found: int = db.execute("SELECT count(*) FROM runs").fetchone()[0]
+    assert db.execute("SELECT count(DISTINCT run_id) FROM records").fetchone() == (found,)
+    return found
+
+
+def test_a_run_is_too_old_from_the_moment_after_its_time_on(db: sqlite3.Connection) -> None:
+    assert prune(db, Retention(max_age_s=1_000.0), NOW_S, ages=True) == Deleted()
+    assert prune(db, Retention(max_age_s=999.0), NOW_S, ages=True) == Deleted(old=1)
+    assert prune(db, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted(old=AT_ONCE) == Deleted(old=16)
+    assert prune(db, Retention(max_age_s=1.0), NOW_S, ages=True) == Deleted(old=3) and left(db) == 1
+
+
+def test_a_file_of_exactly_the_limit_is_not_too_large(db: sqlite3.Connection) -> None:
+    size = used_bytes(db)
+    assert prune(db, Retention(max_bytes=size), NOW_S, ages=False) == Deleted()
+    assert prune(db, Retention(max_bytes=size - 1), NOW_S, ages=False) == Deleted(large=16)
+    assert prune(db, Retention(), NOW_S, ages=True) == Deleted()
+
+
+@pytest.mark.parametrize("way", [1, -1], ids=["passed", "set back"])
+def test_a_deleted_run_can_be_had_back_for_an_hour(way: int, db: sqlite3.Connection) -> None:
+    """By a clock that may have jumped either way since."""
+    db.execute("UPDATE runs SET deleted_at = ? WHERE id < 'r18'", (NOW_S,))
+    assert remove_marked(db, NOW_S + way * UNDO_S) == 0
+    assert remove_marked(db, NOW_S + way * (UNDO_S + 1)) == 18 and left(db) == 3
+    assert db.execute("PRAGMA secure_delete").fetchone() == (0,)
+
+
+def test_what_fails_in_the_middle_leaves_runs_whole_and_the_file_open_for_others(db: sqlite3.Connection) -> None:
+    db.execute("CREATE TRIGGER no BEFORE DELETE ON runs WHEN old.id = 'r03' BEGIN SELECT raise(FAIL, 'no'); END")
+    with pytest.raises(sqlite3.IntegrityError):
+        prune(db, Retention(max_bytes=1), NOW_S, ages=False)
+    assert not db.in_transaction and left(db) == 21
+    db.execute("UPDATE runs SET deleted_at = 1 WHERE id = 'r03'")
+    with pytest.raises(sqlite3.IntegrityError):
+        remove_marked(db, NOW_S)
+    assert not db.in_transaction and db.execute("PRAGMA secure_delete").fetchone() == (0,)
+
+
+def test_room_that_was_freed_is_given_back(db: sqlite3.Connection) -> None:
+    before = db.execute("PRAGMA page_count").fetchone()[0]
+    prune(db, Retention(max_bytes=1), NOW_S, ages=False)
+    assert db.execute("PRAGMA page_count").fetchone()[0] < before - 3
+
+
+def journals(folder: Path, *sizes: int) -> Retention:
+    """Journals of so many bytes, last written a second apart from 100 s ago on."""
+    for n, size in enumerate(sizes):
+        (folder / f"{n}.jsonl").write_bytes(bytes(size))
+        os.utime(folder / f"{n}.jsonl", (NOW_S - 100 + n,) * 2)
+    return Retention(max_age_s=99.0, max_ablation_bytes=sum(sizes))
+
+
+def test_an_ablation_goes_the_moment_after_its_time_and_not_at_the_limit_of_all(tmp_path: Path) -> None:
+    rule = journals(tmp_path, 10, 20, 30)
+    assert prune_ablations(tmp_path, rule, NOW_S - 1, ages=True) == Deleted()
+    assert prune_ablations(tmp_path, rule, NOW_S, ages=True) == Deleted(ablations=1)
+    assert sorted(path.stem for path in tmp_path.iterdir()) == ["1", "2"]
+    assert prune_ablations(tmp_path, Retention(max_ablation_bytes=50), NOW_S, ages=True) == Deleted()
+    assert prune_ablations(tmp_path, Retention(max_ablation_bytes=49), NOW_S, ages=True) == Deleted(ablations=1)
+    assert [path.stem for path in tmp_path.iterdir()] == ["2"]
+    assert prune_ablations(tmp_path, Retention(), NOW_S + 1e9, ages=True) == Deleted(), "no limit"
+
+
+@pytest.mark.parametrize(
+    ("days", "mib", "expected"),
+    [
+        ("0", "0", (None, None)),
+        ("1", "2", (86_400.0, 2 << 20)),
+        ("0.5", "0.5", (43_200.0, 1 << 19)),
+        (" 7 ", "999999999", (604_800.0, 999_999_999 << 20)),
+    ],
+)
+def test_limits_are_days_and_mib_and_nothing_lifts_one_but_0(
+    days: str, mib: str, expected: tuple[float | None, int | None]
+) -> None:
+    env = {"TOKENDYNO_HISTORY_DAYS": days, "TOKENDYNO_HISTORY_MIB": mib}
+    found = Retention.from_environment(LIMITS["public"], env)
+    assert (found.max_age_s, found.max_bytes) == expected
+    assert found.days == (expected[0] or 0) / 86_400
+
+
+@pytest.mark.parametrize("text", ["1e9", "-0.1", "a lot"])
+def test_a_limit_beyond_all_reason_is_refused_with_one_that_works(text: str) -> None:
+    with pytest.raises(InputError, match=r"TOKENDYNO_HISTORY_MIB must be a number from 0 .* Set it to \d+, say"):
+        Retention.from_environment(LIMITS["public"], {"TOKENDYNO_HISTORY_MIB": text})
