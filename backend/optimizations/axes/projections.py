@@ -135,7 +135,8 @@ class Projections(Optimization):
         said = f"{len(fused)} of {len(groups)} groups of matrices are one matrix each; "
         said += f"{seen} products with such a matrix in {observation.trace().steps} passes"
         if apart := products(observation, fused, parts=True):  # what was multiplied in both ways proves neither
-            reached = max(0, min(reached or 0, (expected or 0) - -(-apart // _LARGEST)))
+            expected = expected or len(groups)
+            reached = max(0, min(reached or 0, expected - -(-apart // _LARGEST)))
             said += f", {apart} with a part of one"
         if unseen:
             said += "; packed matrices are multiplied by operators that do not show their shapes"

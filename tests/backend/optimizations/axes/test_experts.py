@@ -352,6 +352,8 @@ def test_a_loop_over_experts_breaks_a_compiled_graph_and_says_so(compiled: str, 
 def test_a_single_expert_is_an_expert() -> None:
     one = replace(facts("random:gpt-oss-20b"), experts=1)
     assert "blocked" in said("triton", one, CPU, quantization="none")
+    assert "MXFP4" in said("eager", replace(one, quantization="mxfp4"), H200)["fallback"]
+    assert "kernels=hub" in said("eager", one, H200, kernels="hub")["fallback"]
 
 
 UP, DOWN = (4, 32, 96), (4, 48, 32)

@@ -217,3 +217,19 @@ def test_matrices_are_fused_before_layers_are_replaced() -> None:
     script = Script(patch=["replace_layers(model)"])
     AXIS.write(script, Plan(LoadPlan(ModelSource("random"), projections="fused")))
     assert script.patch == ["fuse(model)", "replace_layers(model)"]
+
+
+@pytest.mark.parametrize(("whole", "apart", "reached"), [(0, 0, None), (0, 3, 0), (8, 0, 8), (8, 3, 7), (8, 24, 0)])
+def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_hidden(
+    whole: int, apart: int, reached: int | None
+) -> None:
+    """Three of them are a group; without a product of either kind nothing was seen."""
+    model = build("llama")
+    fuse(model)
+    fused = model.model.layers[0].self_attn.q_proj.whole
+    part = model.model.layers[0].self_attn.q_proj.sizes[1]  # no other matrix is as large
+    shapes = {(fused.in_features, fused.out_features): whole, (fused.in_features, part): apart}
+    calls = Counter({("aten::mm", ((5, columns), (columns, rows))): n for (columns, rows), n in shapes.items() if n})
+    hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 4, shapes=calls)
+    found = AXIS.find(Observation(model, None, PLAN, lambda: hidden))
+    assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)

@@ -268,6 +268,13 @@ def test_the_script_makes_the_same_cache(kind: str, written: str) -> None:
     assert len(script.imports) == bool(written)
 
 
+@pytest.mark.parametrize("kind", CACHES)
+def test_a_script_unpacks_the_codes_of_quanto_alone_with_torch(kind: str) -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
+    assert (script.patch == ["unpack_with_torch()"]) is bool(script.definitions) is (kind == "quantized-quanto4")
+
+
 @pytest.mark.parametrize(
     ("layers", "quantized", "unwindowed"),
     [
