@@ -227,9 +227,9 @@ def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_
     model = build("llama")
     fuse(model)
     fused = model.model.layers[0].self_attn.q_proj.whole
-    part = model.model.layers[0].self_attn.q_proj.sizes[1]  # no other matrix is as large
-    shapes = {(fused.in_features, fused.out_features): whole, (fused.in_features, part): apart}
-    calls = Counter({("aten::mm", ((5, columns), (columns, rows))): n for (columns, rows), n in shapes.items() if n})
-    hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 4, shapes=calls)
+    rows = {fused.out_features: whole, model.model.layers[0].self_attn.q_proj.sizes[1]: apart}
+    rows[32] = 4  # products of four layers' outputs, as many rows as a part has
+    calls = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
+    hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
     found = AXIS.find(Observation(model, None, PLAN, lambda: hidden))
     assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)
