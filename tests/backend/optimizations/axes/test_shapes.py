@@ -257,3 +257,17 @@ def test_an_encoder_is_padded_no_further_than_its_positions(positions: int, effe
     plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(shapes="padded"))
     counts = RunCounts(positions=positions, padding=positions - 500 if positions == 512 else 424)
     assert AXIS.find(Observation(SimpleNamespace(config=config), None, plan, counts=counts)).effective == effective
+
+
+def test_windows_of_a_static_cache_are_no_slots_of_the_whole_text() -> None:
+    """They are as large as the window, whatever lengths are rounded to."""
+    config, states = tiny("mistral").config, torch.zeros(1, 2, 3, 8)
+    cache = StaticCache(config, 128)
+    for layer in range(4):
+        cache.update(states, states, layer)
+    made = replace(seen("buckets", 64, 51), cache=cache)
+    found = AXIS.find(made)
+    assert found.effective == "buckets" and "static cache" not in found.proof
+    cache.layers[2] = StaticCache(tiny("llama").config, 128).layers[2]
+    cache.update(states, states, 2)
+    assert "a static cache of 128 slots" in AXIS.find(made).proof
