@@ -35,8 +35,8 @@ _KNOWN = ("llama", "mistral", "qwen3", "olmo3", "gemma3_text", "gpt_oss", "bert"
 _WHOLE = ("gpt2", "phi3", "gpt_neox", "bloom")  # q, k and v are one matrix; a gate there is none, or one with up
 _BLOCKS = {"bnb-nf4": 64, "bnb-fp4": 64, "bnb-nf4-double": 64 * 256, "bnb-fp4-double": 64 * 256}
 """Numbers of a matrix, row after row, that share a scale, or scales that share one."""
-_JOINED = ("none", "torchao-int8", "torchao-int4", "mxfp4", "mxfp4-dequantized", *_BLOCKS)
-"""What can be laid one below the other: dense rows, int8 rows with a scale each, tiles of 8 rows of 4 bits, rows of
+_JOINED = ("none", "torchao-int8", "torchao-fp8", "torchao-int4", "mxfp4", "mxfp4-dequantized", *_BLOCKS)
+"""What can be laid one below the other: dense rows, 8-bit rows with a scale each, tiles of 8 rows of 4 bits, rows of
 whole blocks of 4 bits; mxfp4 packs experts only."""
 
 
@@ -79,7 +79,7 @@ class Projections(Optimization):
                         s.choices["quantization"] not in _JOINED
                         or s.facts.quantization not in (None, "mxfp4", "torchao")
                     ),
-                    "Matrices that are quantized like this cannot be concatenated. Dense ones, torchao's int8 rows "
+                    "Matrices that are quantized like this cannot be concatenated. Dense ones, torchao's 8-bit rows "
                     "and 4-bit tiles, and what tokendyno quantizes with bitsandbytes to 4 bits can.",
                     _SOURCE,
                     fix=(("projections", "separate"),),

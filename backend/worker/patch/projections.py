@@ -89,12 +89,13 @@ def _whole(parts: list[Any]) -> Any:
 
 
 def joinable(weight: Any) -> bool:
-    """Whether rows of several such weights can be concatenated: dense, or torchao's int8 and 4-bit tiles."""
+    """Whether rows of several such weights can be concatenated: dense, or torchao's 8 bits and 4-bit tiles."""
     return type(weight) is nn.Parameter or _by_rows(weight) or _by_tiles(weight)
 
 
 def _by_rows(weight: Any) -> bool:
-    if type(weight).__name__ != "Int8Tensor":
+    """Whether it is 8-bit with a scale for each row, and multiplied with numbers that are not quantized."""
+    if type(weight).__name__ not in ("Int8Tensor", "Float8Tensor"):
         return False
     return weight.act_quant_kwargs is None and weight.scale.numel() == weight.shape[0]
 
@@ -115,12 +116,13 @@ def _joined(weights: list[Any]) -> Any:
         return nn.Parameter(type(first)(tiles, scales, first.block_size, size), requires_grad=False)
     if not _by_rows(first):
         return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
-    zeros = [weight.zero_point for weight in weights]
-    whole = type(first)(
-        torch.cat([weight.qdata for weight in weights]), torch.cat([weight.scale for weight in weights]),
-        first.block_size, first.dtype, None if zeros[0] is None else torch.cat(zeros),
-    )  # fmt: skip
-    return nn.Parameter(whole, requires_grad=False)
+    rows, scales = (torch.cat([getattr(weight, name) for weight in weights]) for name in ("qdata", "scale"))
+    if type(first).__name__ == "Float8Tensor":
+        more = (first.mm_config, first.act_quant_kwargs, first.kernel_preference, first.dtype)
+    else:
+        zeros = [weight.zero_point for weight in weights]
+        more = (first.dtype, None if zeros[0] is None else torch.cat(zeros))
+    return nn.Parameter(type(first)(rows, scales, first.block_size, *more), requires_grad=False)
 
 
 def _offer_layers(model: Any) -> None:

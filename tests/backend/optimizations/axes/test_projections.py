@@ -98,7 +98,7 @@ def test_fused_text_is_the_separate_one_and_the_weights_are_as_many(workers: dic
     assert told[0] == told[1]
 
 
-@pytest.mark.parametrize("quantization", ["bnb-int8", "torchao-fp8", "quanto-int4"])
+@pytest.mark.parametrize("quantization", ["bnb-int8", "quanto-int8", "quanto-int4"])
 def test_packed_matrices_are_refused(quantization: str) -> None:
     checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
     assert any(v.axis == "projections" and v.fix == {"projections": "separate"} for v in checked.blocked)
@@ -111,7 +111,9 @@ def test_what_a_checkpoint_has_packed_is_refused_too(packed: str, refused: bool)
     assert any(v.axis == "projections" for v in checked.blocked) is refused
 
 
-@pytest.mark.parametrize("quantization", ["none", "torchao-int8", "torchao-int4", "bnb-nf4", "bnb-fp4-double"])
+@pytest.mark.parametrize(
+    "quantization", ["none", "torchao-int8", "torchao-fp8", "torchao-int4", "bnb-nf4", "bnb-fp4-double"]
+)
 def test_rows_are_not(quantization: str) -> None:
     checked = settled(facts("random:Llama-3-8B"), {"projections": "fused", "quantization": quantization}, H200)
     assert not any(v.axis == "projections" for v in checked.blocked)

@@ -59,12 +59,14 @@ def test_an_encoder_is_fused_as_well() -> None:
     assert torch.allclose(model(ids).last_hidden_state, expected, atol=1e-6)
 
 
-def test_int8_rows_of_torchao_are_joined_with_their_scales() -> None:
-    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+@pytest.mark.parametrize("number", ["Int8", "Float8"])
+def test_8_bit_rows_of_torchao_are_joined_with_their_scales(number: str) -> None:
+    from torchao import quantization
 
+    config = getattr(quantization, f"{number}WeightOnlyConfig")
     parts = [nn.Linear(64, rows, bias=False) for rows in (32, 16)]
     for part in parts:
-        quantize_(nn.Sequential(part), Int8WeightOnlyConfig(set_inductor_config=False))
+        quantization.quantize_(nn.Sequential(part), config(set_inductor_config=False))
         assert joinable(part.weight)
     fused, x = Fused(parts), torch.randn(1, 64)
     assert torch.equal(fused(x), parts[0](x))
