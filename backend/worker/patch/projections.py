@@ -117,6 +117,7 @@ def _joined(weights: list[Any]) -> Any:
     if not _by_rows(first):
         return nn.Parameter(torch.cat([weight.data for weight in weights]), requires_grad=False)
     rows, scales = (torch.cat([getattr(weight, name) for weight in weights]) for name in ("qdata", "scale"))
+    more: tuple[Any, ...]
     if type(first).__name__ == "Float8Tensor":
         more = (first.mm_config, first.act_quant_kwargs, first.kernel_preference, first.dtype)
     else:

@@ -1,12 +1,13 @@
 """Searches for the fastest captured step by changing one setting at a time.
 
-    python -m tools.bench.gpu.sweep [--model random:Qwen3-0.6B] [--ranks 1] [--seconds 90] [--json FILE]
+    python -m tools.bench.gpu.sweep [--model random:Qwen3-0.6B] [--ranks 1] [--quantization torchao-int8]
+        [--seconds 90] [--json FILE]
 
 Each change is tried within the real step of the custom loop, on top of the changes kept so far: with programmatic
 dependent launch a kernel waits on the same multiprocessor as its predecessor, so the resources that one leaves free
 decide how early the next can start. A change that is faster twice is kept. Tried are the tile sizes of attention, the
 amount of weights prefetched into L2, and the configuration of each matrix product, with and without a register limit.
-The result is pasted into `attention`, `ops` and `products.config`.
+The result is pasted into `attention`, `ops`, `products.config` and `tiles.config`.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import torch
 
 from tools.bench.gpu.step_profile import Bed
 
-Shape = tuple[int, int, int, bool]  # rows, columns, bytes per element, gated
+Shape = tuple[int, int, float, bool]  # rows, columns, bytes per element (0.5: tiles of 4 bits), gated
 ROUNDS, STEPS = 3, 120
 ONCE = 1 << 30
 CUTS = ((8192, 4), (4096, 4), (4096, 2), (16384, 8))  # numbers of keys per iteration and warps of attention
@@ -35,7 +36,7 @@ _ANEW = 6  # number of changes after which the current state is measured again
 
 def configurations(shape: Shape) -> list[dict[str, int]]:
     """Candidates, the most promising first: whole rows per program, then persistent programs, rows that wait in shared
-    memory, of longer rows tiles."""
+    memory, of longer rows tiles, of 8 and 4 bits tensor cores."""
     rows, columns, item, gated = shape
     at_once = 2 if gated else 1
 
@@ -65,7 +66,24 @@ def configurations(shape: Shape) -> list[dict[str, int]]:
         for ahead, many, warps in itertools.product((1024, 512), (4, 2, 8), (2, 4))
         if columns >= 2048 and item == 2
     ]
-    return [one for some in itertools.zip_longest(whole, staying, waiting, tiles) for one in some if one is not None]
+    kinds = [on_cores(shape)] if item < 1 else [whole, staying, waiting, tiles, on_cores(shape)]
+    return [one for some in itertools.zip_longest(*kinds) for one in some if one is not None]
+
+
+def on_cores(shape: Shape) -> list[dict[str, int]]:
+    """Candidates of tensor cores, those that ask for the most at once first; none for dense rows."""
+    rows, columns, item, gated = shape
+    found = []
+    for warps, chunks, depth, programs in itertools.product((8, 4), (4, 2, 1, 8), (2, 3, 4, 1, 6, 8), (264, 132, ONCE)):
+        width, tiles = int(128 * warps * chunks / item), -(-rows // 16)  # columns of a part, tiles of 16 rows
+        if item > 1 or columns % width or (programs < ONCE and programs > tiles):
+            continue
+        turns = -(-tiles // min(programs, tiles)) * columns // width
+        held = depth * 16 * (2 if gated else 1) * width * item + 4 * columns  # bytes of weights, and of the vector
+        together = programs // 132 if programs < ONCE else 1
+        if depth <= turns and (depth > 1 or turns == 1) and held * together < _SHARED_BYTES:
+            found.append({"CHUNKS": chunks, "DEPTH": depth, "CTAS": programs, "num_warps": warps})
+    return sorted(found, key=lambda how: -how["DEPTH"] * how["CHUNKS"] * how["num_warps"])
 
 
 class Descent:
@@ -79,8 +97,12 @@ class Descent:
         heads = config.num_attention_heads
         self._size = getattr(config, "head_dim", None) or config.hidden_size // heads
         self._group = heads // (getattr(config, "num_key_value_heads", None) or heads)
-        self._own = self._products.config
+        self._own, of_tiles = self._products.config, bed.module("tokendyno-matvec", "tiles")
+        own_tiles = of_tiles.config
         self._products.config = self._config
+        of_tiles.config = lambda rows, columns, gated: self._config(rows, columns, 0.5, gated)
+        plain = self._own
+        self._own = lambda *shape: own_tiles(*shape[:2], shape[3]) if shape[2] < 1 else plain(*shape)
         self.shapes: list[Shape] = []
         self.state: dict[Any, Any] = {
             "attention": (self._attention.NUMBERS, self._attention.WARPS), "asked": self._ops.MAX_PREFETCH_BYTES,
@@ -91,7 +113,7 @@ class Descent:
             self.state[shape] = self._own(*shape)
         self.tried: list[tuple[str, str, float]] = []
 
-    def _config(self, rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
+    def _config(self, rows: int, columns: int, item: float, gated: bool) -> dict[str, int]:
         shape = (rows, columns, item, gated)
         if shape not in self.shapes:
             self.shapes.append(shape)
@@ -145,12 +167,13 @@ def main() -> None:
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--places", type=int, default=1024)
     parser.add_argument("--ranks", type=int, default=1, help="sweep the part of one of so many ranks")
+    parser.add_argument("--quantization", default="none")
     parser.add_argument("--seconds", type=float, default=90)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     until_s = time.monotonic() + given.seconds
     with torch.inference_mode():
-        descent = Descent(Bed(given.model, given.places, given.ranks))
+        descent = Descent(Bed(given.model, given.places, given.ranks, given.quantization))
         print(f"{given.model}: {1e3 * descent.first_s:.4f} ms a token", flush=True)
         left = descent.candidates()
         for number, (what, how) in enumerate(left):

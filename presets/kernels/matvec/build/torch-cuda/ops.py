@@ -10,7 +10,7 @@ from .products import MOST_COLUMNS
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
-    """What the kernels read: the rows of a weight and None or, for int8, a scale per row; or 4-bit tiles with scales
+    """What the kernels read: the rows of a weight and None or, for 8 bits, a scale per row; or 4-bit tiles with scales
     and zeros of their groups. None if no kernel supports this weight."""
     if weight.shape[-1] % 16 or weight.shape[-1] > MOST_COLUMNS:
         return None
@@ -18,9 +18,11 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | N
         return (weight, None) if weight.is_floating_point() and weight.is_contiguous() else None
     if type(weight).__name__ == "Int4TilePackedTo4dTensor":
         return (weight.qdata, weight.scale_and_zero) if tiles.whole(weight) else None
-    if type(weight).__name__ != "Int8Tensor" or weight.act_quant_kwargs is not None or weight.act_pre_scale is not None:
+    if type(weight).__name__ not in ("Int8Tensor", "Float8Tensor") or weight.act_quant_kwargs is not None:
         return None
-    if weight.scale.numel() != weight.shape[0] or not _symmetric(weight):
+    if weight.scale.numel() != weight.shape[0] or getattr(weight, "act_pre_scale", None) is not None:
+        return None
+    if not products.reads(weight.qdata) or not _symmetric(weight):
         return None
     return weight.qdata, weight.scale.reshape(-1)
 
@@ -35,7 +37,7 @@ def product(
 ) -> None:
     """`out` = `weight` @ `x` with fused operations, by the kernel for this kind of weight."""
     if weight.dtype == torch.int32:
-        tiles.product(x, weight, out, **more)
+        tiles.product(x, weight, out, ask=ask, **more)
     else:
         products.product(x, weight, out, ask=ask, **more)
 
@@ -62,7 +64,8 @@ def _symmetric(weight: torch.Tensor) -> bool:
     if not hasattr(weight, "tokendyno_symmetric"):
         if torch.compiler.is_compiling():
             return False
-        weight.tokendyno_symmetric = weight.zero_point is None or not bool(weight.zero_point.any())
+        zeros = getattr(weight, "zero_point", None)
+        weight.tokendyno_symmetric = zeros is None or not bool(zeros.any())
     return bool(weight.tokendyno_symmetric)
 
 

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import kept, slabs
+from . import cores, kept, slabs
 from .parts import act, can_be_early, gate
 
 MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
@@ -25,10 +25,14 @@ WAYS: dict[str, dict[str, int]] = {
     "rows 2x4": {"BN": 2, "STAGES": 1, "CTAS": ONCE, "num_warps": 4},
     "rows 4x4": {"BN": 4, "STAGES": 1, "CTAS": ONCE, "num_warps": 4},
     "persistent 4x8": {"BN": 4, "STAGES": 4, "CTAS": 132, "num_warps": 8},
+    "cores 4x8": {"CHUNKS": 4, "DEPTH": 2, "CTAS": 132, "num_warps": 8},
+    "cores 1x8": {"CHUNKS": 1, "DEPTH": 2, "CTAS": 264, "num_warps": 8},
+    "cores 2x4": {"CHUNKS": 2, "DEPTH": 2, "CTAS": 264, "num_warps": 4},
     "tiles 4x512": {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2},
     "tiles 16x256": {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4},
 }
-"""What other cards choose from, by measuring: rows of a program times warps, or rows and columns of a tile."""
+"""What other cards choose from, by measuring: rows of a program times warps, chunks of 16 rows times warps on tensor
+cores, or rows and columns of a tile."""
 CHOSEN: dict[kept.Key, kept.Measured] = {}
 """As in `rows`, with one vector."""
 
@@ -303,6 +307,10 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         return {"BN": 4, "BK": 512, "STAGES": 1, "AHEAD": 0, "num_warps": 4}
     once = ONCE
     if item == 1:
+        if rows >= 3072 and columns >= 4096:  # enough tiles of 16 rows for all multiprocessors
+            how = _on_cores(rows, columns, gated)
+            if cores.parts(columns, 4, how):
+                return how
         if columns > 8192:
             return {"BN": 1 if gated else 2, "STAGES": 4, "CTAS": 132, "num_warps": 8}
         if gated:
@@ -354,6 +362,35 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     return {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2}
 
 
+def _on_cores(rows: int, columns: int, gated: bool) -> dict[str, int]:
+    """Settings of `cores` for 8-bit weights, found in the same way."""
+    if columns > 8192:
+        return {"CHUNKS": 1, "DEPTH": 8, "CTAS": 132, "num_warps": 8}
+    if gated:
+        return {"CHUNKS": 1, "DEPTH": 2, "CTAS": 264, "num_warps": 8}
+    if rows > columns:
+        return {"CHUNKS": 4, "DEPTH": 2, "CTAS": 264, "num_warps": 4}
+    return {"CHUNKS": 4, "DEPTH": 2, "CTAS": 132, "num_warps": 8}
+
+
+def reads(w: torch.Tensor) -> bool:
+    """Whether there is a kernel for these quantized rows here: int8, and e4m3 where the GPU converts it."""
+    return w.dtype == torch.int8 or (w.dtype == torch.float8_e4m3fn and torch.cuda.get_device_capability() >= (8, 9))
+
+
+def ways(w: torch.Tensor) -> dict[str, dict[str, int]]:
+    """Those of WAYS that multiply with this matrix."""
+    found = {}
+    for way, how in WAYS.items():
+        on_cores, streamed = "CHUNKS" in how, "CTAS" in how and "CHUNKS" not in how
+        if on_cores and (w.element_size() > 1 or not cores.parts(w.shape[1], 4, how)):
+            continue
+        if streamed and w.dtype == torch.float8_e4m3fn:
+            continue
+        found[way] = how
+    return found
+
+
 def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
@@ -365,7 +402,8 @@ def product(
 
     offset, shift   added to the weights of the norm; the bias of a LayerNorm, else it is an RMSNorm
     acted, gelu   the result is activated, ungated; the activation, else SiLU
-    ask   up to two matrices to prefetch into L2; ignored by the block and slab kernels
+    ask   up to two matrices to prefetch into L2; ignored by the block and slab kernels, and by `cores` if their sizes
+          differ
     added   the vector is a sum of which x is a part, see `slabs.Added`: only where `sums`
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
@@ -382,9 +420,11 @@ def product(
 
         key = key_of(w, gated)
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
-            CHOSEN[key] = kept.fastest(key, WAYS, run)
+            CHOSEN[key] = kept.fastest(key, ways(w), run)
         tuned = WAYS[CHOSEN[key][0]] if key in CHOSEN else None
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
+    if w.dtype == torch.float8_e4m3fn and "CTAS" in how and "CHUNKS" not in how:  # the stream kernel has int8
+        how = {"BN": 4, "BK": 512, "STAGES": 4, "AHEAD": 0, "num_warps": 4}
     beside = (
         norm if norm is not None else x, shift if shift is not None else x, w, scale if scale is not None else x,
         bias if bias is not None else x, residual if residual is not None else x, out,
@@ -399,6 +439,9 @@ def product(
         return
     if added is not None:
         raise ValueError("Only a slab's kernel adds up its vector.")
+    if "CHUNKS" in how:
+        cores.launch(x, *beside, rows, eps, flags | how, ask)
+        return
     flags["SCALED"] = scale is not None
     programs, grid = how.pop("CTAS", 0), triton.cdiv(rows, how["BN"])
     if not programs:

@@ -12,6 +12,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from . import core_tiles
 from .products import _late, can_be_early, gate
 
 GROUP = 128  # columns with one scale and zero
@@ -220,10 +221,11 @@ def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None, offset: float = 0.0,
-    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False,
+    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False, ask: tuple[torch.Tensor, ...] = (),
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
-    gated: gate above up. ValueError for a LayerNorm (`shift`) or an activation without a gate (`acted`)."""
+    gated: gate above up; ask: see `products.product`. ValueError for a LayerNorm (`shift`) or an activation without a
+    gate (`acted`)."""
     if shift is not None or acted:
         raise ValueError("4-bit weights have neither a LayerNorm before them nor an activation without a gate after")
     if scale is None:
@@ -234,10 +236,17 @@ def product(
         raise ValueError(f"{tuple(w.shape)} and {tuple(scale.shape)} are no matrix of whole tiles and groups")
     early = can_be_early() if early is None else early
     how = dict(tuned or config(rows, columns, gated))
-    grid = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"]))
-    tokendyno_tile_product[(grid,)](
+    given = (
         x, norm if norm is not None else x, w, scale.view(torch.int32), bias if bias is not None else x,
-        residual if residual is not None else x, out, rows, columns, eps, NORM=norm is not None, OFFSET=offset,
-        BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, GELU=gelu,
-        G=triton.next_power_of_2(columns // GROUP), EARLY=early, launch_pdl=early, **how,
+        residual if residual is not None else x, out,
     )  # fmt: skip
+    flags = {
+        "NORM": norm is not None, "OFFSET": offset, "BIAS": bias is not None, "RESIDUAL": residual is not None,
+        "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
+    }  # fmt: skip
+    if "CHUNKS" in how:
+        core_tiles.launch(*given, rows, columns, eps, flags | how, ask)
+        return
+    grid = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"]))
+    groups = triton.next_power_of_2(columns // GROUP)
+    tokendyno_tile_product[(grid,)](*given, rows, columns, eps, G=groups, **flags, **how)

@@ -1,0 +1,104 @@
+"""Products with 8- and 4-bit weights on tensor cores are those of double precision, however they are cut."""
+
+from typing import Any
+
+import pytest
+
+from tests.gpu.test_matvec import kernels  # noqa: F401
+from tests.gpu.test_tiles import error, packed
+
+pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
+
+ONCE = 1 << 30
+CUTS = [
+    {"CHUNKS": 8, "DEPTH": 1, "CTAS": ONCE, "num_warps": 4},
+    {"CHUNKS": 2, "DEPTH": 2, "CTAS": ONCE, "num_warps": 8},
+    {"CHUNKS": 1, "DEPTH": 3, "CTAS": 2, "num_warps": 8},
+    {"CHUNKS": 2, "DEPTH": 4, "CTAS": 3, "num_warps": 4},
+]
+RIDES = ("", "n", "nbr", "nbrg")
+
+
+def weights(kind: str, rows: int, columns: int) -> tuple[Any, Any]:
+    """Random rows and a scale each; of floats every value that there is but for NaN."""
+    import torch
+
+    whole = torch.randint(-128, 128, (rows, columns), device="cuda", dtype=torch.int8)
+    scale = torch.rand(rows, device="cuda", dtype=torch.float32) / 1e3
+    if kind == "fp8":
+        whole = torch.where((whole & 127) == 127, 0, whole).view(torch.float8_e4m3fn)
+    return whole, scale
+
+
+def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, **more: Any) -> float:  # noqa: F811
+    """Against double precision; one element of the vector is far larger than the others, as in trained models."""
+    import torch
+
+    total = 2 * rows if "g" in ride else rows
+    w, scale = weights(kind, total, columns)
+    x, norm, bias, residual = (
+        torch.randn(n, device="cuda", dtype=torch.float32) for n in (columns, columns, total, rows)
+    )
+    x[columns // 3] *= 300
+    wide = x.double()
+    if "n" in ride:
+        wide = wide * norm.double() * torch.rsqrt(wide.pow(2).mean() + 1e-5)
+    expected = (w.float().double() * scale.double()[:, None]) @ wide
+    if "b" in ride:
+        expected += bias.double()
+    if "g" in ride:
+        expected = torch.nn.functional.silu(expected[:rows]) * expected[rows:]
+    if "r" in ride:
+        expected += residual.double()
+    out = torch.full((rows,), float("nan"), device="cuda", dtype=torch.float32)
+    kernels.products.product(
+        x, w, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale, bias=bias if "b" in ride else None,
+        residual=residual if "r" in ride else None, gated="g" in ride, **more,
+    )  # fmt: skip
+    return float((out.double() - expected).norm() / expected.norm())
+
+
+@pytest.mark.parametrize("kind", ["int8", "fp8"])
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize("early", [False, True])
+def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: dict[str, int], early: bool) -> None:  # noqa: F811
+    import torch
+
+    torch.manual_seed(0)
+    early = early and kernels.products.can_be_early()
+    for rows, columns, ride in ((100, 4096, ""), (37, 4096, "nbr"), (64, 4096, "nbrg"), (33, 14336, "nbr")):
+        cut = how if columns == 4096 else how | {"CHUNKS": min(how["CHUNKS"], 2)}
+        found = error_of_rows(kernels, kind, rows, columns, ride, tuned=cut, early=early)
+        assert found < 2e-5, (rows, columns, ride, found)
+
+
+@pytest.mark.parametrize("kind", ["int8", "fp8"])
+@pytest.mark.parametrize(
+    ("rows", "columns"), [(6144, 4096), (4096, 4096), (14336, 4096), (4096, 14336), (97, 64), (40, 11008), (1024, 3072)]
+)
+def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows: int, columns: int) -> None:  # noqa: F811
+    import torch
+
+    torch.manual_seed(rows)
+    for ride in RIDES:
+        assert error_of_rows(kernels, kind, rows, columns, ride) < 2e-4, ride
+
+
+@pytest.mark.parametrize("how", CUTS)
+@pytest.mark.parametrize("early", [False, True])
+def test_tiles_are_multiplied_however_they_are_cut(kernels: Any, how: dict[str, int], early: bool) -> None:  # noqa: F811
+    import torch
+
+    torch.manual_seed(0)
+    early = early and kernels.products.can_be_early()
+    for columns in (4096, 14336):
+        tiles, scales, plain = packed(144, columns)
+        most = 2 if columns == 14336 or how["num_warps"] == 8 else 4
+        cut = how | {"CHUNKS": min(how["CHUNKS"], most if columns == 4096 else 1)}
+        for ride in RIDES:
+            assert error(kernels, torch.float32, tiles, scales, plain, ride, tuned=cut, early=early) < 2e-5, ride
+
+
+def test_a_cut_that_does_not_fit_is_an_error(kernels: Any) -> None:  # noqa: F811
+    with pytest.raises(ValueError, match="4096"):
+        error_of_rows(kernels, "int8", 32, 4096, "", tuned=CUTS[0] | {"CHUNKS": 3})
