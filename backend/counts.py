@@ -83,6 +83,11 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     model_passes: float | None = None
     model_positions: float | None = None
     moved_layers: float | None = None
+    # of these passes, those until the prompt was read, the positions of a row that the widest was given, and those that
+    # were given just what was planned for them
+    prompt_passes: float | None = None
+    widest_prompt_pass: float | None = None
+    planned_prompt_passes: float | None = None
 
     # the custom decode loop: its steps in the measured run, graphs captured so far
     own_steps: float | None = None

@@ -218,6 +218,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     loop           generate: the decode loop of transformers; own: that of `backend/worker/loop/loop.py`
     shapes         exact; padded: prompts padded to one length; buckets: to one of a few lengths;
                    dynamic: compiled with symbolic shapes
+    prefill_chunk  tokens of the prompt in one pass (`prefill_chunk_size`), 0: all of them
     prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
     batch          how many requests share the model (`tokendyno batch`)
     """
@@ -228,6 +229,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     cuda_graphs: GraphsKind = "auto"
     loop: LoopKind = "generate"
     shapes: ShapesKind = "exact"
+    prefill_chunk: int = 0
     prompt_lookup: int = 0
     batch: BatchPlan = BatchPlan()
 

@@ -88,14 +88,21 @@ class Observation:
 
 
 def further_passes(counts: RunCounts) -> int:
-    """How often the model was called in the measured run beside the steps of its loop, as far as that was seen."""
-    return max(0, int(counts.model_passes or 0) - int(counts.passes or 0))
+    """How often the model was called in the measured run beside the steps of its loop, as far as that was seen. A
+    prompt in chunks takes several passes to the first token."""
+    return max(0, int(counts.model_passes or 0) - int(counts.passes or 0) - further_chunks(counts))
+
+
+def further_chunks(counts: RunCounts) -> int:
+    """Passes over the prompt before the one that gave its first token, as planned."""
+    return max(0, int(counts.planned_prompt_passes or 0) - 1)
 
 
 def missing(counts: RunCounts) -> dict[str, int]:
     """What a loop that gives one token a step should have done in the measured run and did not, in words."""
     passes, made = int(counts.passes or 0), counts.model_passes
-    found = {"steps without a pass through the model": 0 if made is None else passes - int(made)}
+    least = passes + further_chunks(counts)
+    found = {"steps without a pass through the model": 0 if made is None else least - int(made)}
     if counts.model_positions is not None and counts.positions:
         due = int(counts.positions) + passes - 1  # the last token is not given to the model
         found["positions of the text that no pass was given"] = due - int(counts.model_positions)

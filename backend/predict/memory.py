@@ -13,6 +13,7 @@ from backend.plan import DYNAMIC, UNWINDOWED
 from backend.predict import device_map
 from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.parallel import shard
+from backend.predict.prefill import Pass, passes
 from backend.predict.setup import Setup
 from backend.predict.weights import itemsize, packing_of, quantization_on, weight_bytes
 from backend.predict.workspace import Work, decode_bytes, prefill_bytes
@@ -124,12 +125,10 @@ def peak_bytes(
     slots = setup.max_places if setup.max_places is not None else prompt_length + new_tokens
     last = min(last, slots)
     kv = kv_bytes(facts, setup.cache, last, batch, size, slots, min(prompt_length, last))
-    at_prompt = kv
-    if setup.cache.grows and setup.cache.windowed:  # its tensors are views of the whole prompt, however long
-        at_prompt = kv_bytes(facts, UNWINDOWED, prompt_length, batch, size)
-    elif setup.cache.grows:
-        at_prompt = kv_bytes(facts, setup.cache, prompt_length, batch, size, slots, prompt_length)
-    prompt = _on_device(facts, setup, at_prompt) + _prefill(facts, setup, batch, prompt_length, size)
+    read = passes(facts, setup, prompt_length, batch, size, slots)
+    prompt = max(_on_device(facts, setup, one.kv) + _prefill(facts, setup, batch, one, size) for one in read)
+    if setup.cache.backend == "rows":  # every slot of a layer is dequantized for the model's attention
+        prompt += 2 * kv_bytes(facts, UNWINDOWED, slots, batch, size).total // facts.layers
     at_end = _on_device(facts, setup, kv)
     step = 0 if encoder else at_end + _step(facts, setup, batch, last, slots, size)
     workspace = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
@@ -137,7 +136,7 @@ def peak_bytes(
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
-    heap = 0 if setup.cuda else _heap(facts, setup, batch, prompt_length)
+    heap = 0 if setup.cuda else max(_heap(facts, setup, batch, one) for one in read)
     return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, heap=heap)
 
 
@@ -169,21 +168,25 @@ def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
     return kv.sliding + (min(kv.full, 2 * kv.full // facts.full_layers) if facts.full_layers else 0)
 
 
-def _prefill(facts: ModelFacts, setup: Setup, batch: int, length: int, size: int) -> int:
-    """Temporary tensors of prefill."""
-    windowed = facts.window is not None and length > facts.window and "sliding" in facts.layer_kinds
-    masked = setup.padded or windowed
+def _prefill(facts: ModelFacts, setup: Setup, batch: int, read: Pass, size: int) -> int:
+    """Temporary tensors of a pass over the prompt, or over a chunk of it. A chunk's mask is never a plain causal one,
+    but flash kernels need none."""
+    windowed = facts.window is not None and read.tokens > facts.window and "sliding" in facts.layer_kinds
     experts = setup.experts or "grouped_mm"
     shared = (setup.tensor_parallel, setup.expert_parallel)
     attention = attention_of(facts, setup)
-    return prefill_bytes(facts, Work(batch, length, size, attention, experts, masked, *shared, not setup.cuda))
+    masked = setup.padded or windowed or (read.attended > 0 and "flash" not in attention)
+    work = Work(
+        batch, read.tokens, size, attention, experts, masked, *shared, not setup.cuda, read.attended, read.grown
+    )
+    return prefill_bytes(facts, work)
 
 
-def _heap(facts: ModelFacts, setup: Setup, batch: int, length: int) -> int:
+def _heap(facts: ModelFacts, setup: Setup, batch: int, read: Pass) -> int:
     """What the C library keeps of the scores of a prefill, the largest blocks of which are in float32."""
     if attention_of(facts, setup) != "eager":
         return 0
-    return HEAP_BLOCKS * min(batch * facts.heads * length * length * 4, HEAP_BLOCK_BYTES)
+    return HEAP_BLOCKS * min(batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4, HEAP_BLOCK_BYTES)
 
 
 def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, size: int) -> int:

@@ -16,6 +16,7 @@ class Setup:
     capability    compute capability of the GPU, (0, 0) if unknown
     max_places    slots of a static cache; None: as many as needed
     padded        the prompt is padded, so attention needs a mask
+    chunk         tokens of the prompt in one pass; 0: all of them
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
@@ -31,6 +32,7 @@ class Setup:
     capability: tuple[int, int] = (0, 0)
     max_places: int | None = None
     padded: bool = False
+    chunk: int = 0
     graphs: str = ""
     cuda_build: bool = False
     tensor_parallel: int = 1
@@ -53,7 +55,7 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         dtype=plan.load.dtype, quantization=plan.load.quantization, cache=plan.generate.cache,
         attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
-        graphs=graphs, cuda_build=machine.torch_has_cuda,
+        chunk=plan.generate.prefill_chunk, graphs=graphs, cuda_build=machine.torch_has_cuda,
         tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,
         devices=plan.load.parallel.devices,
     )  # fmt: skip

@@ -41,7 +41,9 @@ LIVE_TENSORS = {
 class Work:
     """Size of one forward pass, and the implementations that it uses.
 
-    length        tokens that are attended to: the prompt, or the cache
+    length        tokens that are attended to: the prompt, or the cache; of a prompt in chunks, those of the chunk
+    attended      keys that a chunk attends to, itself included; 0: as many as `length`
+    grown         bytes of a layer's keys from which a growing cache makes longer ones, with a chunk's behind them
     size          bytes per element of the compute dtype
     attention     "eager" or any other implementation
     experts       "grouped_mm", "batched_mm", "eager" or "triton"
@@ -60,21 +62,29 @@ class Work:
     tensor_ranks: int = 1
     expert_ranks: int = 1
     cpu: bool = False
+    attended: int = 0
+    grown: int = 0
+
+    @property
+    def keys(self) -> int:
+        return self.attended or self.length
 
 
 def prefill_bytes(facts: ModelFacts, work: Work) -> int:
-    """Peak bytes of temporary tensors in prefill, at the last layer."""
+    """Peak bytes of temporary tensors in prefill, or in one chunk of it, at the last layer."""
     rows = work.batch * work.length
     live = LIVE_TENSORS.get(facts.architecture, _LiveTensors())
     eager, fixed = work.attention == "eager", _ids(facts, work) + _masks(facts, work)
-    scores = work.batch * facts.heads * work.length * work.length if eager else 0
+    scores = work.batch * facts.heads * work.length * work.keys if eager else 0
     queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
     repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) else 0
     streams = (live.streams - 1) * facts.hidden
     moments = [
         rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + scores * work.size,
-        rows * (streams + 2 * queries + repeated) * work.size + scores * _score_bytes(facts, work),
+        (rows * (streams + 2 * queries) + work.batch * work.keys * repeated + _bias(work)) * work.size
+        + scores * _score_bytes(facts, work),
         rows * (streams + 4 * queries + 2 * keys) * work.size,  # rotary embedding of the queries
+        rows * (streams + queries + 2 * keys) * work.size + work.grown,
         logits_bytes(facts, work.batch, work.size + 4),
     ]
     if facts.architecture not in ("gpt2", "bert"):  # a norm in float32: the peak where the feed-forward is split
@@ -108,15 +118,22 @@ def logits_bytes(facts: ModelFacts, batch: int, size: int) -> int:
 def _ids(facts: ModelFacts, work: Work) -> int:
     """Token ids, mask and positions; rotary cosines and sines for each layer type."""
     kinds = len(set(facts.layer_kinds))
-    return work.length * (3 * work.batch * INDEX_BYTES + 2 * kinds * facts.head_dim * work.size)
+    positions = work.keys * 2 + work.length if work.attended else 3 * work.length
+    return positions * work.batch * INDEX_BYTES + work.length * 2 * kinds * facts.head_dim * work.size
 
 
 def _masks(facts: ModelFacts, work: Work) -> int:
     """One mask per layer type: floats for eager attention, else booleans, and only where one is needed."""
-    kinds, squares = len(set(facts.layer_kinds)), work.batch * work.length * work.length
+    kinds, squares = len(set(facts.layer_kinds)), work.batch * work.length * work.keys
     if work.attention == "eager":
-        return kinds * (squares if work.masked else work.length * work.length) * work.size
+        return kinds * (squares if work.masked else work.length * work.keys) * work.size
     return kinds * squares if work.masked else 0
+
+
+def _bias(work: Work) -> int:
+    """Numbers that sdpa makes of a chunk's boolean mask, to add them to the scores
+    (aten/src/ATen/native/transformers/attention.cpp, `convert_boolean_attn_mask`)."""
+    return work.batch * work.length * work.attended if work.masked and "sdpa" in work.attention else 0
 
 
 def _score_bytes(facts: ModelFacts, work: Work) -> int:

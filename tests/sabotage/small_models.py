@@ -34,6 +34,12 @@ def llama() -> str:
 
 
 @functools.cache
+def long_llama() -> str:
+    """The same for long prompts."""
+    return _written("llama", max_position_embeddings=8192)
+
+
+@functools.cache
 def olmo() -> str:
     """Norms across all heads, so that a split model puts the projections of attention together."""
     return _written("olmo2")
@@ -45,9 +51,9 @@ def mixtral() -> str:
     return _written("mixtral")
 
 
-def _written(architecture: str) -> str:
-    folder = _base() / architecture
+def _written(architecture: str, **more: Any) -> str:
+    folder = _base() / f"{architecture}{''.join(f'-{name}-{value}' for name, value in more.items())}"
     folder.mkdir()
-    config = {"model_type": architecture} | _SHAPE | _MORE[architecture]
+    config = {"model_type": architecture} | _SHAPE | _MORE[architecture] | more
     (folder / "config.json").write_text(json.dumps(config))
     return f"random:{folder}"

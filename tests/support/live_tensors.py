@@ -17,15 +17,16 @@ class Peaks(NamedTuple):
 
 def peaks(
     config: Any, attention: str | None, batch: int, prompt: int, steps: int = 2, decode_experts: str = "",
-    mesh: Any = None,
+    mesh: Any = None, chunk: int = 0, places: int = 0,
 ) -> Peaks:  # fmt: skip
-    """Run the model's code as `generate` does: the prompt, then single tokens, with float32 copies of the logits.
-    With a `mesh` (`sharded.ranks`), on its first rank."""
+    """Run the model's code as `generate` does: the prompt, in passes of `chunk` tokens if that is given, then single
+    tokens, with float32 copies of the logits. `places`: slots of a static cache; 0: it grows. With a `mesh`
+    (`sharded.ranks`), on its first rank."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
-    from transformers import AutoModelForCausalLM, DynamicCache
+    from transformers import AutoModelForCausalLM, DynamicCache, StaticCache
 
     class Live(TorchDispatchMode):  # type: ignore[misc]
         def __init__(self) -> None:
@@ -69,9 +70,15 @@ def peaks(
         weights = live.now
         with live, torch.inference_mode():
             ids = torch.zeros(batch, prompt, dtype=torch.long)
-            cache = DynamicCache(config=config)
+            cache = StaticCache(config=config, max_cache_len=places) if places else DynamicCache(config=config)
             live.peak = live.now
-            out = model(input_ids=ids, past_key_values=cache, logits_to_keep=1, position_ids=torch.arange(prompt)[None])
+            mask, every = torch.ones(batch, prompt, dtype=torch.long), torch.arange(prompt)[None]
+            for begin in range(0, prompt, chunk or prompt):
+                end = min(prompt, begin + (chunk or prompt))
+                out = model(
+                    input_ids=ids[:, begin:end], past_key_values=cache, logits_to_keep=1,
+                    position_ids=every[:, begin:end], attention_mask=mask[:, :end] if chunk else None,
+                )  # fmt: skip
             logits = out.logits[:, -1, :].to(torch.float32, copy=True)
             prefill = live.peak - weights - held(cache)
             del out

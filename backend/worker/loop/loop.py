@@ -42,14 +42,15 @@ class DecodeLoop:
     compile_mode  mode of torch.compile for the step, None: eager
     cuda_graph    capture the step as a CUDA graph
     counts        where own_steps and graph_captures are counted
+    prefill_chunk  tokens of the prompt in one pass; 0: all of them
     """
 
     def __init__(
         self, model: Any, pad: int, eos: list[int], compile_mode: str | None = None, cuda_graph: bool = False,
-        counts: MutableMapping[str, float] | None = None,
+        counts: MutableMapping[str, float] | None = None, prefill_chunk: int = 0,
     ) -> None:  # fmt: skip
         self._model, self._pad, self._eos = model, pad, eos
-        self._compile_mode, self._cuda_graph = compile_mode, cuda_graph
+        self._compile_mode, self._cuda_graph, self._prefill_chunk = compile_mode, cuda_graph, prefill_chunk
         self._counts: MutableMapping[str, float] = {} if counts is None else counts
         self._key: Any = None
         self._step: Step | None = None
@@ -92,7 +93,7 @@ class DecodeLoop:
         key = (id(cache), len(input_ids), sampling, given)
         if self._step is None or key != self._key:
             self._step = None
-            self._step = Step(self._model, cache, len(input_ids), sampling, self._pad, given)
+            self._step = Step(self._model, cache, len(input_ids), sampling, self._pad, given, self._prefill_chunk)
             self._key = key
             if self._compile_mode is not None:
                 self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)

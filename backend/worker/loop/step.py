@@ -68,16 +68,18 @@ class Step:
                sees the EOS, and does not use this
     turns      (1,) int32 zero, in which a kernel counts its finished programs
     given      tokens that are given instead of chosen; None: they are chosen
+    chunk      tokens of the prompt in one pass; 0: all of them
     calls      how often it ran
     """
 
     def __init__(
-        self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int, given: bool = False
-    ) -> None:
+        self, model: Any, cache: StaticSlotCache, batch_size: int, sampling: Sampling, pad: int, given: bool = False,
+        chunk: int = 0,
+    ) -> None:  # fmt: skip
         self._model, self.cache, self._sampling, self.pad = model, cache, sampling, pad
         self._config = model.config.get_text_config(decoder=True)
         cache.additive = model.dtype if _additive_mask(self._config) else None
-        self._end = step_end_of(model)
+        self._end, self._chunk = step_end_of(model), chunk
         device = model.device
 
         def zeros(*shape: int, dtype: torch.dtype = torch.long) -> Any:
@@ -98,10 +100,7 @@ class Step:
         """Read the prompt (B, P) and choose the first token."""
         self.cache.reset()
         positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
-        logits = self._model(
-            input_ids=input_ids, attention_mask=attention_mask, position_ids=positions, past_key_values=self.cache,
-            use_cache=True, logits_to_keep=1,
-        ).logits[:, -1]  # fmt: skip
+        logits = self._read(input_ids, attention_mask, positions)
         self.cache.begin(attention_mask)
         self.positions.copy_(positions[:, -1:] + 1)
         self.seed.fill_(seed)
@@ -110,6 +109,19 @@ class Step:
             self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
         self.done.zero_()
         self.append(self._chosen(logits), logits)
+
+    def _read(self, input_ids: Any, attention_mask: Any, positions: Any) -> Any:
+        """Logits (B, V) of the prompt's last tokens; all shapes (B, P). A chunk attends to those before it in the
+        cache."""
+        logits, begin = None, 0
+        for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
+            end = begin + ids.shape[1]
+            logits = self._model(
+                input_ids=ids, attention_mask=attention_mask[:, :end], position_ids=positions[:, begin:end],
+                past_key_values=self.cache, use_cache=True, logits_to_keep=1,
+            ).logits[:, -1]  # fmt: skip
+            begin = end
+        return logits
 
     def _chosen(self, logits: Any) -> Any:
         """The next ids (B,), from logits (B, V)."""

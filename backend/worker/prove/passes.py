@@ -3,36 +3,66 @@
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
+from backend.counts import RunCounts
 from backend.plan import GeneratePlan
 
 
 class PassCounter:
     """Counts calls of the model's input embedding while it is entered; costs two additions a pass.
 
-    count      None where that would change or miss what runs: in compiled code, and in graphs that are replayed
+    Where steps are compiled or replayed, counting them would change or miss what runs. A prompt in chunks is read by
+    the model's own code even then: its passes are noted, and the hook is gone before the first step.
+
+    prompt     ids (B, P) that the passes should be given
+    count      of passes; None where they cannot be counted
     positions  of a row, summed over the passes; None where `count` is
-    first      ids (B, P) of the first pass: those of the prompt, with drafts behind them; None where `count` is, or 0
+    read       ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
     """
 
-    def __init__(self, model: Any, plan: GeneratePlan) -> None:
+    def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor) -> None:
         hidden = plan.compile_mode is not None or plan.cuda_graphs == "manual"
-        self._embedding = None if hidden else model.get_input_embeddings()
+        self._watched = model.get_input_embeddings() if not hidden or plan.prefill_chunk else None
+        self._chunk, self._prompt = plan.prefill_chunk or prompt.shape[1], prompt
         self.count: int | None = None if hidden else 0
         self.positions = self.count
-        self.first: Any = None
+        self.read: list[Any] = []
+        self._left = prompt.shape[1]
 
     def __enter__(self) -> "PassCounter":
-        if self._embedding is not None:
-            self._hook = self._embedding.register_forward_pre_hook(self._add, prepend=True)
+        if self._watched is not None:
+            self._hook = self._watched.register_forward_pre_hook(self._add, prepend=True)
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._embedding is not None:
+        if self._watched is not None:
             self._hook.remove()
 
     def _add(self, _: object, given: Sequence[Any]) -> None:
-        assert self.count is not None and self.positions is not None
-        if not self.count:
-            self.first = given[0]
-        self.count += 1
-        self.positions += given[0].shape[-1]
+        tokens = given[0].shape[-1]
+        if self._left > 0:
+            self.read.append(given[0])
+            self._left -= tokens
+        if self.count is not None and self.positions is not None:
+            self.count += 1
+            self.positions += tokens
+        elif self._left <= 0:
+            self._hook.remove()
+
+    @property
+    def received(self) -> Any:
+        """Ids (B, P or more) of the prompt as the model got them; None where that was not seen."""
+        rows = [one for one in self.read if len(one) == len(self.read[0])]
+        return torch.cat(rows, -1) if rows else None
+
+    def counts(self) -> RunCounts:
+        """Of the passes, and of those that read the prompt."""
+        found = RunCounts(model_passes=self.count, model_positions=self.positions)
+        if self.read:
+            due = self._prompt.split(self._chunk, -1)
+            found.prompt_passes = float(len(self.read))
+            found.widest_prompt_pass = float(max(one.shape[-1] for one in self.read))
+            last = self.read[-1][:, : due[-1].shape[1]]  # without drafts behind the prompt
+            found.planned_prompt_passes = float(sum(map(torch.equal, [*self.read[:-1], last], due)))
+        return found

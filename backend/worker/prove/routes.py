@@ -74,16 +74,17 @@ class Recorded(_Routers):
         """Scores (E,) of one token, from which the largest were taken, of equal ones the first."""
         self._taken.append(scores.sort(descending=True, stable=True).indices[None, : self.top])
 
-    def routes(self, real: torch.Tensor, passes: int) -> list[torch.Tensor]:
-        """Of each mixture, the experts (tokens, top) of all tokens of a text that took so many passes: a prompt, then
-        one new token each. real (P,) bool: the prompt without its padding. UnknownRoutes if a pass is missing."""
-        layers = len(self._taken) // passes
-        sizes = [len(one) for one in self._taken]
-        if not layers or sizes != [len(real)] * layers + [1] * layers * (passes - 1):
+    def routes(self, real: torch.Tensor, steps: int, chunk: int = 0) -> list[torch.Tensor]:
+        """Of each mixture, the experts (tokens, top) of all tokens of a text that took so many steps: a prompt, in
+        passes of `chunk` tokens if that is given, then one new token each. real (P,) bool: the prompt without its
+        padding. UnknownRoutes if a pass is missing."""
+        read = [len(part) for part in real.split(chunk or len(real))]
+        layers = len(self._taken) // (len(read) + steps - 1)
+        due = [tokens for tokens in read for _ in range(layers)] + [1] * layers * (steps - 1)
+        if not layers or [len(one) for one in self._taken] != due:
             raise UnknownRoutes("the kernels of its experts do not tell which of them were chosen")
-        return [
-            torch.cat([self._taken[layer][real], *self._taken[layer + layers :: layers]]) for layer in range(layers)
-        ]
+        of_layers = [self._taken[layer::layers] for layer in range(layers)]
+        return [torch.cat([torch.cat(of[: len(read)])[real], *of[len(read) :]]) for of in of_layers]
 
 
 class Followed(_Routers):

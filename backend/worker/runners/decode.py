@@ -16,6 +16,7 @@ from backend.predict.lengths import cache_places
 from backend.quality.texts import MIN_POSITIONS
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import compile_config
+from backend.worker.compiler.limit import recompile_limit_kept
 from backend.worker.load.loader import LoadedModel
 from backend.worker.measure.annotations import Window
 from backend.worker.measure.clock import CudaMeter
@@ -59,7 +60,8 @@ class GenerateRunner(MeasuredRunner):
         """Generate up to `tokens` tokens after the prompt; `meter` is told each of them."""
         plan = task.job.plan.generate
         drafts = best_of_drafts(self._best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
-        with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan), drafts:
+        chunks = recompile_limit_kept() if plan.prefill_chunk else contextlib.nullcontext()
+        with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan), drafts, chunks:
             self.model.model.generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
@@ -93,12 +95,13 @@ class GenerateRunner(MeasuredRunner):
             pad_token_id=self.model.pad,
             disable_compile=compiled is None,
             compile_config=compiled,
+            prefill_chunk_size=plan.prefill_chunk or None,
             prompt_lookup_num_tokens=plan.prompt_lookup or None,
             **sampling,
         )
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
-        with PassCounter(self.model.model, task.job.plan.generate) as self._passes:
+        with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
             self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
 
     def _repeat(self, task: Task, steps: int) -> int:
@@ -254,7 +257,7 @@ class GenerateRunner(MeasuredRunner):
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         counts.passes = float(measured.meter.steps)
         if self._passes is not None:
-            counts.model_passes, counts.model_positions = self._passes.count, self._passes.positions
+            counts.update(self._passes.counts())
         if job.plan.generate.cache.fixed:
             counts.moved_layers = float(measured.meter.moved_layers())
         if job.prove and not self.cancelled.is_set():
@@ -267,7 +270,7 @@ class GenerateRunner(MeasuredRunner):
         """What the prompt and the choice of tokens come to, held against the request and the model."""
         job, passes, self._check_failed = measured.task.job, self._passes, ""
         asked = asked_ids(self.model.tokenizer, job)
-        counts = held_against(asked, measured.task.prompt, None if passes is None else passes.first)
+        counts = held_against(asked, measured.task.prompt, None if passes is None else passes.received)
         if not beyond_check(job.plan, job.temperature > 0, job.batch_size):
             drawing = self._drawing(job) if job.temperature else None
             routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
@@ -286,7 +289,7 @@ class GenerateRunner(MeasuredRunner):
         last of these new tokens to."""
         with Recorded(self.model.model, task.job.plan.routed) as recorded:
             self._generate_given(task, ids)
-        return recorded.routes(task.prompt.mask[0].bool(), len(ids))
+        return recorded.routes(task.prompt.mask[0].bool(), len(ids), task.job.plan.generate.prefill_chunk)
 
     def _generate_given(self, task: Task, ids: list[int]) -> None:
         """Steps like those of the run, neither captured nor compiled, with these new tokens."""

@@ -63,7 +63,8 @@ class LoopRunner(GenerateRunner):
 
     def _generate_given(self, task: Task, ids: list[int]) -> None:
         kept, plan = self._loop, self._loop_plan
-        self._loop = DecodeLoop(self.model.model, self.model.pad, self.model.eos)
+        chunk = task.job.plan.generate.prefill_chunk
+        self._loop = DecodeLoop(self.model.model, self.model.pad, self.model.eos, prefill_chunk=chunk)
         self._loop_plan = task.job.plan.generate
         try:
             super()._generate_given(task, ids)
@@ -76,7 +77,7 @@ class LoopRunner(GenerateRunner):
             self._loop = None  # frees the last step and its graph
             self._loop = DecodeLoop(
                 self.model.model, self.model.pad, self.model.eos, plan.compile_mode, plan.cuda_graphs == "manual",
-                self._loop_counts,
+                self._loop_counts, plan.prefill_chunk,
             )  # fmt: skip
             self._loop_plan = plan
         return self._loop

@@ -65,15 +65,16 @@ def test_what_is_about_generating_tokens_is_refused_for_an_encoder() -> None:
             assert not axis.matters(facts("bert-base-uncased"))
             assert axis.matters(facts())
     of_requests = {axis.name for axis in all_axes() if axis.many_requests}
-    assert refused == {"cache", "loop", "parallel", "speculation"} | of_requests
+    assert refused == {"cache", "loop", "parallel", "prefill", "speculation"} | of_requests
 
 
 def test_no_run_on_several_gpus_is_claimed_but_for_what_was_run_between_processes() -> None:
     """tests/backend/predict/test_processes.py: plain and static caches, all quantizations but torchao's int4."""
     every = [(axis.name, choice) for axis in all_axes() for choice in axis.choices]
     untried = {(axis, choice.name) for axis, choice in every if not choice.tried_on_several_gpus}
+    chunks = {("prefill", name) for name in ("chunks-512", "chunks-2048")}
     caches = ("unwindowed", "offloaded", "offloaded_static", "quantized-fp8", "quantized-hqq4", "quantized-quanto4")
-    assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")}
+    assert untried == {("cache", name) for name in caches} | {("quantization", "torchao-int4")} | chunks
 
 
 def named(what: str) -> set[str]:

@@ -97,6 +97,8 @@ class Loop(Optimization):
             keywords["compile_mode"] = quoted(plan.generate.compile_mode)
         if plan.generate.cuda_graphs == "manual":
             keywords["cuda_graph"] = "True"
+        if plan.generate.prefill_chunk:
+            keywords["prefill_chunk"] = str(plan.generate.prefill_chunk)
         script.loop = call("DecodeLoop", ["model", "pad", "eos"], keywords)
         script.generate.clear()
 

@@ -64,10 +64,11 @@ def greedy(model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None)
 def own(
     model: Any, asked: Any, new: int = NEW, eos: list[int] | None = None, told: Any = None, seed: int = 0,
     sampling: Sampling = GREEDY, compile_mode: str | None = None, loop: DecodeLoop | None = None, cache: Any = None,
+    chunk: int = 0,
 ) -> torch.Tensor:  # fmt: skip
     with torch.inference_mode():
         cache = StaticSlotCache(model.config, asked.ids.shape[1] + new) if cache is None else cache
-        loop = loop or DecodeLoop(model, 0, eos or [], compile_mode)
+        loop = loop or DecodeLoop(model, 0, eos or [], compile_mode, prefill_chunk=chunk)
         out: torch.Tensor = loop.generate(asked.ids, asked.mask, cache, new, told or Told(), sampling, seed, not eos)
     return out
 
@@ -81,6 +82,16 @@ def test_greedy_text_is_that_of_generate_in_and_past_the_window(architecture: st
         told = Told()
         assert torch.equal(own(model, asked, told=told), expected)
         assert told.ids == expected[0, asked.ids.shape[1] :].tolist()
+
+
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_a_prompt_in_chunks_gives_the_same_text(architecture: str) -> None:
+    """Chunks below, at and above the window; a last one of one token, or no other than the first."""
+    model = tiny(architecture)
+    for asked in (prompt(21), prompt(20, 3, padded=4), prompt(3)):
+        expected = greedy(model, asked)
+        for chunk in (5, WINDOW, 12):
+            assert torch.equal(own(model, asked, chunk=chunk), expected)
 
 
 def test_the_cache_is_reused_and_may_be_longer_than_the_text() -> None:

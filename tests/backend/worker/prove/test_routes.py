@@ -18,7 +18,8 @@ from tests.support.tiny_models import build
 from tests.support.worker import SENTENCE, plan_of
 
 PROMPT, NEW, TOP = [5, 6, 7, 8], 40, 2
-WAYS: list[dict[str, str]] = [{}, {"cache": "static"}, {"cache": "static", "loop": "own"}, {"shapes": "buckets"}]
+OWN, CHUNKS = {"cache": "static", "loop": "own"}, {"prefill": "chunks-512"}
+WAYS: list[dict[str, str]] = [{}, {"cache": "static"}, OWN, {"shapes": "buckets"}, CHUNKS, CHUNKS | OWN]
 
 
 @functools.cache
@@ -109,6 +110,22 @@ def test_experts_are_those_of_each_token_without_padding() -> None:
     assert torch.equal(first, plain[0][1:3])
 
 
+@pytest.mark.parametrize("chunk", [1, 3, 4, 9])
+def test_so_are_those_of_a_prompt_in_chunks(chunk: int) -> None:
+    from transformers import DynamicCache
+
+    text, cache = greedy(new=3), DynamicCache(config=mixture().config)
+    with Recorded(mixture(), TOP) as recorded, torch.inference_mode():
+        for ids in (*torch.tensor(PROMPT).split(chunk), *torch.tensor(text[:-1]).split(1)):
+            mixture()(input_ids=ids[None], past_key_values=cache)
+    real = torch.tensor([False, True, True, True])
+    found = recorded.routes(real, len(text), chunk)
+    assert all(torch.equal(one, plain[1:]) for one, plain in zip(found, routing(text), strict=True))
+    if chunk < len(PROMPT):
+        with pytest.raises(UnknownRoutes, match="do not tell"):
+            recorded.routes(real, len(text))
+
+
 @pytest.mark.parametrize("passes", [1, 2, 5])
 def test_passes_that_are_missing_are_said(passes: int) -> None:
     with Recorded(mixture(), TOP) as recorded:
@@ -157,7 +174,8 @@ def worker() -> LocalWorker:
 
 def job(ways: dict[str, str], temperature: float = 0.0, new: int = 12) -> Generate:
     plan = plan_of(**{"dtype": "float32"} | ways)
-    return Generate(plan, SENTENCE, 0, new, 1, temperature, 0, ignore_eos=True, warmup=False, prove=True)
+    tokens = 600 if "prefill" in ways else 0
+    return Generate(plan, SENTENCE, tokens, new, 1, temperature, 0, ignore_eos=True, warmup=False, prove=True)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
@@ -170,9 +188,9 @@ def test_runs_follow_their_routers_in_every_way_of_generating(
     asked: list[int] = []
     plain = Recorded.routes
 
-    def told(self: Recorded, real: torch.Tensor, passes: int) -> list[torch.Tensor]:
+    def told(self: Recorded, real: torch.Tensor, passes: int, chunk: int) -> list[torch.Tensor]:
         asked.append(passes)
-        return plain(self, real, passes)
+        return plain(self, real, passes, chunk)
 
     monkeypatch.setattr(Recorded, "routes", told)
     with rounded_otherwise(worker.model.model, 0.05):

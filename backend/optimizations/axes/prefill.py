@@ -1,0 +1,173 @@
+"""In how many passes the prompt is read."""
+
+import msgspec
+
+from backend.evidence import Finding
+from backend.optimizations.base import Choice, Optimization
+from backend.optimizations.conditions import (
+    asks_to_compile,
+    attention_in_use,
+    batches_continuously,
+    batches_statically,
+    drafts,
+    kv_cache,
+    uses_own_loop,
+)
+from backend.optimizations.proof import Observation
+from backend.optimizations.subject import Rule, Subject, blocked
+from backend.plan import Plan
+from backend.script.parts import Script
+
+SIZES = {"chunks-512": 512, "chunks-2048": 2048}
+"""Tokens of the prompt in one pass."""
+
+_CODE = "transformers 5.22: generation/utils.py, _prefill"
+_TRIED_LAYERS = {"full", "sliding"}
+
+
+def _needs_mask(s: Subject) -> bool:
+    """Whether attention takes a mask for a chunk, and copies grouped heads beside it."""
+    return s.decoder and "flash" not in attention_in_use(s) and s.facts.heads != s.facts.kv_heads
+
+
+_RULES = (
+    blocked(
+        drafts,
+        "generate with prompt lookup reads the prompt together with its first draft tokens, in one pass: it leaves "
+        "prefill_chunk_size aside.",
+        "transformers 5.22: generation/utils.py, _assisted_decoding",
+        (("speculation", "off"),),
+    ),
+    blocked(
+        lambda s: s.decoder and kv_cache(s).quantized,
+        "A quantized cache gives a later chunk the rounded keys and values of the earlier ones, where a prompt in one "
+        "pass attends to exact ones: the text would be another.",
+        "transformers 5.22: cache_utils.py, QuantizedLayer.update",
+        (("cache", "dynamic"),),
+    ),
+    blocked(
+        lambda s: s.decoder and asks_to_compile(s) and not uses_own_loop(s),
+        "generate compiles the chunks as well as the decode step, and each length that they come in is a graph of its "
+        "own. The custom decode loop reads them uncompiled and compiles the step alone.",
+        f"{_CODE}: get_compiled_call",
+        (("loop", "own"), ("cache", "static")),
+    ),
+    blocked(
+        lambda s: s.decoder and attention_in_use(s) == "flex_attention",
+        "flex_attention is compiled for each length, and every chunk attends to another one.",
+        f"{_CODE}: cache_size_limit",
+        (("attention", "auto"),),
+    ),
+    blocked(
+        lambda s: s.decoder and not set(s.facts.layer_kinds) <= _TRIED_LAYERS,
+        "Chunks are tried on layers with full and with sliding attention only, and this model has others.",
+        "tests/backend/optimizations/axes/test_prefill.py",
+        (("prefill", "whole"),),
+    ),
+    blocked(
+        lambda s: s.choices["parallel"] != "off",
+        "A prompt in chunks is untried on several devices.",
+        "backend/optimizations/axes/parallel/proof.py: exchanges are counted by the passes of a profile",
+        (("parallel", "off"),),
+    ),
+    blocked(
+        batches_continuously,
+        "Continuous batching cuts prompts by itself: set batch_tokens.",
+        "transformers 5.22: generation/continuous_batching/scheduler.py",
+        (("prefill", "whole"),),
+    ),
+    blocked(
+        batches_statically,
+        "What a static batch gave the model is counted where a prompt is read in one pass.",
+        "backend/worker/runners/static_batch.py: _note_input",
+        (("prefill", "whole"),),
+    ),
+    Rule(
+        "note",
+        _needs_mask,
+        "A chunk needs a mask, so that sdpa cannot take its flash kernel and copies the keys and values of all tokens "
+        "so far for each query head: on an H200, 32,000 tokens of Llama-3-8B took 1.33 s in one pass, 2.03 s in chunks "
+        "of 2,048 tokens and 2.95 s in chunks of 512, with 3,648, 670 and 535 MiB of temporary tensors.",
+        "transformers 5.22: integrations/sdpa_attention.py, use_gqa_in_sdpa; MEASUREMENTS.md",
+    ),
+)
+
+
+class Prefill(Optimization):
+    """Told by the ids that each pass of the measured run was given until the prompt was read."""
+
+    name = "prefill"
+    title = "Prefill"
+    summary = "How a prompt is read: in one pass, or in chunks (chunked prefill: less memory for long prompts)."
+    default = "whole"
+    off = "whole"
+    order = 45
+    decoders_only = True
+    wish = "memory"
+    costs = {
+        "chunks-512": "time to first token; of use for prompts of more than 512 tokens",
+        "chunks-2048": "some time to first token; of use for prompts of more than 2,048 tokens",
+    }
+    choices = (
+        Choice("whole", "whole", "One pass over the whole prompt."),
+        Choice(
+            "chunks-512",
+            "chunks of 512 tokens",
+            "Temporary tensors of 512 tokens at a time, however long the prompt is.",
+            _RULES,
+            tried_on_several_gpus=False,
+        ),
+        Choice(
+            "chunks-2048",
+            "chunks of 2,048 tokens",
+            "Temporary tensors of 2,048 tokens at a time, however long the prompt is.",
+            _RULES,
+            loss=20,
+            tried_on_several_gpus=False,
+        ),
+    )
+
+    def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        chunk = SIZES.get(name, 0)
+        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prefill_chunk=chunk))
+
+    def write(self, script: Script, plan: Plan) -> None:
+        """The custom decode loop reads the prompt itself: see `loop`."""
+        if plan.generate.prefill_chunk and plan.generate.loop != "own":
+            script.generate["prefill_chunk_size"] = str(plan.generate.prefill_chunk)
+
+    def find(self, observation: Observation) -> Finding:
+        """Passes that were given just the chunk that was due, against how many the positions of the prompt make. What
+        was read besides speaks against them: other passes, and positions beyond prompt and tokens."""
+        counts, planned = observation.counts, observation.plan.generate.prefill_chunk
+        passes, widest = int(counts.prompt_passes or 0), int(counts.widest_prompt_pass or 0)
+        positions = int(counts.positions or 0)
+        if not passes:
+            return Finding(self.name, "whole", "no pass over the prompt was seen: one pass is what is made by default")
+        proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
+        if passes == 1:
+            fits = 0 < positions <= planned
+            told = f"{proof}: it fits into one chunk of {planned:,}" if fits else proof
+            return Finding(self.name, _named(planned) if fits else "whole", told, outcome="no_effect" if fits else "")
+        right = int(counts.planned_prompt_passes or 0)
+        due = -(-positions // widest)
+        again = _beyond(observation, positions) // widest
+        proof += f", {right} of them with the tokens that were due"
+        if again:
+            proof += f"; positions of {again} more such passes after them"
+        return Finding(self.name, _named(widest), proof, min(right, due), due + passes - right + again)
+
+
+def _named(tokens: int) -> str:
+    return next((name for name, size in SIZES.items() if size == tokens), "unknown")
+
+
+def _beyond(observation: Observation, positions: int) -> int:
+    """Positions that the model was given beside the prompt and the tokens after it, as far as that was seen."""
+    counts = observation.counts
+    if counts.model_positions is None:
+        return 0
+    return max(0, int(counts.model_positions) - positions - max(0, int(counts.passes or 0) - 1))
+
+
+AXIS = Prefill()

@@ -1,0 +1,61 @@
+"""The passes in which a prompt is read, whole or in chunks, and what the cache holds at the end of each."""
+
+from dataclasses import dataclass
+
+from backend.models import ModelFacts
+from backend.plan import UNWINDOWED
+from backend.predict.kv import KvBytes, kv_bytes
+from backend.predict.setup import Setup
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over a part of the prompt.
+
+    tokens    of a row
+    kv        the cache after it
+    attended  keys of a row that it attends to; 0: its own tokens
+    grown     bytes of a layer's keys that a growing cache held before: the longer tensor is made before they are freed
+    """
+
+    tokens: int
+    kv: KvBytes
+    attended: int = 0
+    grown: int = 0
+
+
+def passes(facts: ModelFacts, setup: Setup, length: int, batch: int, size: int, slots: int) -> list[Pass]:
+    """The passes of which one takes the most memory: the only one, or the last full chunk and what is left after it.
+
+    length  tokens of the prompt; size: bytes of an element; slots: places of a static cache
+    """
+    if facts.kind == "encoder" or not 0 < setup.chunk < length:
+        return [Pass(length, _held(facts, setup, length, length, batch, size, slots))]
+    rest = length % setup.chunk
+    ends = {length - rest: setup.chunk, length: rest or setup.chunk}  # tokens read by then -> of the last pass
+    return [_chunk(facts, setup, end, tokens, batch, size, slots) for end, tokens in ends.items()]
+
+
+def _chunk(facts: ModelFacts, setup: Setup, end: int, tokens: int, batch: int, size: int, slots: int) -> Pass:
+    window = facts.window if facts.window and not facts.full_layers and setup.cache.windowed else None
+    attended = end if setup.cache.grows else slots
+    if window is not None:
+        attended = min(attended, window - 1 + tokens)
+    grown = (attended - tokens) * batch * facts.kv_heads * facts.head_dim * size if setup.cache.grows else 0
+    return Pass(tokens, _held(facts, setup, end, tokens, batch, size, slots), attended, grown)
+
+
+def _held(facts: ModelFacts, setup: Setup, end: int, tokens: int, batch: int, size: int, slots: int) -> KvBytes:
+    """Bytes of the cache after `end` tokens, of which the last pass read `tokens`.
+
+    The tensors of a growing layer with a window are views of all keys that the pass attended to, however long.
+    """
+    if not setup.cache.grows:
+        return kv_bytes(facts, setup.cache, min(end, slots), batch, size, slots)
+    if not setup.cache.windowed:
+        return kv_bytes(facts, setup.cache, end, batch, size, prompt_length=end)
+    every = kv_bytes(facts, UNWINDOWED, end, batch, size)
+    if facts.window is None or tokens == end:
+        return every
+    seen = kv_bytes(facts, UNWINDOWED, min(end, facts.window - 1 + tokens), batch, size)
+    return KvBytes(seen.sliding, every.full, every.fixed)

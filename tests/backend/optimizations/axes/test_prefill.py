@@ -1,0 +1,185 @@
+"""A prompt in chunks: where it may be, that the text stays, and that the passes of a run are held against the plan."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache, GenerationConfig, StaticCache
+
+from backend.arms.palette import palette
+from backend.counts import RunCounts
+from backend.evidence import Evidence
+from backend.hardware import Machine
+from backend.models.source import ModelSource
+from backend.optimizations import Observation, subject_of
+from backend.optimizations.axes.prefill import AXIS, SIZES
+from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from backend.script.parts import Script
+from backend.worker.compiler.limit import recompile_limit_kept
+from backend.worker.prompt.padding import pad
+from backend.worker.prompt.prompt import Prompt
+from tests.support.machines import CPU, EIGHT, H200, facts, settled
+from tests.support.tiny_models import CONFIGS, tiny
+
+CHUNKS = sorted(SIZES)
+
+
+# --- where it may be --------------------------------------------------------------------------------------------------
+
+OWN = {"loop": "own", "cache": "static"}
+
+
+@pytest.mark.parametrize("choice", CHUNKS)
+@pytest.mark.parametrize(
+    ("model", "machine", "choices", "blocked"),
+    [
+        ("pocket", CPU, {}, []),
+        ("pocket", CPU, {"cache": "static"}, []),
+        ("random:Gemma-3-1b", H200, {"cache": "offloaded", "shapes": "padded"}, []),
+        ("random:Llama-3-8B", H200, OWN | {"cuda_graphs": "manual", "compile": "default"}, []),
+        ("random:Llama-3-8B", H200, {"speculation": "prompt-lookup"}, [{"speculation": "off"}]),
+        ("random:Llama-3-8B", CPU, {"cache": "quantized-fp8"}, [{"cache": "dynamic"}]),
+        ("random:Llama-3-8B", CPU, {"cache": "static", "compile": "default"}, [{"loop": "own", "cache": "static"}]),
+        ("random:Llama-3-8B", CPU, {"compile": "default"}, [{"loop": "own", "cache": "static"}]),
+        ("random:Llama-3-8B", CPU, {"attention": "flex_attention"}, [{"attention": "auto"}]),
+        ("random:Llama-3-8B", EIGHT, {"parallel": "tensor-2"}, [{"parallel": "off"}]),
+        ("random:Llama-3-8B", EIGHT, {"parallel": "device-map-2"}, [{"parallel": "off"}]),
+        ("random:Llama-3-8B", H200, {"batching": "continuous"}, [{"prefill": "whole"}]),
+        ("random:Llama-3-8B", H200, {"batching": "static"}, [{"prefill": "whole"}]),
+    ],
+)
+def test_what_cannot_be_read_in_chunks_is_refused(
+    choice: str, model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
+) -> None:
+    from backend.optimizations import defaults
+
+    verdicts = AXIS.verdicts(choice, subject_of(facts(model), machine, defaults() | choices))
+    assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
+
+
+def test_what_copies_keys_for_each_query_head_says_so() -> None:
+    def noted(model: str, **choices: str) -> bool:
+        from backend.optimizations import defaults
+
+        subject = subject_of(facts(model), H200, defaults() | choices)
+        return any(v.level == "note" for v in AXIS.verdicts("chunks-512", subject))
+
+    assert noted("random:Llama-3-8B") and noted("random:gpt-oss-20b")
+    assert not noted("random:Llama-3-8B", attention="flash_attention_2")
+    assert not noted("random:gpt2"), "it has a key head for each query head"
+
+
+def test_an_encoder_has_no_prompt_to_be_cut() -> None:
+    from backend.arms.check import check
+    from backend.arms.parse import make_config
+    from backend.config import Workload
+
+    found = check(make_config("m", {"prefill": "chunks-512"}), facts("random:bert-base-uncased"), CPU, Workload("x"))
+    assert [v.fix for v in found.blocked] == [{"prefill": "whole"}]
+
+
+@pytest.mark.parametrize("words", ["less memory", "long prompt", "chunked prefill"])
+def test_it_is_found_by_what_it_is_for(words: str) -> None:
+    entries = [one for one in palette(facts("random:Llama-3-8B"), H200) if one.axis == "Prefill"]
+    assert len(entries) == len(CHUNKS)
+    for one in entries:
+        assert one.state == "runs"
+        assert words in f"{one.group} {one.title} {one.summary} {one.words}".lower()
+
+
+@pytest.mark.parametrize(
+    ("choices", "keyword", "loop"),
+    [
+        ({}, None, ""),
+        ({"prefill": "chunks-512"}, "512", ""),
+        (OWN | {"prefill": "chunks-2048"}, None, "DecodeLoop(model, pad, eos, prefill_chunk=2048)"),
+        (OWN, None, "DecodeLoop(model, pad, eos)"),
+    ],
+)
+def test_a_script_reads_in_the_same_chunks(choices: dict[str, str], keyword: str | None, loop: str) -> None:
+    from backend.optimizations.axes.loop import AXIS as LOOP
+
+    script, plan = Script(), settled(facts(), choices, CPU).plan
+    LOOP.write(script, plan)
+    AXIS.write(script, plan)
+    assert (script.generate.get("prefill_chunk_size"), script.loop) == (keyword, loop)
+
+
+# --- the text stays ---------------------------------------------------------------------------------------------------
+
+
+def prompt(padded: bool) -> Prompt:
+    torch.manual_seed(1)
+    ids = torch.randint(3, 97, (2, 37))
+    given = Prompt(ids, torch.ones_like(ids))
+    return pad(given, "buckets", 0) if padded else given
+
+
+def text(model: Any, given: Prompt, cache: Any, chunk: int | None) -> Any:
+    settings = GenerationConfig(
+        max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0, disable_compile=True,
+        prefill_chunk_size=chunk,
+    )  # fmt: skip
+    with recompile_limit_kept():
+        return model.generate(given.ids, attention_mask=given.mask, past_key_values=cache, generation_config=settings)[
+            :, given.tokens :
+        ]
+
+
+@pytest.mark.parametrize("attention", [None, "eager"])
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_greedy_text_after_chunks_is_that_after_one_pass(architecture: str, attention: str | None) -> None:
+    """In float32, with windows (8 tokens) smaller than a chunk and larger, left padding, and a lone last token."""
+    model = tiny(architecture, attention)
+    for given in (prompt(False), prompt(True)):
+        expected = text(model, given, DynamicCache(config=model.config), None)
+        for chunk in (4, 12, 36):
+            for cache in (DynamicCache(config=model.config), StaticCache(model.config, given.tokens + 12)):
+                assert torch.equal(text(model, given, cache, chunk), expected), (given.tokens, chunk, type(cache))
+
+
+# --- what counts as proof ---------------------------------------------------------------------------------------------
+
+
+def row(choice: str, **counts: float) -> Evidence:
+    chunk = SIZES.get(choice, 0)
+    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, prefill_chunk=chunk))
+    seen = Observation(SimpleNamespace(), None, plan, counts=RunCounts(**counts))
+    return Evidence(choice, choice, AXIS.find(seen), AXIS.off)
+
+
+GOOD = {"positions": 1300, "prompt_passes": 3, "widest_prompt_pass": 512, "planned_prompt_passes": 3, "passes": 9}
+
+
+@pytest.mark.parametrize(
+    ("choice", "changed", "status", "of"),
+    [
+        ("chunks-512", {}, "verified", (3, 3)),
+        ("chunks-512", {"model_passes": 11, "model_positions": 1308}, "verified", (3, 3)),
+        ("chunks-512", {"model_passes": 14, "model_positions": 2608}, "partial", (3, 5)),  # read once more
+        ("chunks-512", {"planned_prompt_passes": 2}, "partial", (2, 4)),  # other tokens in one of them
+        ("chunks-512", {"prompt_passes": 4}, "partial", (3, 4)),
+        ("chunks-512", {"prompt_passes": 2, "planned_prompt_passes": 2}, "partial", (2, 3)),  # a chunk is missing
+        ("chunks-512", {"widest_prompt_pass": 256, "prompt_passes": 6, "planned_prompt_passes": 0}, "failed", None),
+        ("chunks-512", {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 0}, "failed", None),
+        (
+            "chunks-2048",
+            {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1},
+            "no_effect",
+            None,
+        ),
+        ("chunks-2048", {}, "failed", None),
+        ("chunks-512", {"prompt_passes": 0}, "failed", None),
+        ("whole", {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1}, "off", None),
+        ("whole", {"prompt_passes": 0}, "off", None),
+        ("whole", {}, "failed", None),
+    ],
+)
+def test_passes_are_held_against_the_plan(
+    choice: str, changed: dict[str, float], status: str, of: tuple[int, int] | None
+) -> None:
+    found = row(choice, **GOOD | changed)
+    assert found.status == status, found
+    if of is not None:
+        assert (found.finding.reached, found.finding.expected) == of
