@@ -225,10 +225,14 @@ def cublas_workspace_bytes(setup: Setup) -> int:
 
 
 def _packed_scratch(facts: ModelFacts, setup: Setup, size: int) -> int:
+    """Dense copies of the largest matrix; if projections are fused, the equal ones of a layer, gate and up, are one."""
     packing = packing_of(facts, setup.quantization)
-    copies = packing.scratch_copies if packing else 0
-    linear = [matrix.rows * matrix.columns for matrix in facts.matrices if matrix.kind in ("linear", "conv1d")]
-    return copies * max(linear, default=0) * size
+    copies, largest = packing.scratch_copies if packing else 0, 0
+    for matrix in facts.matrices:
+        if matrix.kind in ("linear", "conv1d"):
+            joined = max(1, matrix.count // facts.layers) if setup.fused and matrix.side == "rows" else 1
+            largest = max(largest, joined * matrix.rows * matrix.columns)
+    return copies * largest * size
 
 
 def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensors: int) -> int:

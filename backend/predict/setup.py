@@ -21,6 +21,7 @@ class Setup:
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
     devices       GPUs over which `device_map="auto"` spreads the layers
+    fused         q, k, v and gate, up are one matrix each
     """
 
     dtype: str = "auto"
@@ -38,6 +39,7 @@ class Setup:
     tensor_parallel: int = 1
     expert_parallel: int = 1
     devices: int = 1
+    fused: bool = False
 
     @property
     def cuda(self) -> bool:
@@ -57,5 +59,5 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
         chunk=plan.generate.prefill_chunk, graphs=graphs, cuda_build=machine.torch_has_cuda,
         tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,
-        devices=plan.load.parallel.devices,
+        devices=plan.load.parallel.devices, fused=plan.load.projections == "fused",
     )  # fmt: skip

@@ -71,6 +71,20 @@ def test_what_is_multiplied_in_its_codes_needs_no_dense_copy_and_the_others_need
         assert (one, two) == (copies * 512 * 256 * 2, copies * 512 * 256 * 4), choice
 
 
+def test_a_dense_copy_of_gate_and_up_is_one_if_they_are_fused() -> None:
+    """Of the equal matrices of each layer, but not of those after them, of which one may be larger."""
+    layers = resolve("random:Qwen3-0.6B").layers
+    rows, columns = (Matrix("linear", n * layers, 512, 256, side) for n, side in ((2, "rows"), (1, "columns")))
+    wider = Matrix("linear", layers, 256, 1536, "columns")
+    for matrices, apart, fused in (((rows, columns), 1, 2), ((rows, wider), 3, 3), ((columns,), 1, 1)):
+        facts = replace(resolve("random:Qwen3-0.6B"), matrices=matrices)
+        dense, packed, joined = (
+            peak_bytes(facts, Setup(quantization=choice, cache=CACHES["static"], fused=one), 1, 1).workspace
+            for choice, one in (("none", False), ("bnb-nf4", False), ("bnb-nf4", True))
+        )
+        assert (packed - dense, joined - dense) == (apart * 512 * 256 * 2, fused * 512 * 256 * 2)
+
+
 def test_which_matrices_a_library_takes() -> None:
     for choice, packing in PACKINGS.items():
         expected = {"expert"} if choice == "mxfp4" else {"linear", "conv1d"} if choice[:3] == "bnb" else {"linear"}

@@ -37,3 +37,6 @@ def test_the_rest_is_taken_over() -> None:
     )  # fmt: skip
     assert (found.device, found.capability, found.cuda) == ("cuda", (9, 0), True)
     assert not setup_of(settled(facts(), {}, CPU).plan, CPU).cuda
+    assert not found.fused
+    fused = settled(facts("random:Qwen3-0.6B"), {**asked, "projections": "fused"}, H200).plan
+    assert setup_of(fused, H200).fused
