@@ -1,6 +1,5 @@
 """What products on tensor cores share: the vector in bytes or halves, the instructions, and how rows are cut."""
 
-import torch
 import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
@@ -136,7 +135,7 @@ def multiplied_floats(top, bottom, first, second, total):
 
 @gluon.jit
 def sums(total, weight, num_warps: gl.constexpr):
-    """(8, 8 warps, 2) floats: of eight rows, lanes that have parts of their sums, and the rows 8 below; total (.., W)."""
+    """(8, 8 warps, 2) floats of total (.., W): eight rows, all lanes with a part of their sums, and the rows 8 below."""
     layout: gl.constexpr = gl.BlockedLayout([1, 1, 2], [8, 4, 1], [1, num_warps, 1], [2, 1, 0])
     found = gl.reshape(total.to(gl.float32) * weight, [8, 8 * num_warps, 2, 2])
     even, _ = gl.split(found)
