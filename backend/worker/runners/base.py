@@ -314,14 +314,14 @@ class MeasuredRunner(ABC):
         measured.counts.update(self.counts)
         measured.counts.update(padding_counts(measured.task.prompt, self._positions(measured)))
         measured.counts.update(self._graph_calls.counts(self._counted_steps(measured)))
+        cancelled = outcome.reason == "cancelled"
+        proving = measured.task.job.prove and not cancelled
+        watching = self._own_process and self._clean is not None
+        before = self._memory.settled() if proving and watching else None  # tokens are held against a pass of the proof
         measured.counts.update(self._own_counts(measured))
         extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)
         proof = Proof([], None, "the run ended before it was traced")
-        cancelled = outcome.reason == "cancelled"
-        proving = measured.task.job.prove and not cancelled
-        watching = self._own_process and self._clean is not None
-        before = self._memory.settled() if proving and watching else None
         if proving:
             proof = self._prove(measured, extra)
             extra.profiler_attached = self._detach_profiler()

@@ -46,6 +46,14 @@ def probe(bench: Bench) -> Run:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("cache", ["dynamic", "static"])
+def test_an_arm_has_the_same_peak_when_it_is_run_again(cache: str, bench: Bench) -> None:
+    """What only the proof computes, such as the pass over the whole text, is none of the next run's memory."""
+    peaks = [peak_of(done(bench, PROBE[0] | {"cache": cache}, max_new_tokens=40)) for _ in range(2)]
+    assert peaks[1] == pytest.approx(peaks[0], rel=TOLERANCE)
+
+
+@pytest.mark.slow
 def test_an_arm_has_the_same_peak_first_and_after_a_longer_run(bench: Bench) -> None:
     first = peak_of(probe(bench))
     longer = peak_of(done(bench, PROBE[0], max_new_tokens=64))
