@@ -135,7 +135,7 @@ def multiplied_floats(top, bottom, first, second, total):
 
 @gluon.jit
 def sums(total, weight, num_warps: gl.constexpr):
-    """(8, 8 warps, 2) floats of total (.., W): eight rows, all lanes with a part of their sums, and the rows 8 below."""
+    """(8, 8 warps, 2) floats of total (.., W): eight rows, lanes with parts of their sums, and the rows 8 below."""
     layout: gl.constexpr = gl.BlockedLayout([1, 1, 2], [8, 4, 1], [1, num_warps, 1], [2, 1, 0])
     found = gl.reshape(total.to(gl.float32) * weight, [8, 8 * num_warps, 2, 2])
     even, _ = gl.split(found)
