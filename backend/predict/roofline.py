@@ -42,8 +42,8 @@ class Bound:
     flops: int
     seconds: float
     limited_by: Literal["memory", "compute"]
-    exchanged_bytes: int = 0
-    exchange_s: float | None = 0.0
+    exchanged_bytes: int
+    exchange_s: float | None
 
     @property
     def bytes(self) -> int:

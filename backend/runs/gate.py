@@ -19,8 +19,8 @@ from backend.runs.texts import changes_format
 CLEARLY = 1.1
 """How many times the bytes are clearly more: scales and padding are not."""
 
-ROUNDING_TENS = 3
-"""Tens of a loss from which on numbers are rounded."""
+ROUNDS = 30
+"""A `Choice.loss` from which on numbers are rounded."""
 
 GateState = Literal["settled", "read", "random", "unread"]
 
@@ -90,9 +90,8 @@ def finer_arm(run: Snapshot) -> str:
 def _rounded(planned: Mapping[str, str]) -> int:
     """How far the choices of an arm round numbers, as the tens of `Choice.loss` from 3 on: to 16, 8 or 4 bits; 0: not
     that is known."""
-    losses = [one.loss or 0 for axis in all_axes() for one in axis.choices if planned.get(axis.name) == one.name]
-    most = max(losses, default=0) // 10
-    return most if most >= ROUNDING_TENS else 0
+    chosen = (one for axis in all_axes() for one in axis.choices if planned.get(axis.name) == one.name)
+    return max((one.loss // 10 for one in chosen if one.loss and one.loss >= ROUNDS), default=0)
 
 
 def comparable(run: OfRun) -> bool:

@@ -53,7 +53,7 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     `MIN_SAMPLES[share]` values."""
     if len(values) < MIN_SAMPLES[share]:
         return None
-    return sorted(values)[math.ceil(round(share * len(values), 9)) - 1]
+    return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
 def rate_per_s(latencies_s: Sequence[float]) -> float | None:
@@ -68,11 +68,7 @@ def rate_per_s(latencies_s: Sequence[float]) -> float | None:
 def t_probability(t: float, df: int) -> float:
     """P(-t < T < t) of Student's t with whole degrees of freedom: the exact finite sums of Abramowitz and Stegun,
     Handbook of Mathematical Functions, 26.7.3 and 26.7.4. (A library would cost 35 MB for these ten lines.)"""
-    return _probability(math.atan2(t, math.sqrt(df)), df)
-
-
-def _probability(angle: float, df: int) -> float:
-    """The same of `angle`, with t = tan(angle) * sqrt(df)."""
+    angle = math.atan2(t, math.sqrt(df))
     cosine = math.cos(angle)
     odd = df % 2
     term, total = cosine if odd else 1.0, 0.0
@@ -86,11 +82,13 @@ def _probability(angle: float, df: int) -> float:
 @functools.cache
 def t_quantile(confidence: float, df: int) -> float:
     """The t with P(-t < T < t) = `confidence`, found by bisection."""
-    low, high = 0.0, math.pi / 2
+    low, high = 0.0, 1.0
+    while t_probability(high, df) < confidence:
+        high *= 2
     for _ in range(80):
         middle = (low + high) / 2
-        low, high = (middle, high) if _probability(middle, df) < confidence else (low, middle)
-    return math.tan(high) * math.sqrt(df)
+        low, high = (middle, high) if t_probability(middle, df) < confidence else (low, middle)
+    return high
 
 
 def interval(values: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float] | None:

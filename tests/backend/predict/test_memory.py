@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.models import LayerKind, resolve
+from backend.models import CacheLayers, LayerKind, resolve
 from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, CPU_KERNELS_BYTES, MIB, peak_bytes
@@ -282,6 +282,12 @@ def test_pages_are_whole_and_one_more_than_the_margin_leaves(lengths: Any, margi
 )
 def test_pages_come_in_whole_sectors(name: str, pages: int, expected: int) -> None:
     assert cache_bytes(resolve(name), pages, 16, 2) == expected
+
+
+def test_sectors_are_multiples_of_128_bytes() -> None:
+    """As `PagedAttentionCache` aligns them, whose pages of a token here take 48 bytes."""
+    tiny = replace(resolve("random:Llama-3-8B"), counted_cache=(CacheLayers(1, "full", 24),))
+    assert [cache_bytes(tiny, pages, 1, 2) for pages in (1, 8, 9)] == [384, 384, 768]
 
 
 def test_pages_are_those_that_were_asked_for_or_those_of_the_largest_requests_at_once() -> None:

@@ -18,6 +18,7 @@ from backend.predict.memory import peak_bytes
 from backend.predict.parallel import (
     MAX_GPUS,
     check_sizes,
+    choice_of,
     exchanges,
     group_sizes,
     mixtures,
@@ -267,6 +268,27 @@ def test_which_matrices_are_split_and_how_wide_the_feed_forward_of_a_rank_is(
     facts = resolve(str(tmp_path))
     assert sharded(facts, 2, expert) == matrices and shard(facts, 2, expert).intermediate == width
     assert sharded(facts, 1) == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "choices"),
+    [
+        ("random:Llama-3-8B", {2: "tensor-2", 4: "tensor-4", 8: "tensor-8", 3: "", 16: "", 5: ""}),
+        ("random:gpt-oss-20b", {2: "expert-2", 4: "expert-4", 8: "expert-8", 3: ""}),
+    ],
+)
+def test_an_arm_has_two_four_or_eight_gpus(model: str, choices: dict[int, str]) -> None:
+    """As docs/axes.md has them."""
+    assert {gpus: choice_of(resolve(model), gpus) for gpus in choices} == choices
+
+
+def test_experts_are_not_shared_out_unless_that_is_asked_for() -> None:
+    facts = resolve("random:gpt-oss-20b")
+    assert shard(facts, 2) == shard(facts, 2, 1) != shard(facts, 2, 2) and shard(facts) == facts
+    assert (exchanges(facts, 2), sharded(facts, 2)) == (exchanges(facts, 2, 1), sharded(facts, 2, 1))
+    odd = replace(facts, experts=33)
+    check_sizes(odd, 2)
+    assert refusal(resolve("gpt-oss-20b"), "mxfp4-dequantized", 2) and not refusal(facts, "none", 2)
 
 
 def test_an_odd_number_of_experts_is_shared_out_to_nobody() -> None:

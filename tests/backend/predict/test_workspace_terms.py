@@ -40,6 +40,7 @@ def test_the_feed_forward_holds_its_streams_and_inner_tensors() -> None:
         ("llama", 4, 3),
         ("gpt2", 6, 4),
         ("bert", 3, 2),
+        ("olmo2", 3, 3),
         ("olmo3", 3, 3),
         ("phi3", 4, 4),
     ):
@@ -72,10 +73,11 @@ def test_scores_of_eager_attention(architecture: str, size: int, bytes_a_score: 
     assert prefill(facts, "eager", size=size) == expected
 
 
-def test_norms_over_all_heads_are_in_float32() -> None:
+@pytest.mark.parametrize("architecture", ["olmo2", "olmo3"])
+def test_norms_over_all_heads_are_in_float32(architecture: str) -> None:
     """Seven tensors of queries, or five and four of keys."""
-    few = shape("olmo3", heads=64, kv_heads=8)
-    many = shape("olmo3", heads=64, kv_heads=64)
+    few = shape(architecture, heads=64, kv_heads=8)
+    many = shape(architecture, heads=64, kv_heads=64)
     assert prefill(few) == ROWS * (2 * 64 + 7 * 512) * 2
     assert prefill(many) == ROWS * (2 * 64 + 5 * 512 + 4 * 512) * 2
 

@@ -24,6 +24,7 @@ from backend.paths import ROOT
 from backend.runs import history_file, history_schema
 from backend.runs.log import RunLog
 from backend.runs.records import UNREADABLE, ArmEvent, ArmPlanned, Created, Ended, Record, decode_record
+from backend.runs.retention import Retention
 from backend.runs.store import Store, retries_s
 from tests.support.processes import wait_for, with_path
 
@@ -523,3 +524,17 @@ def test_a_fault_of_the_writer_ends_neither_the_writer_nor_the_app(
     wait_for(lambda: stored(tmp_path / "h.sqlite", "a"), 5, "the next attempt")
     assert store._thread.is_alive()
     store.close()
+
+
+def test_what_is_too_old_goes_only_after_what_waits_was_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule = Retention(max_bytes=1)
+    store, pruned = Store(tmp_path / "h.sqlite", rule), list[bool]()
+    store.close()
+    monkeypatch.setattr(store._writer, "prune", lambda: pruned.append(True))
+    for written in (True, False):
+        monkeypatch.setattr(store._writer, "attempt", lambda written=written: written)
+        assert store._attempt() is written
+    monkeypatch.setattr(store._writer, "attempt", lambda: 1 // 0)
+    assert store._attempt() is False and pruned == [True] and store._writer._retention == rule
