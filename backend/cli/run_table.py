@@ -80,7 +80,14 @@ def _figures(run: Snapshot, screen: Screen) -> list[str]:
     label = "Tokens" if run.unit == "token" else "Forward passes"
     figures: list[list[Tile]] = []
     for name, arm in run.arms.items():
-        found = tiles(run.summary(name), run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note)
+        found = tiles(
+            run.summary(name),
+            run.memory_label,
+            run.request.workload.batch_size,
+            run.unit,
+            arm.roofline_note,
+            arm.prefill,
+        )
         figures.append([*found, Tile("steps", label, str(len(arm.t_s)), "")])
     return figures_table(list(run.arms), figures, screen, differences(run))
 

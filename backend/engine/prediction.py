@@ -5,6 +5,7 @@ from typing import Literal
 
 from backend.arms.check import Checked
 from backend.hardware import Machine, peak_rates
+from backend.hardware.peak_rates import PeakRates
 from backend.messages import Started
 from backend.models import ModelFacts
 from backend.predict import roofline
@@ -12,8 +13,9 @@ from backend.predict.kv import kv_polyline
 from backend.predict.memory import peak_bytes
 from backend.predict.parallel import shard
 from backend.predict.roofline import Bound, bound, bound_points
-from backend.predict.setup import setup_of
-from backend.runs.records import Predicted, RooflinePoint, StepReads
+from backend.predict.setup import Setup, setup_of
+from backend.predict.ttft import prefill_bound
+from backend.runs.records import Predicted, PrefillBound, RooflinePoint, StepReads
 
 
 def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, started: Started) -> Predicted:
@@ -46,7 +48,24 @@ def predict(arm: str, checked: Checked, facts: ModelFacts, machine: Machine, sta
         work += " for a step of one token: speculation can beat it"
     if checked.plan.load.parallel.devices > 1:
         work += " on GPUs that work one after the other"
-    return Predicted(arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads, _exchanges(step))
+    return Predicted(
+        arm, kv, bounds, roofline.basis(step, rates), work, memory.by_part(), reads, _exchanges(step),
+        _prefill(checked, facts, setup, started, rates),
+    )  # fmt: skip
+
+
+def _prefill(
+    checked: Checked, facts: ModelFacts, setup: Setup, started: Started, rates: PeakRates
+) -> PrefillBound | None:
+    """Of a single prompt: those of many requests differ."""
+    if checked.plan.generate.batch.kind != "off":
+        return None
+    found = prefill_bound(facts, setup, started.prompt_tokens, started.batch_size, rates)
+    if found is None:
+        return None
+    return PrefillBound(
+        found.seconds, found.limited_by, f"{roofline.work(found, rates)} at {roofline.basis(found, rates)}"
+    )
 
 
 def _exchanges(step: Bound) -> Literal["", "included", "not counted"]:

@@ -68,7 +68,7 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
         "kv": (s.kv_bytes, SAME_BYTES, None),
     }
     found = dict[str, Figure]()
-    for tile in tiles(s, run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note):
+    for tile in tiles(s, run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note, arm.prefill):
         found[tile.key] = Figure(tile.label, _cell(tile), *known.get(tile.key, (None, 0.0, None)))
         if tile.key == "latency_median":
             found["interval"] = Figure(behind["interval"].label, _cell(behind["interval"]))

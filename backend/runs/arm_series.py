@@ -30,7 +30,7 @@ from backend.messages import (
 )
 from backend.predict.kv import KvPoint
 from backend.runs.batch_series import BatchSeries
-from backend.runs.records import ArmEvent, Predicted, RooflinePoint, Status, StepReads, Unit
+from backend.runs.records import ArmEvent, Predicted, PrefillBound, RooflinePoint, Status, StepReads, Unit
 from backend.runs.summary import Measured
 
 P = TypeVar("P", KvPoint, RooflinePoint)
@@ -83,6 +83,7 @@ class ArmSeries:
     roofline_work: str = ""
     exchanges: str = ""
     reads: StepReads | None = None
+    prefill: PrefillBound | None = None
     predicted_memory: dict[str, int] = field(default_factory=dict)
     expected_s: dict[PhaseName, float] = field(default_factory=dict)
     loaded: Loaded | None = None
@@ -141,7 +142,7 @@ class ArmSeries:
         self.predicted_kv, self.predicted_memory = record.kv, record.memory
         self.roofline, self.roofline_note = record.roofline, record.roofline_note
         self.roofline_work, self.reads = record.roofline_work, record.reads
-        self.exchanges = record.exchanges
+        self.exchanges, self.prefill = record.exchanges, record.prefill
 
     def _take_tokens(self, event: Tokens) -> None:
         if event.first != len(self.t_s):

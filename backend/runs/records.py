@@ -92,6 +92,15 @@ class ArmEvent(msgspec.Struct, frozen=True, tag="arm", tag_field="record"):
     event: Event
 
 
+class PrefillBound(msgspec.Struct, frozen=True):
+    """The least seconds to the first token, what they are `limited_by`, and the operations or bytes of that at which
+    rate, in words."""
+
+    seconds: float
+    limited_by: Literal["memory", "compute"]
+    work: str
+
+
 class Predicted(
     msgspec.Struct,
     frozen=True,
@@ -108,6 +117,7 @@ class Predicted(
     exchanges      whether the bound has what several ranks exchange: "" where there is one
     memory         peak memory of this run: bytes by part, "tensors" and "total" among them
     reads          what one of the first steps must read; None where steps differ
+    prefill        the bound of the time to first token; None where that is not known
     """
 
     arm: str
@@ -118,6 +128,7 @@ class Predicted(
     memory: dict[str, int] = {}
     reads: StepReads | None = None
     exchanges: Literal["", "included", "not counted"] = ""
+    prefill: PrefillBound | None = None
 
 
 class Expected(msgspec.Struct, frozen=True, tag="expected", tag_field="record"):

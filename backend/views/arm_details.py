@@ -7,7 +7,7 @@ from backend.runs.summary import Summary
 from backend.units import bytes_text
 from backend.views.memory_check import memory_checks_of
 from backend.views.tile import Tile
-from backend.views.tiles import details, load_rows, roofline_row
+from backend.views.tiles import details, load_rows, prefill_rows, roofline_row
 
 
 def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:
@@ -19,6 +19,7 @@ def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),
         *load_rows(arm.loaded),
         roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
+        *prefill_rows(arm.prefill),
         *(check.tile() for check in memory_checks_of(run, name, summary)),
         *_rank_rows(arm.finished.ranks if arm.finished else []),
     ]

@@ -13,6 +13,7 @@ from backend.models import resolve
 from backend.predict.kv import kv_series
 from backend.predict.parallel import shard
 from backend.runs.arm_series import ArmSeries, kv_at
+from backend.runs.records import PrefillBound
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
 from backend.views.document_head import arm_head, head
@@ -28,6 +29,7 @@ from backend.views.schema import (
     Load,
     MemoryChecks,
     MemorySamples,
+    PrefillRoofline,
     Recompile,
     Repeat,
     Roofline,
@@ -72,7 +74,7 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         memory_check=_memory_checks(memory_checks_of(run, name, summary)),
         roofline=Roofline(
             [point.length for point in arm.roofline], [point.seconds for point in arm.roofline],
-            arm.roofline_note, arm.roofline_work,
+            arm.roofline_note, arm.roofline_work, _prefill(arm.prefill, summary.ttft_s),
         ),
         weight_bytes=loaded.weight_bytes if loaded else None,
         parameters=loaded.parameters if loaded else None,
@@ -92,6 +94,13 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         summary=summary,
         step_time=_step_document(arm),
     )  # fmt: skip
+
+
+def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> PrefillRoofline | msgspec.UnsetType:
+    if bound is None:
+        return msgspec.UNSET
+    share = bound.seconds / ttft_s if ttft_s else None
+    return PrefillRoofline(bound.seconds, share, bound.limited_by, bound.work)
 
 
 def _step_document(arm: ArmSeries) -> StepDocument | msgspec.UnsetType:

@@ -246,7 +246,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         phases=[phase_step(phase, arm.expected_s) for phase in arm.phases.values()],
         verdicts=planned.verdicts,
         predicted=_kv_curve(arm),
-        tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note),
+        tiles=tiles(summary, run.memory_label, work.batch_size, run.unit, arm.roofline_note, arm.prefill),
         ledger=rows,
         verified=ledger_summary(rows) if rows else "",
         prompt_tokens=arm.started.prompt_tokens if arm.started else 0,

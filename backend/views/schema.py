@@ -62,13 +62,24 @@ class MemoryChecks(Part, frozen=True):
     allocator: Check | msgspec.UnsetType = msgspec.UNSET
 
 
+class PrefillRoofline(Part, frozen=True):
+    """The least seconds of the prefill, their share of the median time to first token, and what they are."""
+
+    seconds: float
+    share: float | None
+    limited_by: Literal["memory", "compute"]
+    work: str
+
+
 class Roofline(Part, frozen=True):
-    """Corners of the roofline curve: least seconds of the token that attends to `length` tokens."""
+    """Corners of the roofline curve: least seconds of the token that attends to `length` tokens. `prefill`: only where
+    its bound is known."""
 
     length: list[int]
     seconds: list[float]
     note: str
     work: str
+    prefill: PrefillRoofline | msgspec.UnsetType = msgspec.UNSET
 
 
 class Load(Part, frozen=True):

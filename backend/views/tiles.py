@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from backend.counts import RunCounts
 from backend.messages import Loaded, PhaseName
-from backend.runs.records import Unit
+from backend.runs.records import PrefillBound, Unit
 from backend.runs.statistics import MIN_SAMPLES
 from backend.runs.summary import MIN_ENERGY_S, NOISY_CV, Summary
 from backend.units import three
@@ -29,7 +29,10 @@ _SETUP: tuple[PhaseName, ...] = ("start", "download", "load", "quantize", "compi
 _WARM_UP: tuple[PhaseName, ...] = ("compile", "warmup")
 
 
-def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", roofline_note: str = "") -> list[Tile]:
+def tiles(
+    s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", roofline_note: str = "",
+    prefill: PrefillBound | None = None,
+) -> list[Tile]:  # fmt: skip
     """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache; without a
     known bandwidth there is no share of the roofline."""
     step = "Token" if unit == "token" else "Forward pass"
@@ -47,13 +50,23 @@ def tiles(s: Summary, memory_label: str, batch_size: int, unit: Unit = "token", 
     if batch_size > 1 and s.batch_tokens_per_s is not None:
         batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
     return [
-        tile("ttft", "Time to first token", in_seconds(s.ttft_s), over and f"median {over}"),
+        tile(
+            "ttft", "Time to first token", in_seconds(s.ttft_s), _against_bound(s, over and f"median {over}", prefill)
+        ),
         latency,
         tile("rate", "Decode speed", of_unit(s.tokens_per_s, "tok/s"), batch),
         *share,
         memory,
         tile("kv", "KV cache", in_bytes(s.kv_bytes), _against_prediction(s)),
     ]
+
+
+def _against_bound(s: Summary, note: str, prefill: PrefillBound | None) -> str:
+    """That note, and which share of the first token's time the hardware could not do without."""
+    if prefill is None or not s.ttft_s:
+        return note
+    share = " ".join(in_percent(prefill.seconds / s.ttft_s) or ())
+    return ", ".join(filter(None, [note, f"{share.replace(' ', '')} of its {prefill.limited_by} bound"]))
 
 
 def _against_prediction(s: Summary) -> str:
@@ -121,6 +134,13 @@ def roofline_row(s: Summary, work: str, note: str, unit: Unit = "token") -> Tile
     what = "token" if unit == "token" else "forward pass"
     work = f"{work} at {note}" if work else note
     return tile("floor", f"Roofline bound per {what}, mid-run", in_seconds(s.roofline_s), work)
+
+
+def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
+    """The least time to the first token, and what it consists of; no row where that is not known."""
+    if prefill is None:
+        return []
+    return [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(prefill.seconds), prefill.work)]
 
 
 def _mean(s: Summary, unit: Unit) -> Tile:

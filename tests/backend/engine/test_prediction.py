@@ -55,3 +55,13 @@ def test_without_a_bandwidth_there_is_no_bound_and_the_note_says_so() -> None:
 @pytest.mark.parametrize(("speculation", "remark"), [("off", False), ("prompt-lookup", True)])
 def test_the_bound_of_speculation_says_that_it_can_be_beaten(speculation: str, remark: bool) -> None:
     assert ("speculation can beat it" in predicted("Llama-3-8B", speculation=speculation).roofline_work) is remark
+
+
+def test_the_bound_of_the_first_token_is_that_of_a_single_prompt_on_a_gpu_of_the_catalogue() -> None:
+    found = predicted("Llama-3-8B", started=Started(8_000, 1, 50, [])).prefill
+    assert found is not None and found.limited_by == "compute"
+    assert "Tflop at 989.4 Tflop/s, data sheet of H200" in found.work
+    assert predicted("Llama-3-8B", started=Started(4, 1, 50, [])).prefill.limited_by == "memory"  # type: ignore[union-attr]
+    assert predicted("Llama-3-8B", machine=CPU).prefill is None
+    assert predicted("Llama-3-8B", batching="static").prefill is None
+    assert predicted("bert-base-uncased").prefill is None

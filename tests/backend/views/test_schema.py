@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.runs.records import Created, decode_record
+from backend.runs.records import Created, Predicted, PrefillBound, decode_record
 from backend.runs.run import Run
 from backend.views.document import document
 from backend.views.schema import Document, KvSeries
@@ -61,6 +61,19 @@ def test_an_unknown_key_is_noticed(where: tuple[Any, ...]) -> None:
         assert plain(msgspec.convert(changed, Document)) != changed
     except msgspec.ValidationError as error:
         assert "unheard_of" in str(error)
+
+
+def test_the_bound_of_a_prefill_is_there_where_it_is_known() -> None:
+    run = Run(created())
+    for record in [*arm_records("A", 4), *arm_records("B", 4), ended()]:
+        if isinstance(record, Predicted) and record.arm == "A":
+            record = msgspec.structs.replace(record, prefill=PrefillBound(0.001, "compute", "1 Tflop"))
+        run.append(record)
+    one, other = plain(document(run, {name: KvSeries([1], [1]) for name in "AB"}))["arms"]
+    assert one["floor"]["prefill"] == {
+        "seconds": 0.001, "share": pytest.approx(0.001 / one["ttft_s"]), "limited_by": "compute", "work": "1 Tflop"
+    }  # fmt: skip
+    assert "prefill" not in other["floor"]
 
 
 def test_the_stored_run_gives_the_stored_document() -> None:

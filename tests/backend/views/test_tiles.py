@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 from backend.counts import RunCounts
+from backend.runs.records import PrefillBound
 from backend.runs.summary import Measured, Summary, summarize
 from backend.views.tile import Tile
-from backend.views.tiles import details, tiles
+from backend.views.tiles import details, prefill_rows, tiles
 
 
 def summary(*runs: list[float], batch: int = 1, prefill: bool = True, kv: Any = None, **extra: float) -> Summary:
@@ -153,3 +154,19 @@ def test_an_interval_of_times_is_above_zero_and_holds_the_mean() -> None:
 def test_a_busy_gpu_is_not_called_launch_bound() -> None:
     busy = summary([1.0] + [0.010] * 20, step_busy_s=0.009)
     assert by_key(details(busy, RunCounts(), {}, "cuda"))["busy"].note == ""
+
+
+BOUND = PrefillBound(0.05, "compute", "49 Tflop at 989 Tflop/s, a test")
+
+
+def test_the_first_token_stands_against_its_bound() -> None:
+    once, twice = (summary(*[[0.1, 0.01]] * runs) for runs in (1, 2))
+    assert by_key(tiles(once, "RSS", 1, prefill=BOUND))["ttft"].note == "50.0% of its compute bound"
+    assert (
+        by_key(tiles(twice, "RSS", 1, prefill=BOUND))["ttft"].note == "median over 2 runs, 50.0% of its compute bound"
+    )
+    assert not by_key(tiles(once, "RSS", 1))["ttft"].note
+    assert not by_key(tiles(summary(), "RSS", 1, prefill=BOUND))["ttft"].note, "nothing is measured yet"
+    (row,) = prefill_rows(BOUND)
+    assert (row.value, row.unit, row.note) == ("50.0", "ms", BOUND.work)
+    assert not prefill_rows(None)
