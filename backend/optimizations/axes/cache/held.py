@@ -26,10 +26,11 @@ def hands_out_what_it_holds(layer: Any) -> bool:
     """Whether keys and values that a growing layer gives to attention are as many as it holds, and change with these,
     whose bytes are overwritten for a moment. A copy of the layer is asked, which adds a token and keeps that.
 
-    True where nothing can be told: a static layer writes in place, and an offloaded one is fetched by its cache.
+    True where nothing can be told: a static layer, whose length is known beforehand, writes in place, and an offloaded
+    one is fetched by its cache.
     """
     parts = quantized_parts(layer) or _plain(layer)
-    if len(parts) != 2 or type(layer).__name__.startswith("Static") or not hasattr(layer, "is_initialized"):
+    if len(parts) != 2 or hasattr(layer, "max_cache_len") or not hasattr(layer, "is_initialized"):
         return True
     shape, device = _shape(parts[0]), next(inner_tensors(parts[0])).device
     if len(shape) != 4 or device != getattr(layer, "device", device):

@@ -12,12 +12,14 @@ from backend.optimizations import Observation
 from backend.optimizations.axes.cache.axis import AXIS
 from backend.optimizations.axes.cache.held import borrowing, hands_out_what_it_holds
 from backend.plan import LoadPlan, Plan
+from backend.worker.loop.cache import StaticSlotCache
 from tests.support.tiny_models import tiny
 
 TOKENS = 32
 MAKE: dict[str, Callable[[Any], Any]] = {
     "dynamic": lambda config: DynamicCache(config=config),
     "static": lambda config: StaticCache(config, 2 * TOKENS),
+    "own": lambda config: StaticSlotCache(config, 2 * TOKENS),
     "fp8": lambda config: QuantizedCache("fp8", config),
     "hqq": lambda config: QuantizedCache("hqq", config, nbits=4),
     "quanto": lambda config: QuantizedCache("quanto", config, nbits=4),
@@ -43,7 +45,8 @@ def reached(cache: Any, architecture: str = "llama") -> tuple[int | None, int | 
 
 
 @pytest.mark.parametrize(
-    ("kind", "architecture"), [*((kind, "llama") for kind in MAKE), ("dynamic", "gpt_oss"), ("static", "gpt_oss")]
+    ("kind", "architecture"),
+    [*((kind, "llama") for kind in MAKE), ("dynamic", "gpt_oss"), ("static", "gpt_oss"), ("own", "gpt_oss")],
 )
 def test_each_layer_of_an_intact_cache_counts_and_is_left_as_it_was(kind: str, architecture: str) -> None:
     cache = filled(kind, architecture)
