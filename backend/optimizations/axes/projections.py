@@ -151,13 +151,14 @@ def _has(module: Any, group: tuple[str, ...]) -> bool:
 
 def products(observation: Observation, matrices: list[Any], parts: bool = False) -> int:
     """Products with these matrices in the trace, or with the `parts` that were joined in each, told by rows and
-    columns; those of equal matrices beside them are taken off."""
+    columns; those of equal matrices beside them are taken off. Of parts that are as large as an expert's matrix nothing
+    is told: how many products a pass makes with experts depends on the text."""
     trace = observation.trace()
     ours = {id(matrix) for matrix in matrices}
     sizes = {_size(matrix) for matrix in matrices}
     if parts:
         joined = [module for module in observation.model.modules() if type(module).__name__ == "Fused"]
-        sizes = {(rows, one.whole.in_features) for one in joined for rows in one.sizes} - sizes
+        sizes = {(rows, one.whole.in_features) for one in joined for rows in one.sizes} - sizes - _experts(observation)
     equal = sum(
         _size(module) in sizes
         for module in observation.model.modules()
@@ -171,6 +172,12 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
         if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
             by_operator[name] += n
     return max(0, max(by_operator.values(), default=0) - equal * trace.steps)
+
+
+def _experts(observation: Observation) -> set[tuple[int, ...]]:
+    """Rows and columns of experts' matrices, which lie in stacks, either way round."""
+    stacked = {tuple(one.shape[1:]) for one in observation.model.parameters() if one.ndim == 3}
+    return stacked | {shape[::-1] for shape in stacked}
 
 
 def _size(matrix: Any) -> tuple[int, int]:

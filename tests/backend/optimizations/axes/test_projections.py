@@ -14,6 +14,7 @@ from backend.messages import Finished
 from backend.models.facts import Matrix
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
+from backend.optimizations.axes.projections import products
 from backend.optimizations.proof import Trace
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
@@ -235,3 +236,19 @@ def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_
     hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
     found = AXIS.find(Observation(model, None, PLAN, lambda: hidden))
     assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_an_expert_as_large_as_a_part_is_no_part(wide: bool) -> None:
+    """A loop over experts makes plain products: which of the two they were, nobody can tell."""
+    model = build("gpt_oss")
+    fuse(model)
+    joined = [module for module in model.modules() if type(module).__name__ == "Fused"]
+    rows, columns = joined[0].sizes[0], joined[0].whole.in_features
+    calls = Counter({("aten::mm", ((1, columns), (columns, rows))): 40})
+    if wide:
+        experts = next(module for module in model.modules() if hasattr(module, "down_proj"))
+        experts.down_proj = torch.nn.Parameter(torch.zeros(2, columns, rows))
+    hidden = Trace(Counter(), Counter(), Counter(), 2, shapes=calls)
+    seen = Observation(model, None, PLAN, lambda: hidden)
+    assert (products(seen, [one.whole for one in joined], parts=True) > 0) is not wide
