@@ -144,8 +144,8 @@ def shard(facts: ModelFacts, tensor: int = 1, expert: int = 1) -> ModelFacts:
 
 def sharded(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
     """How many of the model's matrices are split or shared out; an expert's count one by one."""
-    mine = shard(facts, tensor, expert).matrices
-    return sum(whole.count for whole, part in zip(facts.matrices, mine, strict=True) if whole != part)
+    check_sizes(facts, tensor, expert)
+    return sum(one.count for one in facts.matrices if _shard(one, tensor, expert) != one)
 
 
 def exchanges(facts: ModelFacts, tensor: int, expert: int = 1) -> Exchanges:

@@ -2,12 +2,13 @@
 
 import json
 import logging
+from dataclasses import replace
 
 import pytest
 
-from backend.models import resolve
+from backend.models import Matrix, resolve
 from backend.plan import DYNAMIC, OFFLOADED, CacheKind
-from backend.predict.device_map import layers_by_device, share
+from backend.predict.device_map import layers_by_device, placed, share
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import by_device, peak_bytes
 from backend.predict.setup import Setup
@@ -70,3 +71,28 @@ def test_a_device_has_the_cache_of_its_layers_and_the_peak_is_the_first_ones(nam
     assert (several.tensors, several.total) == (one.tensors, one.total)
     assert several.kv_elsewhere == two.kv + one.kv_elsewhere and (one.kv_elsewhere > 0) is (cache == OFFLOADED)
     assert several.fullest == max(one.total, two.total) < 0.9 * alone.total
+
+
+@pytest.mark.parametrize("devices", [2, 3, 4, 8])
+@pytest.mark.parametrize("name", ["Llama-3-8B", "Qwen3-0.6B", "gpt-oss-20b", "Gemma-3-1b", "Olmo-3-7B"])
+def test_each_device_holds_its_blocks_and_all_of_them_hold_the_model(name: str, devices: int) -> None:
+    facts = resolve(f"random:{name}")
+    blocks = placed(facts, "auto", devices)
+    held = [weight_bytes(share(facts, "auto", devices, i)) for i in range(devices)]
+    assert held == [sum(one.size_bytes for one in found) for found in blocks] and sum(held) == weight_bytes(facts)
+    shares = [share(facts, "auto", devices, i) for i in range(devices)]
+    assert sum((one.layer_kinds for one in shares), ()) == facts.layer_kinds
+    with_norm = [one for one, found in zip(shares, blocks, strict=True) if any(b.place == "norm" for b in found)]
+    assert [one.buffer_bytes for one in with_norm] == [facts.buffer_bytes]
+    assert sum(one.buffer_bytes for one in shares) == facts.buffer_bytes
+
+
+def test_the_first_device_keeps_room_for_the_largest_block_that_is_still_to_come() -> None:
+    """Of sixteen equal layers beside a head as large as eight of them."""
+    plain = resolve("random:Llama-3-8B")
+    layer, head = Matrix("linear", 16, 1_000, 1_000), Matrix("head", 1, 8_000, 1_000)
+    facts = replace(
+        plain, layers=16, layer_kinds=plain.layer_kinds[:16], hidden=1, matrices=(layer, head), parameters=24_000_001
+    )  # fmt: skip
+    most = (24 * 2_000_000) // 2 + int(1.25 * 16_000_000)
+    assert layers_by_device(facts, "bfloat16", 2) == ((most - 16_000_000) // 2_000_000, 2)
