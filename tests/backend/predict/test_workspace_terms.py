@@ -99,6 +99,14 @@ def test_masks_and_tables_are_made_for_each_kind_of_layer() -> None:
     assert batch == 2 * 2 * ROWS * ROWS * 2, "a mask for each sequence where prompts are padded"
 
 
+def test_a_chunk_of_a_prompt_has_mask_and_positions_of_all_that_it_attends_to() -> None:
+    """And ids of its own."""
+    narrow = shape(heads=1, kv_heads=1, head_dim=2, intermediate=1)
+    ids, tables = (2 * 500 + ROWS) * 8, 2 * ROWS * 2 * 2
+    norm = ROWS * 64 * (3 * 2 + 2 * 4)
+    assert prefill_bytes(narrow, Work(1, ROWS, 2, "sdpa", attended=500)) == norm + ids + tables
+
+
 def decode(facts: ModelFacts, attention: str = "sdpa", layer: int = 0, grows: bool = True, **more: Any) -> int:
     """Without what every step has: ids and positions, and the float32 logits of the step before."""
     work = Work(1, ROWS, 2, attention, **more)
