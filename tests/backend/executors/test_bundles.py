@@ -1,5 +1,7 @@
 """The named bundles run on this CPU, and no row of their ledgers is amber but where a fallback was announced."""
 
+from collections.abc import Callable
+
 import pytest
 
 from backend import hardware
@@ -15,7 +17,7 @@ from tests.support.worker import SENTENCE
 NAMES = [preset.name for preset in arm_presets() if preset.bundle]
 COMPILES = ("guide-four",)
 WORK = Workload(prompt=SENTENCE, max_new_tokens=8, ignore_eos=True)
-MODELS = {"pocket": lambda: "pocket", "llama": llama}
+MODELS: dict[str, Callable[[], str]] = {"pocket": lambda: "pocket", "llama": llama}
 TIERS = [
     pytest.param(name, model, marks=pytest.mark.full if name in COMPILES else pytest.mark.slow, id=f"{name}-{model}")
     for name in NAMES

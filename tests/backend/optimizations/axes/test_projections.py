@@ -15,7 +15,7 @@ from backend.models.facts import Matrix
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
 from backend.optimizations.axes.projections import products
-from backend.optimizations.proof import Trace
+from backend.optimizations.proof import ShapedCall, Trace
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.patch.projections import fuse
@@ -232,7 +232,7 @@ def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_
     fused = model.model.layers[0].self_attn.q_proj.whole
     rows = {fused.out_features: whole, model.model.layers[0].self_attn.q_proj.sizes[1]: apart}
     rows[32] = 4  # products of four layers' outputs, as many rows as a part has
-    calls = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
+    calls: Counter[ShapedCall] = Counter({("aten::mm", ((5, 32), (32, out))): n for out, n in rows.items() if n})
     hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
     found = AXIS.find(Observation(model, None, PLAN, lambda: hidden))
     assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)
@@ -245,7 +245,7 @@ def test_an_expert_as_large_as_a_part_is_no_part(wide: bool) -> None:
     fuse(model)
     joined = [module for module in model.modules() if type(module).__name__ == "Fused"]
     rows, columns = joined[0].sizes[0], joined[0].whole.in_features
-    calls = Counter({("aten::mm", ((1, columns), (columns, rows))): 40})
+    calls: Counter[ShapedCall] = Counter({("aten::mm", ((1, columns), (columns, rows))): 40})
     if wide:
         experts = next(module for module in model.modules() if hasattr(module, "down_proj"))
         experts.down_proj = torch.nn.Parameter(torch.zeros(2, columns, rows))
