@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import exchange, experts, products, rows, texts, tiles
+from . import exchange, experts, nibbles, products, rows, texts, tiles
 from .attention import attend
 from .described import Parts, describe, rows_of
 from .products import MOST_COLUMNS
@@ -11,7 +11,9 @@ from .products import MOST_COLUMNS
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | None:
     """What the kernels read: the rows of a weight and None or, for 8 bits, a scale per row; or 4-bit tiles with scales
-    and zeros of their groups. None if no kernel supports this weight."""
+    and zeros of their groups; or bitsandbytes' rows with its scales. None if no kernel supports this weight."""
+    if type(weight).__name__ == "Params4bit":
+        return nibbles.matrix(weight)
     if weight.shape[-1] % 16 or weight.shape[-1] > MOST_COLUMNS:
         return None
     if type(weight) in (nn.Parameter, torch.Tensor):
@@ -29,6 +31,8 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None] | N
 
 def sizes(weight: torch.Tensor) -> tuple[int, int]:
     """(rows, columns) of a weight as returned by `matrix`."""
+    if weight.dtype == torch.uint8:
+        return weight.shape[0], 2 * weight.shape[1]
     return tiles.sizes(weight) if weight.dtype == torch.int32 else (weight.shape[0], weight.shape[1])
 
 
@@ -38,6 +42,8 @@ def product(
     """`out` = `weight` @ `x` with fused operations, by the kernel for this kind of weight."""
     if weight.dtype == torch.int32:
         tiles.product(x, weight, out, ask=ask, **more)
+    elif weight.dtype == torch.uint8:
+        nibbles.product(x, weight, out, **more)
     else:
         products.product(x, weight, out, ask=ask, **more)
 

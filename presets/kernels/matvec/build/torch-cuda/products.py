@@ -473,7 +473,8 @@ def key_of(w: torch.Tensor, gated: bool, vectors: int = 1) -> kept.Key:
 def settle(weights: list[torch.Tensor], gated: bool, run: Callable[[], object]) -> None:
     """See `kept.settle`, on cards that are not in SWEPT. weights, gated: as of `ops.decoder_layer`."""
     if torch.cuda.get_device_name() not in SWEPT:
-        dense = [(place, w) for place, w in enumerate(weights) if w.dtype != torch.int32]  # not tiles of 4 bits
+        four_bits = (torch.int32, torch.uint8)  # other kernels'
+        dense = [(place, w) for place, w in enumerate(weights) if w.dtype not in four_bits]
         read = {key_of(w, gated and place == 2): w for place, w in dense}
         kept.settle(read, CHOSEN, WAYS, run)
 
