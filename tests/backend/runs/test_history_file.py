@@ -1,6 +1,7 @@
 """The history file itself: how it is opened, what is refused, and what is set aside."""
 
 import errno
+import itertools
 import os
 import sqlite3
 import time
@@ -174,7 +175,7 @@ def test_only_a_busy_file_is_waited_for_and_not_for_ever(
                 error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
                 raise error
 
-    times = iter([0.0, late_s, late_s])
+    times = itertools.chain([0.0], itertools.repeat(late_s))
     monkeypatch.setattr(time, "monotonic", lambda: next(times))
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     if tries == 3:
