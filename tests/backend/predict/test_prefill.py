@@ -37,6 +37,17 @@ def test_the_last_full_chunk_and_what_is_left_matter(length: int, chunk: int, re
     assert [(one.tokens, one.attended) for one in found] == read
 
 
+@pytest.mark.parametrize(("cache", "before"), [(DYNAMIC, [512, 1024]), (STATIC, [0, 0])], ids=["dynamic", "static"])
+def test_only_a_growing_cache_makes_longer_tensors_beside_those_of_the_chunks_before(
+    cache: CacheKind, before: list[int]
+) -> None:
+    """Keys of 8 heads of 128 in float32; a static cache is written in place."""
+    setup = Setup(dtype="float32", cache=cache, chunk=512)
+    found = passes(facts("random:Llama-3-8B"), setup, 1300, 3, 4, 1400)
+    assert [one.grown for one in found] == [tokens * 3 * 8 * 128 * 4 for tokens in before]
+    assert [one.attended for one in found] == ([1024, 1300] if cache.grows else [1400, 1400])
+
+
 @pytest.mark.parametrize("cache", [DYNAMIC, UNWINDOWED, STATIC], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("architecture", ["llama", "mistral", "olmo3", "gemma3_text"])
 def test_the_cache_holds_what_a_real_one_holds_after_each_pass(
