@@ -3,6 +3,7 @@
 from backend.models.families import ENCODERS
 from backend.optimizations.conditions import (
     compiles,
+    compute_dtype,
     hub_kernel_repositories,
     runs_mxfp4,
     runs_own_mxfp4,
@@ -37,6 +38,12 @@ def _fused_whole(s: Subject) -> bool:
         and uses_own_loop(s)
         and s.choices["projections"] == "fused"
     )
+
+
+def _left_packed(s: Subject) -> bool:
+    """Whether kernels would read packed weights, but not with a vector in this dtype."""
+    blocks = s.choices["quantization"].startswith(("bnb-nf4", "bnb-fp4"))
+    return blocks and s.choices["projections"] == "fused" and compute_dtype(s) == "float32"
 
 
 def stored_by_rows(s: Subject) -> bool:
@@ -97,10 +104,18 @@ LOCAL_RULES = (
     _NO_PACKAGE,
     Rule(
         "note",
-        lambda s: _fused_whole(s) or stored_by_rows(s),
+        lambda s: (_fused_whole(s) and not _left_packed(s)) or stored_by_rows(s),
         "Decode steps run whole decoder layers of the kernel folder, attention included, for up to 32 sequences (one "
         "with quantized weights or experts); the chosen attention computes prefill and whatever is larger.",
         "presets/kernels/matvec/build/torch-cuda/layers.py",
+    ),
+    Rule(
+        "note",
+        _left_packed,
+        "bitsandbytes' 4-bit weights are read by kernels with vectors in bfloat16 or float16 only; in float32 its own "
+        "code multiplies with them.",
+        "presets/kernels/matvec/build/torch-cuda/nibbles.py",
+        fix=(("dtype", "bfloat16"),),
     ),
     Rule(
         "blocked",

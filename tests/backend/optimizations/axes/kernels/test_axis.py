@@ -139,6 +139,8 @@ FUSED = OWN | {"projections": "fused"}
         (OSS, WHOLE, FUSED | {"experts": "triton"}, True),
         (OSS, WHOLE, FUSED | {"experts": "grouped_mm"}, False),
         (LLAMA, WHOLE, FUSED | {"experts": "triton"}, True),
+        (LLAMA, WHOLE, FUSED | {"quantization": "bnb-nf4"}, True),
+        (LLAMA, WHOLE, FUSED | {"quantization": "bnb-fp4-double", "dtype": "float32"}, False),
         (OSS, replace(WHOLE, hub_offline=True), FUSED | {"experts": "auto", "quantization": "mxfp4"}, True),
     ],
 )
@@ -149,6 +151,20 @@ def test_whole_layers_are_noted_where_kernels_compute_them(
     subject = subject_of(facts(model), machine, choices)
     plan = AXIS.edit(Plan(LoadPlan(ModelSource("random"))), "local", subject)
     assert plan.load.kernels_rows is (noted and model == "random:gpt2")
+
+
+@pytest.mark.parametrize(
+    ("choices", "left"),
+    [
+        ({"dtype": "float32"}, True),
+        ({"dtype": "float16"}, False),
+        ({"dtype": "float32", "projections": "separate"}, False),
+        ({"dtype": "float32", "quantization": "none"}, False),
+    ],
+)
+def test_float32_is_left_to_bitsandbytes(choices: dict[str, str], left: bool) -> None:
+    told = said("local", LLAMA, WHOLE, **(FUSED | {"quantization": "bnb-nf4-double"} | choices)).get("note", "")
+    assert ("its own code multiplies" in told) is left
 
 
 def test_the_plan_names_the_folder_and_the_mode() -> None:
