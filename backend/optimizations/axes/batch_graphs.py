@@ -22,14 +22,14 @@ _RULES = (
         (("batch_graphs", "off"),),
     ),
     blocked(
-        lambda s: s.cuda and s.facts.experts > 0 and not experts_settled(s) and s.choices["experts"] == "eager",
+        lambda s: s.cuda and not experts_settled(s) and s.choices["experts"] == "eager",
         "The loop over experts asks on the host which were routed to, which a CUDA graph cannot contain.",
         "transformers 5.22: integrations/moe.py",
         (("experts", "batched_mm"),),
     ),
     blocked(
         lambda s: (
-            s.cuda and s.facts.experts > 0 and not experts_settled(s) and s.choices["experts"] in ("auto", "grouped_mm")
+            s.cuda and not experts_settled(s) and s.choices["experts"] in ("auto", "grouped_mm")
             and (compute_dtype(s) != "bfloat16" or s.machine.capability < (8, 0))
         ),
         "Other than in bfloat16 from compute capability 8.0 on, a grouped GEMM copies its offsets to the host, which a "

@@ -375,3 +375,8 @@ def test_a_template_that_cannot_be_rendered_is_refused_with_its_fault(
 def test_the_plan_says_how_many_experts_a_token_has_of_a_mixture_alone(experts: int, routed: int) -> None:
     given = replace(facts("random:gpt-oss-20b"), experts=experts)
     assert check(make_config("m", {}), given, H200, SHORT).plan.routed == routed
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("auto", 2), ("float16", 2), ("float32", 4)])
+def test_a_number_is_as_large_as_its_format(dtype: str, size: int) -> None:
+    assert judge("random:Qwen3-0.6B", H200, dtype=dtype).itemsize == size

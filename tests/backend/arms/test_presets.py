@@ -106,3 +106,14 @@ def test_an_unreadable_file_is_one_sentence(tmp_path: Path, data: bytes | None) 
 def test_leaves_a_good_file_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(GOOD + '[choices]\ncache = "static"\n')
     assert read_arm(tmp_path / "mine.toml") == ArmPreset("x", "X", "S.", {"cache": "static"})
+
+
+@pytest.mark.parametrize("wish", ['[next_best]\ncache = ["dynamic"]', '[best_for.gpt_oss]\ncache = "dynamic"'])
+def test_only_a_bundle_has_wishes(tmp_path: Path, wish: str) -> None:
+    for line, refused in (("", True), ("bundle = true\n", False)):
+        (tmp_path / "mine.toml").write_text(f"{GOOD}{line}{wish}\n")
+        if refused:
+            with pytest.raises(InputError, match="belong to a bundle"):
+                read_arm(tmp_path / "mine.toml")
+        else:
+            assert read_arm(tmp_path / "mine.toml").bundle

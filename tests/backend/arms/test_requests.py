@@ -172,3 +172,8 @@ def test_pages_lie_on_the_device_whatever_cache_was_asked_for() -> None:
     for kind, elsewhere in (("static", True), ("continuous", False)):
         config = make_config("m", {"batching": kind, "cache": "offloaded"})
         assert bool(check(config, model, H200, workload_of(traffic), 0, traffic).memory.kv_elsewhere) is elsewhere
+
+
+@pytest.mark.parametrize(("new", "refused"), [(96, False), (97, True)])
+def test_a_request_may_use_the_last_position(new: int, refused: bool) -> None:
+    assert bool(checked(requests((facts("pocket").max_positions - 96, new)), batching="static").blocked) is refused

@@ -95,3 +95,8 @@ def test_pairs_are_in_one_order_whatever_the_order_of_the_axes() -> None:
             ("attention=eager", "cache=static"), ("attention=eager", "loop=own"), ("cache=static", "loop=own")
         ]  # fmt: skip
     assert ("attention=eager", "cache=static") not in tried_pairs("cuda")
+
+
+def test_as_many_pairs_as_are_shown_leave_none_to_count() -> None:
+    note = untried_note({"cache": "static", "dtype": "float16", "loop": "own"}, "cpu")
+    assert note is not None and "more" not in note.reason and note.reason.count(" with ") == 3

@@ -50,6 +50,8 @@ def row(name: str, counts: Mapping[str, float], **batch: Any) -> tuple[str, str,
         (PAGED | {"paged_layer_calls": 16}, ("verified", "continuous", 15, 15)),
         (PAGED | {"paged_tokens": 11}, ("partial", "continuous", 11, 12)),
         (PAGED | {"useful_tokens": 11}, ("partial", "continuous", 11, 12)),
+        ({"paged_steps": 5, "useful_tokens": 12, "paged_tokens": 12}, ("partial", "continuous", 0, 15)),
+        ({"paged_steps": 5, "useful_tokens": 12}, ("partial", "continuous", 0, 12)),
     ],
 )
 def test_batching(more: dict[str, float], expected: tuple[Any, ...]) -> None:
@@ -167,3 +169,11 @@ def test_batch_graphs(counts: dict[str, float], expected: tuple[Any, ...]) -> No
 @pytest.mark.parametrize("planned", ["arrival", "sorted"])
 def test_an_order_is_not_seen_where_nothing_was_counted(planned: str) -> None:
     assert row("batch_order", {}, order=planned)[0] == "not_applicable"
+
+
+@pytest.mark.parametrize(("counts", "why"), [({}, "no two requests"), ({"paged_steps": 1}, "forms no batches")])
+def test_why_no_order_could_be_seen_is_said(counts: dict[str, float], why: str) -> None:
+    found = AXES["batch_order"].find(
+        Observation(MODEL, None, Plan(LoadPlan(ModelSource("random"))), counts=msgspec.convert(counts, RunCounts))
+    )
+    assert why in found.proof

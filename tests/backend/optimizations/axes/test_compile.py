@@ -297,6 +297,7 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
         (OWN | {"fx_cache_hits": 2, "cache_files_before": 40, "cache_files_shared": 40, "cache_files_published": 40,
                 "cache_files_compiled": 45}, "torch", (80, 85), "40 of its 45 files"),
         (OWN | {"fx_cache_hits": 2}, "unknown", None, "2 graphs came from a cache"),
+        (OWN | {"fx_cache_hits": 2, "fx_cache_misses": 3}, "unknown", None, "2 graphs came from a cache, 3 were"),
         (OWN | {"fx_cache_misses": 3, "artefacts_saved_bytes": 5000}, "artefacts", None, "5,000 bytes"),
         (OWN | {"fx_cache_hits": 3, "artefacts_loaded_bytes": 5000, "artefacts_cold_s": 31.0}, "artefacts", (3, 3),
          "took 31.0 s before"),
@@ -358,3 +359,9 @@ def test_graphs_of_another_backend_are_said_where_inductor_compiled_nothing() ->
     assert AXIS["compile"].find(seen(calls=12)).proof.endswith("; 12 compiled graphs were called in the profile, of "
                                                                "another backend")  # fmt: skip
     assert AXIS["compile"].find(seen()).proof.endswith("reached code of Inductor")
+
+
+def test_products_that_the_host_launched_are_said_where_there_are_any() -> None:
+    plain, beside = seen(**REPLAYED), seen((), ("aten::mm",) * 9, **REPLAYED)
+    assert "one by one" not in AXIS["cuda_graphs"].find(plain).proof
+    assert ", 9 products of matrices launched one by one after the first" in AXIS["cuda_graphs"].find(beside).proof

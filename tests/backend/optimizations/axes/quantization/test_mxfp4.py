@@ -12,7 +12,7 @@ from transformers import (
 from backend.hardware import Machine
 from backend.models import resolve
 from backend.optimizations.mxfp4 import KERNELS as MXFP4_KERNELS
-from tests.support.machines import CPU, H200
+from tests.support.machines import CPU, H200, facts
 from tests.support.quantization import DENSE_ONLY, PACKED, gpu, judge, of, packed_kinds, without
 
 # --- MXFP4 ----------------------------------------------------------------------------------------
@@ -118,3 +118,11 @@ def test_unpacked_experts_are_bfloat16_whatever_the_dtype() -> None:
     dtypes = {weight.dtype for name, weight in model.named_parameters() if ".experts." in name and "bias" not in name}
     assert dtypes == {torch.bfloat16}
     assert model.lm_head.weight.dtype is torch.float32
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("expert", True), ("linear", False)])
+def test_only_the_width_of_experts_must_divide_into_blocks(kind: str, refused: bool) -> None:
+    known = facts("random:gpt-oss-20b")
+    odd = replace(known, matrices=tuple(replace(m, columns=m.columns + (m.kind == kind)) for m in known.matrices))
+    found = of(judge(odd, H200, quantization="mxfp4"), "blocked")
+    assert any("blocks of 32" in verdict.reason for verdict in found) is refused
