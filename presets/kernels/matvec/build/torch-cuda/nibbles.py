@@ -19,7 +19,7 @@ from triton.experimental.gluon import language as gl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from .parts import can_be_early, gate
-from .products import MOST_COLUMNS, ONCE
+from .products import MOST_COLUMNS
 
 BLOCK, BLOCKS, CODE = 64, 256, 16  # weights with one scale, scales with one, numbers of 4 bits
 STATIC_BYTES = 48 << 10  # of shared memory, with which a kernel is launched as it is
@@ -271,10 +271,9 @@ def tokendyno_nibble_product(
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int | bool]:
     """Warps, programs and launch settings."""
-    if not can_be_early() or columns <= 1024:
-        return {"num_warps": 4 if columns > 512 else 2, "CTAS": ONCE, "KEPT": False, "AHEAD": False}
-    if columns > 8192:
-        return {"num_warps": 16, "CTAS": 132, "KEPT": False, "AHEAD": False}
+    warps = 16 if columns > 4096 else 8 if columns > 1024 else 4
+    if not can_be_early() or warps != 8:  # with more columns a thread has no registers for both the vector and rows
+        return {"num_warps": warps, "CTAS": 132 if warps == 16 else 264, "KEPT": False, "AHEAD": False}
     if gated or rows > columns:
         return {"num_warps": 8, "CTAS": 132, "KEPT": True, "AHEAD": True}
     return {"num_warps": 8, "CTAS": 264, "KEPT": False, "AHEAD": True, "maxnreg": 128}
@@ -285,6 +284,8 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
     blocks, in float32, or whose scales do not lie together (backend/worker/patch/four_bits.py)."""
     state = weight.quant_state
     if torch.compiler.is_compiling() or state is None or weight.dtype != torch.uint8:
+        return None
+    if torch.cuda.get_device_capability() < (8, 0):  # whose tensor cores have no such product
         return None
     if state.blocksize != BLOCK or state.dtype not in ASSEMBLY or (state.nested and state.state2.blocksize != BLOCKS):
         return None
