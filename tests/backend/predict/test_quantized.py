@@ -74,7 +74,7 @@ def test_what_is_multiplied_in_its_codes_needs_no_dense_copy_and_the_others_need
 def test_a_dense_copy_of_gate_and_up_is_one_if_they_are_fused() -> None:
     """Of the equal matrices of each layer, but not of those after them, of which one may be larger."""
     layers = resolve("random:Qwen3-0.6B").layers
-    rows, columns = (Matrix("linear", n * layers, 512, 256, side) for n, side in ((2, "rows"), (1, "columns")))
+    rows, columns = Matrix("linear", 2 * layers, 512, 256), Matrix("linear", layers, 512, 256, "columns")
     wider = Matrix("linear", layers, 256, 1536, "columns")
     for matrices, apart, fused in (((rows, columns), 1, 2), ((rows, wider), 3, 3), ((columns,), 1, 1)):
         facts = replace(resolve("random:Qwen3-0.6B"), matrices=matrices)
