@@ -232,3 +232,20 @@ def test_without_a_gpu_a_note_says_whose_cores_are_shared(far: tuple[FarHost, ..
     asked, model = make_config("random:Qwen3-0.6B", {"parallel": "tensor-2"}), resolve("random:Qwen3-0.6B")
     found = check(asked, model, replace(MORE_CORES, far=far), Workload(prompt="a"))
     assert any(f"processes share {whose} and exchange through gloo" in note.reason for note in found.verdicts)
+
+
+@pytest.mark.parametrize(("device", "placed"), [("cuda", True), ("cpu", False)])
+@pytest.mark.parametrize(
+    ("config", "model_type"), [('{"model_type": "llama"}', "'llama'"), ("", "AutoConfig.from_pretrained(MODEL)")]
+)
+def test_a_script_of_ranks_takes_its_own_gpu_and_only_the_first_prints(
+    device: Any, placed: bool, config: str, model_type: str
+) -> None:
+    source = ModelSource("random" if config else "hub", config_json=config)
+    script = Script(load={"device_map": "DEVICE"}, patch=["fuse(model)"])
+    parallel = ParallelPlan("expert", 4)
+    AXIS.write(script, Plan(LoadPlan(source, device=device, parallel=parallel, projections="fused")))
+    assert any("torch.cuda.set_device" in line for line in script.prepare) is placed
+    assert script.prepare[-2:] == ["if rank:", '    sys.stdout = open(os.devnull, "w")']
+    assert script.load["distributed_config"].startswith(f"distributed_config({model_type}")
+    assert "device_map" not in script.load and script.patch == ["make_local(model)", "fuse(model)"]
