@@ -1,12 +1,13 @@
 """Profiles a step of the custom decode loop, and measures what each optimization in it gains.
 
-    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--ranks 1]
+    python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--filled 0] [--ranks 1]
         [--quantization mxfp4] [--json FILE]
 
 One token per step, fused projections, kernels=local, of mixtures experts=triton, captured manually. Printed:
 milliseconds per token with everything on, with each optimization off and with all of them off, and the kernels of one
 replayed step in order of time. With --ranks N the model is as small as the part of one of N ranks: their step, without
-exchanges, on one GPU.
+exchanges, on one GPU. With --filled N each step begins at so many tokens in the cache, which are random numbers, in
+place of a prompt of a quarter of the places.
 """
 
 import argparse
@@ -39,6 +40,7 @@ from backend.worker.patch.projections import fuse
 STEPS, ROUNDS, WARM = 200, 3, 20
 PIECES: dict[str, tuple[str, str, str, Any]] = {
     "attention in one kernel": ("tokendyno-matvec", "attention", "FOLDED", False),
+    "long caches in blocks": ("tokendyno-matvec", "attention", "LONG", False),
     "attention by warps": ("tokendyno-matvec", "attention", "BY_WARPS", False),
     "new key with the queries": ("tokendyno-matvec", "attention", "JOINED", False),
     "weights prefetched into L2": ("tokendyno-matvec", "ops", "MAX_PREFETCH_BYTES", 0),
@@ -52,9 +54,9 @@ PIECES: dict[str, tuple[str, str, str, Any]] = {
 
 class Bed:
     """A model with the kernels, or the part of it that one of `ranks` has, and a cache, on which steps are built and
-    timed."""
+    timed. filled: tokens in the cache, random ones; 0: a prompt of a quarter of the places."""
 
-    def __init__(self, model: str, places: int, ranks: int = 1, quantization: str = "none") -> None:
+    def __init__(self, model: str, places: int, ranks: int = 1, quantization: str = "none", filled: int = 0) -> None:
         name = model.removeprefix("random:")
         config = next(entry.config for entry in catalogue() if entry.name == name)
         if ranks > 1:
@@ -73,9 +75,9 @@ class Bed:
         put_in(self.model, plan)
         self.loaded = {str(kernel.metadata.name): kernel.module for kernel in get_loaded_kernels()}
         self.cache = StaticSlotCache(self.model.config, places)
-        ids = torch.randint(3, 1000, (1, places // 4), device="cuda")
-        self._ids = ids
-        self._most = places - ids.shape[1] - WARM - 2
+        self.filled = filled
+        self._ids = torch.randint(3, 1000, (1, 16 if filled else places // 4), device="cuda")
+        self._most = places - (filled or self._ids.shape[1]) - WARM - 2
 
     def module(self, package: str, name: str) -> Any:
         return getattr(self.loaded[package], name)
@@ -86,6 +88,8 @@ class Bed:
 
         def begin() -> None:
             step.begin(self._ids, torch.ones_like(self._ids), 0, [])
+            if self.filled:
+                fill(self.cache, step, self.filled)
 
         begin()
         with step.decoding():
@@ -122,6 +126,19 @@ class Bed:
         return sorted(((e.name, e.time_range.start, e.time_range.end) for e in spans), key=lambda span: span[1])
 
 
+def fill(cache: StaticSlotCache, step: Step, tokens: int) -> None:
+    """Go on as if `tokens` were in the cache: their keys and values are random numbers."""
+    for slots in cache.slots:
+        slots.filled[:, : tokens + 1] = True
+        slots.current.fill_(tokens % slots.size)
+        if slots.added is not None:
+            slots.added.masked_fill_(slots.filled[:, None, None], 0)
+    for layer in cache.layers:
+        layer.keys.normal_()
+        layer.values.normal_()
+    step.positions.fill_(tokens)
+
+
 def part_of(config: str, ranks: int) -> str:
     """The text of a config with as many heads, and as wide a feed-forward and vocabulary, as one of `ranks` has."""
     values = json.loads(config)
@@ -156,12 +173,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--places", type=int, default=1024)
+    parser.add_argument("--filled", type=int, default=0)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--quantization", default="none")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with torch.inference_mode():
-        bed = Bed(given.model, given.places, given.ranks, given.quantization)
+        bed = Bed(given.model, given.places, given.ranks, given.quantization, given.filled)
         spans = bed.kernels()
         bed.token_s()  # warm up clocks and temperature
         whole_s = bed.token_s()

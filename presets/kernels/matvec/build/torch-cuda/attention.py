@@ -10,12 +10,13 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import by_warps
+from . import by_warps, long
 from .products import can_be_early
 
 FOLDED = True  # False: a second kernel combines the parts
 JOINED = True  # False: the new key is loaded and rotated separately from the queries
 BY_WARPS = True  # False: one kernel for all, on tensor cores
+LONG = True  # False: what programs do not hold at once is read without asking ahead
 NUMBERS, MOST_SLOTS, WARPS = 8192, 128, 4  # of keys in an iteration of a program, its slots at most, and its warps
 MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
@@ -263,6 +264,9 @@ def attend(
     padded = triton.next_power_of_2(group)
     whole = q_norm is not None and q_norm.numel() != size
     few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole, splits, block, warps)
+    far = LONG and not few and length * size > long.FROM and long.fits(group, size, keys.dtype, whole)
+    if far:
+        splits, block = long.cut(texts * kv_heads, length, size)
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
     folded = FOLDED and size < 256 and turns is not None and turns.numel() >= texts * kv_heads
@@ -275,7 +279,9 @@ def attend(
         "BT": block, "SPLITS": splits, "NORMED": q_norm is not None, "OFFSET": offset, "SINKS": sinks is not None,
         "FOLDED": folded, "EARLY": early, "launch_pdl": early, "num_warps": warps,
     }  # fmt: skip
-    if few:
+    if far:
+        long.attend(given, flags, (kv_heads, splits, texts))
+    elif few:
         by_warps.tokendyno_attention_by_warps[(kv_heads, splits, texts)](*given, **flags)
     else:
         tokendyno_attention[(kv_heads, splits, texts)](

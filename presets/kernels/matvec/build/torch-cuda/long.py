@@ -1,0 +1,259 @@
+"""Attention of one new token to a cache that its programs do not hold at once: each goes through its slots in blocks.
+
+Memory must always have enough requests, from before the query is ready. So the first blocks are copied into shared
+memory (cp.async) before the wait for the predecessor, and each block that has been multiplied makes room for another.
+Each warp attends to slots of its own in each block, and warps meet once, to add up. Written in Gluon, Triton's lower
+level, since Triton itself copies ahead in loops only, and has its loops behind the wait.
+"""
+
+import functools
+
+import torch
+import triton
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+FROM = 1 << 18  # numbers of a head's keys beyond which it is faster than programs that hold them at once
+BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
+MOST_PROGRAMS = 128  # about one for each multiprocessor
+REGISTERS = 160  # of a thread at most: more, and a program begins later, beside fewer of its predecessor's
+
+
+@gluon.jit
+def _ask(key_room, value_room, keys, values, places, first, end, dims, D: gl.constexpr):
+    """Have a block that begins at slot `first` copied, unless it lies behind the end; past the end the last slot comes
+    again: it takes no weight there, but is multiplied, so it must be a number."""
+    at = gl.minimum(places, end - 1).to(gl.int64)[:, :, None] * D + dims[None, None, :]
+    there = dims[None, None, :] < gl.where(first < end, D, 0)
+    async_copy.async_copy_global_to_shared(key_room, keys + at, there)
+    async_copy.async_copy_global_to_shared(value_room, values + at, there)
+    async_copy.commit_group()
+
+
+@gluon.jit
+def _seen(filled, places, here, end):
+    """Which of these slots are attended to: those that are filled, but for the new token's, which is still to be."""
+    return (gl.load(filled + places, mask=places < end, other=0) != 0) & (places != here)
+
+
+@gluon.jit
+def _turned(
+    qkv, cos, sin, q_norm, k_norm, head, eps, layout: gl.constexpr, G: gl.constexpr, HKV: gl.constexpr,
+    D: gl.constexpr, ANGLES: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr,
+):  # fmt: skip
+    """(16, D) float32: the queries of a KV head, and in the last row its new key; normalized if there is a norm, and
+    rotated if by any angles."""
+    dims = gl.arange(0, D, gl.SliceLayout(0, layout))
+    rows = gl.arange(0, 16, gl.SliceLayout(1, layout))
+    across = (dims + D // 2) % D
+    at = (gl.where(rows == 15, HKV * G + head, head * G + rows) * D)[:, None]
+    there = ((rows < G) | (rows == 15))[:, None]
+    turned = gl.load(qkv + at + dims[None, :], mask=there, other=0.0).to(gl.float32)
+    if ANGLES > 0:
+        other = gl.load(qkv + at + across[None, :], mask=there, other=0.0).to(gl.float32)
+        along = gl.load(cos + dims % ANGLES).to(gl.float32)[None, :]
+        beside = (gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0))[None, :]
+        if NORMED:
+            is_key = (rows == 15)[:, None]
+            here = gl.where(is_key, gl.load(k_norm + dims)[None, :], gl.load(q_norm + dims)[None, :]).to(gl.float32)
+            far = gl.where(is_key, gl.load(k_norm + across)[None, :], gl.load(q_norm + across)[None, :]).to(gl.float32)
+            shrink = gl.rsqrt(gl.sum(turned * turned, 1) / D + eps)[:, None]
+            turned = (turned * along * (here + OFFSET) + other * beside * (far + OFFSET)) * shrink
+        else:
+            turned = turned * along + other * beside
+    return turned
+
+
+@gluon.jit
+def tokendyno_attention_long(
+    qkv, cos, sin, q_norm, k_norm, sinks, keys, values, slot, filled, parts, tops, sums, out, turns, L, eps,
+    scaling, G: gl.constexpr, GP: gl.constexpr, HKV: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr,
+    BT: gl.constexpr, SPLITS: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr, SINKS: gl.constexpr,
+    FOLDED: gl.constexpr, EARLY: gl.constexpr, STAGES: gl.constexpr, num_warps: gl.constexpr,
+):  # fmt: skip
+    """As `attention.tokendyno_attention`, for fewer than 16 queries a KV head. If any slot behind `slot` is filled, the
+    last one is.
+
+    STAGES  blocks of BT slots that are under way or in use
+    """
+    SLOTS: gl.constexpr = BT // num_warps
+    kind: gl.constexpr = keys.dtype.element_ty
+    mma: gl.constexpr = gl.NVMMADistributedLayout([2, 0], [num_warps, 1, 1], [1, 16, 8])
+    first: gl.constexpr = gl.DotOperandLayout(0, mma, 2)  # operand of a product
+    second: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
+    tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [num_warps, 1, 1], [2, 1, 0])
+    flat: gl.constexpr = gl.SliceLayout(
+        0, gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [1, num_warps, 1], [2, 1, 0])
+    )
+    rooms: gl.constexpr = gl.SwizzledSharedLayout(8, 1, 8, [2, 1, 0])
+    of_slots: gl.constexpr = gl.SliceLayout(2, tile)
+    of_scores: gl.constexpr = gl.SliceLayout(1, mma)
+    met: gl.constexpr = gl.BlockedLayout([num_warps, 1, D // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
+    whole: gl.constexpr = gl.SliceLayout(0, met)
+    of_rows: gl.constexpr = gl.SliceLayout(1, whole)
+
+    head, split, text = gl.program_id(0), gl.program_id(1), gl.program_id(2)
+    lane = text * HKV + head
+    base = lane.to(gl.int64) * L * D
+    keys += base
+    values += base
+    qkv += text * (G + 2) * HKV * D
+    out += text * G * HKV * D
+    cos += text * ANGLES
+    sin += text * ANGLES
+    filled += text * L
+    if EARLY:
+        gdc_launch_dependents()
+    here = gl.load(slot).to(gl.int32)  # written by the first kernels of this step, not by the predecessor
+    used = gl.where(gl.load(filled + L - 1) != 0, L, here + 1)
+    span = gl.cdiv(gl.cdiv(used, SPLITS), BT) * BT
+    begin = split * span
+    end = gl.minimum(begin + span, used)
+    key_rooms = gl.allocate_shared_memory(keys.dtype.element_ty, [STAGES, num_warps, SLOTS, D], rooms)
+    value_rooms = gl.allocate_shared_memory(keys.dtype.element_ty, [STAGES, num_warps, SLOTS, D], rooms)
+    lines = gl.arange(0, num_warps, gl.SliceLayout(1, of_slots))[:, None] * SLOTS
+    lines = begin + lines + gl.arange(0, SLOTS, gl.SliceLayout(0, of_slots))[None, :]
+    dims = gl.arange(0, D, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
+    for stage in gl.static_range(STAGES):
+        _ask(
+            key_rooms.index(stage), value_rooms.index(stage), keys, values, lines + stage * BT, begin + stage * BT, end,
+            dims, D,
+        )  # fmt: skip
+    places = gl.arange(0, num_warps, gl.SliceLayout(1, of_scores))[:, None] * SLOTS
+    places = begin + places + gl.arange(0, SLOTS, gl.SliceLayout(0, of_scores))[None, :]
+    seen = _seen(filled, places, here, end)
+    if EARLY:
+        gdc_wait()
+
+    columns = gl.arange(0, D, gl.SliceLayout(0, flat))
+    ours = qkv + (HKV * G + HKV + head) * D
+    new_value = gl.load(ours + columns).to(gl.float32)
+    also = gl.load(ours + gl.arange(0, D, gl.SliceLayout(0, whole))).to(gl.float32)
+    turned = _turned(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, NORMED, OFFSET)
+    is_key = (gl.arange(0, 16, gl.SliceLayout(1, flat)) == 15)[:, None]
+    new_key = gl.sum(gl.where(is_key, turned, 0.0), 0)
+    mine = (here >= begin) & (here < end)  # the new token is in this part
+    stored = columns < gl.where(mine, D, 0)
+    new_key = new_key.to(kind)
+    gl.store(keys + here.to(gl.int64) * D + columns, new_key, mask=stored)
+    gl.store(values + here.to(gl.int64) * D + columns, new_value.to(kind), mask=stored)
+    score = gl.sum(turned * new_key.to(gl.float32)[None, :], 1) * scaling
+    score = gl.convert_layout(gl.where(mine, score, float("-inf")), of_rows)
+    room = gl.allocate_shared_memory(
+        kind, [1, 16, D], gl.SwizzledSharedLayout(8, 1, 8, [2, 1, 0]), gl.expand_dims(turned.to(kind), 0)
+    )
+    query = room.load(first)
+    query, _ = gl.broadcast(query, gl.zeros([num_warps, 16, D], kind, first))
+
+    top = gl.full([num_warps, 16], float("-inf"), gl.float32, gl.SliceLayout(2, mma))
+    total = gl.zeros([num_warps, 16], gl.float32, gl.SliceLayout(2, mma))
+    mixed = gl.zeros([num_warps, 16, D], gl.float32, mma)
+    stage = 0
+    for t in range(begin, end, BT):
+        async_copy.wait_group(STAGES - 1)
+        key = key_rooms.index(stage).permute([0, 2, 1]).load(second)
+        value = value_rooms.index(stage).load(second)
+        following = _seen(filled, places + (t - begin + BT), here, end)
+        scores = mma_v2(query, key, gl.zeros([num_warps, 16, SLOTS], gl.float32, mma)) * scaling
+        scores = gl.where(seen[:, None, :], scores, float("-inf"))
+        best = gl.maximum(top, gl.max(scores, 2))
+        safe = gl.where(best == float("-inf"), 0.0, best)
+        shrink = gl.exp(top - safe)
+        weights = gl.exp(scores - safe[:, :, None])
+        total = total * shrink + gl.sum(weights, 2)
+        weights = gl.convert_layout(weights.to(kind), first)
+        mixed = mma_v2(weights, value, mixed * shrink[:, :, None])
+        top = best
+        _ask(
+            key_rooms.index(stage), value_rooms.index(stage), keys, values, lines + (t - begin + STAGES * BT),
+            t + STAGES * BT, end, dims, D,
+        )  # fmt: skip
+        seen = following
+        stage = gl.where(stage == STAGES - 1, 0, stage + 1)
+    async_copy.wait_group(0)
+
+    top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
+    total = gl.convert_layout(total, gl.SliceLayout(2, met))
+    mixed = gl.convert_layout(mixed, met)
+    rows = gl.arange(0, 16, of_rows)
+    best = gl.maximum(gl.convert_layout(gl.max(top, 0), of_rows), score)
+    if SINKS:  # those of the first part: a score of their own that takes weight and has no value
+        sink = gl.load(sinks + head * G + rows, mask=(rows < G) & (rows >= split * 16), other=float("-inf"))
+        best = gl.maximum(best, sink.to(gl.float32))
+    safe = gl.where(best == float("-inf"), 0.0, best)
+    shares = gl.exp(top - gl.convert_layout(safe, gl.SliceLayout(0, gl.SliceLayout(2, met)))[None, :])
+    weight = gl.exp(score - safe)
+    amount = gl.convert_layout(gl.sum(total * shares, 0), of_rows) + weight
+    if SINKS:
+        amount += gl.exp(sink.to(gl.float32) - safe)
+    result = gl.sum(mixed * shares[:, :, None], 0) + weight[:, None] * also[None, :]
+    dims_of = gl.arange(0, D, gl.SliceLayout(0, whole))[None, :]
+    if SPLITS == 1:  # nothing to combine
+        to = out + (head * G + rows[:, None]) * D + dims_of
+        gl.store(to, (result / amount[:, None]).to(out.dtype.element_ty), mask=(rows < G)[:, None] & (dims_of >= 0))
+    else:
+        line = (lane * SPLITS + split) * GP + rows
+        gl.store(parts + line[:, None] * D + dims_of, result, mask=(rows < GP)[:, None] & (dims_of >= 0))
+        gl.store(tops + line, best, mask=rows < GP)
+        gl.store(sums + line, amount, mask=rows < GP)
+        if FOLDED:
+            gl.thread_barrier()  # all stores of the program precede the increment of the counter
+            if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
+                gl.store(turns + lane, 0)
+                _combine(parts, tops, sums, out, lane, head, G, GP, D, SPLITS, num_warps)
+
+
+@gluon.jit
+def _combine(
+    parts, tops, sums, out, lane, head, G: gl.constexpr, GP: gl.constexpr, D: gl.constexpr, SPLITS: gl.constexpr,
+    num_warps: gl.constexpr,
+):  # fmt: skip
+    """Write the weighted sum of all parts of a KV head, a query each warp. Other programs wrote them, so L1 may be
+    stale."""
+    PIECE: gl.constexpr = D // 2 if SPLITS * D > 2048 else D  # a thread holds all of its numbers at once
+    AT_ONCE: gl.constexpr = num_warps if num_warps < GP else GP
+    met: gl.constexpr = gl.BlockedLayout([SPLITS, 1, PIECE // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
+    of_lines: gl.constexpr = gl.SliceLayout(2, met)
+    lines = lane * SPLITS + gl.arange(0, SPLITS, gl.SliceLayout(1, of_lines))
+    for first in gl.static_range(0, GP, AT_ONCE):
+        queries = first + gl.arange(0, AT_ONCE, gl.SliceLayout(0, of_lines))
+        of_queries = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, gl.SliceLayout(0, met)))
+        of_parts = lines[:, None] * GP + queries[None, :]
+        peaks = gl.load(tops + of_parts, cache_modifier=".cg")
+        amounts = gl.load(sums + of_parts, cache_modifier=".cg")
+        shares = gl.exp(peaks - gl.max(peaks, 0)[None, :])
+        shares /= gl.sum(amounts * shares, 0)[None, :]
+        for begin in gl.static_range(0, D, PIECE):
+            dims = begin + gl.arange(0, PIECE, gl.SliceLayout(0, gl.SliceLayout(1, met)))
+            pieces = gl.load(parts + of_parts[:, :, None] * D + dims[None, None, :], cache_modifier=".cg")
+            dims = begin + gl.arange(0, PIECE, gl.SliceLayout(0, gl.SliceLayout(0, met)))
+            found = gl.sum(pieces * shares[:, :, None], 0)
+            to = out + (head * G + of_queries[:, None]) * D + dims[None, :]
+            gl.store(to, found.to(out.dtype.element_ty), mask=(of_queries < G)[:, None] & (dims >= 0)[None, :])
+
+
+def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:
+    """Whether the kernel is for so many queries a KV head, heads of this size and this number format, whose norm is
+    over all heads or not."""
+    return group < 16 and 32 <= size <= 128 and not whole and dtype != torch.float32 and _can_copy()
+
+
+@functools.cache
+def _can_copy() -> bool:
+    """Whether this GPU copies into shared memory in the background, and multiplies bfloat16 on tensor cores: Ampere and
+    later."""
+    return torch.cuda.get_device_capability() >= (8, 0)
+
+
+def cut(heads: int, length: int, size: int) -> tuple[int, int]:
+    """The parts of the slots, and the slots of a block. heads: KV heads of all texts."""
+    slots = BLOCK * 128 // size
+    most = max(1, min(32, MOST_PROGRAMS // heads))
+    return triton.next_power_of_2(min(most, triton.cdiv(length, slots))), slots
+
+
+def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int]) -> None:
+    """Launch the kernel with the arguments and flags of the others."""
+    tokendyno_attention_long[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
