@@ -15,7 +15,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-FROM = 1 << 18  # numbers of a head's keys beyond which it is faster than programs that hold them at once
+FROM = 3 << 17  # numbers of a head's keys that other programs take: 3,072 tokens of 128 (between measurements)
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
 MOST_PROGRAMS = 128  # about one for each multiprocessor
 REGISTERS = 160  # of a thread at most: more, and a program begins later, beside fewer of its predecessor's
@@ -84,16 +84,14 @@ def tokendyno_attention_long(
     first: gl.constexpr = gl.DotOperandLayout(0, mma, 2)  # operand of a product
     second: gl.constexpr = gl.DotOperandLayout(1, mma, 2)
     tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [num_warps, 1, 1], [2, 1, 0])
-    flat: gl.constexpr = gl.SliceLayout(
-        0, gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [1, num_warps, 1], [2, 1, 0])
-    )
+    rows_apart: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [1, num_warps, 1], [2, 1, 0])
+    flat: gl.constexpr = gl.SliceLayout(0, rows_apart)
     rooms: gl.constexpr = gl.SwizzledSharedLayout(8, 1, 8, [2, 1, 0])
     of_slots: gl.constexpr = gl.SliceLayout(2, tile)
     of_scores: gl.constexpr = gl.SliceLayout(1, mma)
     met: gl.constexpr = gl.BlockedLayout([num_warps, 1, D // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
     whole: gl.constexpr = gl.SliceLayout(0, met)
     of_rows: gl.constexpr = gl.SliceLayout(1, whole)
-
     head, split, text = gl.program_id(0), gl.program_id(1), gl.program_id(2)
     lane = text * HKV + head
     base = lane.to(gl.int64) * L * D
@@ -111,8 +109,8 @@ def tokendyno_attention_long(
     span = gl.cdiv(gl.cdiv(used, SPLITS), BT) * BT
     begin = split * span
     end = gl.minimum(begin + span, used)
-    key_rooms = gl.allocate_shared_memory(keys.dtype.element_ty, [STAGES, num_warps, SLOTS, D], rooms)
-    value_rooms = gl.allocate_shared_memory(keys.dtype.element_ty, [STAGES, num_warps, SLOTS, D], rooms)
+    key_rooms = gl.allocate_shared_memory(kind, [STAGES, num_warps, SLOTS, D], rooms)
+    value_rooms = gl.allocate_shared_memory(kind, [STAGES, num_warps, SLOTS, D], rooms)
     lines = gl.arange(0, num_warps, gl.SliceLayout(1, of_slots))[:, None] * SLOTS
     lines = begin + lines + gl.arange(0, SLOTS, gl.SliceLayout(0, of_slots))[None, :]
     dims = gl.arange(0, D, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
@@ -126,7 +124,6 @@ def tokendyno_attention_long(
     seen = _seen(filled, places, here, end)
     if EARLY:
         gdc_wait()
-
     columns = gl.arange(0, D, gl.SliceLayout(0, flat))
     ours = qkv + (HKV * G + HKV + head) * D
     new_value = gl.load(ours + columns).to(gl.float32)
@@ -141,12 +138,8 @@ def tokendyno_attention_long(
     gl.store(values + here.to(gl.int64) * D + columns, new_value.to(kind), mask=stored)
     score = gl.sum(turned * new_key.to(gl.float32)[None, :], 1) * scaling
     score = gl.convert_layout(gl.where(mine, score, float("-inf")), of_rows)
-    room = gl.allocate_shared_memory(
-        kind, [1, 16, D], gl.SwizzledSharedLayout(8, 1, 8, [2, 1, 0]), gl.expand_dims(turned.to(kind), 0)
-    )
-    query = room.load(first)
-    query, _ = gl.broadcast(query, gl.zeros([num_warps, 16, D], kind, first))
-
+    room = gl.allocate_shared_memory(kind, [1, 16, D], rooms, gl.expand_dims(turned.to(kind), 0))
+    query, _ = gl.broadcast(room.load(first), gl.zeros([num_warps, 16, D], kind, first))
     top = gl.full([num_warps, 16], float("-inf"), gl.float32, gl.SliceLayout(2, mma))
     total = gl.zeros([num_warps, 16], gl.float32, gl.SliceLayout(2, mma))
     mixed = gl.zeros([num_warps, 16, D], gl.float32, mma)
@@ -173,7 +166,6 @@ def tokendyno_attention_long(
         seen = following
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
-
     top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
     total = gl.convert_layout(total, gl.SliceLayout(2, met))
     mixed = gl.convert_layout(mixed, met)
@@ -235,15 +227,13 @@ def _combine(
 
 
 def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:
-    """Whether the kernel is for so many queries a KV head, heads of this size and this number format, whose norm is
-    over all heads or not."""
+    """Whether the kernel is for so many queries a KV head, this size and number format, and a norm over all heads."""
     return group < 16 and 32 <= size <= 128 and not whole and dtype != torch.float32 and _can_copy()
 
 
 @functools.cache
 def _can_copy() -> bool:
-    """Whether this GPU copies into shared memory in the background, and multiplies bfloat16 on tensor cores: Ampere and
-    later."""
+    """Whether this GPU copies into shared memory in the background: Ampere and later."""
     return torch.cuda.get_device_capability() >= (8, 0)
 
 
