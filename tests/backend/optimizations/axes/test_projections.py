@@ -236,6 +236,8 @@ def test_parts_that_a_prompt_was_multiplied_with_are_against_it_where_steps_are_
     hidden = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3}), 1, shapes=calls)
     found = AXIS.find(Observation(model, None, PLAN, lambda: hidden))
     assert (found.effective, found.reached, found.expected) == ("fused", reached, None if reached is None else 8)
+    assert found.proof.endswith("; decode steps ran in replayed CUDA graphs")
+    assert (f", {apart} with a part of one" in found.proof) is bool(apart)
 
 
 @pytest.mark.parametrize("wide", [False, True])

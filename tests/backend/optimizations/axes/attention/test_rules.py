@@ -188,3 +188,23 @@ def test_the_kernel_in_place_of_a_package_that_is_missing_is_said_of_flash_atten
     """The others fall back to a kernel that is a choice of its own."""
     reasons = [rule.reason for rule in flash_rules(name)]
     assert any("The package flash-attn-4 is not installed" in reason for reason in reasons) is said
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "repositories"),
+    [
+        (FA2, "flash-attn", {HUB_FA2, HUB_FA3}),
+        (FA3, "flash-attn-3", {HUB_FA3}),
+        (FA4, "flash-attn-4", {HUB_FA4}),
+        (HUB_FA2, "", {HUB_FA2, HUB_FA3}),
+        (HUB_FA3, "", {HUB_FA3}),
+    ],
+)
+def test_offline_the_kernels_are_named_that_would_be_taken(name: str, package: str, repositories: set[str]) -> None:
+    """That with sinks too, for those that do not support them."""
+    missing = [rule.reason for rule in flash_rules(name) if "HF_HUB_OFFLINE" in rule.reason]
+    assert {reason.split()[4].rstrip(":") for reason in missing} == repositories
+    told = f"the package {package} is not installed, it is not in the Hub cache"
+    assert all(told in reason if package else "not installed" not in reason for reason in missing)
+    replaced = [rule.becomes for rule in flash_rules(name) if rule.level == "fallback"]
+    assert replaced == {FA2: [HUB_FA3, HUB_FA2], FA3: [HUB_FA3, HUB_FA3], HUB_FA2: [HUB_FA3]}.get(name, [])

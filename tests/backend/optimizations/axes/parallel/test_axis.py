@@ -249,3 +249,11 @@ def test_a_script_of_ranks_takes_its_own_gpu_and_only_the_first_prints(
     assert script.prepare[-2:] == ["if rank:", '    sys.stdout = open(os.devnull, "w")']
     assert script.load["distributed_config"].startswith(f"distributed_config({model_type}")
     assert "device_map" not in script.load and script.patch == ["make_local(model)", "fuse(model)"]
+
+
+@pytest.mark.parametrize(
+    ("choice", "source"), [("tensor-2", "distributed/tensor_parallel.py"), ("device-map-2", "hooks.py")]
+)
+def test_a_refusal_names_the_code_that_it_was_read_in(choice: str, source: str) -> None:
+    checked = check(make_config("random:gpt2", {"parallel": choice}), resolve("random:gpt2"), CPU, Workload("Once"))
+    assert [source in verdict.source for verdict in checked.blocked if verdict.axis == "parallel"] == [True]
