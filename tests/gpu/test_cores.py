@@ -80,8 +80,21 @@ def test_rows_are_multiplied_as_they_are_cut_here(kernels: Any, kind: str, rows:
     import torch
 
     torch.manual_seed(rows)
-    for ride in RIDES:
+    for ride in RIDES:  # gated rows that are long take twice the shared memory
         assert error_of_rows(kernels, kind, rows, columns, ride) < 2e-4, ride
+
+
+def test_other_cards_choose_from_what_multiplies_a_matrix(kernels: Any) -> None:  # noqa: F811
+    import torch
+
+    def ways(dtype: torch.dtype, columns: int) -> set[str]:
+        return set(kernels.products.ways(torch.empty(1, columns, dtype=dtype)))
+
+    every, cores = set(kernels.products.WAYS), set(kernels.products.CORE_WAYS)
+    assert ways(torch.bfloat16, 4096) == every
+    assert ways(torch.int8, 4096) == every | cores
+    assert ways(torch.int8, 96) == every
+    assert ways(torch.float8_e4m3fn, 4096) == cores | {way for way in every if way.startswith("tiles")}
 
 
 @pytest.mark.parametrize("how", CUTS)

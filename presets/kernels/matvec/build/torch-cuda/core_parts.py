@@ -161,5 +161,4 @@ def cut(rows: int, columns: int, per_word: int, how: dict[str, object]) -> tuple
     if not found:
         raise ValueError(f"{columns} columns are not parts of {how['CHUNKS']} chunks of {how['num_warps']} warps")
     programs = min(how["CTAS"], triton.cdiv(rows, ROWS))
-    flags = {name: what for name, what in how.items() if name not in ("CTAS", "CENTRED")}
-    return programs, flags | {"PARTS": found, "FULL": rows % ROWS == 0}
+    return programs, {name: what for name, what in how.items() if name not in ("CTAS", "CENTRED")} | {"PARTS": found}

@@ -11,7 +11,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .cores import MOST, WORDS, _both, _digits, _prefetch, asked, cut
+from .core_parts import MOST, WORDS, cut, digits, most_and_sum
 from .parts import gate
 
 
@@ -114,10 +114,10 @@ def _row_sums(total, out: gl.constexpr):
 
 @gluon.jit
 def tokendyno_core_tile_product(
-    x, norm, w, scale, bias, residual, out, ask, ask_too, N, lines, eps, K: gl.constexpr, NORM: gl.constexpr,
+    x, norm, w, scale, bias, residual, out, N, eps, K: gl.constexpr, NORM: gl.constexpr,
     OFFSET: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, GELU: gl.constexpr,
-    PARTS: gl.constexpr, CHUNKS: gl.constexpr, DEPTH: gl.constexpr, ASKS: gl.constexpr, LATE: gl.constexpr,
-    EARLY: gl.constexpr, PAIRS: gl.constexpr, num_warps: gl.constexpr,
+    PARTS: gl.constexpr, CHUNKS: gl.constexpr, DEPTH: gl.constexpr, EARLY: gl.constexpr, PAIRS: gl.constexpr,
+    num_warps: gl.constexpr,
 ):  # fmt: skip
     """As `tiles.tokendyno_tile_product`.
 
@@ -148,8 +148,6 @@ def tokendyno_core_tile_product(
         if d < turns:
             _ask(ring.index(d), scales.index(d), w, scale, d, N, K, PARTS, CHUNKS, HALVES, num_warps)
         async_copy.commit_group()
-    if not LATE:
-        _prefetch(ask, ask_too, lines, line, ASKS, num_warps)
     rows = first * 16 + gl.arange(0, 16, line)
     constant = gl.zeros([16], gl.float32, line)
     other_constant = constant
@@ -185,7 +183,7 @@ def tokendyno_core_tile_product(
         peak = gl.maximum(peak, gl.abs(vector))
         vectors += (vector,)
     if NORM:
-        most, powers = gl.reduce((gl.max(peak, 1), gl.sum(power, 1)), 0, _both)
+        most, powers = gl.reduce((gl.max(peak, 1), gl.sum(power, 1)), 0, most_and_sum)
         shrink = gl.rsqrt(powers / K + eps)
     else:
         most = gl.max(gl.max(peak, 1), 0)
@@ -194,12 +192,12 @@ def tokendyno_core_tile_product(
         for odd in gl.static_range(2):
             near = gl.permute(gl.reshape(vectors[2 * c + odd], [CHUNKS * W, 2, 2]), (0, 2, 1))
             near = gl.convert_layout(gl.reshape(near, [CHUNKS * W, 4]), fours)  # columns 0, 16, 1 and 17
-            digits = _digits(near * (MOST / most) + 12582912.0)
-            digits = gl.permute(gl.reshape(digits, [CHUNKS, W, 4]), (0, 2, 1))
+            codes = digits(near * (MOST / most) + 12582912.0)
+            codes = gl.permute(gl.reshape(codes, [CHUNKS, W, 4]), (0, 2, 1))
             if odd == 0:
-                even_held.index(c).store(digits)
+                even_held.index(c).store(codes)
             else:
-                odd_held.index(c).store(digits)
+                odd_held.index(c).store(codes)
         lump = gl.sum(gl.reshape(gl.sum(vectors[2 * c] + vectors[2 * c + 1], 1), [CHUNKS * GROUPS, 16]), 1)
         lumps.index(c).store(lump)
     at = gl.arange(0, W, gl.SliceLayout(0, gl.SliceLayout(1, operand)))[None, None, :]
@@ -239,8 +237,6 @@ def tokendyno_core_tile_product(
         if turn + DEPTH < turns:
             _ask(rows_here, scales_here, w, scale, turn + DEPTH, N, K, PARTS, CHUNKS, HALVES, num_warps)
         async_copy.commit_group()
-        if LATE and turn == gl.maximum(turns - DEPTH, 0):
-            _prefetch(ask, ask_too, lines, line, ASKS, num_warps)
         if part == PARTS - 1:
             result = _row_sums(total, line) * shrink + constant
             if GATED:
@@ -266,12 +262,9 @@ def pairs_layout(warps: int) -> gl.DistributedLinearLayout:
 def launch(
     x: torch.Tensor, norm: torch.Tensor, w: torch.Tensor, scale: torch.Tensor, bias: torch.Tensor,
     residual: torch.Tensor, out: torch.Tensor, rows: int, columns: int, eps: float, how: dict[str, object],
-    ask: tuple[torch.Tensor, ...] = (),
 ) -> None:  # fmt: skip
-    """`how`: as of `cores.cut`; scale: int32 (K / 128, rows)."""
+    """`how`: as of `cut`; scale: int32 (K / 128, rows)."""
     programs, flags = cut(rows, columns, 8, how)
-    first, second, lines, count = asked(x, ask, how["EARLY"])
     tokendyno_core_tile_product[(programs,)](
-        x, norm, w, scale, bias, residual, out, first, second, rows, lines, eps, K=columns,
-        PAIRS=pairs_layout(flags["num_warps"]), ASKS=count, **{"LATE": False} | flags,
-    )  # fmt: skip
+        x, norm, w, scale, bias, residual, out, rows, eps, K=columns, PAIRS=pairs_layout(flags["num_warps"]), **flags
+    )

@@ -41,7 +41,7 @@ def product(
 ) -> None:
     """`out` = `weight` @ `x` with fused operations, by the kernel for this kind of weight."""
     if weight.dtype == torch.int32:
-        tiles.product(x, weight, out, ask=ask, **more)
+        tiles.product(x, weight, out, **more)
     elif weight.dtype == torch.uint8:
         nibbles.product(x, weight, out, **more)
     else:

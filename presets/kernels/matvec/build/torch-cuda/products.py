@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import cores, kept, slabs
+from . import core_parts, cores, kept, slabs
 from .parts import act, can_be_early, gate
 
 MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
@@ -25,14 +25,16 @@ WAYS: dict[str, dict[str, int]] = {
     "rows 2x4": {"BN": 2, "STAGES": 1, "CTAS": ONCE, "num_warps": 4},
     "rows 4x4": {"BN": 4, "STAGES": 1, "CTAS": ONCE, "num_warps": 4},
     "persistent 4x8": {"BN": 4, "STAGES": 4, "CTAS": 132, "num_warps": 8},
-    "cores 4x8": {"CHUNKS": 4, "DEPTH": 2, "CTAS": 132, "num_warps": 8},
-    "cores 1x8": {"CHUNKS": 1, "DEPTH": 2, "CTAS": 264, "num_warps": 8},
-    "cores 2x4": {"CHUNKS": 2, "DEPTH": 2, "CTAS": 264, "num_warps": 4},
     "tiles 4x512": {"BN": 4, "BK": 512, "STAGES": 6, "AHEAD": 1024, "num_warps": 2},
     "tiles 16x256": {"BN": 16, "BK": 256, "STAGES": 5, "AHEAD": 0, "num_warps": 4},
 }
-"""What other cards choose from, by measuring: rows of a program times warps, chunks of 16 rows times warps on tensor
-cores, or rows and columns of a tile."""
+"""What other cards choose from, by measuring: rows of a program times warps, or rows and columns of a tile."""
+CORE_WAYS: dict[str, dict[str, int]] = {
+    "cores 4x8": {"CHUNKS": 4, "DEPTH": 2, "CTAS": 132, "num_warps": 8},
+    "cores 1x8": {"CHUNKS": 1, "DEPTH": 2, "CTAS": 264, "num_warps": 8},
+    "cores 2x4": {"CHUNKS": 2, "DEPTH": 2, "CTAS": 264, "num_warps": 4},
+}
+"""Of 8-bit rows on tensor cores as well: chunks times warps."""
 CHOSEN: dict[kept.Key, kept.Measured] = {}
 """As in `rows`, with one vector."""
 
@@ -309,7 +311,7 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
     if item == 1:
         if rows >= 3072 and columns >= 4096:  # enough tiles of 16 rows for all multiprocessors
             how = _on_cores(rows, columns, gated)
-            if cores.parts(columns, 4, how):
+            if core_parts.parts(columns, 4, how):
                 return how
         if columns > 8192:
             return {"BN": 1 if gated else 2, "STAGES": 4, "CTAS": 132, "num_warps": 8}
@@ -365,12 +367,12 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
 def _on_cores(rows: int, columns: int, gated: bool) -> dict[str, int]:
     """Settings of `cores` for 8-bit weights, found in the same way."""
     if columns > 8192:
-        return {"CHUNKS": 1, "DEPTH": 8, "CTAS": 132, "num_warps": 8}
+        return {"CHUNKS": 1, "DEPTH": 4 if gated else 8, "CTAS": 132, "num_warps": 8}
     if gated:
         return {"CHUNKS": 1, "DEPTH": 2, "CTAS": 264, "num_warps": 8}
     if rows > columns:
         return {"CHUNKS": 4, "DEPTH": 2, "CTAS": 264, "num_warps": 4}
-    return {"CHUNKS": 4, "DEPTH": 2, "CTAS": 132, "num_warps": 8}
+    return {"CHUNKS": 4, "DEPTH": 1, "CTAS": ONCE, "num_warps": 8}
 
 
 def reads(w: torch.Tensor) -> bool:
@@ -379,16 +381,11 @@ def reads(w: torch.Tensor) -> bool:
 
 
 def ways(w: torch.Tensor) -> dict[str, dict[str, int]]:
-    """Those of WAYS that multiply with this matrix."""
-    found = {}
-    for way, how in WAYS.items():
-        on_cores, streamed = "CHUNKS" in how, "CTAS" in how and "CHUNKS" not in how
-        if on_cores and (w.element_size() > 1 or not cores.parts(w.shape[1], 4, how)):
-            continue
-        if streamed and w.dtype == torch.float8_e4m3fn:
-            continue
-        found[way] = how
-    return found
+    """What other cards choose from for this matrix: e4m3 is not streamed, and only 8 bits are for `cores`."""
+    if w.element_size() > 1:
+        return WAYS
+    found = {way: how for way, how in WAYS.items() if w.dtype == torch.int8 or "CTAS" not in how}
+    return found | {way: how for way, how in CORE_WAYS.items() if core_parts.parts(w.shape[1], 4, how)}
 
 
 def product(
@@ -402,8 +399,7 @@ def product(
 
     offset, shift   added to the weights of the norm; the bias of a LayerNorm, else it is an RMSNorm
     acted, gelu   the result is activated, ungated; the activation, else SiLU
-    ask   up to two matrices to prefetch into L2; ignored by the block and slab kernels, and by `cores` if their sizes
-          differ
+    ask   up to two matrices to prefetch into L2; ignored by all kernels but the stream kernel
     added   the vector is a sum of which x is a part, see `slabs.Added`: only where `sums`
     """
     rows, columns = w.shape[0] // (2 if gated else 1), w.shape[1]
@@ -415,13 +411,13 @@ def product(
     if tuned is None and added is None and card not in SWEPT:
 
         def run(way: str) -> None:
-            product(x, w, out, norm, eps, scale, bias, residual, gated, early, WAYS[way], ask, offset, gelu,
+            product(x, w, out, norm, eps, scale, bias, residual, gated, early, ways(w)[way], ask, offset, gelu,
                     shift=shift, acted=acted)  # fmt: skip
 
         key = key_of(w, gated)
         if key not in CHOSEN and not torch.cuda.is_current_stream_capturing():
             CHOSEN[key] = kept.fastest(key, ways(w), run)
-        tuned = WAYS[CHOSEN[key][0]] if key in CHOSEN else None
+        tuned = ways(w)[CHOSEN[key][0]] if key in CHOSEN else None
     how = dict(tuned or config(rows, columns, w.element_size(), gated))
     if w.dtype == torch.float8_e4m3fn and "CTAS" in how and "CHUNKS" not in how:  # the stream kernel has int8
         how = {"BN": 4, "BK": 512, "STAGES": 4, "AHEAD": 0, "num_warps": 4}
@@ -440,7 +436,7 @@ def product(
     if added is not None:
         raise ValueError("Only a slab's kernel adds up its vector.")
     if "CHUNKS" in how:
-        cores.launch(x, *beside, rows, eps, flags | how, ask)
+        cores.launch(x, *beside, rows, eps, flags | how)
         return
     flags["SCALED"] = scale is not None
     programs, grid = how.pop("CTAS", 0), triton.cdiv(rows, how["BN"])
@@ -476,7 +472,7 @@ def settle(weights: list[torch.Tensor], gated: bool, run: Callable[[], object]) 
         four_bits = (torch.int32, torch.uint8)  # other kernels'
         dense = [(place, w) for place, w in enumerate(weights) if w.dtype not in four_bits]
         read = {key_of(w, gated and place == 2): w for place, w in dense}
-        kept.settle(read, CHOSEN, WAYS, run)
+        kept.settle(read, CHOSEN, WAYS | CORE_WAYS, run)
 
 
 def add_norm(

@@ -12,7 +12,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import core_tiles
+from . import core_parts, core_tiles
 from .products import _late, can_be_early, gate
 
 GROUP = 128  # columns with one scale and zero
@@ -208,6 +208,10 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
     if not can_be_early() or columns <= 2048:
         warps = min(8, max(1, triton.next_power_of_2(columns // GROUP) // 8))  # one group per four threads
         return {"BN": 4 if gated or rows <= 2048 else 8, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": warps}
+    if rows >= 3072 and columns >= 4096 and (rows > columns or columns > 8192):
+        how = _on_cores(columns, gated)
+        if core_parts.parts(columns, 8, how):
+            return how
     if columns > 8192:
         return {"BN": 2 if gated else 4, "STAGES": 4, "CTAS": 132, "SPREAD": 0, "num_warps": 16}
     if gated:
@@ -217,15 +221,21 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int]:
     return {"BN": 8 if columns <= 4096 <= rows else 4, "STAGES": 1, "CTAS": once, "SPREAD": 0, "num_warps": 4}
 
 
+def _on_cores(columns: int, gated: bool) -> dict[str, int]:
+    """Settings of `core_tiles`, found in the same way."""
+    if columns > 8192:
+        return {"CHUNKS": 1, "DEPTH": 3, "CTAS": 1 << 30, "num_warps": 8}
+    return {"CHUNKS": 1 if gated else 2, "DEPTH": 2, "CTAS": 264, "num_warps": 8}
+
+
 def product(
     x: torch.Tensor, w: torch.Tensor, out: torch.Tensor, norm: torch.Tensor | None = None, eps: float = 0.0,
     scale: torch.Tensor | None = None, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
     gated: bool = False, early: bool | None = None, tuned: dict[str, int] | None = None, offset: float = 0.0,
-    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False, ask: tuple[torch.Tensor, ...] = (),
+    gelu: bool = False, shift: torch.Tensor | None = None, acted: bool = False,
 ) -> None:  # fmt: skip
     """Write into `out`, flat. `x`: as many elements as `w` has columns; `scale`: (K / 128, N, 2), scales and zeros;
-    gated: gate above up; ask: see `products.product`. ValueError for a LayerNorm (`shift`) or an activation without a
-    gate (`acted`)."""
+    gated: gate above up. ValueError for a LayerNorm (`shift`) or an activation without a gate (`acted`)."""
     if shift is not None or acted:
         raise ValueError("4-bit weights have neither a LayerNorm before them nor an activation without a gate after")
     if scale is None:
@@ -245,7 +255,7 @@ def product(
         "GATED": gated, "GELU": gelu, "EARLY": early, "launch_pdl": early,
     }  # fmt: skip
     if "CHUNKS" in how:
-        core_tiles.launch(*given, rows, columns, eps, flags | how, ask)
+        core_tiles.launch(*given, rows, columns, eps, flags | how)
         return
     grid = min(how.pop("CTAS"), triton.cdiv(rows, how["BN"]))
     groups = triton.next_power_of_2(columns // GROUP)
