@@ -127,8 +127,6 @@ def peak_bytes(
     kv = kv_bytes(facts, setup.cache, last, batch, size, slots, min(prompt_length, last))
     read = passes(facts, setup, prompt_length, batch, size, slots)
     prompt = max(_on_device(facts, setup, one.kv) + _prefill(facts, setup, batch, one, size) for one in read)
-    if setup.cache.backend == "rows":  # every slot of a layer is dequantized for the model's attention
-        prompt += 2 * kv_bytes(facts, UNWINDOWED, slots, batch, size).total // facts.layers
     at_end = _on_device(facts, setup, kv)
     step = 0 if encoder else at_end + _step(facts, setup, batch, last, slots, size)
     workspace = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
