@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from backend.optimizations.proof import Observation, Shape, ShapedCall, hides
+from backend.optimizations.proof import Observation, Shape, ShapedCall, hides, prompt_passes, traced_passes
 
 GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
 _PRODUCTS = 2
@@ -28,9 +28,9 @@ def expert_rows(observation: Observation, mixtures: Sequence[Any]) -> Rows | Non
         return None
     seen = _rows(trace.shapes, observation.model, mixtures)
     passes = _passes(trace.shapes, tuple(observation.model.get_input_embeddings().weight.shape))
-    if not seen or not passes or len(passes) >= 2 * max(1, trace.steps):  # more than one look-up in a pass
+    if not seen or not passes or len(passes) >= 2 * traced_passes(observation):  # more than one look-up in a pass
         return None
-    tokens = max(passes) if hides(observation) else sum(passes)
+    tokens = sum(sorted(passes)[-prompt_passes(observation) :] if hides(observation) else passes)
     return Rows(seen, tokens * routed * len(mixtures) * _PRODUCTS)
 
 

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from typing import Any
 
-from backend.optimizations.proof import Observation, hides
+from backend.optimizations.proof import Observation, hides, traced_passes
 from backend.optimizations.tensor_bytes import local_part
 
 _IN_EACH_PASS = re.compile(
@@ -49,7 +49,7 @@ def absent_products(observation: Observation) -> int:
     for name, module in observation.model.named_modules():
         weight: Any = module.weight if isinstance(module, nn.Linear) and _IN_EACH_PASS.search(name) else None
         if type(weight) in (nn.Parameter, Tensor):
-            due[tuple(weight.shape)] += max(1, trace.steps)
+            due[tuple(weight.shape)] += traced_passes(observation)
     seen: Counter[tuple[int, ...]] = Counter()
     for (shape, _), n in trace.formats.items():
         seen[shape[::-1]] += n

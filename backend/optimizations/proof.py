@@ -98,6 +98,16 @@ def further_chunks(counts: RunCounts) -> int:
     return max(0, int(counts.planned_prompt_passes or 0) - 1)
 
 
+def prompt_passes(observation: Observation) -> int:
+    """Passes in which a prompt is read, in a profile as in the measured run."""
+    return 1 + further_chunks(observation.counts)
+
+
+def traced_passes(observation: Observation) -> int:
+    """Passes through the model that the profile saw."""
+    return max(1, observation.trace().steps) - 1 + prompt_passes(observation)
+
+
 def missing(counts: RunCounts) -> dict[str, int]:
     """What a loop that gives one token a step should have done in the measured run and did not, in words."""
     passes, made = int(counts.passes or 0), counts.model_passes
@@ -131,11 +141,11 @@ def coverage(observation: Observation, seen: int, a_pass: int) -> tuple[int | No
     Where passes are hidden, those of the prompt are visible all the same and must be complete; where all are (an
     encoder, compiled as a whole), nothing was counted. More calls than expected do not make up for a pass without.
     """
-    every = a_pass * max(1, observation.trace().steps)
+    every = a_pass * traced_passes(observation)
     if seen >= every or not hides(observation):
         expected = every
     elif seen:
-        expected = a_pass
+        expected = a_pass * prompt_passes(observation)
     else:
         return None, None
     return min(seen, expected), expected

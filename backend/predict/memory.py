@@ -13,10 +13,10 @@ from backend.plan import DYNAMIC, UNWINDOWED
 from backend.predict import device_map
 from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.parallel import shard
-from backend.predict.prefill import Pass, passes
+from backend.predict.prefill import Pass, pass_bytes, passes
 from backend.predict.setup import Setup
 from backend.predict.weights import itemsize, packing_of, quantization_on, weight_bytes
-from backend.predict.workspace import Work, decode_bytes, prefill_bytes
+from backend.predict.workspace import Work, decode_bytes
 
 MIB = 1 << 20
 
@@ -126,7 +126,8 @@ def peak_bytes(
     last = min(last, slots)
     kv = kv_bytes(facts, setup.cache, last, batch, size, slots, min(prompt_length, last))
     read = passes(facts, setup, prompt_length, batch, size, slots)
-    prompt = max(_on_device(facts, setup, one.kv) + _prefill(facts, setup, batch, one, size) for one in read)
+    used = attention_of(facts, setup)
+    prompt = max(_on_device(facts, setup, one.kv) + pass_bytes(facts, setup, batch, one, size, used) for one in read)
     at_end = _on_device(facts, setup, kv)
     step = 0 if encoder else at_end + _step(facts, setup, batch, last, slots, size)
     workspace = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
@@ -164,20 +165,6 @@ def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
     if setup.cache.grows:
         return min(kv.total, 2 * kv.total // facts.layers)
     return kv.sliding + (min(kv.full, 2 * kv.full // facts.full_layers) if facts.full_layers else 0)
-
-
-def _prefill(facts: ModelFacts, setup: Setup, batch: int, read: Pass, size: int) -> int:
-    """Temporary tensors of a pass over the prompt, or over a chunk of it. A chunk's mask is never a plain causal one,
-    but flash kernels need none."""
-    windowed = facts.window is not None and read.tokens > facts.window and "sliding" in facts.layer_kinds
-    experts = setup.experts or "grouped_mm"
-    shared = (setup.tensor_parallel, setup.expert_parallel)
-    attention = attention_of(facts, setup)
-    masked = setup.padded or windowed or (read.attended > 0 and "flash" not in attention)
-    work = Work(
-        batch, read.tokens, size, attention, experts, masked, *shared, not setup.cuda, read.attended, read.grown
-    )
-    return prefill_bytes(facts, work)
 
 
 def _heap(facts: ModelFacts, setup: Setup, batch: int, read: Pass) -> int:

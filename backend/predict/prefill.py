@@ -1,4 +1,4 @@
-"""The passes in which a prompt is read, whole or in chunks, and what the cache holds at the end of each."""
+"""The passes in which a prompt is read, whole or in chunks: what each takes, and what the cache holds after it."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ from backend.models import ModelFacts
 from backend.plan import UNWINDOWED
 from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.setup import Setup
+from backend.predict.workspace import Work, prefill_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,20 @@ def passes(facts: ModelFacts, setup: Setup, length: int, batch: int, size: int, 
     rest = length % setup.chunk
     ends = {length - rest: setup.chunk, length: rest or setup.chunk}  # tokens read by then -> of the last pass
     return [_chunk(facts, setup, end, tokens, batch, size, slots) for end, tokens in ends.items()]
+
+
+def pass_bytes(facts: ModelFacts, setup: Setup, batch: int, read: Pass, size: int, attention: str) -> int:
+    """Temporary tensors of a pass. The mask of a chunk behind others is never a plain causal one, but flash kernels
+    need none, and `sdpa-gqa` copies nothing for it where it may take one."""
+    windowed = facts.window is not None and read.tokens > facts.window and "sliding" in facts.layer_kinds
+    masked = setup.padded or windowed or (read.attended > 0 and "flash" not in attention)
+    flashes = size == 2 and not setup.padded and not facts.sliding_layers  # worker/patch/attention.py: grouped_mask
+    copied = not (read.attended and attention == "sdpa-gqa" and (flashes or not setup.cuda))
+    work = Work(
+        batch, read.tokens, size, attention, setup.experts or "grouped_mm", masked, setup.tensor_parallel,
+        setup.expert_parallel, not setup.cuda, read.attended, read.grown, copied,
+    )  # fmt: skip
+    return prefill_bytes(facts, work)
 
 
 def _chunk(facts: ModelFacts, setup: Setup, end: int, tokens: int, batch: int, size: int, slots: int) -> Pass:

@@ -44,6 +44,7 @@ class Work:
     length        tokens that are attended to: the prompt, or the cache; of a prompt in chunks, those of the chunk
     attended      keys that a chunk attends to, itself included; 0: as many as `length`
     grown         bytes of a layer's keys from which a growing cache makes longer ones, with a chunk's behind them
+    copied        a chunk's attention copies keys and values for each query head
     size          bytes per element of the compute dtype
     attention     "eager" or any other implementation
     experts       "grouped_mm", "batched_mm", "eager" or "triton"
@@ -64,6 +65,7 @@ class Work:
     cpu: bool = False
     attended: int = 0
     grown: int = 0
+    copied: bool = True
 
     @property
     def keys(self) -> int:
@@ -77,7 +79,7 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
     eager, fixed = work.attention == "eager", _ids(facts, work) + _masks(facts, work)
     scores = work.batch * facts.heads * work.length * work.keys if eager else 0
     queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
-    repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) else 0
+    repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) and work.copied else 0
     streams = (live.streams - 1) * facts.hidden
     moments = [
         rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + scores * work.size,
@@ -133,7 +135,8 @@ def _masks(facts: ModelFacts, work: Work) -> int:
 def _bias(work: Work) -> int:
     """Numbers that sdpa makes of a chunk's boolean mask, to add them to the scores
     (aten/src/ATen/native/transformers/attention.cpp, `convert_boolean_attn_mask`)."""
-    return work.batch * work.length * work.attended if work.masked and "sdpa" in work.attention else 0
+    added = work.masked and "sdpa" in work.attention and (work.copied or work.cpu)
+    return work.batch * work.length * work.attended if added else 0
 
 
 def _score_bytes(facts: ModelFacts, work: Work) -> int:

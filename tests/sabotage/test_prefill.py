@@ -12,6 +12,7 @@ from transformers.generation.utils import GenerationMixin
 from backend.worker.loop.step import Step
 from backend.worker.runners.decode import GenerateRunner
 from backend.worker.runners.loop import LoopRunner
+from tests.sabotage.ledger_of import ledger
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import long_llama
 
@@ -142,3 +143,12 @@ SABOTEURS = [
 ]  # fmt: skip
 assert issubclass(LoopRunner, GenerateRunner), "the measured run of the custom loop is another"
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beside", [(), OWN], ids=["generate", "own"])
+def test_rows_that_count_passes_know_of_those_of_a_chunk(beside: tuple[tuple[str, str], ...]) -> None:
+    """Of a mixture, with fused projections: each has calls, products or rows that every pass should make."""
+    rows = ledger({"prefill": "chunks-512", "projections": "fused", **dict(beside)}, prompt_tokens=1_900)
+    counted = ("attention", "experts", "projections", "loop", "prefill", "dtype", "cache")
+    assert {axis: rows[axis].status for axis in counted} == dict.fromkeys(counted, "verified")

@@ -21,7 +21,7 @@ from backend.optimizations.conditions import (
     takes_hub_kernels,
 )
 from backend.optimizations.expert_rows import FALLBACK, GROUPED_MM, LOOP, expert_rows
-from backend.optimizations.proof import Observation, Trace, coverage, hides
+from backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
 from backend.optimizations.subject import Rule, Subject, When, blocked
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -214,17 +214,19 @@ class Experts(Optimization):
         way = max(ways, key=ways.__getitem__)
         seen = ways[way]
         if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
-            every = layers * max(1, trace.steps)
+            every = layers * traced_passes(observation)
             proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
             return Finding(self.name, way, proof, min(seen, every), every)
         if hidden := hides(observation):
             replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
             if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
-                only_there = max(calls, replayed) <= _GROUPED_CALLS * layers
+                only_there = max(calls, replayed) <= _GROUPED_CALLS * layers * prompt_passes(observation)
                 way, seen = ("auto" if only_there else "grouped_mm"), ways["grouped_mm"]
-        elif load.device == "cuda" and load.experts is None and seen < layers * trace.steps:
+        elif load.device == "cuda" and load.experts is None and seen < layers * traced_passes(observation):
             way = "auto"  # `generate` changes to batched_mm for decoding
-            seen = min(layers, ways["grouped_mm"]) + min(layers * (trace.steps - 1), ways["batched_mm"])
+            seen = min(layers * prompt_passes(observation), ways["grouped_mm"]) + min(
+                layers * (trace.steps - 1), ways["batched_mm"]
+            )
         elif load.device == "cuda" and load.experts is None and trace.steps == 1:
             way = "auto"
         reached, expected = coverage(observation, seen, layers)

@@ -7,7 +7,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation, coverage, hides, weight_of
+from backend.optimizations.proof import Observation, coverage, hides, traced_passes, weight_of
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -171,7 +171,7 @@ def products(observation: Observation, matrices: list[Any], parts: bool = False)
         weight = weight_of(name, shapes)
         if (weight if name == "aten::linear" else weight[::-1]) in sizes:  # a product takes it transposed
             by_operator[name] += n
-    return max(0, max(by_operator.values(), default=0) - equal * trace.steps)
+    return max(0, max(by_operator.values(), default=0) - equal * traced_passes(observation))
 
 
 def _experts(observation: Observation) -> set[tuple[int, ...]]:

@@ -5,7 +5,10 @@ from typing import Any
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
-from transformers.masking_utils import sdpa_mask
+from transformers.masking_utils import causal_mask_function, sdpa_mask
+
+KEYS = "tokendyno_keys"
+"""Attribute of a mask that is causal and nothing else: how many keys its last query attends to."""
 
 
 def grouped_attention(
@@ -14,10 +17,14 @@ def grouped_attention(
     """Query (B, H, Q, D), key and value (B, K, S, D): each key head serves a group of H / K query heads.
 
     With a mask, which a static cache always has, transformers' sdpa copies keys and values H / K times. The fused CPU
-    kernel takes groups and a mask together. No fused CUDA kernel does: a single query is computed by `one_query`, and
-    for more queries the copies cost little beside the rest.
+    kernel takes groups and a mask together. No fused CUDA kernel does: a single query is computed by `one_query`, a
+    chunk of a prompt behind earlier ones by a flash kernel without the mask, and for other queries the copies cost
+    little beside the rest.
     """
     groups = query.shape[1] // key.shape[1]
+    keys = getattr(attention_mask, KEYS, 0)
+    if keys and _takes_flash(query) and not more.get("dropout"):
+        return chunk_of_prompt(query, key[:, :, :keys], value[:, :, :keys], scaling).transpose(1, 2), None
     usual = groups == 1 or attention_mask is None or attention_mask.shape[1] != 1 or more.get("softcap") is not None
     if usual or more.get("position_bias") is not None or (query.is_cuda and query.shape[2] > 1):
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
@@ -52,7 +59,39 @@ def one_query(query: Any, key: Any, value: Any, mask: Any, scale: float) -> Any:
     return out.flatten(1, 2).unsqueeze(2)
 
 
+def chunk_of_prompt(query: Any, key: Any, value: Any, scaling: float | None) -> Any:
+    """Attention of the last Q of S tokens, query (B, H, Q, D), to themselves and those before them: PyTorch's flash
+    kernel aligns a causal mask to the last query and the last key, which SDPA itself does not offer, and takes
+    groups."""
+    flash = torch.ops.aten._scaled_dot_product_flash_attention
+    return flash(query, key, value, 0.0, True, return_debug_mask=False, scale=scaling)[0]
+
+
+def _takes_flash(query: Any) -> bool:
+    head = query.shape[-1]
+    return query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and head <= 256 and head % 8 == 0
+
+
+def grouped_mask(
+    q_length: int, q_offset: Any = 0, kv_offset: int = 0, attention_mask: Any = None,
+    mask_function: Any = causal_mask_function, allow_is_causal_skip: bool = True, **more: Any,
+) -> Any:  # fmt: skip
+    """The mask of sdpa. One that is causal and nothing else, of a chunk behind earlier ones, says how many keys its
+    last query attends to: a kernel may do without it. What a model makes of the mask has lost that and is right."""
+    mask = sdpa_mask(
+        q_length=q_length, q_offset=q_offset, kv_offset=kv_offset, attention_mask=attention_mask,
+        mask_function=mask_function, allow_is_causal_skip=allow_is_causal_skip, **more,
+    )  # fmt: skip
+    plain = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
+    if mask is None or not plain or q_length == 1 or not mask.is_cuda or torch.compiler.is_compiling():
+        return mask
+    keys = int(q_offset) + q_length
+    if keys <= mask.shape[-1] and (attention_mask is None or bool(attention_mask[:, :keys].all())):
+        setattr(mask, KEYS, keys)
+    return mask
+
+
 def register_grouped_attention(name: str = "sdpa-gqa") -> None:
-    """Register it with transformers, with the boolean masks of sdpa."""
+    """Register it with transformers."""
     AttentionInterface.register(name, grouped_attention)
-    AttentionMaskInterface.register(name, sdpa_mask)
+    AttentionMaskInterface.register(name, grouped_mask)

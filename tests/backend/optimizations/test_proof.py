@@ -8,6 +8,7 @@ import pytest
 import torch
 from transformers import DynamicCache, GptOssConfig, LlamaConfig, LlamaForCausalLM, StaticCache
 
+from backend.counts import RunCounts
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, Optimization, all_axes
 from backend.optimizations.proof import REGION, Trace, coverage, regions, weight_of
@@ -142,6 +143,18 @@ def test_each_pass_counts_and_where_steps_are_hidden_the_prompts(
 ) -> None:
     made = Trace(Counter(), Counter(), Counter({"cudaGraphLaunch": 3} if hidden else {}), steps)
     assert coverage(Observation(None, None, PLAN, lambda: made), seen, 4) == counted
+
+
+@pytest.mark.parametrize(
+    ("seen", "hidden", "counted"),
+    [(24, False, (24, 24)), (16, False, (16, 24)), (12, True, (12, 12)), (4, True, (4, 12)), (0, True, (None, None))],
+)
+def test_a_prompt_in_three_chunks_takes_three_passes(seen: int, hidden: bool, counted: Any) -> None:
+    """Four tokens in six passes, three of them visible where steps are hidden."""
+    ops = Counter({f"{REGION}9/0": 3} if hidden else {})
+    made = Trace(ops, Counter(), Counter(), 4)
+    counts = RunCounts(planned_prompt_passes=3)
+    assert coverage(Observation(None, None, PLAN, lambda: made, counts), seen, 4) == counted
 
 
 @pytest.mark.parametrize(

@@ -124,3 +124,21 @@ def test_smaller_chunks_never_need_more_and_flash_kernels_need_no_copies() -> No
         for one in ("flash_attention_2", "sdpa")
     )
     assert sdpa - flash > 0.8 * copies
+
+
+def test_grouped_heads_are_not_copied_where_a_flash_kernel_may_take_a_chunk() -> None:
+    """tests/gpu/test_prefill.py shows that it does: in 16 bits, without padding and windows."""
+
+    def workspace(model: str, attention: str, **more: Any) -> int:
+        setup = Setup(dtype="bfloat16", device="cuda", attention=attention, chunk=512)
+        return peak_bytes(facts(model), replace(setup, **more), 30_000, 8).workspace
+
+    saved = workspace("random:Llama-3-8B", "sdpa") - workspace("random:Llama-3-8B", "sdpa-gqa")
+    assert saved > 0.8 * 2 * 4096 * 30_000 * 2
+    for model, more in (
+        ("random:Llama-3-8B", {"padded": True}), ("random:Llama-3-8B", {"dtype": "float32"}),
+        ("random:Olmo-3-7B", {}),
+    ):  # fmt: skip
+        assert workspace(model, "sdpa-gqa", **more) == workspace(model, "sdpa", **more)
+    on_cpu = {"dtype": "float32", "device": "cpu", "padded": True}
+    assert workspace("random:Llama-3-8B", "sdpa-gqa", **on_cpu) < workspace("random:Llama-3-8B", "sdpa", **on_cpu)

@@ -10,7 +10,7 @@ from backend.optimizations.axes.attention import probe, traced
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, flash_rules
 from backend.optimizations.axes.attention.rules import FLEX_RULES, GQA_RULES, SDPA_RULES, without_sdpa
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.proof import Observation, Trace, coverage, hides
+from backend.optimizations.proof import Observation, Trace, coverage, hides, traced_passes
 from backend.optimizations.subject import Subject
 from backend.plan import Plan
 from backend.script.parts import Script
@@ -136,7 +136,7 @@ def _counted(observation: Observation, seen: int, others: int, name: str) -> tup
     calls of anything else are what is missing.
     """
     layers = traced.layers(observation)
-    passes = layers * max(1, observation.trace().steps)
+    passes = layers * traced_passes(observation)
     if name.startswith(("flash", PUBLISHER)) and (flash := traced.flash_calls(observation.trace())):
         return min(flash, passes), max(passes, min(flash, passes) + others)
     if name.startswith(("flash", PUBLISHER)) or (hides(observation) and not seen):

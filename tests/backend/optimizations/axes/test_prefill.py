@@ -67,6 +67,7 @@ def test_what_copies_keys_for_each_query_head_says_so() -> None:
 
     assert noted("random:Llama-3-8B") and noted("random:gpt-oss-20b")
     assert not noted("random:Llama-3-8B", attention="flash_attention_2")
+    assert not noted("random:Llama-3-8B", attention="sdpa-gqa")
     assert not noted("random:gpt2"), "it has a key head for each query head"
 
 
