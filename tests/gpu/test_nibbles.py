@@ -154,7 +154,7 @@ def test_a_fused_model_says_what_it_says_through_bitsandbytes(architecture: str,
     )  # fmt: skip
 
     def made() -> Any:
-        model = AutoModelForCausalLM.from_pretrained(
+        model = type(dense).from_pretrained(
             None, config=config, state_dict=dense.state_dict(), quantization_config=settings, dtype=torch.bfloat16,
             device_map="cuda",
         ).eval()  # fmt: skip

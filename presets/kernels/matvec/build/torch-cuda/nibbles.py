@@ -22,6 +22,7 @@ from .parts import can_be_early, gate
 from .products import MOST_COLUMNS
 
 BLOCK, BLOCKS, CODE = 64, 256, 16  # weights with one scale, scales with one, numbers of 4 bits
+ALIGNED = 16  # bytes, where each tensor begins
 STATIC_BYTES = 48 << 10  # of shared memory, with which a kernel is launched as it is
 
 
@@ -270,7 +271,8 @@ def tokendyno_nibble_product(
 
 
 def config(rows: int, columns: int, gated: bool) -> dict[str, int | bool]:
-    """Warps, programs and launch settings."""
+    """Warps, programs and launch settings: not yet swept. By products alone, in the shapes of Llama 3 8B on an H200, of
+    a kernel that looked numbers up in other lanes."""
     warps = 16 if columns > 4096 else 8 if columns > 1024 else 4
     if not can_be_early() or warps != 8:  # with more columns a thread has no registers for both the vector and rows
         return {"num_warps": warps, "CTAS": 132 if warps == 16 else 264, "KEPT": False, "AHEAD": False}
@@ -280,8 +282,8 @@ def config(rows: int, columns: int, gated: bool) -> dict[str, int | bool]:
 
 
 def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
-    """(rows, columns / 2) uint8, and what `parts` takes apart; None for a `Params4bit` that no kernel reads: in other
-    blocks, in float32, or whose scales do not lie together (backend/worker/patch/four_bits.py)."""
+    """(rows, columns / 2) uint8, and what `parts` takes apart, float32 or uint8; None for a `Params4bit` that no kernel
+    reads: in other blocks, in float32, or whose scales do not lie together (backend/worker/patch/four_bits.py)."""
     state = weight.quant_state
     if torch.compiler.is_compiling() or state is None or weight.dtype != torch.uint8:
         return None
@@ -297,18 +299,28 @@ def matrix(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor] | None:
     for one in (state.code, *nested, state.absmax):
         if one.data_ptr() != at or not one.is_contiguous():
             return None
-        at += one.nbytes
-    return weight.view(rows, columns // 2), state.code.as_strided((-(-(at - begin) // 4),), (1,))
+        at += one.nbytes + -one.nbytes % ALIGNED
+    whole = state.code.as_strided(((at - begin) // 4,), (1,))
+    return weight.view(rows, columns // 2), whole.view(torch.uint8) if nested else whole
 
 
 def parts(scale: torch.Tensor, blocks: int) -> tuple[torch.Tensor, ...]:
     """What lies together, in the order of the kernel: scales of the blocks, float32 or uint8; the 16 numbers; and of
-    double quantization 256 numbers, their scales, and offsets, one for all or one a row."""
-    if scale.numel() == CODE + blocks:
+    double quantization, which is told by the dtype, 256 numbers, their scales, and offsets, one for all or one a row.
+
+    Each begins ALIGNED, so up to three numbers of no meaning are at the end of each.
+    """
+    if scale.dtype != torch.uint8:
         return (scale[CODE:], *[scale] * 4)
-    last = scale.numel() - -(-blocks // 4)
-    units, codes = last - -(-blocks // BLOCKS), CODE + 256
-    return scale[last:].view(torch.uint8), scale, scale[CODE:codes], scale[units:last], scale[codes:units]
+    words, codes = scale.view(torch.float32), CODE + 256
+    last = words.numel() - _padded(blocks)
+    units = last - _padded(4 * -(-blocks // BLOCKS))
+    return words[last:].view(torch.uint8), words, words[CODE:codes], words[units:last], words[codes:units]
+
+
+def _padded(size: int) -> int:
+    """Words of a tensor of as many bytes."""
+    return (size + -size % ALIGNED) // 4
 
 
 def product(
@@ -337,7 +349,7 @@ def product(
     tokendyno_nibble_product[(min(how.pop("CTAS"), triton.cdiv(rows, 8 if gated else 16)),)](
         x, norm if norm is not None else x, w.view(torch.int32), absmax, *tables, bias if bias is not None else x,
         residual if residual is not None else x, out, rows, eps, K=columns, DOUBLE=absmax.dtype == torch.uint8,
-        OFFSETS=int(tables[3].numel() == total), NORM=norm is not None, OFFSET=offset, BIAS=bias is not None,
+        OFFSETS=int(tables[3].numel() > ALIGNED // 4), NORM=norm is not None, OFFSET=offset, BIAS=bias is not None,
         RESIDUAL=residual is not None, GATED=gated, GELU=gelu, ASM=ASSEMBLY[x.dtype], CHUNKS=chunks, ROOM=room,
         EARLY=early, launch_pdl=early, **how,
     )  # fmt: skip
