@@ -1,6 +1,5 @@
 """bitsandbytes' 4-bit weights as kernels read them: rows of several as one weight, and scales in one place."""
 
-import itertools
 from typing import Any
 
 import torch
@@ -103,11 +102,12 @@ def lay_together(state: Any) -> None:
     places = [(state, "code"), (second, "code"), (state, "offset"), (second, "absmax"), (state, "absmax")]
     places = [(holder, name) for holder, name in places if holder is not None and getattr(holder, name) is not None]
     tensors = [getattr(holder, name) for holder, name in places]
-    begins = list(itertools.accumulate((_aligned(one.nbytes) for one in tensors), initial=0))
-    room = torch.zeros(begins[-1], dtype=torch.uint8, device=tensors[0].device)
-    for (holder, name), one, begin in zip(places, tensors, begins, strict=False):
+    room = torch.zeros(sum(_aligned(one.nbytes) for one in tensors), dtype=torch.uint8, device=tensors[0].device)
+    begin = 0
+    for (holder, name), one in zip(places, tensors, strict=True):
         there = room[begin : begin + one.nbytes].view(one.dtype).view(one.shape)
         setattr(holder, name, there.copy_(one))
+        begin += _aligned(one.nbytes)
 
 
 def _aligned(size: int) -> int:
