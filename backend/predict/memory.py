@@ -129,8 +129,8 @@ def peak_bytes(
     used = attention_of(facts, setup)
     prompt = max(_on_device(facts, setup, one.kv) + pass_bytes(facts, setup, batch, one, size, used) for one in read)
     at_end = _on_device(facts, setup, kv)
-    step = 0 if encoder else at_end + _step(facts, setup, batch, last, slots, size)
-    workspace = max(prompt, step) - at_end + _packed_scratch(facts, setup, size)
+    peak = prompt if encoder else max(prompt, at_end + _step(facts, setup, batch, last, slots, size))
+    workspace = peak - at_end + _packed_scratch(facts, setup, size)
     if setup.cuda:
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))

@@ -106,7 +106,7 @@ def decode_bytes(facts: ModelFacts, work: Work, kv_layer_bytes: int, grows: bool
     repeated = facts.heads != facts.kv_heads and (eager or work.masked)
     copies = 2 * work.batch * facts.heads * facts.head_dim * work.length * work.size if repeated else 0
     scores = work.batch * facts.heads * work.length * _score_bytes(facts, work) if eager else 0
-    grown = (kv_layer_bytes if facts.sliding_layers else kv_layer_bytes // 2) if grows else 0
+    grown = grows * (kv_layer_bytes if facts.sliding_layers else kv_layer_bytes // 2)
     feed_forward = _feed_forward(facts, work, work.batch)
     fixed = 2 * work.batch * work.length * INDEX_BYTES + logits_bytes(facts, work.batch, 4)
     return fixed + max(copies + scores, grown, feed_forward, logits_bytes(facts, work.batch, work.size + 4))
