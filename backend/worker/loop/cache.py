@@ -47,7 +47,7 @@ class LayerSlots:
         tokens = mask.shape[1]
         if self.filled is None:
             self.filled = torch.zeros(mask.shape[0], self.size, dtype=torch.bool, device=mask.device)
-            self.turns = torch.zeros(256, dtype=torch.int32, device=mask.device)
+            self.turns = torch.zeros(1024, dtype=torch.int32, device=mask.device)
             for tensor in (self.filled, self.turns):
                 torch._dynamo.mark_static_address(tensor)
         self.current.fill_(tokens if tokens < self.size else 0)

@@ -234,7 +234,7 @@ def _cut(
     if BY_WARPS and not whole and by_warps.fits(group, size):
         slots, number = by_warps.BLOCKS[size]
         slots = block or slots
-        parts = splits or triton.next_power_of_2(min(most, triton.cdiv(length, slots)))
+        parts = splits or min(most, triton.cdiv(length, slots))
         if parts * slots >= length:
             return True, parts, slots, warps or number
     slots = block or min(MOST_SLOTS, NUMBERS // size)
@@ -253,7 +253,7 @@ def attend(
     q_norm, k_norm  of D weights, or of all heads' (Olmo 3); offset is added to them
 
     cos, sin  of D angles, or of D / 2 that both halves of a head share; None: no rotation, and no norms; sinks (H,)
-    turns   at least B * HKV int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
+    turns   at least B * H int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
             which a program combines one query after another: two kernels
     """
     early = can_be_early() if early is None else early
@@ -267,9 +267,12 @@ def attend(
     far = LONG and not few and length * size > long.FROM and long.fits(group, size, keys.dtype, whole)
     if far:
         splits, block = long.cut(texts * kv_heads, length, size)
+    counters = texts * kv_heads * (group if few else 1)
+    folded = FOLDED and size < 256 and turns is not None and turns.numel() >= counters
+    if few and not folded:
+        splits = triton.next_power_of_2(splits)
     parts = torch.empty(texts * kv_heads, splits, padded, size, dtype=torch.float32, device=keys.device)
     tops, sums = torch.empty(2, texts * kv_heads, splits, padded, dtype=torch.float32, device=keys.device)
-    folded = FOLDED and size < 256 and turns is not None and turns.numel() >= texts * kv_heads
     given = (
         qkv, *(qkv if one is None else one for one in (cos, sin, q_norm, k_norm, sinks)), keys, values, slot, filled,
         parts, tops, sums, out, turns if folded else slot, length, eps, scaling,
@@ -282,7 +285,7 @@ def attend(
     if far:
         long.attend(given, flags, (kv_heads, splits, texts))
     elif few:
-        by_warps.tokendyno_attention_by_warps[(kv_heads, splits, texts)](*given, **flags)
+        by_warps.tokendyno_attention_by_warps[(kv_heads * group, splits, texts)](*given, **flags)
     else:
         tokendyno_attention[(kv_heads, splits, texts)](
             *given, AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, WHOLE=whole,

@@ -9,7 +9,7 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .parts import can_be_early
+from .parts import can_be_early, wide
 
 MOST_QUERIES = 3  # of a KV head: with four, tensor cores take as long
 BLOCKS = {64: (64, 4), 128: (128, 8)}
@@ -22,17 +22,29 @@ def fits(group: int, size: int) -> bool:
 
 
 @gluon.jit
-def _learned(cos, sin, norm, dims, NORMED: gl.constexpr, OFFSET: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr):
-    """What each element of a vector, and the one half a vector away, is multiplied with by the rotation and a norm;
-    without ANGLES by neither, and what is returned is not read."""
+def _learned(norm, dims, NORMED: gl.constexpr, D: gl.constexpr):
+    """A norm's weights for each element of a vector and for the one half a vector away; without a norm neither is
+    read."""
+    here, across = dims, dims
+    if NORMED:
+        here = gl.load(norm + dims)
+        across = gl.load(norm + (dims + D // 2) % D)
+    return here, across
+
+
+@gluon.jit
+def _factors(
+    cos, sin, here, across, dims, NORMED: gl.constexpr, OFFSET: gl.constexpr, D: gl.constexpr, ANGLES: gl.constexpr
+):
+    """What each element of a vector, and the one half a vector away, is multiplied with by the rotation and a norm
+    with those weights; without ANGLES by neither, and what is returned is not read."""
     along, beside = dims, dims
     if ANGLES > 0:
-        across = (dims + D // 2) % D
-        along = gl.load(cos + dims % ANGLES).to(gl.float32)
-        beside = gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0)
+        along = wide(gl.load(cos + dims % ANGLES))
+        beside = wide(gl.load(sin + dims % ANGLES)) * gl.where(dims < D // 2, -1.0, 1.0)
         if NORMED:
-            along *= gl.load(norm + dims).to(gl.float32) + OFFSET
-            beside *= gl.load(norm + across).to(gl.float32) + OFFSET
+            along *= wide(here) + OFFSET
+            beside *= wide(across) + OFFSET
     return along, beside
 
 
@@ -54,16 +66,17 @@ def tokendyno_attention_by_warps(
     BT: gl.constexpr, SPLITS: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr, SINKS: gl.constexpr,
     FOLDED: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
-    """As `attention.tokendyno_attention`; SPLITS * BT slots are at least all of them."""
+    """As `attention.tokendyno_attention` for one query a program; SPLITS * BT slots are at least all of them."""
     tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [num_warps, 1, 1], [2, 1, 0])
     of_dims: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, tile))
     of_slots: gl.constexpr = gl.SliceLayout(2, tile)
     SLOTS: gl.constexpr = BT // num_warps
-    head, split, text = gl.program_id(0), gl.program_id(1), gl.program_id(2)
+    head, split, text = gl.program_id(0) // G, gl.program_id(1), gl.program_id(2)
+    query_of_head = gl.program_id(0) % G
     lane = text * HKV + head
     base = lane.to(gl.int64) * L * D
     qkv += text * (G + 2) * HKV * D
-    out += text * G * HKV * D
+    out += (text * HKV + head) * G * D
     cos += text * ANGLES
     sin += text * ANGLES
     begin = split * BT
@@ -77,75 +90,80 @@ def tokendyno_attention_by_warps(
     at = base + places.to(gl.int64)[:, :, None] * D + dims[None, None, :]
     key = gl.load(keys + at, mask=seen[:, :, None], other=0.0)
     value = gl.load(values + at, mask=seen[:, :, None], other=0.0)
+    query_norm, query_norm_too = _learned(q_norm, dims, NORMED, D)  # no kernel writes them: asked for before the wait
+    key_norm, key_norm_too = _learned(k_norm, dims, NORMED, D)
+    met: gl.constexpr = gl.BlockedLayout(
+        [num_warps, D // (32 * num_warps) if 32 * num_warps < D else 1], [1, 32], [1, num_warps], [1, 0]
+    )
+    own = gl.arange(0, D, gl.SliceLayout(0, met))
     if EARLY:
         gdc_wait()
     across = (dims + D // 2) % D
+    ours = qkv + (head * G + query_of_head) * D
+    plain, other = gl.load(ours + dims), gl.load(ours + across)
     ours = qkv + (HKV * G + head) * D
-    plain, other = (), ()
-    for g in gl.static_range(G):  # all of it is asked for before the first is used
-        plain += (gl.load(qkv + (head * G + g) * D + dims),)
-        other += (gl.load(qkv + (head * G + g) * D + across),)
-    plain_key, other_key = gl.load(ours + dims).to(gl.float32), gl.load(ours + across).to(gl.float32)
-    new_value = gl.load(ours + HKV * D + dims).to(values.dtype.element_ty)
-    along, beside = _learned(cos, sin, q_norm, dims, NORMED, OFFSET, D, ANGLES)
-    key_along, key_beside = _learned(cos, sin, k_norm, dims, NORMED, OFFSET, D, ANGLES)
-    new_key = _turned(plain_key, other_key, key_along, key_beside, eps, NORMED, D, ANGLES).to(keys.dtype.element_ty)
-    mine = dims < gl.where((here >= begin) & (here < begin + BT), D, 0)  # the new token is in this part
-    gl.store(keys + base + here * D + dims, new_key, mask=mine)
-    gl.store(values + base + here * D + dims, new_value, mask=mine)
-    new = (places == here)[:, :, None]
-    key = gl.where(new, new_key[None, None, :], key).to(gl.float32)
-    value = gl.where(new, new_value[None, None, :], value).to(gl.float32)
-    there = seen | (places == here)
+    plain_key = gl.load(ours + dims, volatile=True)  # asked for now, though few programs need it
+    other_key = gl.load(ours + across, volatile=True)
+    new_value = gl.load(ours + HKV * D + own, volatile=True).to(values.dtype.element_ty)
+    along, beside = _factors(cos, sin, query_norm, query_norm_too, dims, NORMED, OFFSET, D, ANGLES)
+    query = _turned(wide(plain), wide(other), along, beside, eps, NORMED, D, ANGLES)
+    query = wide(query.to(keys.dtype.element_ty)) * scaling
+    score = gl.where(seen, gl.sum(wide(key) * query[None, None, :], 2), float("-inf"))
+    peak = gl.max(score, 1)  # of each warp's slots
+    weight = gl.exp(score - gl.where(peak == float("-inf"), 0.0, peak)[:, None])
+    mixed = gl.sum(wide(value) * weight[:, :, None], 1)
+    peak = gl.convert_layout(peak, gl.SliceLayout(1, gl.SliceLayout(1, tile)))
+    amount = gl.convert_layout(gl.sum(weight, 1), gl.SliceLayout(1, gl.SliceLayout(1, tile)))
     room: gl.constexpr = gl.SwizzledSharedLayout(1, 1, 1, [1, 0])
-    pieces = gl.allocate_shared_memory(gl.float32, [num_warps, GP * D], room)
-    peaks = gl.allocate_shared_memory(gl.float32, [num_warps, GP * D], room)
-    amounts = gl.allocate_shared_memory(gl.float32, [num_warps, GP * D], room)
-    for g in gl.static_range(G):
-        query = _turned(plain[g].to(gl.float32), other[g].to(gl.float32), along, beside, eps, NORMED, D, ANGLES)
-        query = query.to(keys.dtype.element_ty).to(gl.float32) * scaling
-        score = gl.where(there, gl.sum(key * query[None, None, :], 2), float("-inf"))
-        peak = gl.max(score, 1)  # of each warp's slots
-        weight = gl.exp(score - gl.where(peak == float("-inf"), 0.0, peak)[:, None])
-        mixed = gl.sum(value * weight[:, :, None], 1)
-        peak = gl.convert_layout(peak, gl.SliceLayout(1, gl.SliceLayout(1, tile)))
-        amount = gl.convert_layout(gl.sum(weight, 1), gl.SliceLayout(1, gl.SliceLayout(1, tile)))
-        pieces.slice(g * D, D, 1).store(mixed)
-        peaks.slice(g * D, D, 1).store(gl.zeros_like(mixed) + peak[:, None])
-        amounts.slice(g * D, D, 1).store(gl.zeros_like(mixed) + amount[:, None])
-    each: gl.constexpr = GP * D // (32 * num_warps) if 32 * num_warps < GP * D else 1
-    met: gl.constexpr = gl.BlockedLayout([num_warps, each], [1, 32], [1, num_warps], [1, 0])
-    own = gl.arange(0, GP * D, gl.SliceLayout(0, met))
+    pieces = gl.allocate_shared_memory(gl.float32, [num_warps, D], room, mixed)
+    peaks = gl.allocate_shared_memory(gl.float32, [num_warps, D], room, gl.zeros_like(mixed) + peak[:, None])
+    amounts = gl.allocate_shared_memory(gl.float32, [num_warps, D], room, gl.zeros_like(mixed) + amount[:, None])
+    new = float("-inf")  # the score of the new token, in the part that has its slot
+    if (here >= begin) & (here < begin + BT):
+        along, beside = _factors(cos, sin, key_norm, key_norm_too, dims, NORMED, OFFSET, D, ANGLES)
+        new_key = _turned(wide(plain_key), wide(other_key), along, beside, eps, NORMED, D, ANGLES)
+        new_key = new_key.to(keys.dtype.element_ty)
+        new = gl.sum(wide(new_key) * query, 0)
+        if query_of_head == 0:
+            gl.store(keys + base + here * D + dims, new_key)
+            gl.store(values + base + here * D + own, new_value)
     of_warps = peaks.load(met)
-    best = gl.max(of_warps, 0)
+    best = gl.maximum(gl.max(of_warps, 0), new)
     if SINKS:  # those of the first part: a score of their own that takes weight and has no value
-        sink = gl.load(sinks + head * G + own // D, mask=(own < G * D) & (own >= split * GP * D), other=float("-inf"))
-        sink = sink.to(gl.float32)
+        sink = gl.load(sinks + head * G + query_of_head).to(gl.float32)
+        sink = gl.where(split == 0, sink, float("-inf"))
         best = gl.maximum(best, sink)
     safe = gl.where(best == float("-inf"), 0.0, best)
     share = gl.exp(of_warps - safe[None, :])
-    total = gl.sum(amounts.load(met) * share, 0)
+    of_new = gl.exp(new - safe)
+    total = gl.sum(amounts.load(met) * share, 0) + of_new
     if SINKS:
         total += gl.exp(sink - safe)
+    result = gl.sum(pieces.load(met) * share, 0) + of_new * new_value.to(gl.float32)
     if SPLITS == 1:  # nothing to combine
-        result = gl.sum(pieces.load(met) * share, 0) / total
-        gl.store(out + head * G * D + own, result.to(out.dtype.element_ty), mask=own < G * D)
+        gl.store(out + query_of_head * D + own, (result / total).to(out.dtype.element_ty))
     else:
-        line = (lane * SPLITS + split) * GP
-        gl.store(parts + line * D + own, gl.sum(pieces.load(met) * share, 0))
-        gl.store(tops + line + own // D, best, mask=own % D == 0)
-        gl.store(sums + line + own // D, total, mask=own % D == 0)
+        line = (lane * SPLITS + split) * GP + query_of_head
+        gl.store(parts + line * D + own, result)
+        gl.store(tops + line + own, best, mask=own == 0)
+        gl.store(sums + line + own, total, mask=own == 0)
         if FOLDED:
             gl.thread_barrier()  # all stores of the program precede the increment of the counter
-            if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
-                gl.store(turns + lane, 0)
-                flat: gl.constexpr = gl.BlockedLayout([SPLITS, each], [1, 32], [1, num_warps], [1, 0])
-                columns = gl.arange(0, GP * D, gl.SliceLayout(0, flat))
-                lines = lane * SPLITS + gl.arange(0, SPLITS, gl.SliceLayout(1, flat))
-                of_query = lines[:, None] * GP + columns[None, :] // D
-                all_parts = gl.load(parts + lines[:, None] * (GP * D) + columns[None, :], cache_modifier=".cg")
-                all_tops = gl.load(tops + of_query, cache_modifier=".cg")  # by other programs, so L1 may be stale
-                all_sums = gl.load(sums + of_query, cache_modifier=".cg")
-                shares = gl.exp(all_tops - gl.max(all_tops, 0)[None, :])
-                result = gl.sum(all_parts * shares, 0) / gl.sum(all_sums * shares, 0)
-                gl.store(out + head * G * D + columns, result.to(out.dtype.element_ty), mask=columns < G * D)
+            turn = turns + lane * G + query_of_head
+            if gl.atomic_add(turn, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
+                gl.store(turn, 0)
+                others, peaks_of_others, sums_of_others = (), (), ()
+                for part in gl.static_range(SPLITS):  # by other programs, so L1 may be stale
+                    its = (lane * SPLITS + part) * GP + query_of_head
+                    others += (gl.load(parts + its * D + own, cache_modifier=".cg"),)
+                    peaks_of_others += (gl.load(tops + its, cache_modifier=".cg"),)
+                    sums_of_others += (gl.load(sums + its, cache_modifier=".cg"),)
+                best_of_all = peaks_of_others[0]
+                for part in gl.static_range(1, SPLITS):
+                    best_of_all = gl.maximum(best_of_all, peaks_of_others[part])
+                mixed_of_all, amount_of_all = gl.zeros_like(result), 0.0
+                for part in gl.static_range(SPLITS):
+                    weight_of_part = gl.exp(peaks_of_others[part] - best_of_all)
+                    mixed_of_all += others[part] * weight_of_part
+                    amount_of_all += sums_of_others[part] * weight_of_part
+                gl.store(out + query_of_head * D + own, (mixed_of_all / amount_of_all).to(out.dtype.element_ty))

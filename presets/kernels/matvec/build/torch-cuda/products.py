@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import core_parts, cores, kept, slabs
-from .parts import act, can_be_early, gate
+from .parts import act, can_be_early, gate, wide
 
 MOST_COLUMNS = 16384  # of a vector that a program keeps in registers
 ONCE = 1 << 30  # one program per group of rows, none persistent
@@ -156,10 +156,10 @@ def tokendyno_block_product(
         elif NORM:
             squares += vector * vector
             vector *= tl.load(norm + k + columns, mask=here, other=0.0).to(tl.float32) + OFFSET
-        total += weights.to(tl.float32) * vector[None, :]
+        total += wide(weights) * vector[None, :]
         if GATED:
             others = tl.load(more + k, mask=valid, other=0.0, eviction_policy="evict_first")
-            second += others.to(tl.float32) * vector[None, :]
+            second += wide(others) * vector[None, :]
     result = tl.sum(total, 1)
     other = tl.sum(second, 1)
     if NORM and not CENTRED:
@@ -268,14 +268,14 @@ def tokendyno_stream_product(
         if SCALED:
             result = tl.sum(_dot4(weights, high[None, :], low[None, :]) * vector[None, :], 1) * shrink * units
         else:
-            result = tl.sum(weights.to(tl.float32) * vector[None, :], 1) * shrink
+            result = tl.sum(wide(weights) * vector[None, :], 1) * shrink
         if BIAS:
             result += constant
         if GATED:
             if SCALED:
                 other = tl.sum(_dot4(others, high[None, :], low[None, :]) * vector[None, :], 1) * shrink * other_units
             else:
-                other = tl.sum(others.to(tl.float32) * vector[None, :], 1) * shrink
+                other = tl.sum(wide(others) * vector[None, :], 1) * shrink
             if BIAS:
                 other += other_constant
             result = gate(result, other, GELU)
@@ -328,8 +328,8 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
         if rows > 1 << 15:
             return {"BN": 16, "BK": 128, "STAGES": 5, "AHEAD": 0, "num_warps": 4}
         return {"BN": 8, "BK": 128, "STAGES": 6, "AHEAD": 512, "num_warps": 2}
-    if rows <= 1536 and columns in (1024, 2048) and not gated:  # output projections of Gemma 3 1B and Qwen3 0.6B
-        return {"ROWS": 1, "num_warps": 4}
+    if rows <= 1536 and columns in (1024, 2048, 3072) and not gated:  # Gemma 3 1B and Qwen3 0.6B: output projections,
+        return {"ROWS": 1, "num_warps": 4 if columns == 1024 else 8}  # and down of the latter
     if rows <= 1536 and 4096 < columns <= 8192:
         if columns % slabs.COLUMNS == 0:
             return {"ROWS": 1, "num_warps": 2}
@@ -343,6 +343,8 @@ def config(rows: int, columns: int, item: int, gated: bool) -> dict[str, int]:
             return {"BN": 4, "STAGES": 3, "CTAS": 330, "num_warps": 4}
     if columns <= 3072 and rows > 1 << 15:
         return {"BN": 8 if columns <= 2048 else 4, "STAGES": 1, "CTAS": once, "num_warps": 4}
+    if columns == 1024 and (gated or columns < rows <= 1 << 15):  # q, k and v of Qwen3 0.6B, gate and up
+        return {"ROWS": 1, "num_warps": 8}
     if columns <= 1024 and gated:  # few registers, so that the next kernel can start beside it
         return {"BN": 2, "STAGES": 1, "CTAS": once, "num_warps": 2, "maxnreg": 80}
     if columns <= 3072:

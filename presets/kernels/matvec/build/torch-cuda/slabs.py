@@ -12,7 +12,16 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from .parts import act, gate
+from .parts import act, gate, wide
+
+
+@gluon.jit
+def _weights(at, OFFSET: gl.constexpr):
+    """The weights of a norm, float32."""
+    found = wide(gl.load(at))
+    if OFFSET != 0:  # the sum with 0 takes an instruction too
+        found += OFFSET
+    return found
 
 
 @gluon.jit
@@ -55,7 +64,7 @@ def tokendyno_slab_product(
     learned = ()
     if NORM:
         for c in gl.static_range(CHUNKS):
-            learned += (gl.load(norm + c * CHUNK + columns),)
+            learned += (_weights(norm + c * CHUNK + columns, OFFSET),)
     if CENTRED:
         shifts = ()
         for c in gl.static_range(CHUNKS):
@@ -63,9 +72,11 @@ def tokendyno_slab_product(
     if ADDED:
         of_added = ()
         for c in gl.static_range(CHUNKS):
-            of_added += (gl.load(added + c * CHUNK + columns),)
+            of_added += (_weights(added + c * CHUNK + columns, OFFSET),)
     if EARLY:
         gdc_wait()
+    if RESIDUAL:
+        added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
     vectors = ()
     for c in gl.static_range(CHUNKS):  # all of it is asked for before the first is used
         vectors += (gl.load(x + c * CHUNK + columns),)
@@ -75,46 +86,53 @@ def tokendyno_slab_product(
             olds += (gl.load(old + c * CHUNK + columns),)
         power = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
         for c in gl.static_range(CHUNKS):
-            power += vectors[c].to(gl.float32) * vectors[c].to(gl.float32)
+            power += wide(vectors[c]) * wide(vectors[c])
         shrink_added = gl.rsqrt(gl.sum(power, 0) / K + eps)
         sums = ()
         for c in gl.static_range(CHUNKS):
-            normed = vectors[c].to(gl.float32) * shrink_added * (of_added[c].to(gl.float32) + OFFSET)
-            normed = normed.to(out.dtype.element_ty).to(gl.float32)
-            sums += ((olds[c].to(gl.float32) + normed).to(out.dtype.element_ty),)
+            normed = wide((wide(vectors[c]) * shrink_added * of_added[c]).to(out.dtype.element_ty))
+            sums += ((wide(olds[c]) + normed).to(out.dtype.element_ty),)
             gl.store(sum + c * CHUNK + columns, sums[c], mask=columns < gl.where(gl.program_id(0) == 0, CHUNK, 0))
         vectors = sums
-    if RESIDUAL:
-        added = gl.load(residual + rows, mask=inside, other=0.0).to(gl.float32)
     if CENTRED:
         plain = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
         for c in gl.static_range(CHUNKS):
-            plain += vectors[c].to(gl.float32)
+            plain += wide(vectors[c])
         mean = gl.sum(plain, 0) / K
         spread = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
         for c in gl.static_range(CHUNKS):
-            spread += (vectors[c].to(gl.float32) - mean) * (vectors[c].to(gl.float32) - mean)
+            spread += (wide(vectors[c]) - mean) * (wide(vectors[c]) - mean)
         steep = gl.rsqrt(gl.sum(spread, 0) / K + eps)
     async_copy.wait_group(0)
-    total = gl.zeros([ROWS, num_warps, CHUNK], gl.float32, tile)
-    second = gl.zeros([ROWS, num_warps, CHUNK], gl.float32, tile)
-    squares = gl.zeros([CHUNK], gl.float32, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for c in gl.static_range(CHUNKS):
-        vector = vectors[c].to(gl.float32)
+        vector = wide(vectors[c])
         if CENTRED:
-            vector = (vector - mean) * steep * learned[c].to(gl.float32) + shifts[c].to(gl.float32)
+            vector = (vector - mean) * steep * learned[c] + wide(shifts[c])
         elif NORM:
-            squares += vector * vector
-            vector *= learned[c].to(gl.float32) + OFFSET
-        total += slab.index(c).load(tile).to(gl.float32) * vector[None, None, :]
+            if c == 0:  # a sum that begins with zeros takes an instruction more
+                squares = vector * vector
+            else:
+                squares += vector * vector
+            vector *= learned[c]
+        product = wide(slab.index(c).load(tile)) * vector[None, None, :]
+        if c == 0:
+            total = product
+        else:
+            total += product
         if GATED:
-            second += slab.index(CHUNKS + c).load(tile).to(gl.float32) * vector[None, None, :]
+            product = wide(slab.index(CHUNKS + c).load(tile)) * vector[None, None, :]
+            if c == 0:
+                second = product
+            else:
+                second += product
     result = gl.sum(total, 2)
-    other = gl.sum(second, 2)
+    if GATED:
+        other = gl.sum(second, 2)
     if NORM and not CENTRED:
         shrink = gl.rsqrt(gl.sum(squares, 0) / K + eps)
         result *= shrink
-        other *= shrink
+        if GATED:
+            other *= shrink
     if BIAS:
         result += gl.load(bias + rows, mask=inside, other=0.0).to(gl.float32)
         if GATED:
