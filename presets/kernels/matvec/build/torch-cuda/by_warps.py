@@ -66,7 +66,10 @@ def tokendyno_attention_by_warps(
     BT: gl.constexpr, SPLITS: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr, SINKS: gl.constexpr,
     FOLDED: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
-    """As `attention.tokendyno_attention` for one query a program; SPLITS * BT slots are at least all of them."""
+    """As `attention.tokendyno_attention` for one query a program; SPLITS * BT slots are at least all of them.
+
+    turns   (HKV * G,): the parts of each query are combined alone
+    """
     tile: gl.constexpr = gl.BlockedLayout([1, 1, 8], [1, 256 // D, D // 8], [num_warps, 1, 1], [2, 1, 0])
     of_dims: gl.constexpr = gl.SliceLayout(0, gl.SliceLayout(1, tile))
     of_slots: gl.constexpr = gl.SliceLayout(2, tile)
