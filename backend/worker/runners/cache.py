@@ -9,6 +9,7 @@ from backend.errors import InputError
 from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
 from backend.plan import GeneratePlan
 from backend.predict.kv import GROUP
+from backend.worker.patch.fp8_cache import saturate_fp8_cache
 from backend.worker.patch.quanto import unpack_with_torch
 
 
@@ -27,6 +28,8 @@ class Caches:
         """An empty cache. `length`: slots of a static one."""
         if plan.cache.backend == "quanto":
             unpack_with_torch()
+        elif plan.cache.backend == "fp8":
+            saturate_fp8_cache()
         if not plan.cache.fixed:
             return self._build(plan, length)
         key = (batch_size, length)

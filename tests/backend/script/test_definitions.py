@@ -23,6 +23,7 @@ PRINTED = [
     ("worker/patch/kernels.py", "replace_layers"),
     ("worker/patch/kernels.py", "add_step_end"),
     ("worker/patch/quanto.py", "unpack_with_torch"),
+    ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
     ("worker/load/random_checkpoint.py", "random_mxfp4_experts"),
     ("worker/load/random_model.py", "initialize"),
     ("worker/load/random_model.py", "byte_tokenizer"),

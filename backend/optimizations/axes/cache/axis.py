@@ -28,6 +28,11 @@ from backend.script.parts import Script
 _WINDOWED = ("sliding_attention", "chunked_attention")
 _COUNTERS_BYTES = 1_024
 """What a layer may keep beside its tokens: counters of its length."""
+_PATCHES = {
+    "quanto": ("worker/patch/quanto.py", "unpack_with_torch"),
+    "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
+}
+"""What the worker changes in the package that quantizes: file and function."""
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
 
 
@@ -73,7 +78,8 @@ class Cache(Optimization):
             rules.OFFLOADED_STATIC, loss=22, tried_on_several_gpus=False,
         ),
         Choice(
-            "quantized-fp8", "quantized, fp8", "1 byte per element, with one scale per layer.",
+            "quantized-fp8", "quantized, fp8",
+            "1 byte per element, with one scale per layer, taken from the prompt; larger numbers are cut off.",
             rules.FP8, loss=41, tried_on_several_gpus=False,
         ),
         Choice(
@@ -97,9 +103,10 @@ class Cache(Optimization):
             cache = cache_construct(plan.generate.cache)
             script.imports.update(cache.imports())
             script.cache = cache.source(**{CONFIG: "model.config", LENGTH: "MAX_LENGTH"})
-            if plan.generate.cache.backend == "quanto":
-                script.define("worker/patch/quanto.py", "unpack_with_torch")
-                script.patch.append("unpack_with_torch()")
+            if plan.generate.cache.backend in _PATCHES:
+                file, name = _PATCHES[plan.generate.cache.backend]
+                script.define(file, name)
+                script.patch.append(f"{name}()")
 
     def find(self, observation: Observation) -> Finding:
         """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors, and

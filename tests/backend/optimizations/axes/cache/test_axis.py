@@ -269,10 +269,11 @@ def test_the_script_makes_the_same_cache(kind: str, written: str) -> None:
 
 
 @pytest.mark.parametrize("kind", CACHES)
-def test_a_script_unpacks_the_codes_of_quanto_alone_with_torch(kind: str) -> None:
+def test_a_script_changes_what_the_worker_changes(kind: str) -> None:
     script = Script()
     AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(CACHES[kind])))
-    assert (script.patch == ["unpack_with_torch()"]) is bool(script.definitions) is (kind == "quantized-quanto4")
+    made = {"quantized-quanto4": ["unpack_with_torch()"], "quantized-fp8": ["saturate_fp8_cache()"]}.get(kind, [])
+    assert script.patch == made and len(script.definitions) == len(made)
 
 
 @pytest.mark.parametrize(
