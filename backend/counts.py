@@ -157,6 +157,10 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     replayed_steps: float | None = None
     replayed_matrices: float | None = None
     manual_replays: float | None = None
+    # of an encoder whose passes were replayed: positions of the last one that were held against a pass that was not,
+    # and those whose hidden states differ by more than rounding
+    checked_positions: float | None = None
+    strange_positions: float | None = None
 
     # files in the worker's compile cache: at the start, of how many that workers share (torn ones were deleted), and
     # how many of those there now are shared

@@ -214,7 +214,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     compile_cache  torch: torch's caches, shared by all workers; fresh: an empty one for each worker, so that compile
                    times are cold; artefacts: saved after one run and loaded before the next
     cuda_graphs    auto: as the compile mode implies; off; compile: by a compile mode; manual: the whole decode
-                   step, sampling included, captured once in `torch.cuda.CUDAGraph` and replayed
+                   step, sampling included, or an encoder's pass, captured once in `torch.cuda.CUDAGraph` and replayed
     loop           generate: the decode loop of transformers; own: that of `backend/worker/loop/loop.py`
     shapes         exact; padded: prompts padded to one length; buckets: to one of a few lengths;
                    dynamic: compiled with symbolic shapes

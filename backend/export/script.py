@@ -227,6 +227,7 @@ class _Encoder(Printer):
         passes = WARM_UP + (WARM_UP_PROMPTS if compiled else 0)
         now = "now()" if self.cuda else "time.perf_counter()"
         yield f"forward = torch.compile(model, **{compiled}.to_dict())" if compiled else "forward = model"
+        yield from self.parts.forward
         yield "with torch.inference_mode():"
         yield f"    for passes in ({passes}, PASSES):  # the first ones load kernels, choose among them, allocate"
         yield f"        times = [{now}]"

@@ -27,6 +27,7 @@ class Script:
     patch        lines after the model is loaded and before anything runs
     inputs       lines after the prompt was tokenized
     cache        expression of a new `past_key_values`, "": generate makes its own; a static one is made once and reset
+    forward      lines before an encoder's passes, which are calls of `forward` with `inputs`
     generate     keyword of `model.generate` -> expression
     loop         expression of a `DecodeLoop` that generates in place of `model.generate`, "": generate
     finish       lines after the timed run
@@ -41,6 +42,7 @@ class Script:
     patch: list[str] = field(default_factory=list)
     inputs: list[str] = field(default_factory=list)
     cache: str = ""
+    forward: list[str] = field(default_factory=list)
     generate: dict[str, str] = field(default_factory=dict)
     loop: str = ""
     finish: list[str] = field(default_factory=list)

@@ -49,6 +49,9 @@ def explain(error: Exception) -> tuple[str, str, bool]:
     unusable = next((why for sign, why in _UNUSABLE.items() if sign in text), "")
     if unusable:
         return f"The GPU cannot be used: {unusable}.", "Or start tokendyno with TOKENDYNO_DEVICE=cpu.", True
+    if "captur" in text and isinstance(error, RuntimeError):
+        advice = "Set cuda_graphs=off: something in it waits for the GPU, or allocates memory of its own."
+        return f"A CUDA graph could not be captured: {first}", advice, True
     if "CUDA" in text and isinstance(error, RuntimeError):
         advice = "Run again with a new worker, or undo the last change."
         return f"The GPU reported an error: {first}", advice, True

@@ -1,13 +1,17 @@
-"""An encoder at its real shape on a GPU: attention, compile and quantization, each proved, with its memory released."""
+"""An encoder at its real shape on a GPU: attention, compile, quantization and captured passes, each proved, with its
+memory released."""
 
 from typing import Any
 
 import pytest
+import torch
 
 from backend import hardware
 from backend.arms.check import check
 from backend.models import resolve
 from backend.optimizations import all_axes
+from backend.worker.loop.passes import CapturedPasses, without_idle_mask
+from backend.worker.prove.states import held_against_pass
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
 from tools.bench.gpu.bench_cli import bench, tell
@@ -17,12 +21,20 @@ pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 MODEL = "random:bert-base-uncased"
 AXES = ("dtype", "attention", "compile", "quantization")
 PASSES = 200
+CAPTURED = (
+    "", ",shapes=buckets,dtype=bfloat16", ",dtype=float16,compile=default", ",attention=eager", ",projections=fused",
+    ",quantization=torchao-int8",
+)  # fmt: skip
+"""What goes with captured passes."""
 
 
 def arms() -> list[str]:
     """Each choice of these axes alone, and useful combinations."""
     single = [f"{axis.name}={c.name}" for axis in all_axes() if axis.name in AXES for c in axis.choices]
-    return [*single, "dtype=float16,compile=max-autotune", "dtype=float16,attention=sdpa,compile=reduce-overhead"]
+    return [
+        *single, "dtype=float16,compile=max-autotune", "dtype=float16,attention=sdpa,compile=reduce-overhead",
+        *(f"cuda_graphs=manual{more}" for more in CAPTURED),
+    ]  # fmt: skip
 
 
 def used_bytes() -> int:
@@ -71,3 +83,58 @@ def test_a_compiled_encoder_leaves_less_of_the_gpu_idle() -> None:
     assert a < b
     assert document["comparison"]["verdict"] == "b_faster"
     assert document["comparison"]["pairs"] == 5
+
+
+def small_bert() -> Any:
+    from transformers import BertConfig, BertModel
+
+    torch.manual_seed(0)
+    config = BertConfig(
+        hidden_size=256, intermediate_size=512, num_hidden_layers=4, num_attention_heads=4, initializer_range=0.2
+    )
+    return BertModel(config).to("cuda", torch.bfloat16).eval()
+
+
+def text(tokens: int, padded: int = 0, batch: int = 2) -> dict[str, Any]:
+    """Random ids, the last ones of the last row padding."""
+    ids = torch.randint(1, 30_000, (batch, tokens), device="cuda")
+    mask = torch.ones_like(ids)
+    mask[-1, tokens - padded :] = 0
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+def test_graphs_of_several_lengths_compute_what_the_model_does_in_any_order() -> None:
+    """Texts of any length and padding, again and again: graphs share the memory of what they need on the way."""
+    model = small_bert()
+    captured = CapturedPasses(model)
+    with torch.inference_mode():
+        for tokens, padded in ((256, 0), (64, 0), (128, 5), (64, 60), (256, 0), (128, 127), (64, 0), (128, 0)):
+            given = text(tokens, padded)
+            states = captured(**without_idle_mask(given))[0].clone()
+            found = held_against_pass(model, given["input_ids"], given["attention_mask"], states)
+            assert (found.checked_positions, found.strange_positions) == (2 * tokens - padded, 0)
+
+
+def test_graphs_of_several_lengths_need_the_memory_of_the_largest() -> None:
+    model = small_bert()
+    with torch.inference_mode():
+        model(**text(512, batch=32))  # workspaces of the libraries
+        held = []
+        for lengths in ((512,), (512, 256, 128, 64)):
+            torch.cuda.empty_cache()
+            before = torch.cuda.memory_reserved()
+            captured = CapturedPasses(model)
+            for tokens in lengths:
+                captured(**without_idle_mask(text(tokens, batch=32)))
+            torch.cuda.empty_cache()
+            held.append(torch.cuda.memory_reserved() - before)
+            del captured
+    assert 32 << 20 < held[0] <= held[1] < 1.4 * held[0], [round(one / (1 << 20)) for one in held]
+
+
+def test_a_pass_that_asks_the_device_is_no_captured_one() -> None:
+    def asking(input_ids: Any) -> Any:
+        return input_ids * int(input_ids.sum())
+
+    with pytest.raises(RuntimeError, match="captur"), torch.inference_mode():
+        CapturedPasses(asking)(input_ids=torch.ones(4, device="cuda"))

@@ -4,6 +4,7 @@ import itertools
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.sabotage import test_attention, test_dtype, test_experts, test_kernels, test_loop, test_projections
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_models import LAYERS, llama
+from tests.sabotage.small_models import LAYERS, bert, llama
 from tests.sabotage.test_compile import (
     OWN,
     STATIC,
@@ -52,6 +53,42 @@ def replayed_once_in_three() -> Any:
         return lambda: (replay if next(count) % 3 == 0 else step)()
 
     return captured(alternating)
+
+
+def passes_by(call: Callable[[Any, dict[str, Any]], Any]) -> Any:
+    """An encoder's captured passes: `call` makes a pass of the captured ones and its inputs."""
+    from backend.worker.loop.passes import CapturedPasses
+
+    plain = CapturedPasses.__call__
+
+    class Captured:
+        """What `call` is given."""
+
+        def __init__(self, captured: Any) -> None:
+            self.model = captured._function
+            self.replay = lambda **inputs: plain(captured, **inputs)
+
+    return mock.patch.object(CapturedPasses, "__call__", lambda self, **inputs: call(Captured(self), inputs))
+
+
+def in_turns(captured: Any, inputs: dict[str, Any], count: Any = itertools.count()) -> Any:  # noqa: B008
+    return (captured.replay if next(count) % 2 else captured.model)(**inputs)
+
+
+def once_more_by_hand(captured: Any, inputs: dict[str, Any]) -> Any:
+    captured.replay(**inputs)
+    return captured.model(**inputs)
+
+
+def another_text(captured: Any, inputs: dict[str, Any]) -> Any:
+    return captured.replay(**{name: one.flip(1) for name, one in inputs.items()})
+
+
+def first_half_left_out(captured: Any, inputs: dict[str, Any]) -> Any:
+    """Of the layers: their graph is shorter."""
+    layers = captured.model.encoder.layer
+    with mock.patch.object(captured.model.encoder, "layer", layers[len(layers) // 2 :]):
+        return captured.replay(**inputs)
 
 
 def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str], ...]) -> Sabotage:
@@ -95,6 +132,16 @@ SABOTEURS: list[Sabotage] = [
     _graphs("compile", "one step in three is", one_step_in_three, REPLAYING),
     _graphs("manual", "captured, and never replayed", never_replayed, OWN),
     _graphs("manual", "one step in three is replayed", replayed_once_in_three, OWN),
+    *(
+        Sabotage("cuda_graphs", "manual", f"an encoder: {manner}", partial(passes_by, call), (), bert, tier="gpu")
+        for manner, call in (
+            ("never replayed", lambda captured, inputs: captured.model(**inputs)),
+            ("every other pass is", in_turns),
+            ("replayed, and computed once more", once_more_by_hand),
+            ("another text", another_text),
+            ("half of the layers are left out", first_half_left_out),
+        )
+    ),
     Sabotage("experts", "triton", "one layer", instead(None, lambda layer: layer == 1), tier="gpu"),
     Sabotage("experts", "triton", "half of the layers", instead(None, lambda layer: layer % 2 == 0), tier="gpu"),
     Sabotage("experts", "triton", "removed", instead(None, lambda layer: True), tier="gpu"),

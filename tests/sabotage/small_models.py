@@ -15,6 +15,7 @@ _SHAPE: dict[str, Any] = {
 _MORE: dict[str, dict[str, Any]] = {
     "llama": {"architectures": ["LlamaForCausalLM"]},
     "olmo2": {"architectures": ["Olmo2ForCausalLM"]},
+    "bert": {"architectures": ["BertModel"], "type_vocab_size": 2, "initializer_range": 0.2},
     "mixtral": {"architectures": ["MixtralForCausalLM"], "num_local_experts": 4, "num_experts_per_tok": 2},
 }
 LAYERS = 4
@@ -43,6 +44,12 @@ def long_llama() -> str:
 def olmo() -> str:
     """Norms across all heads, so that a split model puts the projections of attention together."""
     return _written("olmo2")
+
+
+@functools.cache
+def bert() -> str:
+    """An encoder."""
+    return _written("bert")
 
 
 @functools.cache

@@ -4,10 +4,18 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import experts_settled, kv_cache, replays_graphs, skips_compilation, uses_own_loop
+from backend.optimizations.conditions import (
+    attention_in_use,
+    experts_settled,
+    kv_cache,
+    replays_graphs,
+    skips_compilation,
+    uses_own_loop,
+)
 from backend.optimizations.proof import Observation, products
 from backend.optimizations.subject import Rule, Subject
 from backend.plan import GraphsKind, Plan
+from backend.script.parts import Script
 
 _DOCS = "https://docs.pytorch.org/docs/stable/generated/torch.compile.html"
 _CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
@@ -70,10 +78,25 @@ _MANUAL_RULES = (
     _NEEDS_CUDA,
     Rule(
         "blocked",
-        lambda s: s.facts.kind == "encoder",
-        "Manual capture records the step of the custom decode loop, and an encoder has no decode loop.",
-        "backend/worker/loop/cuda_graph.py",
-        fix=(("cuda_graphs", "compile"), ("compile", "reduce-overhead")),
+        lambda s: s.cuda and not s.decoder and s.choices["shapes"] == "dynamic",
+        "A captured pass has the shape that it was captured with, so no size of it is symbolic.",
+        _CAPTURE,
+        fix=(("shapes", "buckets"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.cuda and not s.decoder and attention_in_use(s) == "flex_attention",
+        "flex_attention compiles itself, and makes a mask of blocks for each pass: untried in captured ones.",
+        "tests/gpu/test_encoder.py",
+        fix=(("attention", "auto"),),
+    ),
+    Rule(
+        "blocked",
+        lambda s: s.cuda and not s.decoder and s.choices["shapes"] != "exact" and "flash" in attention_in_use(s),
+        "FlashAttention takes padding out before it computes, and asks the device where it is: a pass that "
+        "synchronizes cannot be captured.",
+        "transformers 5.22: modeling_flash_attention_utils.py, _get_unpad_data",
+        fix=(("attention", "sdpa"),),
     ),
     Rule(
         "blocked",
@@ -112,12 +135,12 @@ _MANUAL_RULES = (
 
 
 class CudaGraphs(Optimization):
-    """Told by the replays of each measured step, inside calls of compiled code or outside them, and by the products
-    that a profile shows the host launching one by one."""
+    """Told by the replays of each measured step, inside calls of compiled code or outside them, by the products that a
+    profile shows the host launching one by one, and of an encoder by what the last replay computed."""
 
     name = "cuda_graphs"
     title = "CUDA graphs"
-    summary = "Replay the kernels of a decode step as one captured graph instead of launching each from the host."
+    summary = "Replay the kernels of a decode step, or of an encoder's pass, as one graph instead of launching each."
     default = "auto"
     off = "off"
     order = 42
@@ -126,7 +149,7 @@ class CudaGraphs(Optimization):
     costs = {
         "off": "a launch for every kernel",
         "compile": "time to compile, memory for graphs",
-        "manual": "memory for the graph; a static cache",
+        "manual": "memory for the graph; a static cache where tokens are generated",
     }
     choices = (
         Choice("auto", "auto", "As the compile mode implies: reduce-overhead and max-autotune use graphs on a GPU."),
@@ -135,7 +158,7 @@ class CudaGraphs(Optimization):
         Choice(
             "manual",
             "manual capture",
-            "The whole decode step, sampling included, captured once with torch.cuda.CUDAGraph.",
+            "Captured with torch.cuda.CUDAGraph: the decode step, sampling included, or an encoder's pass for each length.",
             _MANUAL_RULES,
         ),
     )
@@ -149,9 +172,16 @@ class CudaGraphs(Optimization):
         kind: GraphsKind = "auto" if name == self.resolve("auto", subject) else _KINDS[name]
         return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, cuda_graphs=kind))
 
+    def write(self, script: Script, plan: Plan) -> None:
+        """The custom decode loop captures its step itself: see `loop`."""
+        if plan.generate.cuda_graphs == "manual" and plan.generate.loop != "own":
+            script.define("worker/loop/passes.py", "CapturedPasses", "without_idle_mask")
+            script.forward += ["inputs = without_idle_mask(inputs)", "forward = CapturedPasses(forward)"]
+
     def find(self, observation: Observation) -> Finding:
         """How many measured steps were replayed; with compiled graphs, how many matrices in them. Products that the
-        host called for one by one, in a profile of a few extra tokens, were not replayed."""
+        host called for one by one, in a profile of a few extra tokens, were not replayed, and replays that computed
+        something else than the model were no passes over this text."""
         counts = observation.counts
         if counts.paged_steps:
             told = "continuous batching has graphs of its own: see batch_graphs"
@@ -170,7 +200,12 @@ class CudaGraphs(Optimization):
             return Finding(self.name, "compile", told, replayed, steps * matrices + missed)
         if manual:
             told = f"our capture was replayed in {manual} of {steps} steps; {told}"
-            return Finding(self.name, "manual", told, manual, steps + single)
+            checked, strange = int(counts.checked_positions or 0), int(counts.strange_positions or 0)
+            if checked:
+                told += f"; the last one's hidden states are those of a pass without it at {checked - strange:,} of "
+                told += f"{checked:,} positions"
+            wrong = -(-manual * strange // checked) if checked else 0
+            return Finding(self.name, "manual", told, max(0, manual - wrong), steps + single)
         return Finding(self.name, "off", f"none of {steps} steps was replayed; {told}")
 
 

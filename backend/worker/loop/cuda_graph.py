@@ -8,12 +8,13 @@ import torch
 WARMUP_STEPS = 3
 
 
-def capture(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[], None]:
+def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
     """The replay of `step`, which must work on tensors whose addresses never change.
 
     The step runs a few times first, on a side stream as capture requires: libraries initialize, compilers compile.
-    `rewind` takes it back to the start before each; undoing what the step wrote is up to the caller. Raises
-    RuntimeError where a step synchronizes with the host or allocates outside the graph's pool.
+    `rewind` takes it back to the start before each; undoing what the step wrote is up to the caller. `pool`: memory
+    that graphs share of which only one runs at a time; None: its own. Raises RuntimeError where a step synchronizes
+    with the host or allocates outside the graph's pool.
     """
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -24,7 +25,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], None]) -> Callable[[]
     torch.cuda.current_stream().wait_stream(side)
     rewind()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events meanwhile
+    with torch.cuda.graph(graph, pool, capture_error_mode="thread_local"):  # a thread of NCCL asks for its events
         step()
     return lambda: graph.replay()  # looked up at each step, so that replays can be counted
 

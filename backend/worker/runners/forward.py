@@ -2,7 +2,7 @@
 
 An encoder generates no tokens and has no cache, so a "token" of the events is one forward pass here: its id is 0, it
 has no text, and the first pass is like every other (no prefill). Passes run one at a time, as if each were a request
-that somebody waits for.
+that somebody waits for. With `cuda_graphs=manual` each is a replay; the graphs of several lengths are kept.
 """
 
 import time
@@ -17,12 +17,14 @@ from backend.messages import Generate, PhaseName
 from backend.plan import GeneratePlan
 from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from backend.worker.compiler.ledger import compile_config
+from backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, TokenRow
 from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from backend.worker.prove.profile import mark_step
+from backend.worker.prove.states import held_against_pass
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 
 PROFILED_PASSES = 4
@@ -33,8 +35,12 @@ class ForwardRunner(MeasuredRunner):
 
     first_counted = 0
     _seen = 0  # positions in the output of the latest pass
+    _captured: CapturedPasses | None = None
+    _captured_for: GeneratePlan | None = None
+    _states: Any = None  # what the latest replay left, (B, S, H)
 
     def _prepare(self, job: Generate) -> Task:
+        self._keep_graphs(job.plan.generate)
         read = read_prompt(self.model, msgspec.structs.replace(job, max_new_tokens=0, chat=False))
         most = max_positions(self.model.model.config)
         return Task(job, pad(read, job.plan.generate.shapes, self.model.pad, "right", most), 0)
@@ -71,8 +77,13 @@ class ForwardRunner(MeasuredRunner):
         return self._seen
 
     def _own_counts(self, measured: Measured) -> RunCounts:
-        job = msgspec.structs.replace(measured.task.job, chat=False)
-        return held_against(asked_ids(self.model.tokenizer, job), measured.task.prompt) if job.prove else RunCounts()
+        job, prompt = msgspec.structs.replace(measured.task.job, chat=False), measured.task.prompt
+        if not job.prove:
+            return RunCounts()
+        counts = held_against(asked_ids(self.model.tokenizer, job), prompt)
+        if self._states is not None:
+            counts.update(held_against_pass(self.model.model, prompt.ids, prompt.mask, self._states))
+        return counts
 
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")
@@ -80,14 +91,19 @@ class ForwardRunner(MeasuredRunner):
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
         call, sums = self._call(plan), None
+        inputs = {"input_ids": prompt.ids, "attention_mask": prompt.mask}  # (B, S)
+        if self._captured is not None:
+            inputs = without_idle_mask(inputs)
         with torch.inference_mode():
             for finished in range(most):
                 if self.cancelled.is_set():
                     return finished
                 torch.compiler.cudagraph_mark_step_begin()
-                output = call(input_ids=prompt.ids, attention_mask=prompt.mask)  # (B, S)
+                output = call(**inputs)
                 self._seen = output[0].shape[1]
                 sums = _added(sums, output[0])
+                if self._captured is not None:
+                    self._states = output[0]
                 del output
                 mark_step()
                 done()
@@ -96,10 +112,21 @@ class ForwardRunner(MeasuredRunner):
         return most
 
     def _call(self, plan: GeneratePlan) -> Callable[..., Any]:
-        """The model, or its compiled call, which the model keeps while its settings stay, as `generate` does it."""
+        """The model, or its compiled call, which the model keeps while its settings stay, as `generate` does it; or
+        replays of either."""
         config, model = compile_config(plan), self.model.model
         call: Callable[..., Any] = model if config is None else model.get_compiled_call(config)
-        return call
+        if plan.cuda_graphs != "manual":
+            return call
+        if self._captured is None:
+            self._captured, self._captured_for = CapturedPasses(call), plan
+        return self._captured
+
+    def _keep_graphs(self, plan: GeneratePlan) -> None:
+        """Those of earlier runs with this plan, of whatever lengths; they would be no part of another's memory."""
+        if self._captured is not None and plan != self._captured_for:
+            self._captured = self._captured_for = self._states = None
+            self._warm.clear()
 
 
 def _added(sums: Any, hidden: Any) -> Any:

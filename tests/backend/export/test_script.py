@@ -103,6 +103,17 @@ def test_an_encoder_is_timed_pass_by_pass() -> None:
     assert "AutoModel.from_pretrained" in text and "generate" not in text
 
 
+def test_captured_passes_of_an_encoder_bring_their_capture_along_after_padding() -> None:
+    text = exported(facts("bert-base-uncased"), "cuda_graphs=manual,shapes=buckets", machine=H200)
+    compile(text, "script.py", "exec")
+    places = [text.index(line) for line in (
+        "class CapturedPasses:", "torch.nn.functional.pad(", "inputs = without_idle_mask(inputs)",
+        "forward = CapturedPasses(forward)", "output = forward(**inputs)",
+    )]  # fmt: skip
+    assert places == sorted(places)
+    assert "CapturedPasses" not in exported(facts("bert-base-uncased"), machine=H200)
+
+
 def test_encoders_ignore_chat() -> None:
     for model in (facts("bert-base-uncased"), facts("random:bert-base-uncased")):
         assert exported(model, chat=True) == exported(model)

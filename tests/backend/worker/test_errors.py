@@ -56,6 +56,7 @@ def test_what_this_torch_says_without_cuda_is_known() -> None:
         (OSError(errno.ENOSPC, "No space left on device", "x.so"), "A disk is full", False),
         (caused(DownloadFailed("OSError"), OSError(errno.ENOSPC, "No space left on device")), "A disk is full", False),
         (DownloadFailed("ConnectTimeout"), "could not be downloaded", False),
+        (RuntimeError("CUDA error: operation not permitted when stream is capturing"), "could not be captured", True),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "The GPU reported an error", True),
         (ValueError("odd"), "ValueError: odd", False),
     ],

@@ -1,5 +1,6 @@
 """When CUDA graphs can be captured, and by whom: every verdict of the axis, and no other."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -7,7 +8,11 @@ import pytest
 from backend.arms.check import check
 from backend.arms.parse import parse_arm
 from backend.config import Workload
-from tests.support.machines import CPU, H200, facts
+from backend.counts import RunCounts
+from backend.optimizations import Observation
+from backend.optimizations.axes.cuda_graphs import AXIS
+from backend.optimizations.proof import Trace
+from tests.support.machines import CPU, H200, facts, settled
 
 STATIC = "cache=static"
 OWN = "cache=static,loop=own,cuda_graphs=manual"
@@ -71,8 +76,47 @@ def test_off_is_never_refused_on_a_cpu() -> None:
         assert fixes(f"{STATIC},compile={mode},cuda_graphs=off", machine=CPU) == []
 
 
-def test_an_encoder_has_no_loop_to_capture() -> None:
-    assert fixes("cuda_graphs=manual", BERT) == [{"cuda_graphs": "compile", "compile": "reduce-overhead"}]
+@pytest.mark.parametrize(
+    ("arm", "expected"),
+    [
+        ("", []),
+        ("shapes=buckets", []),
+        ("compile=default", []),
+        ("compile=default,shapes=dynamic", [{"shapes": "buckets"}]),
+        ("compile=reduce-overhead", [{"compile": "default"}]),
+        ("attention=flex_attention", [{"attention": "auto"}]),
+        ("attention=flash_attention_2", []),
+        ("attention=flash_attention_2,shapes=buckets", [{"attention": "sdpa"}]),
+        ("attention=sdpa,shapes=padded", []),
+        ("quantization=bnb-int8", [{"quantization": "torchao-int8"}]),
+    ],
+)
+def test_the_pass_of_an_encoder_is_captured_by_itself(arm: str, expected: list[dict[str, str]]) -> None:
+    assert fixes(f"cuda_graphs=manual,{arm}".rstrip(","), BERT) == expected
+
+
+def test_the_pass_of_an_encoder_is_captured_on_a_gpu_alone() -> None:
+    for more in ("", ",shapes=dynamic,compile=default", ",attention=flex_attention"):
+        assert fixes(f"cuda_graphs=manual{more}", BERT, CPU) == [AUTO]
+
+
+def test_graphs_of_torch_compile_need_its_modes_for_an_encoder_too() -> None:
     assert fixes("cuda_graphs=compile", BERT) == [{"compile": "reduce-overhead"}]
     assert fixes("compile=reduce-overhead,cuda_graphs=compile", BERT) == []
     assert fixes("compile=reduce-overhead,cuda_graphs=off", BERT) == [{"compile": "default"}]
+
+
+@pytest.mark.parametrize(
+    ("replayed", "strange", "single", "reached", "expected"),
+    [(10, 0, 0, 10, 10), (10, 128, 0, 0, 10), (10, 1, 0, 9, 10), (10, 64, 0, 5, 10), (4, 0, 9, 4, 19)],
+)
+def test_replays_count_as_far_as_they_computed_what_the_model_does(
+    replayed: int, strange: int, single: int, reached: int, expected: int
+) -> None:
+    counts = RunCounts(
+        counted_steps=10.0, manual_replays=float(replayed), checked_positions=128.0, strange_positions=float(strange)
+    )
+    trace = Trace(Counter(), Counter(), Counter(), 4, Counter({"aten::addmm": single}))
+    found = AXIS.find(Observation(None, None, settled(facts(BERT), AUTO, H200).plan, lambda: trace, counts))
+    assert (found.effective, found.reached, found.expected) == ("manual", reached, expected)
+    assert f"at {128 - strange:,} of 128 positions" in found.proof
