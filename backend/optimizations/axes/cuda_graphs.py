@@ -158,7 +158,7 @@ class CudaGraphs(Optimization):
         Choice(
             "manual",
             "manual capture",
-            "Captured with torch.cuda.CUDAGraph: the decode step, sampling included, or an encoder's pass for each length.",
+            "Captured with torch.cuda.CUDAGraph: the decode step, sampling included, or an encoder's pass.",
             _MANUAL_RULES,
         ),
     )
