@@ -1,10 +1,10 @@
 """What an axis may look at in the worker to find out what was in effect."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 from backend.counts import RunCounts, StepTime
 from backend.plan import Plan
@@ -66,6 +66,24 @@ class Trace:
 
 NO_TRACE = Trace(Counter(), Counter(), Counter(), 0)
 
+PartKind = Literal["attention", "mixture", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How many parts of the model, by kind, were held against the model's own code with the same weights and inputs.
+
+    odd     names of those that gave something else
+    unheld  why none was held, as the end of a sentence
+    """
+
+    parts: Counter[PartKind] = field(default_factory=Counter)
+    odd: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
+    unheld: str = ""
+
+
+NOT_HELD = Held()
+
 
 @dataclass(slots=True)
 class Observation:
@@ -77,6 +95,7 @@ class Observation:
     trace    a profile of a few extra tokens, taken on first use
     counts   what was counted while loading, warming up and running
     gather   what every rank gives, by rank, where several run the model; returns once all have given theirs
+    plain    what its parts give, held against its own code; found out on first use
     """
 
     model: Any
@@ -85,6 +104,7 @@ class Observation:
     trace: Callable[[], Trace] = lambda: NO_TRACE
     counts: RunCounts = field(default_factory=RunCounts)
     gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
+    plain: Callable[[], Held] = lambda: NOT_HELD
 
 
 def further_passes(counts: RunCounts) -> int:

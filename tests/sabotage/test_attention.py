@@ -1,4 +1,4 @@
-"""attention: other functions in the measured run than the one that was asked for."""
+"""attention: other functions in the measured run than the one that was asked for, or less of it than a layer needs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -6,6 +6,7 @@ from typing import Any
 from unittest import mock
 
 import torch
+import transformers.models.gpt_oss.modeling_gpt_oss as gpt_oss_code
 import transformers.models.llama.modeling_llama as llama_code
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
@@ -13,6 +14,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from backend.optimizations.axes.attention import probe
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 from backend.worker.patch import attention as patch
+from tests.sabotage.damage import in_layers
 from tests.sabotage.saboteur import Sabotage, Tier, tests_of
 from tests.sabotage.small_models import LAYERS, llama
 
@@ -34,12 +36,49 @@ def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: A
     return sdpa_attention_forward(module, query, key, value, dense, scaling=scaling)
 
 
+def half_of_the_heads(attend: Any) -> Any:
+    """Asked for and called, for every pass; what half of the heads found is thrown away."""
+
+    def halved(*rest: Any, **more: Any) -> Any:
+        found, weights = attend(*rest, **more)
+        found = found.clone()  # (B, S, heads, D)
+        found[:, :, found.shape[2] // 2 :] = 0
+        return found, weights
+
+    return halved
+
+
+def one_head(layer: Any) -> None:
+    """The output of its last head never reaches the product behind it."""
+
+    def cut(_: Any, given: Any) -> Any:
+        found = given[0].clone()
+        found[..., -layer.self_attn.head_dim :] = 0
+        return (found,)
+
+    layer.self_attn.o_proj.register_forward_pre_hook(cut)
+
+
+def newest(function: Any) -> AbstractContextManager[Any]:
+    """PyTorch's own function, whoever calls it, attends to the newest eight tokens in each step."""
+
+    def attend(query: Any, key: Any, value: Any, *rest: Any, **more: Any) -> Any:
+        if query.shape[-2] == 1:
+            mask = more.get("attn_mask")
+            more |= {"attn_mask": None if mask is None else mask[..., -8:]}
+            key, value = key[..., -8:, :], value[..., -8:, :]
+        return function(query, key, value, *rest, **more)
+
+    return mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", attend)
+
+
 @contextmanager
-def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator[None]:
-    """`other` in the layers `where`; the short pass of the probe is left alone, unless it is to be fooled as well."""
+def swapped(choice: str, other: Any, where: Which, probed_too: bool, code: Any) -> Iterator[None]:
+    """`other` in the layers `where`; the short pass of the probe is left alone, unless it is to be fooled as well.
+    `code`: the architecture's file, whose function "eager" is."""
     probing: list[bool] = []
     plain = {
-        "eager": llama_code.eager_attention_forward, "sdpa": sdpa_attention_forward,
+        "eager": code.eager_attention_forward, "sdpa": sdpa_attention_forward,
         "sdpa-gqa": patch.grouped_attention, "flex_attention": AttentionInterface()["flex_attention"],
     }[choice]  # fmt: skip
 
@@ -58,7 +97,7 @@ def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(probe, "calls", watched))
         if choice == "eager":
-            stack.enter_context(mock.patch.object(llama_code, "eager_attention_forward", attend))
+            stack.enter_context(mock.patch.object(code, "eager_attention_forward", attend))
         elif choice == "sdpa-gqa":
             stack.enter_context(mock.patch.object(patch, "grouped_attention", attend))
         else:
@@ -67,9 +106,9 @@ def swapped(choice: str, other: Any, where: Which, probed_too: bool) -> Iterator
 
 
 def breaking(
-    choice: str, other: Any, where: Which, probed_too: bool = False
+    choice: str, other: Any, where: Which, probed_too: bool = False, code: Any = llama_code
 ) -> Callable[[], AbstractContextManager[None]]:
-    return lambda: swapped(choice, other, where, probed_too)
+    return lambda: swapped(choice, other, where, probed_too, code)
 
 
 MANNERS: list[tuple[str, Which, bool]] = [
@@ -87,6 +126,15 @@ OTHERS: list[tuple[str, str, Any, tuple[tuple[str, str], ...]]] = [
 ]
 
 
+BESIDE: dict[str, tuple[tuple[str, str], ...]] = {
+    "in bfloat16": (("dtype", "bfloat16"),),
+    "by the custom loop": (("cache", "static"), ("loop", "own")),
+    "fused": (("projections", "fused"),),
+    "packed": (("dtype", "bfloat16"), ("quantization", "torchao-int8")),
+    "drafted": (("speculation", "prompt-lookup"),),
+}
+
+
 def tier(choice: str, manner: int) -> Tier:
     return "full" if manner or choice == "flex_attention" else "slow"
 
@@ -98,6 +146,37 @@ SABOTEURS = [
     for choice, function, other, beside in OTHERS
     for i, (manner, where, probed_too) in enumerate(MANNERS)
 ]
+HALVED: list[tuple[str, Any, Any]] = [
+    ("auto", "sdpa", sdpa_attention_forward),
+    ("sdpa", "sdpa", sdpa_attention_forward),
+    ("eager", "eager", llama_code.eager_attention_forward),
+    ("sdpa-gqa", "sdpa-gqa", patch.grouped_attention),
+]
+SHARES: dict[str, Which] = {
+    "all layers": lambda layer: True,
+    "half of the layers": lambda layer: layer % 2 == 0,
+    "one layer": lambda layer: layer == 2,
+}
+SABOTEURS += [
+    Sabotage("attention", choice, f"half of the heads in {share} are thrown away",
+             breaking(function, half_of_the_heads(plain), where, True), model=llama, turns_to=("partial",), tier="full")
+    for choice, function, plain in HALVED
+    for share, where in SHARES.items()
+] + [
+    Sabotage("attention", "auto", "half of the heads in one layer are thrown away",
+             breaking("eager", half_of_the_heads(gpt_oss_code.eager_attention_forward), SHARES["one layer"], True,
+                      gpt_oss_code), turns_to=("partial",), tier="full"),
+    Sabotage("attention", "sdpa", "one head in one layer is cut off", in_layers("one", one_head), model=llama,
+             turns_to=("partial",), tier="full"),
+    Sabotage("attention", "sdpa", "all layers attend to the newest tokens",
+             lambda: newest(torch.nn.functional.scaled_dot_product_attention), model=llama,
+             work=(("prompt_tokens", 64),), turns_to=("partial",), tier="full"),
+] + [
+    Sabotage("attention", "sdpa", f"half of the heads in one layer, {name}",
+             breaking("sdpa", half_of_the_heads(sdpa_attention_forward), SHARES["one layer"], True), beside, llama,
+             turns_to=("partial",), tier="full")
+    for name, beside in BESIDE.items()
+]  # fmt: skip
 REASONS = {
     ("attention", name): "Its kernels are on no machine of the tests; `test_traced.py` counts made-up traces of it."
     for name in (FA2, FA3, FA4, HUB_FA2, HUB_FA3)

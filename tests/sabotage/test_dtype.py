@@ -44,6 +44,27 @@ def _without_mlp(layer: Any) -> None:
     layer.mlp.forward = torch.zeros_like
 
 
+def _half_of_the_neurons(layer: Any) -> None:
+    """All products are made; what half of the MLP's neurons give is thrown away, in every pass."""
+
+    def cut(_: Any, given: Any) -> Any:
+        found = given[0].clone()
+        found[..., found.shape[-1] // 2 :] = 0
+        return (found,)
+
+    layer.mlp.down_proj.register_forward_pre_hook(cut)
+
+
+def _without_norm(layer: Any) -> None:
+    """What attention gets is not normalized."""
+    layer.input_layernorm.forward = lambda states: states
+
+
+def _added_twice(layer: Any) -> None:
+    """What comes into the layer is added to its output once more."""
+    layer.register_forward_hook(lambda _, given, output: output + given[0])
+
+
 def _half_of_the_words() -> Any:
     """The head scores the first half of the vocabulary, and no other token is ever chosen."""
 
@@ -103,6 +124,13 @@ SABOTEURS = [
              turns_to=("partial",), tier="full")
     for choice in ("bfloat16", "float32")
     for share in ("one", "half", "all")
+] + [
+    Sabotage("dtype", choice, f"{what} of {share} of the layers", in_layers(share, change), model=llama,
+             turns_to=("partial",), tier="full")
+    for choice in ("bfloat16", "float32")
+    for share in ("one", "all")
+    for what, change in (("half of the neurons", _half_of_the_neurons), ("no norm before attention", _without_norm),
+                         ("a doubled residual", _added_twice))
 ] + [
     Sabotage("dtype", "float32", "half of the head is left out", _half_of_the_words, model=llama,
              turns_to=("partial",), tier="full"),

@@ -5,6 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from unittest import mock
 
+import torch
+import transformers.models.gpt_oss.modeling_gpt_oss as gpt_oss_code
+import transformers.models.mixtral.modeling_mixtral as mixtral_code
 from transformers import MixtralConfig
 from transformers.integrations.moe import (
     ExpertsInterface,
@@ -71,6 +74,29 @@ def fewer_inside(where: Which) -> Callable[[], AbstractContextManager[None]]:
     return broken
 
 
+def always_the_same(code: Any, name: str) -> Callable[[], AbstractContextManager[Any]]:
+    """Routers of that class score as ever, and send each token to the first experts, in every pass."""
+    kind = getattr(code, name)
+    plain = kind.forward
+
+    def forward(self: Any, hidden: Any) -> Any:
+        *scores, chosen = plain(self, hidden)
+        return *scores, torch.arange(chosen.shape[-1], device=chosen.device).expand_as(chosen).contiguous()
+
+    return lambda: mock.patch.object(kind, "forward", forward)
+
+
+def _ignored(layer: Any) -> None:
+    """Its router's scores go nowhere: each token goes to the first experts with equal shares."""
+
+    def instead(_: Any, given: Any, output: Any) -> Any:
+        scores, weights, chosen = output
+        chosen = torch.arange(chosen.shape[-1], device=chosen.device).expand_as(chosen).contiguous()
+        return scores, torch.full_like(weights, 1 / weights.shape[-1]), chosen
+
+    layer.mlp.gate.register_forward_hook(instead)
+
+
 def _one_for_two(layer: Any) -> None:
     """Its router chooses one expert for each token."""
     layer.mlp.gate.top_k = 1
@@ -120,6 +146,19 @@ SABOTEURS = [
              fewer_inside(lambda layer: layer == 1), model=mixtral, turns_to=("partial",), tier="full")
     for choice, _ in OTHERS
 ] + [
+    Sabotage("experts", choice, "all routers choose the same", always_the_same(mixtral_code, "MixtralTopKRouter"),
+             model=mixtral, turns_to=("partial",), tier="full")
+    for choice, _ in OTHERS
+] + [
+    Sabotage("experts", choice, f"what routers of {share} of the layers find is ignored", in_layers(share, _ignored),
+             model=mixtral, turns_to=("partial",), tier="full")
+    for choice, share in (("auto", "one"), ("eager", "half"))
+] + [
+    Sabotage("experts", "auto", "all routers choose the same", always_the_same(gpt_oss_code, "GptOssTopKRouter"),
+             turns_to=("partial",), tier="full"),
+    Sabotage("experts", "auto", "all routers choose the same, by the custom loop",
+             always_the_same(gpt_oss_code, "GptOssTopKRouter"), (("cache", "static"), ("loop", "own")),
+             turns_to=("partial",), tier="full"),
     Sabotage("experts", "auto", "one expert for two in the config", one_in_the_config, model=mixtral,
              turns_to=("partial",), tier="full"),
     Sabotage("experts", "batched_mm", "one expert for two in a batch", in_layers("one", _one_for_two), model=mixtral,

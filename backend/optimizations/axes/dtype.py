@@ -9,8 +9,9 @@ import msgspec
 from backend.evidence import Finding, Verdict
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
+from backend.optimizations.plain_code import odd_parts
 from backend.optimizations.plain_products import absent_products, formats_of_products, kept_in_float32, narrowed
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, PartKind
 from backend.optimizations.subject import Rule, Subject
 from backend.optimizations.tensor_bytes import keeps_tokens, local_part, quantized_parts
 from backend.plan import ONE_THREAD_BELOW_BYTES, Plan
@@ -127,7 +128,8 @@ class Dtype(Optimization):
     def find(self, observation: Observation) -> Finding:
         """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight, those
         that are missing included; tensors that the model's class keeps in float32, those that a quantization packs, and
-        biases beside those, need not have the planned format. Products whose factors torch may round do not count."""
+        biases beside those, need not have the planned format. Products whose factors torch may round do not count,
+        nor do parts of the model that give something else than its own code."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
@@ -154,8 +156,15 @@ class Dtype(Optimization):
             multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
             tensors[main] -= products[main]
             tensors[other] += products[main]
-        proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}"
-        return Finding(self.name, main, proof, tensors[main], tensors.total() + absent)
+        odd, compared = odd_parts(observation.plain(), *_answers_for(observation.model))
+        proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}{compared}"
+        return Finding(self.name, main, proof, tensors[main], tensors.total() + absent + odd)
+
+
+def _answers_for(model: Any) -> tuple[PartKind, ...]:
+    """Parts that no other axis answers for: mixtures only where nothing of them can be chosen."""
+    chosen = any(hasattr(module, "_is_expert_parallel") for module in model.modules())
+    return ("other",) if chosen else ("other", "mixture")
 
 
 def _biases_of_packed(model: Any) -> Iterator[str]:

@@ -21,6 +21,7 @@ from backend.optimizations.conditions import (
     takes_hub_kernels,
 )
 from backend.optimizations.expert_rows import FALLBACK, GROUPED_MM, LOOP, expert_rows
+from backend.optimizations.plain_code import odd_parts
 from backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
 from backend.optimizations.subject import Rule, Subject, When, blocked
 from backend.plan import Plan
@@ -196,7 +197,8 @@ class Experts(Optimization):
             script.patch.append(f"set_experts(model, {plan.load.experts!r})")
 
     def find(self, observation: Observation) -> Finding:
-        """Counts in the trace in which way each mixture computed its experts in each pass, and for how many rows."""
+        """Counts in the trace in which way each mixture computed its experts in each pass, and for how many rows. Those
+        that give something else than the model's own code do not count."""
         mixtures = [module for module in observation.model.modules() if hasattr(module, "_is_expert_parallel")]
         layers = len(mixtures)
         if not layers:
@@ -216,7 +218,7 @@ class Experts(Optimization):
         if way == "triton":  # kernels are seen in replayed graphs and within whole layers too
             every = layers * traced_passes(observation)
             proof = f"{own} calls of our kernels in {trace.steps} passes through {layers} mixtures, two a mixture"
-            return Finding(self.name, way, proof, min(seen, every), every)
+            return _found(observation, way, min(seen, every), every, proof)
         if hidden := hides(observation):
             replayed = sum(n for name, n in trace.kernels.items() if "GroupProblemShape" in name)
             if ways["grouped_mm"] >= layers:  # the prompt's pass is never compiled
@@ -242,7 +244,15 @@ class Experts(Optimization):
             reached = min(reached or 0, (expected or layers) * rows.seen // rows.due)
         if hidden:
             proof += f"; decode steps ran {hidden}"
-        return Finding(self.name, way if seen else "auto", proof, reached or 0, expected or layers)
+        return _found(observation, way if seen else "auto", reached or 0, expected or layers, proof)
+
+
+def _found(observation: Observation, way: str, reached: int, expected: int, proof: str) -> Finding:
+    """Without the share of mixtures that give something else than the model's own code, routers included."""
+    held = observation.plain()
+    odd, compared = odd_parts(held, "mixture")
+    left = expected - -(-expected * odd // max(1, held.parts["mixture"]))
+    return Finding("experts", way, proof + compared, min(reached, left), expected)
 
 
 AXIS = Experts()

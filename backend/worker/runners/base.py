@@ -22,6 +22,7 @@ from backend.errors import InputError
 from backend.evidence import Finding
 from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
 from backend.optimizations import Observation
+from backend.optimizations.proof import Held
 from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
@@ -39,6 +40,7 @@ from backend.worker.prove.detach import detach
 from backend.worker.prove.findings import find_all
 from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
+from backend.worker.prove.plain_parts import held_to_plain_code
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
 
@@ -364,7 +366,7 @@ class MeasuredRunner(ABC):
 
         observation = Observation(
             self.model.model, measured.cache, task.job.plan, functools.cache(profiled), measured.counts,
-            own_group().exchange,
+            own_group().exchange, functools.cache(lambda: self._plain(task)),
         )  # fmt: skip
         with self.channel.phasing("prove") as steps:
             findings = find_all(observation, steps.step)
@@ -375,6 +377,15 @@ class MeasuredRunner(ABC):
         except Exception as error:
             return Proof(findings, None, f"the trace failed: {type(error).__name__}: {error}"[:300])
         return Proof(findings, seen.step, seen.no_step)
+
+    def _plain(self, task: Task) -> Held:
+        """What the model's parts give for this prompt, held against its own code."""
+        if self.model.plan.parallel.devices > 1 or own_group().size > 1:
+            return Held(unheld="the model lies on several devices")
+        if self.model.plan.attention == "flex_attention":
+            return Held(unheld="flex_attention would compile the passes that are compared")
+        ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
+        return held_to_plain_code(self.model.model, ids)
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""

@@ -1,0 +1,191 @@
+"""Holds what each part of a model gives against what its plain code gives for the same input.
+
+Parts are decoder layers, what they are made of, and what is before and after them. Two passes are made with each of
+the two models, of a short text and of one more token. A part of the plain model gets the input that the same part of
+the other one had, so that what differs is that part, and roundings do not add up.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from backend.optimizations.proof import Held, PartKind
+from backend.worker.prove.plain_code import Unlike, plain_copy
+
+TOKENS = 48
+"""Of the text: the plain model takes more memory and time than the other one."""
+LONGEST_WINDOW = 512
+"""A window as long as that is filled, and left behind by a few tokens."""
+PAST_WINDOW = 16
+TOLERANCE = {torch.float32: 0.01}
+TOLERANCE_OF_16_BITS = 0.05
+"""The largest difference of a position's numbers, as a share of their length, that another order of summation makes.
+Half of the heads left out make 0.7."""
+FEW = 1 / 16
+"""Share of positions that may differ: a router that is rounded otherwise sends a token elsewhere."""
+
+
+def held_to_plain_code(model: Any, ids: Sequence[int]) -> Held:
+    """`ids`: a text, which is repeated until it is long enough. What stands in the way is said in `unheld`."""
+    try:
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            return _held(model, plain_copy(model), _text(model, ids))
+    except torch.OutOfMemoryError:
+        return Held(unheld="it needs more memory than is free")
+    except Unlike as unlike:
+        return Held(unheld=str(unlike))
+    except Exception as error:  # of passes that no user asked for: the run that they would end is complete
+        return Held(unheld=f"it failed: {type(error).__name__}: {error}"[:300])
+
+
+def _text(model: Any, ids: Sequence[int]) -> Any:
+    """(1, tokens + 1)"""
+    config = model.config.get_text_config(decoder=True)
+    window = getattr(config, "sliding_window", None) or 0
+    tokens = max(TOKENS, window + PAST_WINDOW if window <= LONGEST_WINDOW else 0)
+    tokens = min(tokens, (getattr(config, "max_position_embeddings", None) or tokens) - 1)
+    return torch.tensor([[ids[place % len(ids)] for place in range(tokens + 1)]], device=model.device)
+
+
+def _held(model: Any, plain: Any, text: Any) -> Held:
+    names = [name for name, _ in _parts(model, "")]
+    given: dict[tuple[str, int], tuple[Any, Any]] = {}
+    with _watched(model, names, given):
+        _pass(model, text)
+    apart: dict[str, bool] = {}
+    with _compared(plain, names, given, apart):
+        _pass(plain, text)
+    return _told(plain, apart)
+
+
+def _told(plain: Any, apart: dict[str, bool]) -> Held:
+    """A layer that differs because something in it does is not counted with it."""
+    parts: Counter[PartKind] = Counter()
+    odd: dict[PartKind, list[str]] = {}
+    for name, differs in apart.items():
+        inside = [far for one, far in apart.items() if one.startswith(f"{name}.")]
+        kind = _kind(plain.get_submodule(name), bool(inside))
+        parts[kind] += 1
+        if differs and not any(inside):
+            odd.setdefault(kind, []).append(name)
+    return Held(parts, odd)
+
+
+def _pass(model: Any, text: Any) -> None:
+    """Of all tokens but the last, and of that with a growing cache; all at once in a model without a cache."""
+    out = model(input_ids=text[:, :-1])
+    past = getattr(out, "past_key_values", None)
+    if past is not None:
+        model(input_ids=text[:, -1:], past_key_values=past, use_cache=True)
+
+
+def _parts(module: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """Elements of the outermost lists, what these are made of, and modules beside the lists; by name."""
+    for name, child in module.named_children():
+        if isinstance(child, nn.ModuleList):
+            for place, layer in child.named_children():
+                yield f"{path}{name}.{place}", layer
+                for part, one in layer.named_children():
+                    yield f"{path}{name}.{place}.{part}", one
+        elif any(isinstance(one, nn.ModuleList) for one in child.modules()):
+            yield from _parts(child, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", child
+
+
+def _kind(part: Any, layer: bool) -> PartKind:
+    name = type(part).__name__.lower()
+    if layer:
+        return "other"
+    if "attention" in name or "attn" in name:
+        return "attention"
+    inside = [*(path for path, _ in part.named_modules()), *(type(one).__name__ for one in part.modules())]
+    return "mixture" if any("expert" in one.lower() for one in inside) else "other"
+
+
+@contextmanager
+def _watched(model: Any, names: Sequence[str], given: dict[tuple[str, int], tuple[Any, Any]]) -> Iterator[None]:
+    """Notes what each of these parts gets, before any other hook of it, and gives, after all of them."""
+    calls: Counter[str] = Counter()
+    inputs: dict[str, Any] = {}
+
+    def before(name: str, args: Any, kwargs: Any) -> None:
+        inputs[name] = _copied(_first([*args, *kwargs.values()]))
+
+    def after(name: str, output: Any) -> None:
+        given[name, calls[name]] = inputs.pop(name), _copied(_first([output]))
+        calls[name] += 1
+
+    with ExitStack() as hooks:
+        for name in names:
+            part = model.get_submodule(name)
+            hooks.callback(
+                part.register_forward_pre_hook(
+                    lambda _, args, kwargs, name=name: before(name, args, kwargs), prepend=True, with_kwargs=True
+                ).remove
+            )
+            hooks.callback(part.register_forward_hook(lambda _, args, output, name=name: after(name, output)).remove)
+        yield
+
+
+@contextmanager
+def _compared(
+    plain: Any, names: Sequence[str], given: dict[tuple[str, int], tuple[Any, Any]], apart: dict[str, bool]
+) -> Iterator[None]:
+    """Gives the parts of the plain model what those of the other one got. Parts that this never called are nobody's:
+    what it called instead shows in what its layer gives."""
+    calls: Counter[str] = Counter()
+
+    def before(name: str, args: Any, kwargs: Any) -> Any:
+        theirs, _ = given.get((name, calls[name]), (None, None))
+        own = _first([*args, *kwargs.values()])
+        if theirs is None or own is None or own.shape != theirs.shape:
+            return None
+        return tuple(theirs if one is own else one for one in args), {
+            key: theirs if one is own else one for key, one in kwargs.items()
+        }
+
+    def after(name: str, output: Any) -> None:
+        found, own = given.get((name, calls[name])), _first([output])
+        calls[name] += 1
+        if found is not None and own is not None:
+            apart[name] = apart.get(name, False) or _far(found[1], own)
+
+    with ExitStack() as hooks:
+        for name in names:
+            part = plain.get_submodule(name)
+            hooks.callback(
+                part.register_forward_pre_hook(
+                    lambda _, args, kwargs, name=name: before(name, args, kwargs), with_kwargs=True
+                ).remove
+            )
+            hooks.callback(part.register_forward_hook(lambda _, args, output, name=name: after(name, output)).remove)
+        yield
+
+
+def _first(values: Sequence[Any]) -> Any:
+    """The first tensor of numbers that are no ids or places, alone or at the beginning of a tuple."""
+    for one in values:
+        one = one[0] if isinstance(one, tuple) and one else one
+        if isinstance(one, torch.Tensor) and one.is_floating_point() and one.ndim > 1:
+            return one
+    return None
+
+
+def _copied(tensor: Any) -> Any:
+    """Layers may add to a tensor in place."""
+    return None if tensor is None else tensor.clone()
+
+
+def _far(given: Any, plain: Any) -> bool:
+    """Whether more positions (.., numbers) differ than roundings of a router explain."""
+    if given is None or given.shape != plain.shape:
+        return True
+    difference = (given.float() - plain.float()).norm(dim=-1)
+    allowed = plain.float().norm(dim=-1) * TOLERANCE.get(plain.dtype, TOLERANCE_OF_16_BITS)
+    far = ~(difference <= allowed)  # NaN is far
+    return bool(far.sum() > far.numel() * FEW)

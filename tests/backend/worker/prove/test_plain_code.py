@@ -1,0 +1,100 @@
+"""A second model is made of transformers' file of the architecture, and holds the same tensors."""
+
+import copy
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+import transformers.models.llama.modeling_llama as llama_code
+
+from backend.worker.patch.projections import fuse
+from backend.worker.prove.plain_code import Unlike, plain_copy
+from tests.support.tiny_models import CONFIGS, tiny
+
+IDS = torch.arange(24)[None] * 7 % 97
+
+
+def logits(model: Any) -> Any:
+    with torch.inference_mode():
+        return model(input_ids=IDS).logits
+
+
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_it_computes_the_same_with_the_same_tensors(architecture: str) -> None:
+    model = tiny(architecture)
+    plain = plain_copy(model)
+    assert type(plain) is not type(model)
+    assert [one.data_ptr() for one in plain.parameters()] == [one.data_ptr() for one in model.parameters()]
+    torch.testing.assert_close(logits(plain), logits(model), rtol=1e-4, atol=1e-4)
+
+
+def test_its_attention_is_written_out_whatever_the_model_has() -> None:
+    model = tiny("llama", "sdpa")
+    assert plain_copy(model).config._attn_implementation == "eager"
+    assert model.config._attn_implementation == "sdpa", "the model's own config has changed"
+
+
+def broken(*args: Any, **more: Any) -> Any:
+    raise AssertionError("the plain model calls what was patched")
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        (llama_code, "eager_attention_forward"), (llama_code.LlamaMLP, "forward"), (llama_code.LlamaRMSNorm, "forward"),
+        (llama_code, "apply_rotary_pos_emb"), (torch.nn.Linear, "forward"),
+        (torch.nn.functional, "scaled_dot_product_attention"),
+    ],
+)  # fmt: skip
+def test_it_calls_nothing_that_was_patched(where: Any, name: str) -> None:
+    wanted = logits(tiny("llama"))
+    with mock.patch.object(where, name, broken):
+        torch.testing.assert_close(logits(plain_copy(tiny("llama"))), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_hooks_and_methods_of_the_model_s_modules_are_not_its_own() -> None:
+    model = copy.deepcopy(tiny("llama"))
+    wanted = logits(model)
+    model.model.layers[0].self_attn.o_proj.register_forward_pre_hook(broken)
+    model.model.layers[1].mlp.forward = broken
+    torch.testing.assert_close(logits(plain_copy(model)), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])
+def test_fused_projections_are_taken_apart(architecture: str) -> None:
+    model = copy.deepcopy(tiny(architecture))  # q, k and v of gpt-oss have biases
+    wanted = logits(model)
+    assert fuse(model)
+    plain = plain_copy(model)
+    attention = plain.model.layers[0].self_attn
+    assert [type(one).__name__ for one in (attention.q_proj, attention.k_proj, attention.v_proj)] == ["Linear"] * 3
+    torch.testing.assert_close(logits(plain), wanted, rtol=1e-4, atol=1e-4)
+
+
+class Packed(torch.nn.Module):  # type: ignore[misc]
+    """A linear layer of another kind."""
+
+    def __init__(self, own: Any) -> None:
+        super().__init__()
+        self.own = own.weight.detach().clone()
+
+    def forward(self, x: Any) -> Any:
+        return x @ self.own.T
+
+
+def test_what_multiplies_with_packed_weights_is_left_as_it_is() -> None:
+    model = copy.deepcopy(tiny("llama"))
+    wanted = logits(model)
+    attention = model.model.layers[0].self_attn
+    attention.q_proj = packed = Packed(attention.q_proj)
+    plain = plain_copy(model)
+    assert plain.model.layers[0].self_attn.q_proj is packed
+    torch.testing.assert_close(logits(plain), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_model_without_a_part_of_its_class_is_none_of_it() -> None:
+    model = copy.deepcopy(tiny("llama"))
+    del model.model.layers[3].post_attention_layernorm
+    with pytest.raises(Unlike, match=r"LlamaDecoderLayer has no model\.layers\.3\.post_attention_layernorm"):
+        plain_copy(model)

@@ -1,0 +1,143 @@
+"""Parts of a model are told from its own code by what they give for the same input."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+import transformers.models.gpt_oss.modeling_gpt_oss as gpt_oss_code
+
+from backend.optimizations.proof import Held
+from backend.worker.prove import plain_parts
+from backend.worker.prove.plain_parts import held_to_plain_code
+from tests.support.tiny_models import CONFIGS, build, tiny
+
+TEXT = [5, 7, 3, 9, 1, 44, 23]
+LAYERS = 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("architecture", CONFIGS)
+def test_every_part_of_a_sound_model_gives_what_its_own_code_gives(architecture: str, dtype: str) -> None:
+    held = held_to_plain_code(tiny(architecture, dtype=dtype), TEXT)
+    assert not held.odd and not held.unheld
+    assert held.parts["attention"] == LAYERS
+    assert held.parts["mixture"] == (LAYERS if architecture == "gpt_oss" else 0)
+    assert held.parts["other"] >= 4 * LAYERS
+
+
+def half_of_the_heads(layer: Any) -> None:
+    layer.self_attn.o_proj.register_forward_pre_hook(lambda _, given: (_first_half(given[0]),))
+
+
+def _first_half(x: Any) -> Any:
+    return torch.cat([x[..., : x.shape[-1] // 2], torch.zeros_like(x[..., x.shape[-1] // 2 :])], -1)
+
+
+def half_of_the_neurons(layer: Any) -> None:
+    layer.mlp.down_proj.register_forward_pre_hook(lambda _, given: (_first_half(given[0]),))
+
+
+def no_norm(layer: Any) -> None:
+    layer.input_layernorm.forward = lambda x: x
+
+
+def twice_the_residual(layer: Any) -> None:
+    layer.register_forward_hook(lambda _, given, output: output * 2)
+
+
+def only_steps(layer: Any) -> None:
+    """The pass of a prompt is left as it is."""
+    layer.self_attn.o_proj.register_forward_pre_hook(
+        lambda _, given: (_first_half(given[0]) if given[0].shape[1] == 1 else given[0],)
+    )
+
+
+BROKEN: list[tuple[Callable[[Any], None], str, str]] = [
+    (half_of_the_heads, "attention", ".self_attn"),
+    (only_steps, "attention", ".self_attn"),
+    (half_of_the_neurons, "other", ".mlp"),
+    (no_norm, "other", ".input_layernorm"),
+    (twice_the_residual, "other", ""),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(("change", "kind", "part"), BROKEN, ids=[one.__name__ for one, *_ in BROKEN])
+def test_a_part_that_gives_something_else_is_named(change: Any, kind: Any, part: str, dtype: str) -> None:
+    model = build("llama", dtype=dtype)
+    change(model.model.layers[2])
+    assert held_to_plain_code(model, TEXT).odd == {kind: [f"model.layers.2{part}"]}
+
+
+def test_what_is_beside_the_layers_is_held_too() -> None:
+    model = build("llama")
+    model.lm_head.register_forward_hook(lambda _, given, output: _first_half(output))
+    assert held_to_plain_code(model, TEXT).odd == {"other": ["lm_head"]}
+
+
+def test_a_router_that_always_chooses_the_same_is_seen_where_it_was_patched_for_good() -> None:
+    plain = gpt_oss_code.GptOssTopKRouter.forward
+
+    def forward(self: Any, hidden: Any) -> Any:
+        *scores, chosen = plain(self, hidden)
+        return *scores, torch.arange(chosen.shape[-1]).expand_as(chosen)
+
+    with mock.patch.object(gpt_oss_code.GptOssTopKRouter, "forward", forward):
+        held = held_to_plain_code(tiny("gpt_oss"), TEXT)
+    assert set(held.odd) == {"mixture"} and len(held.odd["mixture"]) == LAYERS
+
+
+def test_a_window_is_filled_and_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gpt-oss has windows in every other layer; here those attend to all tokens. Steps would fail: a cache of windows
+    does not keep them all."""
+    monkeypatch.setattr(plain_parts, "TOKENS", 4)
+    monkeypatch.setattr(plain_parts, "_pass", lambda model, text: model(input_ids=text))
+    monkeypatch.setattr(gpt_oss_code, "create_sliding_window_causal_mask", gpt_oss_code.create_causal_mask)
+    held = held_to_plain_code(tiny("gpt_oss"), TEXT)
+    assert held.odd == {"attention": ["model.layers.0.self_attn", "model.layers.2.self_attn"]}
+
+
+def test_a_short_text_is_repeated_up_to_the_positions_of_the_model() -> None:
+    seen: list[tuple[int, ...]] = []
+    model = build("gpt2")
+    model.register_forward_pre_hook(lambda _, args, more: seen.append(tuple(more["input_ids"].shape)), with_kwargs=True)
+    held_to_plain_code(model, [3])
+    model.config.max_position_embeddings = 20
+    held_to_plain_code(model, [3])
+    assert seen == [(1, 48), (1, 1), (1, 19), (1, 1)]
+
+
+def test_a_few_tokens_may_be_sent_elsewhere() -> None:
+    """One position of the 48 is no part that differs; many are."""
+    for wrong, odd in ((1, {}), (8, {"mixture": ["model.layers.1.mlp"]})):
+        model = copy.deepcopy(tiny("gpt_oss"))
+
+        def change(_: Any, given: Any, output: Any, wrong: int = wrong) -> Any:
+            output[0][:, :wrong] *= 3
+            return output
+
+        hook = model.model.layers[1].mlp.register_forward_hook(change)
+        text = list(range(1, 49))
+        with mock.patch.object(plain_parts, "_pass", lambda model, text: model(input_ids=text)):
+            assert held_to_plain_code(model, text).odd == odd
+        hook.remove()
+
+
+def test_what_stands_in_the_way_is_said_and_ends_nothing() -> None:
+    model = build("llama")
+    model.model.layers[0].mlp.register_forward_hook(lambda *_: 1 / 0)
+    assert held_to_plain_code(model, TEXT) == Held(unheld="it failed: ZeroDivisionError: division by zero")
+    model = build("llama")
+    del model.model.layers[3].mlp
+    assert "LlamaDecoderLayer has no model.layers.3.mlp" in held_to_plain_code(model, TEXT).unheld
+    with mock.patch.object(plain_parts, "plain_copy", side_effect=torch.OutOfMemoryError):
+        assert "memory" in held_to_plain_code(model, TEXT).unheld
+
+
+def test_nothing_is_left_on_the_model() -> None:
+    model = build("llama")
+    held_to_plain_code(model, TEXT)
+    assert not any(one._forward_hooks or one._forward_pre_hooks for one in model.modules())
