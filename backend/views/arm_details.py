@@ -6,6 +6,7 @@ from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
 from backend.units import bytes_text
 from backend.views.memory_check import memory_checks_of
+from backend.views.prompt_pass import prompt_pass, prompt_pass_rows
 from backend.views.tile import Tile
 from backend.views.tiles import details, load_rows, prefill_rows, roofline_row
 
@@ -19,6 +20,7 @@ def detail_rows(run: Snapshot, name: str, summary: Summary) -> list[Tile]:
         *details(summary, counts, phases_s, run.created.device, run.unit, run.memory_label),
         *load_rows(arm.loaded),
         roofline_row(summary, arm.roofline_work, arm.roofline_note, run.unit),
+        *prompt_pass_rows(prompt_pass(run, name, summary), arm.prefill),
         *prefill_rows(arm.prefill),
         *(check.tile() for check in memory_checks_of(run, name, summary)),
         *_rank_rows(arm.finished.ranks if arm.finished else []),

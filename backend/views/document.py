@@ -19,6 +19,7 @@ from backend.runs.snapshot import Snapshot
 from backend.views.document_head import arm_head, head
 from backend.views.gate import QualityGate
 from backend.views.memory_check import MemoryCheck, memory_checks_of
+from backend.views.prompt_pass import PromptPass, prompt_pass
 from backend.views.schema import (
     Annotated,
     ArmDocument,
@@ -30,6 +31,7 @@ from backend.views.schema import (
     MemoryChecks,
     MemorySamples,
     PrefillRoofline,
+    PromptPassDocument,
     Recompile,
     Repeat,
     Roofline,
@@ -93,7 +95,14 @@ def _arm(run: Snapshot, name: str, kv_predicted: KvSeries) -> ArmDocument:
         compile=_compile_report(finished.compiled) if finished and finished.compiled else None,
         summary=summary,
         step_time=_step_document(arm),
+        prompt_pass=_prompt_pass(prompt_pass(run, name, summary)),
     )  # fmt: skip
+
+
+def _prompt_pass(found: PromptPass | None) -> PromptPassDocument | msgspec.UnsetType:
+    if found is None:
+        return msgspec.UNSET
+    return PromptPassDocument(found.tokens, found.passes, found.seconds, found.tokens_per_s)
 
 
 def _prefill(bound: PrefillBound | None, ttft_s: float | None) -> PrefillRoofline | msgspec.UnsetType:

@@ -82,6 +82,15 @@ class Roofline(Part, frozen=True):
     prefill: PrefillRoofline | msgspec.UnsetType = msgspec.UNSET
 
 
+class PromptPassDocument(Part, frozen=True):
+    """Tokens of the prompt in all rows, the passes that read them, seconds of one (a mean), tokens read a second."""
+
+    tokens: int
+    passes: int
+    seconds: float
+    tokens_per_s: float
+
+
 class Load(Part, frozen=True):
     """Stages of the load, and its peak memory on "host" and "device"."""
 
@@ -199,6 +208,7 @@ class ArmDocument(ArmHead, frozen=True, rename=WIRE_NAMES):
     summary: Summary
     ranks: list[RankMemory] | msgspec.UnsetType = msgspec.UNSET  # only where several ran the model
     step_time: StepDocument | msgspec.UnsetType = msgspec.UNSET
+    prompt_pass: PromptPassDocument | msgspec.UnsetType = msgspec.UNSET  # of a decoder, once it has a first token
 
 
 class RunHead(Part, frozen=True, tag_field="kind"):

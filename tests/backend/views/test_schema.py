@@ -87,6 +87,7 @@ def test_the_stored_run_gives_the_stored_document() -> None:
     kv_predicted = {arm["name"]: KvSeries(**arm["kv_bytes_predicted"]) for arm in STORED["arms"]}
     found = plain(document(run, kv_predicted))
     for arm, stored in zip(found["arms"], STORED["arms"], strict=True):
+        assert arm.pop("prompt_pass")["passes"] == 1, "0.1.0 did not have it"
         assert len(arm["spoilers"]) == len(stored["spoilers"])
         (row,) = (row for row in arm["evidence"] if row.get("unchecked"))
         assert row["axis"] == "loop" and row.pop("unchecked")
@@ -109,7 +110,7 @@ def test_a_fresh_run_has_the_same_keys() -> None:
         assert keys(arm[part]) == keys(stored[part]), part
     for part in ("evidence", "repeats"):
         assert keys(arm[part]) == keys(stored[part]), part
-    assert list(arm) == list(stored)
+    assert list(arm) == [*stored, "prompt_pass"]
 
 
 def test_an_encoders_run_has_the_same_keys() -> None:
