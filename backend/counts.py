@@ -88,6 +88,11 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     prompt_passes: float | None = None
     widest_prompt_pass: float | None = None
     planned_prompt_passes: float | None = None
+    # graphs that were replayed until the prompt was read, the positions of a row that their ids have, and those of them
+    # that hold the prompt's
+    prompt_replays: float | None = None
+    replayed_positions: float | None = None
+    same_replayed_positions: float | None = None
 
     # the custom decode loop: its steps in the measured run, graphs captured so far
     own_steps: float | None = None

@@ -194,6 +194,8 @@ class _Decoder(Printer):
             keywords["ignore_eos"] = "True"
         elif self._window:
             keywords["ignore_eos"] = "given is not inputs"
+        if self.plan.generate.prefill_graphs and self._window:
+            keywords["replay"] = "given is inputs"
         return keywords
 
     def _keywords(self) -> dict[str, str]:

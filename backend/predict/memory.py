@@ -129,7 +129,8 @@ def peak_bytes(
     used = attention_of(facts, setup)
     prompt = max(_on_device(facts, setup, one.kv) + pass_bytes(facts, setup, batch, one, size, used) for one in read)
     at_end = _on_device(facts, setup, kv)
-    peak = prompt if encoder else max(prompt, at_end + _step(facts, setup, batch, last, slots, size))
+    step = 0 if encoder else _step(facts, setup, batch, last, slots, size)
+    peak = prompt + step if setup.prompt_graph else max(prompt, at_end + step)
     workspace = peak - at_end + _packed_scratch(facts, setup, size)
     if setup.cuda:
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
@@ -205,7 +206,7 @@ def attention_of(facts: ModelFacts, setup: Setup) -> str:
 def cublas_workspace_bytes(setup: Setup) -> int:
     """Workspace that cuBLAS allocates at its first matrix product, per stream: 32 MiB from Hopper on, 8,320 KiB before
     (aten/src/ATen/cuda/CublasHandlePool.cpp, `parseChosenWorkspaceSize`). Manual graph capture uses two more streams,
-    one to warm up and one to capture."""
+    one to warm up and one to capture, however many graphs there are."""
     return 32 * MIB if setup.capability >= (9, 0) else 8_320 << 10
 
 

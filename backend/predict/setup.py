@@ -18,6 +18,7 @@ class Setup:
     padded        the prompt is padded, so attention needs a mask
     chunk         tokens of the prompt in one pass; 0: all of them
     graphs        who captures CUDA graphs, "compile" or "manual"; "" for none
+    prompt_graph  the pass over the prompt is captured: its temporary tensors stay reserved while tokens are generated
     cuda_build    the installed torch carries the CUDA libraries, which take host memory even where no GPU is used
     tensor_parallel, expert_parallel  GPUs that share the model: `tp_size` and `ep_size` of transformers
     devices       GPUs over which `device_map="auto"` spreads the layers
@@ -35,6 +36,7 @@ class Setup:
     padded: bool = False
     chunk: int = 0
     graphs: str = ""
+    prompt_graph: bool = False
     cuda_build: bool = False
     tensor_parallel: int = 1
     expert_parallel: int = 1
@@ -50,14 +52,16 @@ def setup_of(plan: Plan, machine: Machine) -> Setup:
     """The setup of a plan on a machine."""
     graphs = ""
     if plan.generate.cuda_graphs == "manual":
-        graphs = "manual" if plan.load.kernels != "local" else ""  # whose GEMMs do not use cuBLAS
+        local = plan.load.kernels == "local" and not plan.generate.prefill_graphs  # whose GEMMs do not use cuBLAS
+        graphs = "" if local else "manual"
     elif plan.generate.compile_mode in GRAPH_MODES and plan.generate.cuda_graphs != "off":
         graphs = "compile"
     return Setup(
         dtype=plan.load.dtype, quantization=plan.load.quantization, cache=plan.generate.cache,
         attention=plan.load.attention, experts=plan.load.experts, device=plan.load.device,
         capability=machine.capability, padded=plan.generate.shapes in ("padded", "buckets"),
-        chunk=plan.generate.prefill_chunk, graphs=graphs, cuda_build=machine.torch_has_cuda,
+        chunk=plan.generate.prefill_chunk, graphs=graphs, prompt_graph=plan.generate.prefill_graphs,
+        cuda_build=machine.torch_has_cuda,
         tensor_parallel=plan.load.parallel.tensor, expert_parallel=plan.load.parallel.expert,
         devices=plan.load.parallel.devices, fused=plan.load.projections == "fused",
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Chunks of a prompt on a GPU: attention without a mask and without copied heads where `attention=sdpa-gqa` may."""
+"""Prompts on a GPU: chunks that attend without a mask and without copied heads where `attention=sdpa-gqa` may, and
+passes that are captured for each length."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,10 +9,22 @@ import torch
 from torch.profiler import profile
 from transformers import DynamicCache, StaticCache
 
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.loop import DecodeLoop
 from backend.worker.patch import attention
-from tests.support.tiny_models import build
+from backend.worker.runners.decode import cached_tokens
+from tests.backend.worker.loop.test_loop import Told, greedy
+from tests.gpu.test_own import prompt
+from tests.support.ledger import unsound
+from tests.support.tiny_models import CONFIGS, WINDOW, build
+from tools.bench.gpu.bench_cli import bench, tell
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
+CAPTURED = "cache=static,loop=own,cuda_graphs=manual,prefill=captured"
+MORE = (
+    "", ",shapes=buckets", ",attention=sdpa-gqa", ",compile=default", ",projections=fused,kernels=local",
+    ",quantization=bnb-nf4", ",quantization=torchao-int8",
+)  # fmt: skip
 FLASH = "aten::_scaled_dot_product_flash_attention"
 
 
@@ -63,3 +76,65 @@ def test_hidden_states_are_those_of_one_pass(architecture: str, padded: int, fla
     full = full if architecture in ("olmo3", "gemma3_text") else 0 if architecture == "mistral" else 4
     assert torch.nn.functional.cosine_similarity(whole, chunks, dim=-1).min() > 0.99
     assert (calls >= 2 * full) if flashes else calls == 0
+
+
+DENSE = [name for name in CONFIGS if name != "gpt_oss"]
+
+
+@pytest.mark.parametrize("attention_name", [None, "eager", "sdpa-gqa"])
+@pytest.mark.parametrize("architecture", DENSE)
+def test_captured_prompts_give_the_text_of_generate(architecture: str, attention_name: str | None) -> None:
+    """Each length twice, in an order in which graphs that share memory follow each other in turns."""
+    model = build(architecture, attention_name, "float32", "cuda")
+    for batch in (1, 3):
+        cache = StaticSlotCache(model.config, 60)
+        loop = DecodeLoop(model, 0, [], None, True, {}, prefill_graphs=True)
+        for tokens, padded in ((20, 0), (5, 0), (20, 4), (WINDOW, 0), (5, 0), (20, 0), (20, 7)):
+            asked = prompt(tokens, batch, padded if batch > 1 else 0)
+            with torch.inference_mode():
+                cache.reset()
+                made = loop.generate(asked.ids, asked.mask, cache, 24, Told(), ignore_eos=True)
+            assert torch.equal(made, greedy(model, asked)), (batch, tokens, padded)
+            assert cached_tokens(cache) == tokens
+
+
+@pytest.mark.parametrize("attention_name", ["sdpa", "sdpa-gqa"])
+def test_a_captured_prompt_without_padding_takes_the_kernels_of_an_eager_one(attention_name: str) -> None:
+    """Without a mask, and so a flash kernel: while a graph is captured a mask cannot be looked at."""
+    model = build("qwen3", attention_name, "bfloat16", "cuda")
+    seen = []
+    for graphs in (False, True):
+        cache = StaticSlotCache(model.config, 60)
+        loop = DecodeLoop(model, 0, [], None, True, {}, prefill_graphs=graphs)
+        asked = prompt(40)
+        with torch.inference_mode():
+            for _ in range(2):
+                loop.generate(asked.ids, asked.mask, cache, 2, Told(), ignore_eos=True)
+            with profile() as found:
+                loop.generate(asked.ids, asked.mask, cache, 1, Told(), ignore_eos=True)
+                torch.cuda.synchronize()
+        kernels = [one.name for one in found.events() if one.device_type == torch.autograd.DeviceType.CUDA]
+        seen.append(sum("flash" in name.lower() for name in kernels))
+    assert seen[0] == seen[1] == model.config.num_hidden_layers
+
+
+RUNS = [
+    ("random:Llama-3-8B", "prefill=chunks-2048", 8_000),
+    ("random:Llama-3-8B", "prefill=chunks-2048,attention=sdpa-gqa,cache=static,loop=own,cuda_graphs=manual", 8_000),
+    *(("random:Qwen3-0.6B", f"{CAPTURED}{more}", 256) for more in MORE),
+    ("random:Gemma-3-1b", CAPTURED, 300),
+    ("random:gpt2", CAPTURED, 100),
+]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("model", "arm", "tokens"), RUNS)
+def test_each_row_is_sound_in_a_run_of_the_command_line(model: str, arm: str, tokens: int) -> None:
+    document = bench(
+        f"prefill_{RUNS.index((model, arm, tokens))}", "run", "--model", model, "--arm", arm, "--prompt-tokens",
+        str(tokens), "--max-new-tokens", "16", "--ignore-eos",
+    )  # fmt: skip
+    tell(document)
+    (only,) = document["arms"]
+    assert unsound(only["evidence"]) == []
+    assert next(row for row in only["evidence"] if row["axis"] == "prefill")["status"] == "verified"

@@ -91,6 +91,16 @@ def first_half_left_out(captured: Any, inputs: dict[str, Any]) -> Any:
         return captured.replay(**inputs)
 
 
+def never_captured() -> Any:
+    from backend.worker.loop.step import Step
+
+    return mock.patch.object(Step, "capture_prompts", lambda step: None)
+
+
+def half_of_it(captured: Any, inputs: dict[str, Any]) -> Any:
+    return captured.replay(**{name: one[:, : one.shape[1] // 2] for name, one in inputs.items()})
+
+
 def _graphs(choice: str, manner: str, patch: Any, beside: tuple[tuple[str, str], ...]) -> Sabotage:
     return Sabotage("cuda_graphs", choice, manner, patch, beside, llama, tier="gpu")
 
@@ -140,6 +150,16 @@ SABOTEURS: list[Sabotage] = [
             ("replayed, and computed once more", once_more_by_hand),
             ("another text", another_text),
             ("half of the layers are left out", first_half_left_out),
+        )
+    ),
+    *(
+        Sabotage("prefill", "captured", manner, patch, (*OWN, ("cuda_graphs", "manual")), llama, tier="gpu")
+        for manner, patch in (
+            ("never captured", never_captured),
+            ("read by hand", partial(passes_by, lambda captured, inputs: captured.model(**inputs))),
+            ("read once more by hand", partial(passes_by, once_more_by_hand)),
+            ("another text", partial(passes_by, another_text)),
+            ("half of it", partial(passes_by, half_of_it)),
         )
     ),
     Sabotage("experts", "triton", "one layer", instead(None, lambda layer: layer == 1), tier="gpu"),

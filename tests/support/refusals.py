@@ -49,7 +49,7 @@ TOO_MANY = (
 
 GPU_ONLY = {
     "quantization=torchao-int4", "cache=offloaded", "cache=offloaded_static", "cuda_graphs=compile",
-    "cuda_graphs=manual", *(choice for choice in NEEDED if choice.startswith("attention=")),
+    "cuda_graphs=manual", "prefill=captured", *(choice for choice in NEEDED if choice.startswith("attention=")),
 }  # fmt: skip
 """Refused on a CPU."""
 

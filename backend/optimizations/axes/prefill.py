@@ -21,6 +21,7 @@ from backend.script.parts import Script
 SIZES = {"chunks-512": 512, "chunks-2048": 2048}
 """Tokens of the prompt in one pass."""
 
+_CAPTURE = "https://docs.pytorch.org/docs/stable/notes/cuda.html#cuda-graphs"
 _CODE = "transformers 5.22: generation/utils.py, _prefill"
 _TRIED_LAYERS = {"full", "sliding"}
 
@@ -31,7 +32,34 @@ def _needs_mask(s: Subject) -> bool:
     return s.decoder and usual and s.facts.heads != s.facts.kv_heads
 
 
-_RULES = (
+_UNTRIED = (
+    blocked(
+        lambda s: s.decoder and not set(s.facts.layer_kinds) <= _TRIED_LAYERS,
+        "Other than in one pass a prompt is tried on layers with full and with sliding attention only, and this model "
+        "has others.",
+        "tests/backend/optimizations/axes/test_prefill.py",
+        (("prefill", "whole"),),
+    ),
+    blocked(
+        lambda s: s.choices["parallel"] != "off",
+        "Other than in one pass a prompt is untried on several devices.",
+        "backend/optimizations/axes/parallel/proof.py: exchanges are counted by the passes of a profile",
+        (("parallel", "off"),),
+    ),
+    blocked(
+        batches_continuously,
+        "Continuous batching cuts prompts by itself: set batch_tokens.",
+        "transformers 5.22: generation/continuous_batching/scheduler.py",
+        (("prefill", "whole"),),
+    ),
+    blocked(
+        batches_statically,
+        "What a static batch gave the model is counted where a prompt is read in one pass.",
+        "backend/worker/runners/static_batch.py: _note_input",
+        (("prefill", "whole"),),
+    ),
+)
+_CHUNKS = (
     blocked(
         drafts,
         "generate with prompt lookup reads the prompt together with its first draft tokens, in one pass: it leaves "
@@ -59,30 +87,7 @@ _RULES = (
         f"{_CODE}: cache_size_limit",
         (("attention", "auto"),),
     ),
-    blocked(
-        lambda s: s.decoder and not set(s.facts.layer_kinds) <= _TRIED_LAYERS,
-        "Chunks are tried on layers with full and with sliding attention only, and this model has others.",
-        "tests/backend/optimizations/axes/test_prefill.py",
-        (("prefill", "whole"),),
-    ),
-    blocked(
-        lambda s: s.choices["parallel"] != "off",
-        "A prompt in chunks is untried on several devices.",
-        "backend/optimizations/axes/parallel/proof.py: exchanges are counted by the passes of a profile",
-        (("parallel", "off"),),
-    ),
-    blocked(
-        batches_continuously,
-        "Continuous batching cuts prompts by itself: set batch_tokens.",
-        "transformers 5.22: generation/continuous_batching/scheduler.py",
-        (("prefill", "whole"),),
-    ),
-    blocked(
-        batches_statically,
-        "What a static batch gave the model is counted where a prompt is read in one pass.",
-        "backend/worker/runners/static_batch.py: _note_input",
-        (("prefill", "whole"),),
-    ),
+    *_UNTRIED,
     Rule(
         "note",
         _needs_mask,
@@ -95,18 +100,49 @@ _RULES = (
 )
 
 
+_CAPTURED = (
+    blocked(
+        lambda s: not s.cuda,
+        "CUDA graphs need a CUDA device.",
+        _CAPTURE,
+        (("prefill", "whole"),),
+    ),
+    blocked(
+        lambda s: s.cuda and s.decoder and s.choices["cuda_graphs"] != "manual",
+        "The pass over the prompt is captured beside the step of the custom decode loop, whose cache does not move.",
+        "backend/worker/loop/step.py",
+        (("cuda_graphs", "manual"), ("cache", "static"), ("loop", "own")),
+    ),
+    blocked(
+        lambda s: s.cuda and s.decoder and s.facts.experts > 0,
+        "Captured passes over a prompt are untried with experts, whose share of it differs from prompt to prompt.",
+        "tests/gpu/test_prefill.py",
+        (("prefill", "whole"),),
+    ),
+    *_UNTRIED,
+    Rule(
+        "note",
+        lambda s: s.cuda and s.choices["shapes"] == "exact",
+        "Each length of a prompt is a graph of its own, captured in the warm-up: shapes=buckets makes few of them.",
+        "backend/worker/loop/passes.py",
+    ),
+)
+
+
 class Prefill(Optimization):
-    """Told by the ids that each pass of the measured run was given until the prompt was read."""
+    """Told by the ids that each pass of the measured run, or each replay, was given until the prompt was read."""
 
     name = "prefill"
     title = "Prefill"
-    summary = "How a prompt is read: in one pass, or in chunks (chunked prefill: less memory for long prompts)."
+    summary = "How a prompt is read: in one pass, in chunks (chunked prefill: less memory, long prompts), or captured."
     default = "whole"
     off = "whole"
     order = 45
     decoders_only = True
     wish = "memory"
+    wishes = {"captured": "faster"}
     costs = {
+        "captured": "memory of the prompt's temporary tensors, kept; a graph for each length",
         "chunks-512": "time to first token; of use for prompts of more than 512 tokens",
         "chunks-2048": "some time to first token; of use for prompts of more than 2,048 tokens",
     }
@@ -116,22 +152,31 @@ class Prefill(Optimization):
             "chunks-512",
             "chunks of 512 tokens",
             "Temporary tensors of 512 tokens at a time, however long the prompt is.",
-            _RULES,
+            _CHUNKS,
             tried_on_several_gpus=False,
         ),
         Choice(
             "chunks-2048",
             "chunks of 2,048 tokens",
             "Temporary tensors of 2,048 tokens at a time, however long the prompt is.",
-            _RULES,
+            _CHUNKS,
             loss=20,
+            tried_on_several_gpus=False,
+        ),
+        Choice(
+            "captured",
+            "captured",
+            "One pass, captured as a CUDA graph for each length and replayed: nothing waits for launches.",
+            _CAPTURED,
             tried_on_several_gpus=False,
         ),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
-        chunk = SIZES.get(name, 0)
-        return msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prefill_chunk=chunk))
+        generate = msgspec.structs.replace(
+            plan.generate, prefill_chunk=SIZES.get(name, 0), prefill_graphs=name == "captured"
+        )
+        return msgspec.structs.replace(plan, generate=generate)
 
     def write(self, script: Script, plan: Plan) -> None:
         """The custom decode loop reads the prompt itself: see `loop`."""
@@ -142,6 +187,8 @@ class Prefill(Optimization):
         """Passes that were given just the chunk that was due, against how many the positions of the prompt make. What
         was read besides speaks against them: other passes, and positions beyond prompt and tokens."""
         counts, planned = observation.counts, observation.plan.generate.prefill_chunk
+        if counts.prompt_replays:
+            return self._replayed(observation)
         passes, widest = int(counts.prompt_passes or 0), int(counts.widest_prompt_pass or 0)
         positions = int(counts.positions or 0)
         if not passes:
@@ -158,6 +205,22 @@ class Prefill(Optimization):
         if again:
             proof += f"; positions of {again} more such passes after them"
         return Finding(self.name, _named(widest), proof, min(right, due), due + passes - right + again)
+
+    def _replayed(self, observation: Observation) -> Finding:
+        """Positions of the prompt whose ids a replayed graph has read; passes and positions beside them speak against
+        it."""
+        counts = observation.counts
+        replays, covered = int(counts.prompt_replays or 0), int(counts.replayed_positions or 0)
+        positions, same = int(counts.positions or 0), int(counts.same_replayed_positions or 0)
+        eager = int(counts.prompt_passes or 0)
+        proof = (
+            f"{replays} replay{'s' * (replays > 1)} read {covered:,} positions, of which {same:,} hold the prompt's "
+            f"{positions:,} ids"
+        )
+        if eager:
+            proof += f"; {eager} further pass{'es' * (eager > 1)} read a prompt uncaptured"
+        beside = eager * positions + max(0, covered - positions)
+        return Finding(self.name, "captured", proof, min(same, positions), positions + beside)
 
 
 def _named(tokens: int) -> str:

@@ -68,15 +68,34 @@ class LayerSlots:
 
 
 class SlotLayer:
-    """What both kinds of layers share: in decoding, a token's keys and values go to the current slot, in place."""
+    """What both kinds of layers share: in decoding, a token's keys and values go to the current slot, in place.
+
+    empty  nothing was written since the last reset. The host knows that, so that making the mask of a prompt asks the
+           device for nothing, which cannot be done while a graph is captured
+    """
 
     keys: Any
     values: Any
     slots: LayerSlots
+    empty = True
+
+    def get_seq_length(self) -> Any:
+        """Tokens of the prompt so far."""
+        return 0 if self.empty else super().get_seq_length()  # type: ignore[misc]
+
+    def reset(self) -> None:
+        """Forget all tokens."""
+        super().reset()  # type: ignore[misc]
+        self.empty = True
+
+    def replayed(self, tokens: int) -> None:
+        """A captured pass wrote a prompt of so many tokens: what the host would have noted meanwhile."""
+        self.empty = False
 
     def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Shapes (B, heads, tokens, head size); returns the keys and values to attend to."""
         if not self.slots.decoding:
+            self.empty = False
             pair: tuple[Any, Any] = super().update(key_states, value_states, *args, **kwargs)  # type: ignore[misc]
             return pair
         self.keys.index_copy_(2, self.slots.current, key_states)
@@ -98,6 +117,11 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
     def __init__(self, slots: LayerSlots) -> None:
         super().__init__(max_cache_len=slots.size, sliding_window=slots.size)
         self.slots = slots
+
+    def replayed(self, tokens: int) -> None:
+        """The host counts the tokens of a window too."""
+        super().replayed(tokens)
+        self.cumulative_length_int = tokens
 
 
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
@@ -151,6 +175,13 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         self.counters.zero_()
         for slots in self.slots:
             slots.begin(mask)
+            slots.decoding = True
+
+    def replayed(self, tokens: int) -> None:
+        """A captured pass read a prompt of so many tokens: the next update is a decode step."""
+        for layer in self.layers:
+            layer.replayed(tokens)
+        for slots in self.slots:
             slots.decoding = True
 
     @property

@@ -1,11 +1,19 @@
 """A decode step captured as one CUDA graph, and its tokens copied to the host without holding up the next step."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 WARMUP_STEPS = 3
+
+
+@functools.cache
+def side_stream() -> Any:
+    """On which everything is run before it is captured: cuBLAS allocates a workspace for each stream that it is used
+    on."""
+    return torch.cuda.Stream()
 
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:
@@ -16,7 +24,7 @@ def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = No
     that graphs share of which only one runs at a time; None: its own. Raises RuntimeError where a step synchronizes
     with the host or allocates outside the graph's pool.
     """
-    side = torch.cuda.Stream()
+    side = side_stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(WARMUP_STEPS):

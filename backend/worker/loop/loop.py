@@ -43,14 +43,16 @@ class DecodeLoop:
     cuda_graph    capture the step as a CUDA graph
     counts        where own_steps and graph_captures are counted
     prefill_chunk  tokens of the prompt in one pass; 0: all of them
+    prefill_graphs  with `cuda_graph`, capture the pass over the prompt too, once for each length
     """
 
     def __init__(
         self, model: Any, pad: int, eos: list[int], compile_mode: str | None = None, cuda_graph: bool = False,
-        counts: MutableMapping[str, float] | None = None, prefill_chunk: int = 0,
+        counts: MutableMapping[str, float] | None = None, prefill_chunk: int = 0, prefill_graphs: bool = False,
     ) -> None:  # fmt: skip
         self._model, self._pad, self._eos = model, pad, eos
         self._compile_mode, self._cuda_graph, self._prefill_chunk = compile_mode, cuda_graph, prefill_chunk
+        self._prefill_graphs = prefill_graphs
         self._counts: MutableMapping[str, float] = {} if counts is None else counts
         self._key: Any = None
         self._step: Step | None = None
@@ -59,9 +61,11 @@ class DecodeLoop:
     def generate(
         self, input_ids: Any, attention_mask: Any, cache: StaticSlotCache, max_new_tokens: int, meter: TokenMeter,
         sampling: Sampling = GREEDY, seed: int = 0, ignore_eos: bool = False, given: list[int] | None = None,
+        replay: bool = True,
     ) -> Any:  # fmt: skip
         """Ids of prompt (B, P) and new tokens: (B, P + generated). `given`: the new tokens of a batch of one, whatever
-        the model would choose; `given_logits` then tells from what."""
+        the model would choose; `given_logits` then tells from what. `replay`: the prompt is worth a graph of its own,
+        where prompts have some."""
         eos = [] if ignore_eos else self._eos
         if len(eos) > MAX_EOS:
             raise InputError(
@@ -73,7 +77,7 @@ class DecodeLoop:
             step.given.fill(given)
         copy = HostCopy(step.out)
         with record_function(LOOP_NAME):
-            step.begin(input_ids, attention_mask, seed, eos)
+            step.begin(input_ids, attention_mask, seed, eos, replay)
             new_ids = self._run(step, copy, max_new_tokens, eos, meter)
         return torch.cat([input_ids, new_ids], 1)
 
@@ -102,6 +106,8 @@ class DecodeLoop:
                 with self._step.decoding():
                     self._step.advance = capture(self._step.advance, self._step.rewind)
                 self._counts["graph_captures"] = self._counts.get("graph_captures", 0) + 1
+                if self._prefill_graphs:
+                    self._step.capture_prompts()
         return self._step
 
     def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:

@@ -11,6 +11,7 @@ from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
 from backend.errors import InputError
 from backend.optimizations.axes.loop.axis import STEP_NAME
 from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from backend.worker.loop.sampling import Sampling, sample
 from backend.worker.vocabulary import scored_ids
 
@@ -69,6 +70,7 @@ class Step:
     turns      (1,) int32 zero, in which a kernel counts its finished programs
     given      tokens that are given instead of chosen; None: they are chosen
     chunk      tokens of the prompt in one pass; 0: all of them
+    prompts    reads prompts by captured passes, one for each length; None: each is read anew
     calls      how often it ran
     """
 
@@ -94,19 +96,34 @@ class Step:
         self.turns = zeros(1, dtype=torch.int32)
         self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
         self.advance: Callable[[], None] = self._advance
+        self.prompts: CapturedPasses | None = None
         self.calls = 0
 
-    def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int]) -> None:
-        """Read the prompt (B, P) and choose the first token."""
-        self.cache.reset()
-        positions = (attention_mask.cumsum(-1) - 1).clamp(min=0)
-        logits = self._read(input_ids, attention_mask, positions)
-        self.cache.begin(attention_mask)
-        self.positions.copy_(positions[:, -1:] + 1)
+    def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
+        """Read the prompt (B, P) and choose the first token. `replay`: by a captured pass, where prompts have any."""
         self.seed.fill_(seed)
         self.eos.fill_(-1)
         if eos:
             self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if self.prompts is None or not replay:
+            self._begin(**inputs)
+        else:
+            self.prompts(**without_idle_mask(inputs))
+            self.cache.replayed(input_ids.shape[1])
+
+    def capture_prompts(self) -> None:
+        """From now on, once a prompt was read: its memory is no graph's own."""
+        self.prompts = CapturedPasses(self._begin)
+
+    def _begin(self, input_ids: Any, attention_mask: Any = None) -> None:
+        """What the device does of it. Without a mask (B, P) nothing is padded."""
+        self.cache.reset()
+        filled = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        positions = (filled.cumsum(-1) - 1).clamp(min=0)
+        logits = self._read(input_ids, attention_mask, positions)
+        self.cache.begin(filled)
+        self.positions.copy_(positions[:, -1:] + 1)
         self.done.zero_()
         self.append(self._chosen(logits), logits)
 
@@ -116,8 +133,9 @@ class Step:
         logits, begin = None, 0
         for ids in input_ids.split(self._chunk or input_ids.shape[1], -1):
             end = begin + ids.shape[1]
+            mask = None if attention_mask is None else attention_mask[:, :end]
             logits = self._model(
-                input_ids=ids, attention_mask=attention_mask[:, :end], position_ids=positions[:, begin:end],
+                input_ids=ids, attention_mask=mask, position_ids=positions[:, begin:end],
                 past_key_values=self.cache, use_cache=True, logits_to_keep=1,
             ).logits[:, -1]  # fmt: skip
             begin = end

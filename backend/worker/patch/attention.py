@@ -6,6 +6,7 @@ import torch
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import causal_mask_function, sdpa_mask
+from transformers.utils import is_tracing
 
 KEYS = "tokendyno_keys"
 """Attribute of a mask that is causal and nothing else: how many keys its last query attends to."""
@@ -83,7 +84,7 @@ def grouped_mask(
         mask_function=mask_function, allow_is_causal_skip=allow_is_causal_skip, **more,
     )  # fmt: skip
     plain = mask_function is causal_mask_function and allow_is_causal_skip and kv_offset == 0
-    if mask is None or not plain or q_length == 1 or not mask.is_cuda or torch.compiler.is_compiling():
+    if mask is None or not plain or q_length == 1 or not mask.is_cuda or is_tracing(mask):  # which asks for nothing
         return mask
     keys = int(q_offset) + q_length
     if keys <= mask.shape[-1] and (attention_mask is None or bool(attention_mask[:, :keys].all())):

@@ -14,6 +14,7 @@ import torch
 
 from backend.counts import RunCounts
 from backend.optimizations.tensor_bytes import inner_tensors, triton_weights
+from backend.worker.prove.captured_reads import CapturedReads
 
 NOTHING: frozenset[int] = frozenset()
 
@@ -30,6 +31,7 @@ class GraphCalls:
         self._capturing: int | None = None
         self._running: frozenset[int] | None = None  # matrices of the compiled graph that is running
         self._plain: list[tuple[Any, str, Any]] = []
+        self.reads = CapturedReads(model)
         self.begin(_no_step)
 
     def begin(self, step: Callable[[], int]) -> None:
@@ -38,6 +40,7 @@ class GraphCalls:
         self._compiled: dict[int, frozenset[int]] = {}
         self._replayed: dict[int, frozenset[int]] = {}
         self._manual: set[int] = set()
+        self.reads.begin()
         numbers: dict[int, int] = {}
         self._bytes = []
         for matrix in matrices(self._model):
@@ -92,6 +95,7 @@ class GraphCalls:
         def capture_begin(graph: Any, *args: Any, **kwargs: Any) -> None:
             if self._running is None:
                 self._capturing, self._captures[id(graph)] = id(graph), NOTHING
+                self.reads.begin_capture(id(graph))
             plain(graph, *args, **kwargs)
 
         return capture_begin
@@ -99,6 +103,7 @@ class GraphCalls:
     def _noting_end(self, plain: Any) -> Any:
         def capture_end(graph: Any) -> None:
             self._capturing = None
+            self.reads.end_capture()
             plain(graph)
 
         return capture_end
@@ -108,7 +113,10 @@ class GraphCalls:
             if self._running is not None:  # Inductor's own
                 self._add(self._replayed, self._running)
             else:
-                self._manual.add(self._step())
+                step = self._step()
+                self._manual.add(step)
+                if step == 0:
+                    self.reads.replayed(id(graph))
                 self._add(self._compiled, self._captures.get(id(graph), NOTHING))
             plain(graph)
 

@@ -13,7 +13,8 @@ class PassCounter:
     """Counts calls of the model's input embedding while it is entered; costs two additions a pass.
 
     Where steps are compiled or replayed, counting them would change or miss what runs. A prompt in chunks is read by
-    the model's own code even then: its passes are noted, and the hook is gone before the first step.
+    the model's own code even then: its passes are noted, and the hook is gone before the first step. A prompt that is
+    read by a captured pass should need none.
 
     prompt     ids (B, P) that the passes should be given
     count      of passes; None where they cannot be counted
@@ -23,7 +24,8 @@ class PassCounter:
 
     def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor) -> None:
         hidden = plan.compile_mode is not None or plan.cuda_graphs == "manual"
-        self._watched = model.get_input_embeddings() if not hidden or plan.prefill_chunk else None
+        watched = not hidden or plan.prefill_chunk or plan.prefill_graphs
+        self._watched = model.get_input_embeddings() if watched else None
         self._chunk, self._prompt = plan.prefill_chunk or prompt.shape[1], prompt
         self.count: int | None = None if hidden else 0
         self.positions = self.count

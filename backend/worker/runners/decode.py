@@ -268,9 +268,8 @@ class GenerateRunner(MeasuredRunner):
 
     def _held(self, measured: Measured) -> RunCounts:
         """What the prompt and the choice of tokens come to, held against the request and the model."""
-        job, passes, self._check_failed = measured.task.job, self._passes, ""
-        asked = asked_ids(self.model.tokenizer, job)
-        counts = held_against(asked, measured.task.prompt, None if passes is None else passes.received)
+        job, self._check_failed = measured.task.job, ""
+        counts = held_against(asked_ids(self.model.tokenizer, job), measured.task.prompt, self._received())
         if not beyond_check(job.plan, job.temperature > 0, job.batch_size):
             drawing = self._drawing(job) if job.temperature else None
             routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
@@ -283,6 +282,10 @@ class GenerateRunner(MeasuredRunner):
                     :300
                 ]
         return counts
+
+    def _received(self) -> Any:
+        """Ids (B, P or more) of the prompt as the model got them; None where that was not seen."""
+        return None if self._passes is None else self._passes.received
 
     def _routes(self, task: Task, ids: list[int]) -> list[torch.Tensor]:
         """Of each mixture, the experts (tokens, top) that steps like those of the run send the prompt and all but the

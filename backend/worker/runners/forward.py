@@ -80,7 +80,7 @@ class ForwardRunner(MeasuredRunner):
         job, prompt = msgspec.structs.replace(measured.task.job, chat=False), measured.task.prompt
         if not job.prove:
             return RunCounts()
-        counts = held_against(asked_ids(self.model.tokenizer, job), prompt)
+        counts = held_against(asked_ids(self.model.tokenizer, job), prompt, self._graph_calls.reads.received)
         if self._states is not None:
             counts.update(held_against_pass(self.model.model, prompt.ids, prompt.mask, self._states))
         return counts

@@ -28,6 +28,7 @@ class LoopRunner(GenerateRunner):
     """Differs from `GenerateRunner` in the loop, the static cache that it needs, and the clock."""
 
     fixed_cache = StaticSlotCache
+    _replay = True  # the prompt, where prompts are captured
 
     def __init__(self, model: LoadedModel, channel: Channel, *more: Any) -> None:
         super().__init__(model, channel, *more)
@@ -50,6 +51,7 @@ class LoopRunner(GenerateRunner):
                 job.seed,
                 ignore_eos,
                 None if self._given is None else self._given.ids,
+                self._replay,
             )
             if self._given is None:
                 self._best.take(loop.scores(), functools.partial(of_rows, 0, len(task.prompt.ids)))
@@ -77,7 +79,7 @@ class LoopRunner(GenerateRunner):
             self._loop = None  # frees the last step and its graph
             self._loop = DecodeLoop(
                 self.model.model, self.model.pad, self.model.eos, plan.compile_mode, plan.cuda_graphs == "manual",
-                self._loop_counts, plan.prefill_chunk,
+                self._loop_counts, plan.prefill_chunk, plan.prefill_graphs,
             )  # fmt: skip
             self._loop_plan = plan
         return self._loop
@@ -85,7 +87,11 @@ class LoopRunner(GenerateRunner):
     def _generate_unmeasured(self, task: Task, prompt: Prompt, tokens: int) -> int:
         again = Task(task.job, prompt, task.length)
         stop = UnmeasuredLoop(self._stopping, prompt.ids)
-        self._generate(again, self._new_cache(again), tokens, True, stop)
+        self._replay = prompt is task.prompt  # one that reaches a window is read in the warm-up alone
+        try:
+            self._generate(again, self._new_cache(again), tokens, True, stop)
+        finally:
+            self._replay = True
         if prompt is not task.prompt:
             self._best.forget()
         return stop.passes
@@ -109,6 +115,10 @@ class LoopRunner(GenerateRunner):
         self._loop_counts["own_steps"] = 0  # those of the warm-up prove nothing about the run
         super()._measure(task, cache, meter)
 
+    def _received(self) -> Any:
+        found = super()._received()
+        return self._graph_calls.reads.received if found is None else found
+
     def _noise(self, job: Generate, tokens: int, vocabulary: int) -> torch.Tensor:
         rows, seed = (job.batch_size, vocabulary), torch.tensor([job.seed])
         return torch.stack([gumbel(rows, seed, torch.tensor([step]))[0] for step in range(tokens)])
@@ -116,6 +126,7 @@ class LoopRunner(GenerateRunner):
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
         counts.update(msgspec.convert(self._loop_counts, RunCounts))
+        counts.update(self._graph_calls.reads.counts(measured.task.prompt.ids))
         return counts
 
 

@@ -114,6 +114,16 @@ def test_captured_passes_of_an_encoder_bring_their_capture_along_after_padding()
     assert "CapturedPasses" not in exported(facts("bert-base-uncased"), machine=H200)
 
 
+@pytest.mark.parametrize(("model", "windowed"), [("random:Llama-3-8B", False), ("random:Gemma-3-1b", True)])
+def test_a_captured_prompt_is_the_runs_and_not_one_that_reaches_a_window(model: str, windowed: bool) -> None:
+    arm = "cache=static,loop=own,cuda_graphs=manual,prefill=captured"
+    text = exported(facts(model), arm, machine=H200)
+    compile(text, "script.py", "exec")
+    assert "cuda_graph=True, prefill_graphs=True)" in text and "class CapturedPasses:" in text
+    assert ("replay=given is inputs" in text) is windowed
+    assert "prefill_graphs=True" not in exported(facts(model), arm.partition(",prefill")[0], machine=H200)
+
+
 def test_encoders_ignore_chat() -> None:
     for model in (facts("bert-base-uncased"), facts("random:bert-base-uncased")):
         assert exported(model, chat=True) == exported(model)

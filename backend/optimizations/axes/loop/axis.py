@@ -99,6 +99,8 @@ class Loop(Optimization):
             keywords["cuda_graph"] = "True"
         if plan.generate.prefill_chunk:
             keywords["prefill_chunk"] = str(plan.generate.prefill_chunk)
+        if plan.generate.prefill_graphs:
+            keywords["prefill_graphs"] = "True"
         script.loop = call("DecodeLoop", ["model", "pad", "eos"], keywords)
         script.generate.clear()
 

@@ -58,6 +58,35 @@ def test_what_cannot_be_read_in_chunks_is_refused(
     assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
 
 
+CAPTURED = OWN | {"cuda_graphs": "manual"}
+
+
+@pytest.mark.parametrize(
+    ("model", "machine", "choices", "blocked"),
+    [
+        ("pocket", CPU, OWN, [{"prefill": "whole"}]),
+        ("pocket", CPU, {}, [{"prefill": "whole"}]),
+        ("random:Llama-3-8B", H200, CAPTURED, []),
+        ("random:Gemma-3-1b", H200, CAPTURED | {"shapes": "buckets", "compile": "default"}, []),
+        ("random:Llama-3-8B", H200, {}, [CAPTURED]),
+        ("random:Llama-3-8B", H200, OWN, [CAPTURED]),
+        ("random:gpt-oss-20b", H200, CAPTURED, [{"prefill": "whole"}]),
+        ("random:Llama-3-8B", EIGHT, CAPTURED | {"parallel": "tensor-2"}, [{"parallel": "off"}]),
+        ("random:Llama-3-8B", H200, CAPTURED | {"batching": "static"}, [{"prefill": "whole"}]),
+        ("random:Llama-3-8B", H200, CAPTURED | {"batching": "continuous"}, [{"prefill": "whole"}]),
+    ],
+)
+def test_where_no_graph_of_a_prompt_can_be_captured_it_is_refused(
+    model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
+) -> None:
+    from backend.optimizations import defaults
+
+    verdicts = AXIS.verdicts("captured", subject_of(facts(model), machine, defaults() | choices))
+    assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
+    noted = machine is not CPU and choices.get("shapes") != "buckets"
+    assert any("a graph of its own" in v.reason for v in verdicts) is noted
+
+
 def test_what_copies_keys_for_each_query_head_says_so() -> None:
     def noted(model: str, **choices: str) -> bool:
         from backend.optimizations import defaults
@@ -80,9 +109,10 @@ def test_an_encoder_has_no_prompt_to_be_cut() -> None:
     assert [v.fix for v in found.blocked] == [{"prefill": "whole"}]
 
 
-@pytest.mark.parametrize("words", ["less memory", "long prompt", "chunked prefill"])
+@pytest.mark.parametrize("words", ["less memory", "long prompts", "chunked prefill"])
 def test_it_is_found_by_what_it_is_for(words: str) -> None:
     entries = [one for one in palette(facts("random:Llama-3-8B"), H200) if one.axis == "Prefill"]
+    entries = [one for one in entries if "chunks" in one.title]
     assert len(entries) == len(CHUNKS)
     for one in entries:
         assert one.state == "runs"
@@ -96,12 +126,17 @@ def test_it_is_found_by_what_it_is_for(words: str) -> None:
         ({"prefill": "chunks-512"}, "512", ""),
         (OWN | {"prefill": "chunks-2048"}, None, "DecodeLoop(model, pad, eos, prefill_chunk=2048)"),
         (OWN, None, "DecodeLoop(model, pad, eos)"),
+        (
+            CAPTURED | {"prefill": "captured"},
+            None,
+            "DecodeLoop(model, pad, eos, cuda_graph=True, prefill_graphs=True)",
+        ),
     ],
 )
-def test_a_script_reads_in_the_same_chunks(choices: dict[str, str], keyword: str | None, loop: str) -> None:
+def test_a_script_reads_in_the_same_way(choices: dict[str, str], keyword: str | None, loop: str) -> None:
     from backend.optimizations.axes.loop import AXIS as LOOP
 
-    script, plan = Script(), settled(facts(), choices, CPU).plan
+    script, plan = Script(), settled(facts(), choices, H200).plan
     LOOP.write(script, plan)
     AXIS.write(script, plan)
     assert (script.generate.get("prefill_chunk_size"), script.loop) == (keyword, loop)
@@ -144,13 +179,17 @@ def test_greedy_text_after_chunks_is_that_after_one_pass(architecture: str, atte
 
 
 def row(choice: str, **counts: float) -> Evidence:
-    chunk = SIZES.get(choice, 0)
-    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, prefill_chunk=chunk))
+    chunk, graphs = SIZES.get(choice, 0), choice == "captured"
+    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, prefill_chunk=chunk, prefill_graphs=graphs))
     seen = Observation(SimpleNamespace(), None, plan, counts=RunCounts(**counts))
     return Evidence(choice, choice, AXIS.find(seen), AXIS.off)
 
 
 GOOD = {"positions": 1300, "prompt_passes": 3, "widest_prompt_pass": 512, "planned_prompt_passes": 3, "passes": 9}
+
+
+NONE_BY_HAND = {"prompt_passes": 0}
+REPLAYED = NONE_BY_HAND | {"prompt_replays": 1, "replayed_positions": 1300, "same_replayed_positions": 1300}
 
 
 @pytest.mark.parametrize(
@@ -175,6 +214,14 @@ GOOD = {"positions": 1300, "prompt_passes": 3, "widest_prompt_pass": 512, "plann
         ("whole", {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1}, "off", None),
         ("whole", {"prompt_passes": 0}, "off", None),
         ("whole", {}, "failed", None),
+        ("captured", {}, "failed", None),
+        ("captured", NONE_BY_HAND | {"prompt_replays": 0}, "failed", None),
+        ("captured", REPLAYED, "verified", (1300, 1300)),
+        ("whole", REPLAYED, "failed", None),
+        ("captured", REPLAYED | {"same_replayed_positions": 1299}, "partial", (1299, 1300)),
+        ("captured", REPLAYED | {"replayed_positions": 650, "same_replayed_positions": 0}, "partial", (0, 1300)),
+        ("captured", REPLAYED | {"prompt_replays": 2, "replayed_positions": 2600}, "partial", (1300, 2600)),
+        ("captured", REPLAYED | {"prompt_passes": 1}, "partial", (1300, 2600)),
     ],
 )
 def test_passes_are_held_against_the_plan(

@@ -1,0 +1,81 @@
+"""Prompts that are read by captured passes: the text is that of `generate`, whatever was read before, and the host
+knows what a replay has done. On a GPU: tests/gpu/test_prefill.py."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.loop import DecodeLoop
+from backend.worker.loop.sampling import Sampling
+from backend.worker.runners.decode import cached_tokens
+from tests.backend.worker.loop.test_loop import GREEDY, Told, greedy, one_thread, prompt
+from tests.support.replayed_code import replayed_on_a_cpu
+from tests.support.tiny_models import CONFIGS, WINDOW, tiny
+
+assert one_thread, "used by every test here"
+NEW = 6
+TEXTS = (prompt(5), prompt(20), prompt(5), prompt(WINDOW), prompt(WINDOW + 3))
+DENSE = [name for name in CONFIGS if name != "gpt_oss"]
+
+
+class Made:
+    """A loop whose steps and prompts are captured, on one cache."""
+
+    def __init__(self, architecture: str, monkeypatch: pytest.MonkeyPatch, length: int = 60) -> None:
+        self.model = tiny(architecture)
+        self.cache = StaticSlotCache(self.model.config, length)
+        self.graphs = replayed_on_a_cpu(monkeypatch, self.model, lambda: self.cache)
+        self.loop = DecodeLoop(self.model, 0, [], None, True, {}, prefill_graphs=True)
+
+    def __call__(self, asked: Any, how: Sampling = GREEDY, seed: int = 0, **more: Any) -> Any:
+        with torch.inference_mode():
+            self.cache.reset()  # as before each run
+            return self.loop.generate(asked.ids, asked.mask, self.cache, NEW, Told(), how, seed, True, **more)
+
+
+@pytest.mark.parametrize("architecture", DENSE)
+def test_the_text_is_that_of_generate_for_every_length_in_any_order(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Made(architecture, monkeypatch)
+    for asked in TEXTS:
+        assert torch.equal(made(asked), greedy(made.model, asked, NEW))
+        assert cached_tokens(made.cache) == asked.ids.shape[1]
+    assert len(made.graphs.pools) == 1 + 4, "a step, and a prompt of each length"
+    assert len(set(map(id, made.graphs.pools[1:]))) == 1 and made.graphs.pools[1] is not None
+    assert made.graphs.replays == len(TEXTS) * NEW, "the prompt, and a step for each token after the first"
+
+
+def test_padded_prompts_have_graphs_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made("llama", monkeypatch)
+    for padded in (4, 0, 7, 4):
+        asked = prompt(20, 3, padded=padded)
+        assert torch.equal(made(asked), greedy(made.model, asked, NEW))
+    assert len(made.graphs.pools) == 1 + 2, "with a mask, and without"
+
+
+def test_the_seed_of_a_sampled_text_is_this_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, how = Made("llama", monkeypatch), Sampling(1.0, 20, 0.9)
+    plain = DecodeLoop(made.model, 0, [])
+    for seed in (1, 2, 1):
+        with torch.inference_mode():
+            cache = StaticSlotCache(made.model.config, 60)
+            wanted = plain.generate(TEXTS[0].ids, TEXTS[0].mask, cache, NEW, Told(), how, seed, True)
+        assert torch.equal(made(TEXTS[0], how, seed), wanted)
+
+
+def test_a_prompt_that_is_not_worth_a_graph_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made("mistral", monkeypatch)
+    assert torch.equal(made(TEXTS[1], replay=False), greedy(made.model, TEXTS[1], NEW))
+    assert len(made.graphs.pools) == 1
+    assert torch.equal(made(TEXTS[0]), greedy(made.model, TEXTS[0], NEW))
+    assert len(made.graphs.pools) == 2
+
+
+def test_without_a_graph_of_the_step_there_is_none_of_the_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Made("llama", monkeypatch)
+    made.loop = DecodeLoop(made.model, 0, [], None, False, {}, prefill_graphs=True)
+    assert torch.equal(made(TEXTS[0]), greedy(made.model, TEXTS[0], NEW))
+    assert made.graphs.pools == []

@@ -1,0 +1,90 @@
+"""What the ledger says of a prompt that a captured pass reads: told by the replays, and by the ids that they found."""
+
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import msgspec
+import pytest
+
+from backend.evidence import Finding
+from backend.messages import Generate
+from backend.worker.loop.passes import CapturedPasses
+from backend.worker.loop.step import Step
+from tests.sabotage.small_models import llama
+from tests.support.local_worker import LocalWorker
+from tests.support.replayed_code import replayed_on_a_cpu
+from tests.support.worker import SENTENCE, plan_of
+
+TOKENS = len(SENTENCE)  # a random model's tokenizer makes one of each byte
+PLAIN = CapturedPasses.__call__
+
+
+@pytest.fixture(scope="module")
+def worker() -> LocalWorker:
+    return LocalWorker(plan_of(llama(), cache="static", loop="own").load)
+
+
+@pytest.fixture
+def captured(worker: LocalWorker, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Finding]:
+    """Runs once more and returns the row of `prefill`."""
+    worker.runner = None
+    replayed_on_a_cpu(monkeypatch, worker.model.model, lambda: worker.runner._caches._kept[1])
+
+    def run(graphs: bool = True, **more: Any) -> Finding:
+        plan = plan_of(llama(), cache="static", loop="own", shapes=more.pop("shapes", "exact"))
+        made = msgspec.structs.replace(plan.generate, cuda_graphs="manual", prefill_graphs=graphs)
+        plan = msgspec.structs.replace(plan, generate=made)
+        work: dict[str, Any] = {"prompt": SENTENCE, "prompt_tokens": 0, "max_new_tokens": 5, "batch_size": 1}
+        rest: dict[str, Any] = {"temperature": 0.0, "seed": 0, "ignore_eos": True, "warmup": True, "prove": True}
+        found = worker.run(Generate(plan=plan, **{**work, **rest, **more})).findings
+        return next(one for one in found if one.axis == "prefill")
+
+    return run
+
+
+def test_the_prompts_positions_are_counted_where_the_replay_finds_their_ids(captured: Callable[..., Finding]) -> None:
+    for batch_size in (1, 3):
+        row = captured(batch_size=batch_size)
+        assert (row.effective, row.reached, row.expected) == ("captured", TOKENS, TOKENS)
+        assert f"1 replay read {TOKENS} positions" in row.proof
+    assert captured(graphs=False).effective == "whole"
+
+
+def test_padding_is_read_as_well(captured: Callable[..., Finding]) -> None:
+    row = captured(shapes="buckets")
+    assert (row.effective, row.reached, row.expected) == ("captured", 64, 64)
+
+
+def passes_by(call: Callable[[Any, dict[str, Any]], Any]) -> Any:
+    return mock.patch.object(CapturedPasses, "__call__", lambda self, **inputs: call(self, inputs))
+
+
+def once_more(captured: Any, inputs: dict[str, Any]) -> None:
+    PLAIN(captured, **inputs)
+    captured._function(**inputs)
+
+
+def another_text(captured: Any, inputs: dict[str, Any]) -> None:
+    PLAIN(captured, **inputs | {"input_ids": inputs["input_ids"].flip(1)})
+
+
+def half_of_it(captured: Any, inputs: dict[str, Any]) -> None:
+    PLAIN(captured, **{name: one[:, : one.shape[1] // 2] for name, one in inputs.items()})
+
+
+def twice(captured: Any, inputs: dict[str, Any]) -> None:
+    PLAIN(captured, **inputs)
+    PLAIN(captured, **inputs)
+
+
+@pytest.mark.parametrize("broken", [once_more, another_text, half_of_it, twice])
+def test_what_was_read_otherwise_or_besides_turns_the_row(captured: Callable[..., Finding], broken: Any) -> None:
+    with passes_by(broken):
+        row = captured()
+    assert row.effective == "captured" and row.reached != row.expected, row
+
+
+def test_a_pass_that_no_graph_makes_is_whole(captured: Callable[..., Finding]) -> None:
+    with mock.patch.object(Step, "capture_prompts", lambda step: None):
+        assert captured().effective == "whole"
