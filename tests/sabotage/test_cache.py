@@ -19,6 +19,7 @@ from transformers.cache_utils import (
     StaticSlidingWindowLayer,
 )
 
+from backend.worker.loop.cache import SlotLayer
 from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import LAYERS, llama
@@ -215,10 +216,30 @@ def _moves_once(where: Callable[[int], bool]) -> Any:
     return _updates(StaticLayer, update)
 
 
+def _rounded(kind: type, where: Callable[[int], bool], handed: bool = False) -> Any:
+    """Keys and values are rounded through 8 bits, which the memory does not show: before they are kept, or each time
+    when they are handed out."""
+
+    def through(parts: Any) -> Any:
+        return tuple(part.to(torch.float8_e4m3fn).to(part.dtype) for part in parts)
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        if not where(place):
+            return plain(keys, values)
+        return through(plain(keys, values)) if handed else plain(*through((keys, values)))
+
+    return _updates(kind, update)
+
+
 def _dense(kind: type) -> Callable[[Any], Any]:
     return lambda layer: DynamicLayer() if isinstance(layer, kind) else layer
 
 
+PLACES: dict[str, Callable[[int], bool]] = {
+    "one": lambda place: place == 2,
+    "half": lambda place: place % 2 == 1,
+    "all": lambda place: True,
+}
 QUANTIZED: dict[str, Any] = {
     "quantized-fp8": Fp8QuantizedLayer,
     "quantized-hqq4": HQQQuantizedLayer,
@@ -268,6 +289,20 @@ SABOTEURS = [
              turns_to=("partial", "failed"), tier="full"),
     Sabotage("cache", "dynamic", "all rows of a batch are one", _one_row, model=llama, work=(("batch_size", 4),),
              turns_to=("partial", "failed"), tier="full"),
+] + [
+    Sabotage("cache", choice, f"numbers of {share} are rounded to 8 bits, {name}",
+             functools.partial(_rounded, kind, where), beside, llama, (("prompt_tokens", 64),),
+             ("failed",) if share == "all" else ("partial",), "full")
+    for choice, kind in (("dynamic", DynamicLayer), ("static", StaticLayer))
+    for share, where in PLACES.items()
+    for name, beside in (("bfloat16", (("dtype", "bfloat16"),)), ("float32", ()))
+] + [
+    Sabotage("cache", "static", "numbers of all are rounded to 8 bits, by the custom loop",
+             functools.partial(_rounded, SlotLayer, lambda place: True), (("loop", "own"), ("dtype", "bfloat16")),
+             llama, (("prompt_tokens", 64),), ("failed",), "full"),
+    Sabotage("cache", "dynamic", "numbers of one are rounded to 8 bits when they are handed out",
+             functools.partial(_rounded, DynamicLayer, lambda place: place == 2, True), (("dtype", "bfloat16"),), llama,
+             (("prompt_tokens", 64),), ("partial",), "full"),
     Sabotage("cache", "static", "all layers move once", lambda: _moves_once(lambda place: True), model=llama,
              work=(("max_new_tokens", 10),), turns_to=("partial",), tier="full"),
     Sabotage("cache", "static", "one layer moves once", lambda: _moves_once(lambda place: place == 2), model=llama,

@@ -10,6 +10,7 @@ import msgspec
 from backend.evidence import Finding
 from backend.optimizations.axes.cache import rules as rules
 from backend.optimizations.axes.cache.construct import CONFIG, LENGTH, cache_construct
+from backend.optimizations.axes.cache.grain import is_coarse
 from backend.optimizations.axes.cache.held import borrowing, hands_out_what_it_holds
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.proof import Observation
@@ -110,14 +111,15 @@ class Cache(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors, and
-        whether these are its own and what attention gets."""
+        whether these are its own, as precise as their format, and what attention gets."""
         layers = observation.cache.layers
         offloaded, borrowed = _on_host(observation) > 0, borrowing(layers)
         unused = {i for i, layer in enumerate(layers) if keeps_tokens(layer) and not hands_out_what_it_holds(layer)}
+        coarse = {i for i, layer in enumerate(layers) if is_coarse(layer)}
         sliding = _sliding_positions(observation.model.config, len(layers))
         told = [
             ()
-            if beside_bytes(layer) > _COUNTERS_BYTES or i in borrowed | unused
+            if beside_bytes(layer) > _COUNTERS_BYTES or i in borrowed | unused | coarse
             else _choices_of(layer, slides, offloaded)
             for i, (layer, slides) in enumerate(zip(layers, sliding, strict=True))
             if keeps_tokens(layer)
@@ -141,6 +143,8 @@ class Cache(Optimization):
             proof += f"; {len(borrowed)} layers have memory that is counted more than once"
         if unused:
             proof += f"; {len(unused)} layers give attention other keys and values than they hold"
+        if coarse:
+            proof += f"; {len(coarse)} layers hold numbers that were rounded to fewer bits than they take"
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:

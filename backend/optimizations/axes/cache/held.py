@@ -23,8 +23,9 @@ def borrowing(layers: Sequence[Any]) -> set[int]:
 
 
 def hands_out_what_it_holds(layer: Any) -> bool:
-    """Whether keys and values that a growing layer gives to attention are as many as it holds, and change with these,
-    whose bytes are overwritten for a moment. A copy of the layer is asked, which adds a token and keeps that.
+    """Whether keys and values that a growing layer gives to attention are as many as it holds, the same to the bit if
+    they are not packed, and change with these, whose bytes are overwritten for a moment. A copy of the layer is asked,
+    which adds a token and keeps that.
 
     True where nothing can be told: a static layer, whose length is known beforehand, writes in place, and an offloaded
     one is fetched by its cache.
@@ -45,7 +46,10 @@ def hands_out_what_it_holds(layer: Any) -> bool:
 
     try:
         with torch.inference_mode():
-            return all(_follows(functools.partial(given, i), part, tokens) for i, part in enumerate(parts))
+            same = quantized_parts(layer) or all(_equal(given(i)[..., :-1, :], part) for i, part in enumerate(parts))
+            return bool(same) and all(
+                _follows(functools.partial(given, i), part, tokens) for i, part in enumerate(parts)
+            )
     except torch.OutOfMemoryError:
         return True
 
@@ -61,8 +65,15 @@ def _follows(given: Callable[[], Any], part: Any, tokens: int) -> bool:
         after = given().contiguous()
     finally:
         first.copy_(kept)
-    same = torch.equal(before.view(torch.uint8), after.view(torch.uint8))  # bytes: no number equals itself
-    return before.shape == after.shape and before.shape[-2] == tokens and not same
+    return before.shape == after.shape and before.shape[-2] == tokens and not _equal(before, after)
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """To the bit: some numbers do not equal themselves."""
+    import torch
+
+    one, other = one.contiguous(), other.contiguous()
+    return one.dtype == other.dtype and bool(torch.equal(one.view(torch.uint8), other.view(torch.uint8)))
 
 
 def _plain(layer: Any) -> list[Any]:

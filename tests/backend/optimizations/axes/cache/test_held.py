@@ -112,6 +112,20 @@ def test_a_layer_that_hands_out_something_else_does_not_count(kind: str, how: st
     assert reached(cache) == (3, 4)
 
 
+def test_a_plain_layer_hands_out_the_numbers_that_it_holds_to_the_bit() -> None:
+    cache = filled("dynamic")
+    layer = cache.layers[2]
+
+    class Rounding(type(layer)):  # type: ignore[misc]
+        def update(self, *pair: Any, **rest: Any) -> Any:
+            return tuple(part.to(torch.float8_e4m3fn).to(part.dtype) for part in super().update(*pair, **rest))
+
+    Rounding.__name__ = type(layer).__name__
+    layer.__class__ = Rounding
+    assert not hands_out_what_it_holds(layer)
+    assert reached(cache) == (3, 4)
+
+
 def test_a_layer_without_a_token_gives_nothing_to_tell() -> None:
     cache = DynamicCache(config=tiny("llama").config)
     assert borrowing(cache.layers) == set() and all(map(hands_out_what_it_holds, cache.layers))

@@ -1,0 +1,50 @@
+"""Whether keys and values have the precision of their number format: what was rounded further keeps few values."""
+
+from typing import Any
+
+from backend.optimizations.tensor_bytes import keeps_tokens, quantized_parts
+
+_NUMBERS = 2_048
+"""Numbers of a tensor that are looked at."""
+_LEAST = 512
+"""Fewer tell nothing."""
+_TOKENS = 64
+_OF_8_BITS = 128
+"""Magnitudes that 8 bits have, whatever their scale. Of 2,048 normally distributed numbers 700 differ in bfloat16; of a
+text that is one token over and over, 300."""
+_OF_4_BITS, _WIDTH = 8, 32
+"""Magnitudes in a row of so many numbers at least, which share a scale."""
+
+
+def is_coarse(layer: Any) -> bool:
+    """Whether the keys or values that this layer holds as numbers were rounded to 8 bits with one scale, or to 4; in
+    float32 also those rounded to 16. False where it holds too few to tell."""
+    if not keeps_tokens(layer) or quantized_parts(layer):
+        return False
+    pair = [part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point()]
+    seen = int(layer.get_seq_length()) if hasattr(layer, "get_seq_length") else 0
+    return any(_coarse(part[:, :, : seen or None]) for part in pair)
+
+
+def _coarse(part: Any) -> bool:
+    """Of (B, heads, tokens, D)."""
+    if part.ndim != 4 or not part.numel() or part.is_meta:
+        return False
+    import torch
+
+    tokens = part[0, :, :: max(1, part.shape[2] // _TOKENS)][:, :_TOKENS].transpose(0, 1)  # (tokens, heads, D)
+    rows = torch.unique(tokens.flatten(1), dim=0)  # the same tokens give the same values without their place
+    rows = rows[(rows != 0).any(-1)].abs()  # (T, heads * D), without slots that nothing was written to
+    numbers = rows.flatten()
+    numbers = numbers[numbers != 0][:_NUMBERS]
+    if len(numbers) < _LEAST:
+        return False
+    different = len(torch.unique(numbers))
+    if different <= (len(numbers) // 2 if part.dtype == torch.float32 else _OF_8_BITS):  # 16 bits keep a third
+        return True
+    return part.shape[-1] >= _WIDTH and _levels(rows.reshape(-1, part.shape[-1])) <= _OF_4_BITS
+
+
+def _levels(rows: Any) -> int:
+    """Different magnitudes in most of these rows (N, D)."""
+    return int(((rows.sort(-1).values.diff(dim=-1) != 0).sum(-1) + 1).median())
