@@ -61,10 +61,13 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     asked_tokens: float | None = None
     misread_tokens: float | None = None
 
-    # warm-up: prompts, tokens after them, and how many of those tokens were past a sliding window
+    # warm-up: prompts, tokens after them, and how many of those tokens were past a sliding window; what the run's own
+    # prompt took with its few tokens for the first time and for the last: the rest is made on first use
     warmup_prompts: float | None = None
     warmup_steps: float | None = None
     warmup_window_steps: float | None = None
+    warmup_first_s: float | None = None
+    warmup_last_s: float | None = None
 
     # speculation: n-gram lookups, decode steps, tokens drafted and accepted
     lookups: float | None = None

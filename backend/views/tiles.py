@@ -93,6 +93,7 @@ def details(
         tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
+        *_first_use(counts),
         tile("memory_now", "Memory after the run", in_bytes(counts.process_now_bytes), memory_label),
         tile("energy", f"Energy per {what}", energy, "of the whole GPU" if energy else need),
     ]
@@ -178,6 +179,15 @@ def _warm_up(counts: RunCounts, phases_s: PhaseSeconds, unit: Unit) -> Tile:
     took = [f"{_cold(name)} {joined(phases_s[name])}" for name in _WARM_UP if name in phases_s]
     pair = (f"{steps:.0f}", what) if steps else None
     return tile("warmup", "Warm-up before the first run", pair, ", ".join(filter(None, [note, *took])))
+
+
+def _first_use(counts: RunCounts) -> list[Tile]:
+    """What would be paid for by the first token without a warm-up; no row where a prompt was read once only."""
+    first_s, last_s = counts.warmup_first_s, counts.warmup_last_s
+    if first_s is None or last_s is None:
+        return []
+    note = f"kernels loaded, chosen, compiled, captured: {joined(first_s)} for the first prompt, {joined(last_s)} later"
+    return [tile("first_use", "Made on first use, in the warm-up", in_seconds(max(0.0, first_s - last_s)), note)]
 
 
 def _cold(phase: PhaseName) -> str:

@@ -41,7 +41,8 @@ class WarmUp:
     generate  generates that many tokens after a prompt
     past      a prompt that reaches the end of the window, see `past_window`
     counts    receives warmup_prompts and warmup_steps, and warmup_window_steps: those past the window; 0 where there
-              is none, or the run ends before it
+              is none, or the run ends before it; warmup_first_s and warmup_last_s: what the run's own prompt and its
+              new tokens took for the first and for the last time. What lies between is made on first use
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class WarmUp:
         self._generate, self._prompt, self._past = generate, prompt, past
         self._window, self._length, self._counts = window, length, counts
         self._prompts = self._steps = self._window_steps = 0
+        self._took_s: list[float] = []  # each time for the run's own prompt
         self._count()
 
     def compile(self, told: Callable[[float], None], cancelled: Callable[[], bool]) -> None:
@@ -79,6 +81,7 @@ class WarmUp:
 
     def _perform(self, prompt: Prompt) -> None:
         tokens = warm_up_tokens(prompt.tokens, self._length, self._window if prompt is self._past else 0)
+        begin_s = time.perf_counter()
         try:
             self._generate(prompt, tokens)
         except torch.OutOfMemoryError:
@@ -86,6 +89,8 @@ class WarmUp:
                 raise
             self._past = None  # a longer prompt than the run's did not fit: the run itself may
             return
+        if prompt is self._prompt:
+            self._took_s.append(time.perf_counter() - begin_s)
         self._prompts += 1
         self._steps += tokens - 1
         if self._window:
@@ -96,3 +101,5 @@ class WarmUp:
         self._counts.warmup_prompts = float(self._prompts)
         self._counts.warmup_steps = float(self._steps)
         self._counts.warmup_window_steps = float(self._window_steps)
+        if len(self._took_s) > 1:
+            self._counts.warmup_first_s, self._counts.warmup_last_s = self._took_s[0], self._took_s[-1]

@@ -212,6 +212,18 @@ def test_a_context_is_there_before_any_tensor() -> None:
     assert CONTEXT_BYTES < small.total < CONTEXT_BYTES + 100 * MIB
 
 
+def test_a_captured_prompt_keeps_its_temporary_tensors_while_tokens_are_generated() -> None:
+    facts = resolve("random:Qwen3-0.6B")
+    once, kept = (
+        peak_bytes(facts, Setup(**H200, cache=STATIC, graphs="manual", prompt_graph=graph), 512, 64)
+        for graph in (False, True)
+    )
+    setup = Setup(**H200, cache=STATIC, graphs="manual")
+    read, step = (peak_bytes(facts, setup, *sizes) for sizes in ((512, 1), (1, 575)))
+    assert 0 < kept.workspace - once.workspace < step.workspace < read.workspace
+    assert kept.weights == once.weights and kept.kv == once.kv
+
+
 def test_graphs_take_a_workspace_for_each_stream() -> None:
     """Manual capture keeps it allocated; compiled code frees it."""
     facts = resolve("random:Qwen3-0.6B")

@@ -170,3 +170,13 @@ def test_the_first_token_stands_against_its_bound() -> None:
     (row,) = prefill_rows(BOUND)
     assert (row.value, row.unit, row.note) == ("50.0", "ms", BOUND.work)
     assert not prefill_rows(None)
+
+
+def test_what_is_made_on_first_use_is_named_where_it_was_seen() -> None:
+    def row(**counts: float) -> Any:
+        return by_key(details(summary([0.1, 0.1]), RunCounts(**counts), {}, "cuda")).get("first_use")
+
+    one = row(warmup_first_s=1.5, warmup_last_s=0.25)
+    assert (one.value, one.unit) == ("1.25", "s") and "1.50 s for the first prompt, 250 ms later" in one.note
+    assert row(warmup_first_s=0.2, warmup_last_s=0.25).value == "0"
+    assert row(warmup_first_s=0.2) is None and row() is None

@@ -51,10 +51,14 @@ class Arm:
         self.pass_ms: list[float] = []
         self.token_ms: list[float] = []
         self.finished: Finished | None = None
+        self.first_use_ms: list[float] = []
 
     def run(self, worker: LocalWorker, prove: bool = False) -> None:
         """Once more."""
         self.finished = worker.run(msgspec.structs.replace(self.job, prove=prove))
+        extra = self.finished.extra
+        if extra.warmup_first_s and extra.warmup_last_s:
+            self.first_use_ms.append(1e3 * (extra.warmup_first_s - extra.warmup_last_s))
         latency_s: list[float] = column(worker.events, "latency_s")
         self.pass_ms.append(1e3 * (statistics.median(latency_s) if self.encoder else self.finished.ttft_s))
         if not self.encoder and len(latency_s) > 1:
@@ -68,6 +72,8 @@ class Arm:
         print(f"{self.text}: {statistics.median(self.pass_ms):.3f} ms a pass ({every})", end="")
         if self.token_ms:
             print(f"; {statistics.median(self.token_ms):.3f} ms a token", end="")
+        if self.first_use_ms:
+            print(f"; {self.first_use_ms[0]:,.0f} ms on first use, in the warm-up", end="")
         peaks = [(extra.allocator_peak_bytes, foreseen.tensors), (extra.process_peak_bytes, foreseen.total)]
         told = [f"{(seen or 0) / MIB:,.0f} (predicted {wanted / MIB:,.0f})" for seen, wanted in peaks]
         print(f"; allocated {told[0]}, process {told[1]} MiB", flush=True)
