@@ -78,6 +78,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # those of them that the model, with this seed and these settings, would not choose
     checked_tokens: float | None = None
     strange_tokens: float | None = None
+    # of sampled ones, those that were drawn because top_k or top_p kept another one out
+    filtered_tokens: float | None = None
 
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None

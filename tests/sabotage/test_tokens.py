@@ -139,8 +139,9 @@ def measured(change: Callable[[Any], Callable[[], None]]) -> Patch:
     return lambda: while_measured(change)
 
 
-def _sampled(choice: str, manner: str, patch: Patch, **work: Any) -> Sabotage:
-    beside = (("cache", "static"),) if choice == "own" else ()
+def _sampled(choice: str, manner: str, patch: Patch, narrow: bool = False, **work: Any) -> Sabotage:
+    beside: tuple[tuple[str, str], ...] = (("cache", "static"),) if choice == "own" else ()
+    beside += (("dtype", "bfloat16"),) if narrow else ()
     drawn = {"temperature": 0.8, "seed": 7, "max_new_tokens": 24} | work
     return Sabotage(
         "loop", choice, manner, patch, beside, work=tuple(drawn.items()), turns_to=("partial",), tier="full"
@@ -156,6 +157,13 @@ SABOTEURS = [
     _sampled("generate", "the temperature is ignored", sampled_otherwise(temperature=1.0), temperature=2.0),
     _sampled("generate", "greedy all the same", sampled_otherwise(do_sample=False, temperature=None)),
     _sampled("generate", "top_k is ignored", sampled_otherwise(top_k=0), temperature=2.0, top_k=3),
+    _sampled("generate", "top_p is ignored", sampled_otherwise(top_p=1.0), top_p=0.5, max_new_tokens=48),
+    _sampled("generate", "top_p is ignored in bfloat16", sampled_otherwise(top_p=1.0), True, temperature=1.0, top_p=0.5,
+             max_new_tokens=48),
+    _sampled("generate", "top_k is ignored in bfloat16", sampled_otherwise(top_k=0), True, temperature=1.5, top_k=2),
+    _sampled("own", "top_p is ignored in bfloat16",
+             own_sampled_otherwise(lambda how, seed: (Sampling(how.temperature, how.top_k, 1.0), seed)), True,
+             temperature=1.0, top_p=0.5, max_new_tokens=48),
     _sampled("own", "another seed", own_sampled_otherwise(lambda how, seed: (how, seed + 1))),
     _sampled(
         "own", "the temperature is ignored",

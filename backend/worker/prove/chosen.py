@@ -23,9 +23,11 @@ MOST_TOKENS = 4_096
 SLACK = {torch.float32: 0.02}
 OTHER_SLACK = 0.1
 GPU_SLACK = 0.5
+SLACK_OF_STEPS = 0.01
 """How far a token's logit may lie below the one that should have won, in standard deviations of the position's logits:
 sums that are ordered otherwise are rounded otherwise, more so in 16 bits. On a GPU a pass over a whole text takes other
-kernels than a step; what is not chosen by its logit lies about four below."""
+kernels than a step; what is not chosen by its logit lies about four below. Steps that are made again take the same
+kernels in the same order."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,40 @@ class Drawing:
     top_k: int
     top_p: float
     noise: Callable[[int, int], torch.Tensor]
+
+    @property
+    def filters(self) -> bool:
+        """Whether some tokens are kept out."""
+        return bool(self.top_k) or self.top_p < 1
+
+    def warped(self, logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+        """Logits (N, V) divided by the temperature; those of tokens that the filters keep out are -inf."""
+        warpers = LogitsProcessorList([TemperatureLogitsWarper(self.temperature)])
+        if self.top_k:
+            warpers.append(TopKLogitsWarper(self.top_k))
+        if self.top_p < 1:
+            warpers.append(TopPLogitsWarper(self.top_p))
+        return warpers(ids[None], logits)
+
+
+class Logits:
+    """Keeps what steps with a given text choose from. ids: that text."""
+
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = ids
+        self._kept: dict[int, torch.Tensor] = {}
+
+    def take(self, position: int, logits: Any) -> None:
+        """(V,) of that token; a position that is given again replaces what it was."""
+        self._kept[position] = logits.float()
+
+    def every(self) -> torch.Tensor:
+        """(tokens, V). KeyError if one is missing."""
+        return torch.stack([self._kept[position] for position in range(len(self.ids))])
+
+
+Again = Callable[[list[int]], torch.Tensor]
+"""Given new tokens, the logits (tokens, V) from which steps like those of the run choose each of them."""
 
 
 def beyond_check(plan: Plan, sampled: bool, rows: int = 1) -> str:
@@ -71,11 +107,12 @@ def uncounted(tokens: int) -> str:
 
 def checked(
     model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None,
-    routing: Routing | None = None,
+    routing: Routing | None = None, again: Again | None = None,
 ) -> RunCounts:  # fmt: skip
     """Counts the tokens that were not chosen as they should: of a greedy text among the last, else among the first,
     since a seed draws in their order. Nothing is counted where the text is too long, or the GPU's memory too small.
 
+    Drawn tokens at the limits of the filters are held against the logits of `again`, which are rounded as the run's.
     With `routing` they are the first ones too, whose steps are made again; UnknownRoutes where these do not tell their
     experts. What was compiled is passed by: nothing is compiled for this one length.
     """
@@ -91,13 +128,19 @@ def checked(
             with followed or nullcontext():
                 logits = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=new).logits[0].float()
             slack = _slack(model) * logits.std(-1)
+            counts = RunCounts(checked_tokens=float(new))
             if drawing is None:
                 strange = _greedy(logits, ids[0, -new:], slack)
             else:
-                strange = _drawn(logits, ids[0, -new:], slack, drawing)
+                strange, edge, decided = _drawn(logits, ids[0, -new:], slack, drawing)
+                if again is not None and edge.any():
+                    strange |= _beyond(again, ids[0, -new:], edge, drawing)
+                if drawing.filters:
+                    counts.filtered_tokens = float(decided.sum())
             if followed is not None:
                 strange |= followed.strayed()[-new:]
-            return RunCounts(checked_tokens=float(new), strange_tokens=float(strange.sum()))
+            counts.strange_tokens = float(strange.sum())
+            return counts
     except torch.OutOfMemoryError:
         return RunCounts()
 
@@ -112,23 +155,30 @@ def _greedy(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor) -> tor
     return (best.indices != ids[:, None]).all(-1) & (best.values[:, 0] - _of(logits, ids) > slack)
 
 
-def _drawn(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor, drawing: Drawing) -> torch.Tensor:
-    """(N,) tokens that lose against another one that no filter keeps out, or that the filters should have kept out. At
-    the limits of the filters either may be right."""
-    warpers = LogitsProcessorList([TemperatureLogitsWarper(drawing.temperature)])
-    if drawing.top_k:
-        warpers.append(TopKLogitsWarper(drawing.top_k))
-    if drawing.top_p < 1:
-        warpers.append(TopPLogitsWarper(drawing.top_p))
-    warped = warpers(ids[None], logits)
+def _drawn(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor, drawing: Drawing) -> Any:
+    """(N,) each: tokens that lose against another one that no filter keeps out, or that the filters should have kept
+    out; those that they keep out by less than the slack, where either may be right; those that are drawn because of
+    them."""
+    warped = drawing.warped(logits, ids)
     noise = drawing.noise(*logits.shape).to(logits.device)
     least = logits.masked_fill(warped.isinf(), torch.inf).min(-1).values
     filtered = warped.isinf().any(-1)
     unsure = filtered[:, None] & (logits < (least + slack)[:, None])
-    lost = (warped + noise).masked_fill(unsure, -torch.inf).max(-1).values - _of(
-        logits / drawing.temperature + noise, ids
-    )
-    return (lost * drawing.temperature > slack) | (_of(logits, ids) < least - slack)
+    scores = logits / drawing.temperature + noise
+    lost = (warped + noise).masked_fill(unsure, -torch.inf).max(-1).values - _of(scores, ids)
+    strange = (lost * drawing.temperature > slack) | (_of(logits, ids) < least - slack)
+    return strange, ~strange & _of(warped, ids).isinf(), ~strange & (scores.argmax(-1) != ids)
+
+
+def _beyond(again: Again, ids: torch.Tensor, edge: torch.Tensor, drawing: Drawing) -> torch.Tensor:
+    """(N,) tokens at the edge that the filters keep out of what the steps chose from, too."""
+    end = int(edge.nonzero().max()) + 1
+    logits = again(ids[:end].tolist())
+    least = logits.masked_fill(drawing.warped(logits, ids[:end]).isinf(), torch.inf).min(-1).values
+    slack = SLACK_OF_STEPS * logits.std(-1)
+    beyond = torch.zeros_like(edge)
+    beyond[:end] = edge[:end] & (_of(logits, ids[:end]) < least - slack)
+    return beyond
 
 
 def _of(numbers: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

@@ -23,11 +23,11 @@ from backend.worker.measure.clock import CudaMeter
 from backend.worker.measure.finite import BestOfEach, best_of_drafts
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter, sliding_layers
-from backend.worker.measure.scores import GivenText, Reading, Scores
+from backend.worker.measure.scores import GivenText, Reading, Scores, Takes
 from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.chosen import Drawing, beyond_check, checked, follows_routes, uncounted
+from backend.worker.prove.chosen import Again, Drawing, Logits, beyond_check, checked, follows_routes, uncounted
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.prove.routes import Recorded, UnknownRoutes
@@ -49,7 +49,7 @@ class GenerateRunner(MeasuredRunner):
         self._caches = Caches(model.model.config, self.fixed_cache)
         self._sliding = sliding_layers(model.model.config)
         self._prompt: list[int] = []  # of the latest run, without padding
-        self._given: Scores | None = None  # of a text that is given to the model, while it is
+        self._given: Takes | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
         self._passes: PassCounter | None = None  # of the latest run
         self._check_failed = ""  # why its tokens could not be held against the model
@@ -141,7 +141,7 @@ class GenerateRunner(MeasuredRunner):
         try:
             self._given = Scores(expected, vocabulary)
             self._warm_up(task)
-            self._given = Scores(expected, vocabulary, job.keep, job.against)
+            self._given = scores = Scores(expected, vocabulary, job.keep, job.against)
             self._best.forget()
             with self.channel.phasing("run", "reading a given text") as steps:
                 self._read = Reading(steps, len(expected))
@@ -150,7 +150,7 @@ class GenerateRunner(MeasuredRunner):
                     raise InputError("Stopped.")
                 self._finish_given()
                 self._best.check()
-            self.channel.send(self._given.scored())
+            self.channel.send(scores.scored())
         finally:
             self._given = self._read = None
 
@@ -273,8 +273,9 @@ class GenerateRunner(MeasuredRunner):
         if not beyond_check(job.plan, job.temperature > 0, job.batch_size):
             drawing = self._drawing(job) if job.temperature else None
             routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
+            again = self._again(measured.task)
             try:
-                counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing, routing))
+                counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing, routing, again))
             except UnknownRoutes as unknown:
                 self._check_failed = str(unknown)
             except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
@@ -294,11 +295,27 @@ class GenerateRunner(MeasuredRunner):
             self._generate_given(task, ids)
         return recorded.routes(task.prompt.mask[0].bool(), len(ids), task.job.plan.generate.prefill_chunk)
 
-    def _generate_given(self, task: Task, ids: list[int]) -> None:
-        """Steps like those of the run, neither captured nor compiled, with these new tokens."""
-        self._given = Scores(ids, scored_ids(self.model.model))
+    def _again(self, task: Task) -> Again | None:
+        """None where steps of one text that are neither compiled nor drafted are rounded otherwise than the run's."""
+        plan = task.job.plan.generate
+        if plan.compile_mode or plan.prompt_lookup or task.job.batch_size > 1:
+            return None
+
+        def steps(ids: list[int]) -> torch.Tensor:
+            kept = Logits(ids)
+            self._generate_given(task, ids, kept)
+            return kept.every()
+
+        return steps
+
+    def _generate_given(self, task: Task, ids: list[int], logits: Logits | None = None) -> None:
+        """Steps like those of the run, neither captured nor compiled, with these new tokens. `logits`: takes
+        what they would choose from."""
+        self._given = logits or Scores(ids, scored_ids(self.model.model))
         try:
             self._generate_unmeasured(task, task.prompt, len(ids))
+            if logits is not None:
+                self._finish_given()
         finally:
             self._given = None
 

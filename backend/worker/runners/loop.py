@@ -19,6 +19,7 @@ from backend.worker.measure.finite import of_rows
 from backend.worker.measure.memory import Sampler
 from backend.worker.measure.meter import Meter
 from backend.worker.prompt.prompt import Prompt
+from backend.worker.prove.chosen import Logits
 from backend.worker.prove.profile import mark_step
 from backend.worker.runners.base import Measured, Task
 from backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
@@ -63,13 +64,13 @@ class LoopRunner(GenerateRunner):
         for position, logits in enumerate(every):
             self._given.take(position, logits)
 
-    def _generate_given(self, task: Task, ids: list[int]) -> None:
+    def _generate_given(self, task: Task, ids: list[int], logits: Logits | None = None) -> None:
         kept, plan = self._loop, self._loop_plan
         chunk = task.job.plan.generate.prefill_chunk
         self._loop = DecodeLoop(self.model.model, self.model.pad, self.model.eos, prefill_chunk=chunk)
         self._loop_plan = task.job.plan.generate
         try:
-            super()._generate_given(task, ids)
+            super()._generate_given(task, ids, logits)
         finally:
             self._loop, self._loop_plan = kept, plan
 

@@ -143,11 +143,62 @@ def test_at_the_limit_of_a_filter_either_of_two_tokens_may_have_been_kept() -> N
 
     def strange(token: int, slack: float) -> bool:
         how = chosen.Drawing(1.0, 3, 1.0, lambda tokens, vocabulary: noise)
-        return bool(chosen._drawn(logits, torch.tensor([token]), torch.tensor([slack]), how))
+        return bool(chosen._drawn(logits, torch.tensor([token]), torch.tensor([slack]), how)[0])
 
     assert [strange(token, 0.0) for token in range(4)] == [True, True, True, False]
     assert [strange(token, 0.05) for token in range(4)] == [False, True, True, False]
     assert strange(9, 0.05)
+
+
+def held_again(token: int, steps: list[float], most: int = 3) -> tuple[RunCounts, list[list[int]]]:
+    """One drawn token, where the pass finds the third and the fourth word all but equal, and steps find `steps`."""
+    logits = torch.tensor([[[4.0, 3.9, 3.8, 3.799, *[-4.0] * 60]]])
+    noise = torch.zeros(1, 64)
+    noise[0, token] = 9.0
+    asked = list[list[int]]()
+
+    def again(ids: list[int]) -> torch.Tensor:
+        asked.append(ids)
+        return torch.tensor([[*steps, *[-4.0] * 60]])
+
+    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.bfloat16)
+    given = type("Fixed", (SimpleNamespace,), {"__call__": lambda self, **more: SimpleNamespace(logits=logits)})
+    how = chosen.Drawing(1.0, most, 1.0, lambda tokens, vocabulary: noise)
+    return chosen.checked(given(**vars(model)), PROMPT, [token], how, again=again), asked
+
+
+@pytest.mark.parametrize(
+    ("token", "steps", "strange", "asked"),
+    [
+        (3, [4.0, 3.9, 3.799, 3.8], 0, True),  # the steps kept it
+        (3, [4.0, 3.9, 3.8, 3.7], 1, True),
+        (3, [4.0, 3.9, 3.8, 3.795], 0, True),  # within the slack of steps
+        (2, [4.0, 3.9, 3.7, 3.8], 0, False),  # the pass keeps it: nothing is asked
+        (9, [4.0, 3.9, 3.8, 3.7], 1, False),  # the pass is certain
+    ],
+)
+def test_at_the_limit_of_a_filter_the_steps_decide(token: int, steps: list[float], strange: int, asked: bool) -> None:
+    found, calls = held_again(token, steps)
+    assert (found.strange_tokens, calls) == (strange, [[token]] if asked else [])
+
+
+def test_how_many_tokens_the_filters_decided_is_counted_where_there_are_any() -> None:
+    assert held_again(2, [])[0].filtered_tokens == 0  # it wins without them
+    assert held_again(3, [4.0, 3.9, 3.8, 3.7])[0].filtered_tokens == 0  # it should not have won
+    assert chosen.checked(tiny("llama"), PROMPT, sampled(), drawing()).filtered_tokens is None
+    few = chosen.checked(tiny("llama"), PROMPT, sampled(top_k=4), drawing(top_k=4)).filtered_tokens
+    free, kept = sampled(), sampled(top_k=4)
+    assert few and next(i for i, pair in enumerate(zip(free, kept, strict=True)) if pair[0] != pair[1]) < 24
+
+
+def test_what_steps_choose_from_is_kept_in_the_order_of_the_text() -> None:
+    kept = chosen.Logits([7, 8])
+    kept.take(1, torch.tensor([1.0, 2.0]))
+    kept.take(0, torch.tensor([3.0, 4.0], dtype=torch.bfloat16))
+    kept.take(1, torch.tensor([5.0, 6.0]))
+    assert kept.every().tolist() == [[3, 4], [5, 6]]
+    with pytest.raises(KeyError):
+        chosen.Logits([7]).every()
 
 
 @pytest.mark.parametrize(
