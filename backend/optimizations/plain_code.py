@@ -1,4 +1,4 @@
-"""What it says against a choice that parts of the model give something else than the model's own code."""
+"""What it says against a choice that parts of the model give something else than its own code, or did so in the run."""
 
 from backend.optimizations.proof import Held, PartKind
 
@@ -6,15 +6,16 @@ _NAMES: dict[PartKind, str] = {"attention": "attention modules", "mixture": "mix
 
 
 def odd_parts(held: Held, *kinds: PartKind) -> tuple[int, str]:
-    """How many parts of these kinds do, and the words for a proof, which are appended to it."""
-    if held.unheld:
-        return 0, f"; not held against the model's own code: {held.unheld}"
-    found, said = 0, ""
+    """How many parts of these kinds do, or were exchanged after the measured run, and the words for a proof, which are
+    appended to it."""
+    found, said = 0, f"; not held against the model's own code: {held.unheld}" if held.unheld else ""
     for kind in kinds:
-        odd, parts = held.odd.get(kind, ()), held.parts[kind]
-        found += len(odd)
+        odd, swapped, parts = held.odd.get(kind, ()), held.swapped.get(kind, ()), held.parts[kind]
+        found += len({*odd, *swapped})
         if odd:
             said += f"; {len(odd)} of {parts} {_NAMES[kind]} give something else than the model's own code: {odd[0]}"
-        elif parts:
+        elif parts and not held.unheld:
             said += f"; {parts} {_NAMES[kind]} give what the model's own code gives"
+        if swapped:
+            said += f"; {len(swapped)} were something else in the measured run: {swapped[0]}"
     return found, said

@@ -73,13 +73,17 @@ PartKind = Literal["attention", "mixture", "other"]
 class Held:
     """How many parts of the model, by kind, were held against the model's own code with the same weights and inputs.
 
-    odd     names of those that gave something else
-    unheld  why none was held, as the end of a sentence
+    odd      names of those that gave something else
+    unheld   why none was held, as the end of a sentence
+    swapped  names of those in which the measured run had other code or other tensors than the proof
+    modules  names of the modules that this is true of
     """
 
     parts: Counter[PartKind] = field(default_factory=Counter)
     odd: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
     unheld: str = ""
+    swapped: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
+    modules: frozenset[str] = frozenset()
 
 
 NOT_HELD = Held()

@@ -41,6 +41,12 @@ def long_llama() -> str:
 
 
 @functools.cache
+def wide_llama() -> str:
+    """The same with MLPs that every quantization packs."""
+    return _written("llama", intermediate_size=128)
+
+
+@functools.cache
 def olmo() -> str:
     """Norms across all heads, so that a split model puts the projections of attention together."""
     return _written("olmo2")

@@ -14,9 +14,10 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from backend.optimizations.axes.attention import probe
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 from backend.worker.patch import attention as patch
-from tests.sabotage.damage import in_layers
+from tests.sabotage.damage import in_layers, layers_of
 from tests.sabotage.saboteur import Sabotage, Tier, tests_of
 from tests.sabotage.small_models import LAYERS, llama
+from tests.sabotage.test_tokens import measured
 
 Which = Callable[[int], bool]
 
@@ -111,6 +112,32 @@ def breaking(
     return lambda: swapped(choice, other, where, probed_too, code)
 
 
+def by_hand_while_measured(model: Any) -> Callable[[], None]:
+    """Steps of the measured run alone are taken with another function, which finds the same."""
+    stack = ExitStack()
+    stack.enter_context(mock.patch.dict(AttentionInterface._global_mapping, {"sdpa": by_hand}))
+    return stack.close
+
+
+def layers_while_measured(model: Any) -> Callable[[], None]:
+    """The same in half of the layers, by their own methods."""
+    halved = [layer.self_attn for layer in layers_of(model)[1::2]]
+    for attention in halved:
+        plain = attention.forward
+
+        def forward(*args: Any, plain: Any = plain, **more: Any) -> Any:
+            with mock.patch.dict(AttentionInterface._global_mapping, {"sdpa": by_hand}):
+                return plain(*args, **more)
+
+        attention.forward = forward
+
+    def mend() -> None:
+        for attention in halved:
+            del attention.forward
+
+    return mend
+
+
 MANNERS: list[tuple[str, Which, bool]] = [
     ("half of the layers", lambda layer: layer % 2 == 0, False),
     ("in the measured run, not in the short pass", lambda layer: True, False),
@@ -168,6 +195,10 @@ SABOTEURS += [
                       gpt_oss_code), turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "one head in one layer is cut off", in_layers("one", one_head), model=llama,
              turns_to=("partial",), tier="full"),
+    Sabotage("attention", "sdpa", "all layers by hand while a run is measured", measured(by_hand_while_measured),
+             model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("attention", "sdpa", "half of the layers by hand while a run is measured",
+             measured(layers_while_measured), model=llama, turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "all layers attend to the newest tokens",
              lambda: newest(torch.nn.functional.scaled_dot_product_attention), model=llama,
              work=(("prompt_tokens", 64),), turns_to=("partial",), tier="full"),

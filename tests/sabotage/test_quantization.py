@@ -1,8 +1,16 @@
 """Quantization that reaches only some matrices, or none."""
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
 from backend.paths import PRESETS
-from tests.sabotage.damage import beside, in_layers, unpack
+from tests.sabotage.damage import beside, in_layers, some_layers, unpack
 from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.small_models import wide_llama
+from tests.sabotage.test_tokens import measured
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
 ON_A_CPU = ("torchao-int8", "torchao-fp8", "quanto-int8", "quanto-int4", "bnb-int8", "bnb-nf4", "bnb-fp4")
@@ -14,6 +22,31 @@ def _scattered(layer: object) -> None:
     for module in layer.modules():  # type: ignore[attr-defined]
         if "down_proj" in module._parameters:
             module.down_proj.data.normal_()
+
+
+def _unpacked(share: str) -> Any:
+    """While a run is measured, dense copies of the same numbers multiply; before and after it what is packed does."""
+
+    def change(model: Any) -> Callable[[], None]:
+        changed = []
+        for layer in some_layers(model, share):
+            for module in layer.modules():
+                weight = module._parameters.get("weight")
+                if weight is None or type(weight) is torch.nn.Parameter or not hasattr(module, "in_features"):
+                    continue
+                with torch.inference_mode():
+                    rows = torch.eye(module.in_features, dtype=model.dtype)
+                    dense = (module(rows) - (0 if module.bias is None else module.bias)).T.clone()
+                module.forward = functools.partial(torch.nn.functional.linear, weight=dense, bias=module.bias)
+                changed.append(module)
+
+        def mend() -> None:
+            for module in changed:
+                del module.forward
+
+        return mend
+
+    return measured(change)
 
 
 SABOTEURS = [
@@ -31,6 +64,13 @@ SABOTEURS = [
     )
     for choice in ON_A_CPU
     for share in ("one", "all")
+] + [
+    Sabotage(
+        "quantization", choice, f"{share} of the layers are unpacked in the measured run", _unpacked(share),
+        (("dtype", "bfloat16"),), model=wide_llama, turns_to=("partial",), tier="full",
+    )
+    for choice in ON_A_CPU
+    for share in ("one", "half", "all")
 ] + [
     Sabotage(
         "quantization", "mxfp4-dequantized", f"experts of {share} are not from MXFP4", in_layers(share, _scattered),

@@ -7,6 +7,7 @@ import torch
 
 from backend.counts import RunCounts
 from backend.plan import GeneratePlan
+from backend.worker.prove.measured_code import MeasuredCode
 
 
 class PassCounter:
@@ -20,6 +21,7 @@ class PassCounter:
     count      of passes; None where they cannot be counted
     positions  of a row, summed over the passes; None where `count` is
     read       ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
+    code       what the model's code and tensors were when the generation ended; None before
     """
 
     def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor) -> None:
@@ -30,6 +32,8 @@ class PassCounter:
         self.count: int | None = None if hidden else 0
         self.positions = self.count
         self.read: list[Any] = []
+        self.code: MeasuredCode | None = None
+        self._model = model
         self._left = prompt.shape[1]
 
     def __enter__(self) -> "PassCounter":
@@ -40,6 +44,7 @@ class PassCounter:
     def __exit__(self, *exc: object) -> None:
         if self._watched is not None:
             self._hook.remove()
+        self.code = MeasuredCode(self._model)
 
     def _add(self, _: object, given: Sequence[Any]) -> None:
         tokens = given[0].shape[-1]

@@ -11,9 +11,9 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
-from torch import nn
 
 from backend.optimizations.proof import Held, PartKind
+from backend.worker.prove.parts import parts_of
 from backend.worker.prove.plain_code import Unlike, plain_copy
 
 TOKENS = 48
@@ -52,26 +52,26 @@ def _text(model: Any, ids: Sequence[int]) -> Any:
 
 
 def _held(model: Any, plain: Any, text: Any) -> Held:
-    names = [name for name, _ in _parts(model, "")]
+    kinds = parts_of(plain)
+    names = list(kinds)
     given: dict[tuple[str, int], tuple[Any, Any]] = {}
     with _watched(model, names, given):
         _pass(model, text)
     apart: dict[str, bool] = {}
     with _compared(plain, names, given, apart):
         _pass(plain, text)
-    return _told(plain, apart)
+    return _told(kinds, apart)
 
 
-def _told(plain: Any, apart: dict[str, bool]) -> Held:
+def _told(kinds: dict[str, PartKind], apart: dict[str, bool]) -> Held:
     """A layer that differs because something in it does is not counted with it."""
     parts: Counter[PartKind] = Counter()
     odd: dict[PartKind, list[str]] = {}
-    for name, differs in apart.items():
-        inside = [far for one, far in apart.items() if one.startswith(f"{name}.")]
-        kind = _kind(plain.get_submodule(name), bool(inside))
-        parts[kind] += 1
-        if differs and not any(inside):
-            odd.setdefault(kind, []).append(name)
+    for name, kind in kinds.items():
+        if name in apart:
+            parts[kind] += 1
+            if apart[name] and not any(far for one, far in apart.items() if one.startswith(f"{name}.")):
+                odd.setdefault(kind, []).append(name)
     return Held(parts, odd)
 
 
@@ -81,30 +81,6 @@ def _pass(model: Any, text: Any) -> None:
     past = getattr(out, "past_key_values", None)
     if past is not None:
         model(input_ids=text[:, -1:], past_key_values=past, use_cache=True)
-
-
-def _parts(module: Any, path: str) -> Iterator[tuple[str, Any]]:
-    """Elements of the outermost lists, what these are made of, and modules beside the lists; by name."""
-    for name, child in module.named_children():
-        if isinstance(child, nn.ModuleList):
-            for place, layer in child.named_children():
-                yield f"{path}{name}.{place}", layer
-                for part, one in layer.named_children():
-                    yield f"{path}{name}.{place}.{part}", one
-        elif any(isinstance(one, nn.ModuleList) for one in child.modules()):
-            yield from _parts(child, f"{path}{name}.")
-        else:
-            yield f"{path}{name}", child
-
-
-def _kind(part: Any, layer: bool) -> PartKind:
-    name = type(part).__name__.lower()
-    if layer:
-        return "other"
-    if "attention" in name or "attn" in name:
-        return "attention"
-    inside = [*(path for path, _ in part.named_modules()), *(type(one).__name__ for one in part.modules())]
-    return "mixture" if any("expert" in one.lower() for one in inside) else "other"
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from backend.worker.prove.detach import detach
 from backend.worker.prove.findings import find_all
 from backend.worker.prove.gpu_busy import step_busy_s
 from backend.worker.prove.graph_calls import GraphCalls
+from backend.worker.prove.measured_code import MeasuredCode
 from backend.worker.prove.plain_parts import held_to_plain_code
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
@@ -133,6 +134,7 @@ class MeasuredRunner(ABC):
         self._own_process = not shared_process  # else nobody can tell what a run left
         self._warm: dict[Any, RunCounts] = {}  # shape that was warmed up -> with how much
         self._settle = self._own_process  # before the next measured run
+        self._code: MeasuredCode | None = None  # that the latest run ended with, until it was proved
         self._clean: int | None = None  # bytes of the process before its first measured run, without caches
 
     first_counted = 1
@@ -330,6 +332,7 @@ class MeasuredRunner(ABC):
         ranks = self._shares(measured)
         self._graph_calls.rest()
         self._best.forget()
+        self._code = None
         if proving or cancelled:
             self._settle = self._own_process
             if watching:
@@ -379,7 +382,11 @@ class MeasuredRunner(ABC):
         return Proof(findings, seen.step, seen.no_step)
 
     def _plain(self, task: Task) -> Held:
-        """What the model's parts give for this prompt, held against its own code."""
+        """What the model's parts give for this prompt, held against its own code, and whether the run had them."""
+        held = self._held_to_plain_code(task)
+        return held if self._code is None else self._code.add_to(held, self.model.model)
+
+    def _held_to_plain_code(self, task: Task) -> Held:
         if self.model.plan.parallel.devices > 1 or own_group().size > 1:
             return Held(unheld="the model lies on several devices")
         if self.model.plan.attention == "flex_attention":

@@ -103,6 +103,7 @@ class GenerateRunner(MeasuredRunner):
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
         with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
             self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
+        self._code = self._passes.code
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._generate_unmeasured(task, task.prompt, steps)

@@ -28,6 +28,16 @@ CASES = [
         "; 2 of 4 attention modules give something else than the model's own code: layers.2.attn",
     ),
     (Held(unheld="there are two"), 0, "; not held against the model's own code: there are two"),
+    (
+        Held(PARTS, {"attention": ["layers.2.attn"]}, swapped={"attention": ["layers.2.attn", "layers.3.attn"]}), 2,
+        "; 1 of 4 attention modules give something else than the model's own code: layers.2.attn"
+        "; 2 were something else in the measured run: layers.2.attn",
+    ),
+    (
+        Held(PARTS, unheld="there are two", swapped={"attention": ["layers.2.attn"], "other": ["lm_head"]}), 1,
+        "; not held against the model's own code: there are two; 1 were something else in the measured run: "
+        "layers.2.attn",
+    ),
 ]  # fmt: skip
 
 
@@ -62,7 +72,7 @@ def found(axis: Optimization, seen: Any, **odd: list[str]) -> tuple[int | None, 
 def test_attention_counts_its_layers_that_do(seen: Any) -> None:
     assert found(ATTENTION, seen) == (12, 12)
     assert found(ATTENTION, seen, other=["a"], mixture=["a"]) == (12, 12)
-    assert [found(ATTENTION, seen, attention=["a"] * odd)[0] for odd in (1, 2, 4)] == [9, 6, 0]
+    assert [found(ATTENTION, seen, attention=list("abcd"[:odd]))[0] for odd in (1, 2, 4)] == [9, 6, 0]
 
 
 def test_experts_count_their_mixtures_that_do(seen: Any) -> None:
@@ -70,7 +80,7 @@ def test_experts_count_their_mixtures_that_do(seen: Any) -> None:
         assert found(EXPERTS, seen, mixture=["a"]) == (None, None)
         return
     assert found(EXPERTS, seen, other=["a"], attention=["a"]) == (12, 12)
-    assert [found(EXPERTS, seen, mixture=["a"] * odd)[0] for odd in (1, 4)] == [9, 0]
+    assert [found(EXPERTS, seen, mixture=list("abcd"[:odd]))[0] for odd in (1, 4)] == [9, 0]
 
 
 def test_what_nothing_else_answers_for_counts_against_the_format(seen: Any) -> None:

@@ -131,10 +131,13 @@ class Quantization(Optimization):
         kinds: Counter[str] = Counter()
         sizes: Counter[str] = Counter()
         unused: Counter[str] = Counter()
+        names = observation.plain().modules  # in which the measured run had something else
+        swapped = {id(module) for name, module in observation.model.named_modules() if name in names}
         for kind, matrices, tensors, module in _quantized(observation.model):
             kinds[kind] += matrices
             sizes[kind] += total_bytes(tensors)
-            if can_be_tried(module) and not multiplies_with(module, tensors, observation.model.dtype):
+            tried = id(module) in swapped or can_be_tried(module)
+            if tried and (id(module) in swapped or not multiplies_with(module, tensors, observation.model.dtype)):
                 unused[kind] += matrices
         total = total_bytes(weight_tensors(observation.model))
         if not kinds:

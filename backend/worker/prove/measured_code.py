@@ -1,0 +1,78 @@
+"""Which code and which tensors the measured run ended with: proofs of further steps are proofs of these alone.
+
+What is looked at takes a millisecond of a large model, once, when the last token of the run is known.
+"""
+
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from backend.optimizations.proof import Held, PartKind
+from backend.worker.prove.parts import part_with, parts_of
+
+_KINDS: dict[str, PartKind] = {"attention": "attention", "rotary": "attention", "experts": "mixture"}
+"""What functions with such a word in their name compute."""
+THE_MODEL = "the model"
+
+
+class MeasuredCode:
+    """Taken at the end of a measured run, and held against the same model when its proof begins."""
+
+    def __init__(self, model: Any) -> None:
+        self._functions, self._modules = dict(_functions(model)), dict(_modules(model))
+
+    def add_to(self, held: Held, model: Any) -> Held:
+        """With the parts in which something has been exchanged since then."""
+        parts = parts_of(model)
+        swapped = defaultdict[PartKind, list[str]](list)
+        modules = _changed(self._modules, dict(_modules(model)))
+        for name in dict.fromkeys(part_with(module, parts) for module in modules):
+            swapped[parts.get(name, "other")].append(name)
+        for function in _changed(self._functions, dict(_functions(model))):
+            kind: PartKind = next((its for word, its in _KINDS.items() if word in function), "other")
+            of = [name for name, its in parts.items() if its == kind] if kind != "other" else [function]
+            swapped[kind] = list(dict.fromkeys(swapped[kind] + of))
+        known = held.parts or Counter(parts.values())
+        return replace(held, parts=known, swapped=dict(swapped), modules=frozenset(modules))
+
+
+def _functions(model: Any) -> Iterator[tuple[str, Any]]:
+    """Those that the model's file and its modules call by name."""
+    for space in (torch.nn.functional, sys.modules[type(model).__module__]):
+        yield from ((f"{space.__name__}.{name}", one) for name, one in vars(space).items() if callable(one))
+    for name in ALL_ATTENTION_FUNCTIONS:
+        yield f"attention {name}", ALL_ATTENTION_FUNCTIONS[name]
+    for name in ALL_EXPERTS_FUNCTIONS:
+        yield f"experts {name}", ALL_EXPERTS_FUNCTIONS[name]
+
+
+def _modules(model: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Of each module what it is, what it calls, and the tensors that it holds."""
+    for name, module in model.named_modules():
+        tensors = (*module._parameters.values(), *module._buffers.values())
+        hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values())
+        own = module.__dict__.get("forward")
+        code = own if own is None else getattr(own, "__func__", own)
+        yield name or THE_MODEL, (module, type(module).forward, code, *hooks, *tensors, *map(_address, tensors))
+
+
+def _address(tensor: Any) -> Any:
+    """Where its numbers lie; None of packed ones, which may not tell."""
+    return tensor.data_ptr() if type(tensor) in (torch.nn.Parameter, torch.Tensor) and not tensor.is_meta else None
+
+
+def _changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """Names with other objects than before, and those that came or went."""
+    return [name for name in {**before, **now} if not _same(before.get(name), now.get(name))]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return one is other or (isinstance(one, int) and one == other)

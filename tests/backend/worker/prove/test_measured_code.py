@@ -1,0 +1,121 @@
+"""What a proof finds is true of the measured run only where that had the same code and the same tensors."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import pytest
+import torch
+import transformers.models.llama.modeling_llama as llama_code
+from transformers import AttentionInterface
+from transformers.integrations.moe import ExpertsInterface
+
+from backend.optimizations.proof import NOT_HELD, Held
+from backend.plan import GeneratePlan
+from backend.worker.prove.measured_code import THE_MODEL, MeasuredCode
+from backend.worker.prove.passes import PassCounter
+from tests.support.tiny_models import build, tiny
+
+ATTENTION = [f"model.layers.{place}.self_attn" for place in range(4)]
+
+
+def test_nothing_is_found_where_nothing_was_exchanged() -> None:
+    model = copy.deepcopy(tiny("gpt_oss"))
+    code = MeasuredCode(model)
+    with torch.inference_mode():
+        model(torch.tensor([[1, 2, 3]]))
+    model.model.layers[0].mlp.register_forward_hook(lambda *_: None).remove()
+    held = code.add_to(NOT_HELD, model)
+    assert not held.swapped and not held.modules
+    assert (held.parts["attention"], held.parts["mixture"]) == (4, 4)
+
+
+def other_forward(layer: Any) -> None:
+    layer.mlp.up_proj.forward = lambda x: x
+
+
+def other_module(layer: Any) -> None:
+    layer.mlp.up_proj = copy.deepcopy(layer.mlp.up_proj)
+
+
+def other_weight(layer: Any) -> None:
+    layer.mlp.up_proj.weight = torch.nn.Parameter(layer.mlp.up_proj.weight.clone())
+
+
+def other_memory(layer: Any) -> None:
+    layer.mlp.up_proj.weight.data = layer.mlp.up_proj.weight.data.clone()
+
+
+def a_hook(layer: Any) -> None:
+    layer.mlp.up_proj.register_forward_hook(lambda *_: None)
+
+
+def one_module_more(layer: Any) -> None:
+    layer.mlp.more = torch.nn.Identity()
+
+
+CHANGES: list[Callable[[Any], None]] = [
+    other_forward, other_module, other_weight, other_memory, a_hook, one_module_more,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_whatever_is_exchanged_in_a_module_is_of_its_part(change: Callable[[Any], None]) -> None:
+    model = copy.deepcopy(tiny("llama"))
+    code = MeasuredCode(model)
+    change(model.model.layers[2])
+    held = code.add_to(NOT_HELD, model)
+    assert held.swapped == {"other": ["model.layers.2.mlp"]}
+    assert held.modules <= {"model.layers.2.mlp.up_proj", "model.layers.2.mlp.more"}
+
+
+def test_the_model_s_own_method_is_nobody_s_part() -> None:
+    model = build("llama")
+    code = MeasuredCode(model)
+    model.forward = lambda **more: None
+    assert code.add_to(NOT_HELD, model).swapped == {"other": [THE_MODEL]}
+
+
+def test_a_method_of_a_class_is_that_of_all_its_modules() -> None:
+    code = MeasuredCode(tiny("llama"))
+    with mock.patch.object(llama_code.LlamaAttention, "forward", lambda *_: None):
+        assert code.add_to(NOT_HELD, tiny("llama")).swapped == {"attention": ATTENTION}
+    assert not code.add_to(NOT_HELD, tiny("llama")).swapped
+
+
+@pytest.mark.parametrize(
+    ("patch", "kind"),
+    [
+        (lambda: mock.patch.object(llama_code, "eager_attention_forward", print), "attention"),
+        (lambda: mock.patch.object(llama_code, "apply_rotary_pos_emb", print), "attention"),
+        (lambda: mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", print), "attention"),
+        (lambda: mock.patch.dict(AttentionInterface._global_mapping, {"sdpa": print}), "attention"),
+        (lambda: mock.patch.dict(ExpertsInterface._global_mapping, {"grouped_mm": print}), "mixture"),
+        (lambda: mock.patch.object(torch.nn.functional, "linear", print), "other"),
+    ],
+)
+def test_a_function_is_that_of_all_parts_that_call_it(patch: Any, kind: Any) -> None:
+    code = MeasuredCode(tiny("llama"))
+    with patch():
+        swapped = code.add_to(NOT_HELD, tiny("llama")).swapped
+    every = {"attention": ATTENTION, "mixture": [], "other": ["torch.nn.functional.linear"]}
+    assert swapped == {kind: every[kind]}
+
+
+def test_what_else_was_found_stays() -> None:
+    held = Held(odd={"attention": ["a"]}, unheld="why")
+    found = MeasuredCode(tiny("llama")).add_to(held, tiny("llama"))
+    assert (found.odd, found.unheld) == (held.odd, "why") and found.parts["attention"] == 4
+
+
+@pytest.mark.parametrize("plan", [GeneratePlan(), GeneratePlan(compile_mode="default")])
+def test_it_is_taken_when_a_generation_ends(plan: GeneratePlan) -> None:
+    model, ids = build("llama"), torch.tensor([[5, 6, 7]])
+    with PassCounter(model, plan, ids) as passes:
+        assert passes.code is None
+        model.model.layers[0].mlp.forward = lambda x: x
+    del model.model.layers[0].mlp.forward
+    assert passes.code is not None
+    assert passes.code.add_to(NOT_HELD, model).swapped == {"other": ["model.layers.0.mlp"]}
+    assert model.get_input_embeddings()._forward_pre_hooks == {}, "the counter's own hook"
