@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from tests.support import assembly
+
 EIGHT_BIT_FLOATS = (torch.float8_e4m3fn, torch.float8_e5m2)
 PROGRAM: list[tuple[int, ...]] = [(0, 0, 0), (1, 1, 1)]
 """Ids of the program that runs, and how many there are, along each axis of the grid."""
@@ -126,23 +128,24 @@ def reduced(kind: str, tile: Any, axis: int | None) -> Any:
     return found[0] if isinstance(found, tuple) else found  # the largest, and where they are
 
 
-def signed_bytes(words: Any) -> Any:
-    """(..., 4) of int32 words, the lowest byte first."""
-    return torch.stack([((words >> shift & 255) ^ 128) - 128 for shift in (0, 8, 16, 24)], -1)
-
-
-def assembly(text: str, constraints: str, given: list[Any], dtype: Any, is_pure: bool, pack: int) -> Any:
-    """What the assembly of `parts` and `products` computes; NotImplementedError for any other."""
+def inline(text: str, constraints: str, given: list[Any], dtype: Any, is_pure: bool, pack: int) -> Any:
+    """What assembly does: by itself where it reads memory, or widens bfloat16 wherever that lies in a register."""
     if "prefetch" in text:
         return torch.zeros((), dtype=torch.int32)
-    if "0xffff0000" in text:  # bfloat16 widened
-        return given[0].to(torch.float32)
     if "ld.global" in text:
         return load(given[0]).view(dtype)
-    if "dp4a" in text:
-        words, high, low = (signed_bytes(one) for one in torch.broadcast_tensors(*given))
-        return ((words * high).sum(-1) * 128 + (words * low).sum(-1)).to(torch.float32)
-    raise NotImplementedError(text)
+    if "0xffff0000" in text:
+        return given[0].to(torch.float32)
+    return assembly.run(text, constraints, given, dtype, pack)
+
+
+def folded(tiles: tuple[Any, ...], axis: int, combine: Any) -> tuple[Any, ...]:
+    """Several tiles along an axis, by a function of two of each."""
+    parts = list(zip(*(tile.unbind(axis) for tile in tiles), strict=True))
+    found = parts[0]
+    for part in parts[1:]:
+        found = combine(*found, *part)
+    return found
 
 
 def multiplied(one: Any, two: Any, total: Any = 0, **_: Any) -> Any:
@@ -153,6 +156,22 @@ def multiplied(one: Any, two: Any, total: Any = 0, **_: Any) -> Any:
 def of_torch(name: str) -> Any:
     """A function of torch that takes Python's numbers too."""
     return lambda *given: getattr(torch, name)(*map(torch.as_tensor, given))
+
+
+class Whole(int):
+    """A number that a kernel's module names, and its host code reads as `value`."""
+
+    value = property(int)
+
+
+class Real(float):
+    """The same."""
+
+    value = property(float)
+
+
+def named(value: Any) -> Any:
+    return Whole(value) if isinstance(value, int) else Real(value)
 
 
 class Layout:
@@ -171,7 +190,7 @@ def language(name: str) -> ModuleType:
         {dtype: getattr(torch, dtype) for dtype in dtypes},
         **{f"{layout}Layout": Layout for layout in layouts},
         **{one: of_torch(one) for one in ("maximum", "minimum", "exp", "rsqrt", "abs")},
-        int1=torch.bool, constexpr=lambda value: value, pointer_type=lambda dtype: dtype, to_tensor=torch.as_tensor,
+        int1=torch.bool, constexpr=named, reduce=folded, pointer_type=lambda dtype: dtype, to_tensor=torch.as_tensor,
         cast=lambda value, dtype: torch.as_tensor(value).to(dtype),
         program_id=lambda axis: torch.tensor(PROGRAM[0][axis]), num_programs=lambda axis: PROGRAM[1][axis],
         arange=lambda begin, end, layout=None: torch.arange(begin, end),
@@ -179,7 +198,7 @@ def language(name: str) -> ModuleType:
         zeros=lambda shape, dtype, layout=None: torch.zeros(tuple(shape), dtype=dtype), zeros_like=torch.zeros_like,
         load=load, store=store, atomic_add=atomic_add, allocate_shared_memory=allocate, where=where,
         sum=lambda tile, axis=None: reduced("sum", tile, axis), max=lambda tile, axis=None: reduced("max", tile, axis),
-        cdiv=lambda one, two: -(-one // two), static_range=range, dot=multiplied, inline_asm_elementwise=assembly,
+        cdiv=lambda one, two: -(-one // two), static_range=range, dot=multiplied, inline_asm_elementwise=inline,
         range=lambda *given, num_stages=None: range(*map(int, given)), broadcast=torch.broadcast_tensors,
         reshape=lambda tile, shape: tile.reshape(*shape), permute=lambda tile, order: tile.permute(*order),
         trans=lambda tile: tile.T, expand_dims=torch.unsqueeze, split=lambda tile: tile.unbind(-1),

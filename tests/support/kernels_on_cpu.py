@@ -22,6 +22,7 @@ from unittest import mock
 import torch
 
 from backend.hardware import kernel_packages
+from tests.support import assembly
 from tests.support.kernel_language import PROGRAM, Pointer, copy_to_shared, language, multiplied
 
 FOLDER = kernel_packages.BUNDLED / "matvec/build/torch-cuda"
@@ -52,6 +53,7 @@ class Kernel:
             ids = list(itertools.product(*(range(size) for size in sizes)))
             for program in reversed(ids) if self.backwards else ids:
                 PROGRAM[:] = [program, sizes]
+                assembly.begin_program()
                 self.function(**{name: _pointer(value) for name, value in named.items()})
 
         return launch
@@ -83,6 +85,8 @@ class _InTorch(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         self.generic_visit(node)
+        if ast.unparse(node).endswith(".type.layout"):
+            return ast.copy_location(ast.Constant(None), node)
         if node.attr != "primitive_bitwidth":
             return node
         eight, size = ast.Constant(8), ast.Attribute(node.value, "itemsize", ast.Load())
