@@ -12,7 +12,7 @@ from backend.runs.run import Run
 from ui.components.counting import COUNTING, slow_to_resolve
 from ui.errors import Updates
 from ui.live.panel import RUN_ID
-from ui.visitor import REFUSED, Buttons, buttons_of, visitor_of
+from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
 
 
 class RunPage(ABC):
@@ -51,6 +51,10 @@ class RunPage(ABC):
     def finished(self, request: gr.Request, run_id: Any) -> Updates:
         """The panel has shown the end of its run."""
         return self.buttons(buttons_of(self.known(run_id), request))
+
+    def pressed_twice(self, shown: Any, request: gr.Request) -> bool:
+        """Whether a press comes after one that began a run, before the buttons were greyed. `shown`: id of a run."""
+        return buttons_of(self.known(shown), request) == BUSY
 
     def known(self, run_id: Any) -> Run | None:
         """The run of that id, which may be anything."""

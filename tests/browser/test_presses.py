@@ -1,11 +1,14 @@
 """What is redrawn under the hands of a visitor takes away no press, no focus and nothing that was typed."""
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.browser.driver import Driver
+from tests.browser.driver import LIVE, Driver
 
 Open = Callable[..., Driver]
 ROW = ".td-runs tr[data-run={}]"
@@ -23,6 +26,12 @@ def hold(page: Any, selector: str) -> None:
     box = page.locator(selector).first.bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.mouse.down()
+
+
+def runs_in(history: Path) -> set[str]:
+    """Ids of the runs that an app keeps."""
+    with closing(sqlite3.connect(history)) as file:
+        return {run_id for (run_id,) in file.execute("SELECT id FROM runs")}
 
 
 def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_page: Open) -> None:
@@ -48,6 +57,35 @@ def test_two_chips_that_are_pressed_at_once_both_go_away(open_page: Open) -> Non
     user.wait("document.querySelectorAll('#verdicts-b .td-remove').length > 1")
     user.page.evaluate("document.querySelectorAll('#verdicts-b .td-remove').forEach(one => one.click())")
     user.wait("!document.querySelector('#verdicts-b .td-chip')")
+
+
+@pytest.mark.slow
+def test_run_is_pressed_again_before_the_press_with_bad_input_was_answered(open_page: Open) -> None:
+    user = open_page()
+    user.type("max-new-tokens", "0")
+    user.wait("document.querySelector('#message .td-line-text').textContent.includes('max_new_tokens is 0')")
+    held: list[Any] = []
+    user.page.route("**/run/predict*", lambda route: held.append(route))
+    with user.page.expect_request("**/run/predict*"):
+        user.page.click("#run")
+    user.type("max-new-tokens", "4")
+    user.page.click("#run")
+    for route in tuple(held):
+        route.continue_()
+    user.page.unroute_all()
+    user.wait(f"{LIVE}.dataset.status === 'done'")
+    assert user.shown() != "unbegun"
+
+
+def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open, history: Path) -> None:
+    user = open_page()
+    user.type("max-new-tokens", "4")
+    before = runs_in(history)
+    user.page.dblclick("#run")
+    user.wait(f"{LIVE}.dataset.status === 'done'")
+    user.wait("!document.querySelector('#run').disabled")
+    user.page.wait_for_timeout(300)  # were there a second run, it would have begun
+    assert {user.shown()} == runs_in(history) - before
 
 
 @pytest.mark.slow

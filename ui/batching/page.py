@@ -67,7 +67,7 @@ class _Page(RunPage):
     def wire(self) -> None:
         """Connect every event."""
         safe = shows_errors(self.message)
-        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
         buttons = [self.row.run, self.row.stop]
         checked = [
             self.message,
@@ -78,24 +78,20 @@ class _Page(RunPage):
         ]
         typed = self.row.fields["trace"]
         changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
-        gr.on(changes, safe(self.check), [self.live, *self.inputs], checked, trigger_mode="always_last",
-              concurrency_limit=None, **quiet)  # fmt: skip
+        gr.on(changes, safe(self.check), [self.live, *self.inputs], checked, trigger_mode="always_last", **quiet)
         model = self.row.fields["model"]
-        model.change(safe(self.announce), model, [self.message], queue=False, **quiet)
+        model.change(safe(self.announce), model, [self.message], **quiet)
         for arm in self.arms:
-            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], queue=False,
-                             trigger_mode="multiple", **quiet)  # fmt: skip
-        started = self.row.run.click(safe(self.run), self.inputs, [self.live, self.message, *buttons],
-                                     concurrency_limit=None, **quiet)  # fmt: skip
-        started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], queue=False,
-                        **quiet)  # fmt: skip
-        self.row.stop.click(safe(self.stop), self.live, [self.message], queue=False, **quiet)
-        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], queue=False, **quiet)
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], trigger_mode="multiple", **quiet)
+        started = self.row.run.click(safe(self.run), [self.live, *self.inputs], [self.live, self.message, *buttons],
+                                     trigger_mode="always_last", **quiet)  # fmt: skip
+        started.success(safe(self.compare), [self.live, *self.inputs], [self.stale, self.message], **quiet)
+        self.row.stop.click(safe(self.stop), self.live, [self.message], **quiet)
+        self.live.finished(safe(self.finished), self.live, [*buttons, self.message], **quiet)
         context = gr.context.Context.root_block
         assert context is not None
-        opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], queue=False,
-                              **quiet)  # fmt: skip
-        opened.then(safe(self.check_first), [self.live, *self.inputs], checked, concurrency_limit=None, **quiet)
+        opened = context.load(safe(self.attach), None, [*self.inputs, self.live, *buttons, self.message], **quiet)
+        opened.then(safe(self.check_first), [self.live, *self.inputs], checked, **quiet)
 
     # --- arms -------------------------------------------------------------------------------------
 
@@ -140,8 +136,10 @@ class _Page(RunPage):
 
     # --- runs -------------------------------------------------------------------------------------
 
-    def run(self, request: gr.Request, *values: Any) -> Updates:
-        """Run was pressed."""
+    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
+        """Run was pressed. `shown`: id of a run."""
+        if self.pressed_twice(shown, request):
+            return {}
         run_id = self.bench.submit(read_request(values, self.bench.local_paths), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}
 

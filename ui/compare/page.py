@@ -40,8 +40,9 @@ FIRST = {
 """By device: presets of the arms that a newcomer finds, which differ clearly there, and why they do."""
 
 
-QUIET: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-"""Of every event of the page."""
+QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+"""Of every event of the page. None goes through Gradio's queue: its client does not open a stream of answers while it
+believes the last one open, so that a press whose answer was late by milliseconds was never answered."""
 
 
 class CompareControls(NamedTuple):
@@ -108,12 +109,11 @@ class _Page(ArmHandlers, RunHandlers, Opening):
         safe = shows_errors(self.message)
         texts = (self.work.prompt, self.work.system)
         changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
-        gr.on(changes, safe(self.check), [self.live, *self.asked], self.checked, trigger_mode="always_last",
-              concurrency_limit=None, **QUIET)  # fmt: skip
-        self.work.model.change(safe(self.announce), self.work.model, [self.message], queue=False, **QUIET)
+        gr.on(changes, safe(self.check), [self.live, *self.asked], self.checked, trigger_mode="always_last", **QUIET)
+        self.work.model.change(safe(self.announce), self.work.model, [self.message], **QUIET)
         dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
         self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.palette, self.message],
-                               queue=False, **QUIET)  # fmt: skip
+                               **QUIET)  # fmt: skip
 
     def wire_arms(self) -> None:
         """Presets, fixes, "A and one more" and the palette."""
@@ -121,41 +121,44 @@ class _Page(ArmHandlers, RunHandlers, Opening):
         for arm in self.arms:
             changed = [*arm.axes, self.message]
             chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model, *arm.axes], changed,
-                                       queue=False, **QUIET)  # fmt: skip
-            chosen.then(safe(self.check_chosen), [arm.preset, self.live, *self.asked], self.checked,
-                        concurrency_limit=None, **QUIET)  # fmt: skip
-            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, queue=False, trigger_mode="multiple", **QUIET)
+                                       **QUIET)  # fmt: skip
+            chosen.then(safe(self.check_chosen), [arm.preset, self.live, *self.asked], self.checked, **QUIET)
+            arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, trigger_mode="multiple", **QUIET)
         first, *others = self.arms
         for arm in others:
-            arm.verdicts.copy(safe(self.copy(arm)), first.axes, [*arm.axes, self.message], queue=False, **QUIET)
+            arm.verdicts.copy(safe(self.copy(arm)), first.axes, [*arm.axes, self.message], **QUIET)
         axes = [axis for arm in self.arms for axis in arm.axes]
-        self.palette.take(safe(self.take), axes, [*axes, self.message], queue=False, **QUIET)
+        self.palette.take(safe(self.take), axes, [*axes, self.message], **QUIET)
 
     def wire_runs(self) -> None:
-        """Run, Measure, Quality and Stop, and the end of a run."""
+        """Run, Measure, Quality and Stop, and the end of a run. A press while the one before is being answered waits
+        for that: what was pressed with bad input, mended and pressed again shall run."""
         safe, begun = shows_errors(self.message), [self.live, self.message, *self.buttons_shown]
-        gr.on([self.run_button.click, self.work.prompt.submit], safe(self.run), self.asked, begun,
-              concurrency_limit=None, **QUIET)  # fmt: skip
-        self.measure_button.click(safe(self.measure), self.asked, begun, concurrency_limit=None, **QUIET)
-        self.quality_button.click(safe(self.read), [self.live, *self.asked], begun, concurrency_limit=None, **QUIET)
-        self.stop_button.click(safe(self.stop), self.live, [self.message], queue=False, **QUIET)
-        self.live.finished(safe(self.finished), self.live, [*self.buttons_shown, self.message], queue=False, **QUIET)
+        asked = [self.live, *self.asked]
+        for events, handler in (
+            ([self.run_button.click, self.work.prompt.submit], self.run),
+            ([self.measure_button.click], self.measure),
+            ([self.quality_button.click], self.read),
+        ):
+            gr.on(events, safe(handler), asked, begun, trigger_mode="always_last", **QUIET)
+        self.stop_button.click(safe(self.stop), self.live, [self.message], **QUIET)
+        self.live.finished(safe(self.finished), self.live, [*self.buttons_shown, self.message], **QUIET)
 
     def wire_courses(self) -> None:
         """Ablations and sweeps."""
         safe = shows_errors(self.message)
         for panel, begin in ((self.worth, self.ablate), (self.swept, self.sweep)):
-            panel.begin(safe(begin), self.asked, [panel, self.message], concurrency_limit=None, **QUIET)
-            panel.halt(safe(self.halt), panel, [self.message], queue=False, **QUIET)
-            panel.again(safe(self.go_on(panel)), panel, [panel, self.message], concurrency_limit=None, **QUIET)
+            panel.begin(safe(begin), self.asked, [panel, self.message], **QUIET)
+            panel.halt(safe(self.halt), panel, [self.message], **QUIET)
+            panel.again(safe(self.go_on(panel)), panel, [panel, self.message], **QUIET)
 
     def wire_opening(self) -> None:
         """The page was opened."""
         safe, context = shows_errors(self.message), gr.context.Context.root_block
         assert context is not None
         everything = [*self.inputs, *self.checked, self.live, self.worth, self.swept, *self.buttons_shown]
-        opened = context.load(safe(self.attach), None, everything, queue=False, **QUIET)
-        opened.then(safe(self.check_first), [self.live, *self.asked], self.checked, concurrency_limit=None, **QUIET)
+        opened = context.load(safe(self.attach), None, everything, **QUIET)
+        opened.then(safe(self.check_first), [self.live, *self.asked], self.checked, **QUIET)
 
 
 def device_line() -> str:

@@ -1,5 +1,6 @@
 """Handlers of the Compare page that start and stop something: runs, readings of texts, ablations, sweeps."""
 
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
@@ -16,19 +17,21 @@ from ui.worth.panel import Asked
 
 
 class RunHandlers(Parts):
-    """What is begun, stopped and gone on with. `RunPage.stop` stops a run."""
+    """What is begun, stopped and gone on with. `RunPage.stop` stops a run. `shown`: id of a run."""
 
-    def run(self, request: gr.Request, *values: Any) -> Updates:
+    def run(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Run was pressed."""
-        return self.start(read_request(values), request)
+        return self.start(request, shown, lambda: read_request(values))
 
-    def measure(self, request: gr.Request, *values: Any) -> Updates:
+    def measure(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
         """Measure was pressed: the arms repeated often enough for an interval, or as Repeats says."""
-        return self.start(measured(read_request(values)), request)
+        return self.start(request, shown, lambda: measured(read_request(values)))
 
     def read(self, request: gr.Request, shown: Any, *values: Any) -> Updates:
-        """Quality was pressed: both arms read the same texts. `shown`: id of a run."""
-        return self.start(quality_request(read_request(values, need_prompt=False), self.known(shown)), request)
+        """Quality was pressed: both arms read the same texts."""
+        return self.start(
+            request, shown, lambda: quality_request(read_request(values, need_prompt=False), self.known(shown))
+        )
 
     def ablate(self, request: gr.Request, *values: Any) -> Updates:
         """What the arms differ in is to be measured choice by choice."""
@@ -61,7 +64,9 @@ class RunHandlers(Parts):
 
         return again
 
-    def start(self, asked: Request, request: gr.Request) -> Updates:
+    def start(self, request: gr.Request, shown: Any, asked: Callable[[], Request]) -> Updates:
         """Queue a run and show it."""
-        run_id = self.bench.submit(asked, visitor_of(request))
+        if self.pressed_twice(shown, request):
+            return {}
+        run_id = self.bench.submit(asked(), visitor_of(request))
         return {self.live: run_id, self.message: "", **self.buttons(BUSY)}

@@ -82,6 +82,6 @@ def fit_page(bench: Bench, opened: gr.Tab) -> FitControls:
     gr.on(
         [opened.select, model.change, gpu.change, count.change, amounts.input],
         safe, [model, gpu, amounts, count], outputs, show_progress="hidden",
-        trigger_mode="always_last", concurrency_limit=None, api_visibility="private",
+        trigger_mode="always_last", queue=False, api_visibility="private",
     )  # fmt: skip
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)

@@ -72,7 +72,7 @@ def test_one_users_history_is_not_anothers(team: Served) -> None:
     ada, bob = log_in(team, "ada", "correct horse"), log_in(team, "bob", "battery staple")
     run = next(d for d in team.config_of(ada)["dependencies"] if any(e == "submit" for _, e in d["targets"]))
     values = [c["props"].get("value") for i in run["inputs"] for c in team.config_of(ada)["components"] if c["id"] == i]
-    values[1], values[2] = "Ada's secret prompt", 3
+    values[2], values[3] = "Ada's secret prompt", 3  # the run that is shown comes first, then the model
     sent = {"data": values, "fn_index": run["id"], "session_hash": "s", "trigger_id": None}
     started = team.post("/gradio_api/run/predict", sent, {"Cookie": ada})
     assert started.status == 200 and b"secret" not in started.body
