@@ -98,6 +98,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     prompt_replays: float | None = None
     replayed_positions: float | None = None
     same_replayed_positions: float | None = None
+    # matrices that compiled graphs of Inductor received until then, in replays too
+    prompt_compiled_matrices: float | None = None
 
     # the custom decode loop: its steps in the measured run, graphs captured so far
     own_steps: float | None = None

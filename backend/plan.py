@@ -220,6 +220,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
                    dynamic: compiled with symbolic shapes
     prefill_chunk  tokens of the prompt in one pass (`prefill_chunk_size`), 0: all of them
     prefill_graphs  the pass over the prompt is captured for each length, and replayed (in the custom loop)
+    prefill_compiled  that pass is compiled, in the mode of the step (in the custom loop)
     prompt_lookup  draft tokens per step (`prompt_lookup_num_tokens`), 0: none
     batch          how many requests share the model (`tokendyno batch`)
     """
@@ -232,6 +233,7 @@ class GeneratePlan(msgspec.Struct, frozen=True):
     shapes: ShapesKind = "exact"
     prefill_chunk: int = 0
     prefill_graphs: bool = False
+    prefill_compiled: bool = False
     prompt_lookup: int = 0
     batch: BatchPlan = BatchPlan()
 

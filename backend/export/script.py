@@ -194,7 +194,7 @@ class _Decoder(Printer):
             keywords["ignore_eos"] = "True"
         elif self._window:
             keywords["ignore_eos"] = "given is not inputs"
-        if self.plan.generate.prefill_graphs and self._window:
+        if (self.plan.generate.prefill_graphs or self.plan.generate.prefill_compiled) and self._window:
             keywords["replay"] = "given is inputs"
         return keywords
 

@@ -37,6 +37,7 @@ class Trace:
     steps    passes through the model, that of the prompt included: the tokens generated, unless drafts were accepted
     decode   those of `ops` that came after the first token, or after an encoder's first pass
     eager    those of `decode` that the host called outside graphs of Inductor
+    read     those that it called so until the first token
     shapes   calls of the operators in `SHAPED`, by name and the shapes of their first inputs
     formats  products of two matrices, by the shape of the second and its number format, such as "bfloat16"
     seconds  how long the passes took under the profiler
@@ -57,6 +58,7 @@ class Trace:
     collective_s: float = 0.0
     step: StepTime | None = None
     no_step: str = ""
+    read: Counter[str] = field(default_factory=Counter)
 
     def matching(self, *parts: str) -> Counter[str]:
         """Operators and kernels whose name contains any of `parts`, ignoring case."""

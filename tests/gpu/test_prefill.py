@@ -122,6 +122,8 @@ RUNS = [
     ("random:Llama-3-8B", "prefill=chunks-2048", 8_000),
     ("random:Llama-3-8B", "prefill=chunks-2048,attention=sdpa-gqa,cache=static,loop=own,cuda_graphs=manual", 8_000),
     *(("random:Qwen3-0.6B", f"{CAPTURED}{more}", 256) for more in MORE),
+    ("random:Qwen3-0.6B", "cache=static,loop=own,cuda_graphs=manual,compile=default,prefill=compiled", 256),
+    ("random:Qwen3-0.6B", "cache=static,loop=own,compile=default,prefill=compiled", 256),
     ("random:Gemma-3-1b", CAPTURED, 300),
     ("random:gpt2", CAPTURED, 100),
 ]

@@ -25,6 +25,7 @@ from tests.sabotage.test_experts import instead
 
 pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(900)]
 WHOLE = (*OWN, ("projections", "fused"), ("kernels", "local"))
+COMPILED = (*OWN, ("cuda_graphs", "manual"), ("compile", "default"))
 REPLAYING = (*STATIC, ("compile", "reduce-overhead"))
 
 
@@ -94,7 +95,7 @@ def first_half_left_out(captured: Any, inputs: dict[str, Any]) -> Any:
 def never_captured() -> Any:
     from backend.worker.loop.step import Step
 
-    return mock.patch.object(Step, "capture_prompts", lambda step: None)
+    return mock.patch.object(Step, "make_prompts", lambda step, *how: None)
 
 
 def half_of_it(captured: Any, inputs: dict[str, Any]) -> Any:
@@ -162,6 +163,7 @@ SABOTEURS: list[Sabotage] = [
             ("half of it", partial(passes_by, half_of_it)),
         )
     ),
+    Sabotage("prefill", "compiled", "never captured", never_captured, COMPILED, llama, tier="gpu"),
     Sabotage("experts", "triton", "one layer", instead(None, lambda layer: layer == 1), tier="gpu"),
     Sabotage("experts", "triton", "half of the layers", instead(None, lambda layer: layer % 2 == 0), tier="gpu"),
     Sabotage("experts", "triton", "removed", instead(None, lambda layer: True), tier="gpu"),

@@ -1,4 +1,5 @@
-"""prefill: a prompt that is read in other chunks than were asked for, in one pass, more than once, or not all of it."""
+"""prefill: a prompt that is read in other chunks than were asked for, in one pass, more than once, or not all of it; or
+that is not compiled. Captured ones: tests/gpu/test_sabotage.py."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,7 +15,8 @@ from backend.worker.runners.decode import GenerateRunner
 from backend.worker.runners.loop import LoopRunner
 from tests.sabotage.ledger_of import ledger
 from tests.sabotage.saboteur import Sabotage, tests_of
-from tests.sabotage.small_models import long_llama
+from tests.sabotage.small_models import LAYERS, llama, long_llama
+from tests.sabotage.test_compile import eager_layers, forgotten  # noqa: F401
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 Patch = Callable[[], AbstractContextManager[Any]]
@@ -103,6 +105,33 @@ def the_first_chunk_twice(step: Step, read: Any, ids: Any, mask: Any, positions:
     return read(step, ids, mask, positions)
 
 
+def uncompiled(measured: Callable[[], bool] = lambda: True) -> Patch:
+    """The pass that was made for the prompt is not used."""
+
+    @contextmanager
+    def broken() -> Iterator[None]:
+        plain = Step.begin
+
+        def begin(step: Step, ids: Any, mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
+            plain(step, ids, mask, seed, eos, not measured())
+
+        with mock.patch.object(Step, "begin", begin):
+            yield
+
+    return broken
+
+
+def read_once_more() -> Any:
+    """The compiled pass is thrown away."""
+    plain = Step.begin
+
+    def begin(step: Step, ids: Any, mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
+        plain(step, ids, mask, seed, eos, replay)
+        plain(step, ids, mask, seed, eos, False)
+
+    return mock.patch.object(Step, "begin", begin)
+
+
 def never_asked_for() -> Any:
     """The setting is lost on the way to `generate`."""
     plain = GenerationConfig.__init__
@@ -114,6 +143,7 @@ def never_asked_for() -> Any:
 
 
 OWN = (("cache", "static"), ("loop", "own"))
+COMPILING = (*OWN, ("compile", "default"))
 WORK = {"chunks-512": (("prompt_tokens", 1_100),), "chunks-2048": (("prompt_tokens", 4_200),)}
 
 
@@ -137,6 +167,15 @@ SABOTEURS = [
     _of("chunks-512", "by the custom loop: once more in one pass", read_by(once_more_in_one_pass), OWN),
     _of("chunks-512", "by the custom loop: without the first chunk", read_by(without_the_first_chunk), OWN),
     _of("chunks-512", "by the custom loop: the first chunk twice", read_by(the_first_chunk_twice), OWN),
+    *(
+        Sabotage("prefill", "compiled", manner, patch, COMPILING, llama, tier="full")
+        for manner, patch in (
+            ("not compiled", uncompiled()),
+            ("not compiled in the measured run", in_the_measured_run(uncompiled)),
+            ("half of the layers", lambda: eager_layers(lambda n: n >= LAYERS // 2)),
+            ("read once more uncompiled", read_once_more),
+        )
+    ),
     _of("chunks-2048", "in one pass", cut_otherwise(lambda size: 0), tier="slow"),
     _of("chunks-2048", "in chunks of half the size", cut_otherwise(lambda size: size // 2)),
     _of("chunks-2048", "by the custom loop: in one pass", read_by(in_one_pass), OWN),

@@ -13,9 +13,9 @@ from backend.optimizations.conditions import (
     kv_cache,
     uses_own_loop,
 )
-from backend.optimizations.proof import Observation
+from backend.optimizations.proof import Observation, products
 from backend.optimizations.subject import Rule, Subject, blocked
-from backend.plan import Plan
+from backend.plan import GRAPH_MODES, Plan
 from backend.script.parts import Script
 
 SIZES = {"chunks-512": 512, "chunks-2048": 2048}
@@ -129,6 +129,36 @@ _CAPTURED = (
 )
 
 
+_COMPILED = (
+    blocked(
+        lambda s: s.decoder and not (asks_to_compile(s) and uses_own_loop(s)),
+        "The custom decode loop compiles the pass over the prompt as it does its step; generate with a static cache "
+        "compiles its step alone, and with a growing one both anyway.",
+        "backend/worker/loop/step.py",
+        (("compile", "default"), ("cache", "static"), ("loop", "own")),
+    ),
+    blocked(
+        lambda s: s.decoder and uses_own_loop(s) and s.choices["compile"] in GRAPH_MODES,
+        "Graphs of torch.compile are untried for a prompt. With cuda_graphs=manual its compiled pass is captured.",
+        "backend/worker/loop/step.py",
+        (("compile", "default"),),
+    ),
+    blocked(
+        lambda s: s.decoder and s.facts.experts > 0,
+        "A compiled pass over a prompt is untried with experts.",
+        "tests/gpu/test_prefill.py",
+        (("prefill", "whole"),),
+    ),
+    *_UNTRIED,
+    Rule(
+        "note",
+        lambda s: s.choices["shapes"] == "exact",
+        "Each length of a prompt is compiled anew, in the warm-up: shapes=buckets makes few of them.",
+        "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
+    ),
+)
+
+
 class Prefill(Optimization):
     """Told by the ids that each pass of the measured run, or each replay, was given until the prompt was read."""
 
@@ -140,9 +170,10 @@ class Prefill(Optimization):
     order = 45
     decoders_only = True
     wish = "memory"
-    wishes = {"captured": "faster"}
+    wishes = {"captured": "faster", "compiled": "faster"}
     costs = {
         "captured": "memory of the prompt's temporary tensors, kept; a graph for each length",
+        "compiled": "time to compile each length",
         "chunks-512": "time to first token; of use for prompts of more than 512 tokens",
         "chunks-2048": "some time to first token; of use for prompts of more than 2,048 tokens",
     }
@@ -170,11 +201,22 @@ class Prefill(Optimization):
             _CAPTURED,
             tried_on_several_gpus=False,
         ),
+        Choice(
+            "compiled",
+            "compiled",
+            "One pass, compiled for each length as the step is, and captured where the step is captured.",
+            _COMPILED,
+            tried_on_several_gpus=False,
+        ),
     )
 
     def edit(self, plan: Plan, name: str, subject: Subject) -> Plan:
+        compiled = name == "compiled"
         generate = msgspec.structs.replace(
-            plan.generate, prefill_chunk=SIZES.get(name, 0), prefill_graphs=name == "captured"
+            plan.generate,
+            prefill_chunk=SIZES.get(name, 0),
+            prefill_graphs=name == "captured" or (compiled and subject.choices["cuda_graphs"] == "manual"),
+            prefill_compiled=compiled,
         )
         return msgspec.structs.replace(plan, generate=generate)
 
@@ -187,6 +229,8 @@ class Prefill(Optimization):
         """Passes that were given just the chunk that was due, against how many the positions of the prompt make. What
         was read besides speaks against them: other passes, and positions beyond prompt and tokens."""
         counts, planned = observation.counts, observation.plan.generate.prefill_chunk
+        if counts.prompt_compiled_matrices:
+            return self._compiled(observation)
         if counts.prompt_replays:
             return self._replayed(observation)
         passes, widest = int(counts.prompt_passes or 0), int(counts.widest_prompt_pass or 0)
@@ -206,21 +250,45 @@ class Prefill(Optimization):
             proof += f"; positions of {again} more such passes after them"
         return Finding(self.name, _named(widest), proof, min(right, due), due + passes - right + again)
 
+    def _compiled(self, observation: Observation) -> Finding:
+        """Matrices that compiled graphs received until the prompt was read. Passes and products beside them speak
+        against it, and so do launches where the pass was to be replayed."""
+        counts = observation.counts
+        reached, expected = int(counts.prompt_compiled_matrices or 0), int(counts.matrices or 0)
+        replays, beside = int(counts.prompt_replays or 0), _beside(observation)
+        proof = f"compiled code of Inductor received {reached:,} of {expected:,} matrices until the prompt was read"
+        if replays:
+            proof += f", in {replays} replay{'s' * (replays > 1)}"
+        elif observation.plan.generate.prefill_graphs:
+            proof, reached = f"{proof}, and no replay of a graph", 0
+        proof += "".join(f"; {n} {what}" for what, n in beside.items())
+        return Finding(self.name, "compiled", proof, reached, expected * max(1, replays) + sum(beside.values()))
+
     def _replayed(self, observation: Observation) -> Finding:
-        """Positions of the prompt whose ids a replayed graph has read; passes and positions beside them speak against
-        it."""
+        """Positions of the prompt whose ids a replayed graph has read; other positions, passes and products speak
+        against it."""
         counts = observation.counts
         replays, covered = int(counts.prompt_replays or 0), int(counts.replayed_positions or 0)
         positions, same = int(counts.positions or 0), int(counts.same_replayed_positions or 0)
-        eager = int(counts.prompt_passes or 0)
+        beside = _beside(observation)
         proof = (
             f"{replays} replay{'s' * (replays > 1)} read {covered:,} positions, of which {same:,} hold the prompt's "
             f"{positions:,} ids"
         )
-        if eager:
-            proof += f"; {eager} further pass{'es' * (eager > 1)} read a prompt uncaptured"
-        beside = eager * positions + max(0, covered - positions)
-        return Finding(self.name, "captured", proof, min(same, positions), positions + beside)
+        proof += "".join(f"; {n} {what}" for what, n in beside.items())
+        more = max(0, covered - positions) + sum(beside.values())
+        return Finding(self.name, "captured", proof, min(same, positions), positions + more)
+
+
+def _beside(observation: Observation) -> dict[str, int]:
+    """What read a prompt without the pass that was made for it, in words: in the measured run, and in a profile."""
+    found = {
+        "further passes over the prompt by the model's own code": int(observation.counts.prompt_passes or 0),
+        "products of matrices launched one by one until the first token of a profile": products(
+            observation.trace().read
+        ),
+    }
+    return {what: n for what, n in found.items() if n}
 
 
 def _named(tokens: int) -> str:

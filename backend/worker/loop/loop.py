@@ -44,15 +44,17 @@ class DecodeLoop:
     counts        where own_steps and graph_captures are counted
     prefill_chunk  tokens of the prompt in one pass; 0: all of them
     prefill_graphs  with `cuda_graph`, capture the pass over the prompt too, once for each length
+    prefill_compiled  with a `compile_mode`, compile it too, for each length
     """
 
     def __init__(
         self, model: Any, pad: int, eos: list[int], compile_mode: str | None = None, cuda_graph: bool = False,
         counts: MutableMapping[str, float] | None = None, prefill_chunk: int = 0, prefill_graphs: bool = False,
+        prefill_compiled: bool = False,
     ) -> None:  # fmt: skip
         self._model, self._pad, self._eos = model, pad, eos
         self._compile_mode, self._cuda_graph, self._prefill_chunk = compile_mode, cuda_graph, prefill_chunk
-        self._prefill_graphs = prefill_graphs
+        self._prefill_graphs, self._prefill_compiled = prefill_graphs, prefill_compiled
         self._counts: MutableMapping[str, float] = {} if counts is None else counts
         self._key: Any = None
         self._step: Step | None = None
@@ -101,14 +103,20 @@ class DecodeLoop:
             self._key = key
             if self._compile_mode is not None:
                 self._step.advance = torch.compile(self._step.advance, mode=self._compile_mode, dynamic=False)
-            if self._cuda_graph:
+            mode, graphs = self._prompt_passes()
+            if self._cuda_graph or mode:
                 self._step.begin(input_ids, attention_mask, 0, [])
+            if self._cuda_graph:
                 with self._step.decoding():
                     self._step.advance = capture(self._step.advance, self._step.rewind)
                 self._counts["graph_captures"] = self._counts.get("graph_captures", 0) + 1
-                if self._prefill_graphs:
-                    self._step.capture_prompts()
+            if mode or graphs:
+                self._step.make_prompts(mode, graphs)
         return self._step
+
+    def _prompt_passes(self) -> tuple[str | None, bool]:
+        """In which mode passes over prompts are compiled, and whether they are captured."""
+        return self._compile_mode if self._prefill_compiled else None, self._cuda_graph and self._prefill_graphs
 
     def _run(self, step: Step, copy: HostCopy, max_new_tokens: int, eos: list[int], meter: TokenMeter) -> Any:
         ahead = STEPS_AHEAD if step.out.is_cuda else 1

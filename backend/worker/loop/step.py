@@ -1,6 +1,7 @@
 """One decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -70,7 +71,7 @@ class Step:
     turns      (1,) int32 zero, in which a kernel counts its finished programs
     given      tokens that are given instead of chosen; None: they are chosen
     chunk      tokens of the prompt in one pass; 0: all of them
-    prompts    reads prompts by captured passes, one for each length; None: each is read anew
+    prompts    reads a prompt by a pass that was compiled or captured for its length; None: the model's own code does
     calls      how often it ran
     """
 
@@ -96,32 +97,36 @@ class Step:
         self.turns = zeros(1, dtype=torch.int32)
         self.given = Given(cache.length, scored_ids(model), model.dtype, device) if given else None
         self.advance: Callable[[], None] = self._advance
-        self.prompts: CapturedPasses | None = None
+        self.prompts: Callable[..., Any] | None = None
         self.calls = 0
 
     def begin(self, input_ids: Any, attention_mask: Any, seed: int, eos: list[int], replay: bool = True) -> None:
-        """Read the prompt (B, P) and choose the first token. `replay`: by a captured pass, where prompts have any."""
+        """Read the prompt (B, P) and choose the first token. `replay`: by a pass that was made for it, if any are."""
         self.seed.fill_(seed)
         self.eos.fill_(-1)
         if eos:
             self.eos[: len(eos)] = torch.tensor(eos, device=self.eos.device)
         inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
         if self.prompts is None or not replay:
-            self._begin(**inputs)
+            self._begin(self._read, **inputs)
         else:
             self.prompts(**without_idle_mask(inputs))
             self.cache.replayed(input_ids.shape[1])
 
-    def capture_prompts(self) -> None:
-        """From now on, once a prompt was read: its memory is no graph's own."""
-        self.prompts = CapturedPasses(self._begin)
+    def make_prompts(self, compile_mode: str | None, captured: bool) -> None:
+        """From now on prompts have passes of their own. One was read, so that no memory of the cache is a graph's."""
+        read: Callable[..., Any] = self._read
+        if compile_mode is not None:
+            read = torch.compile(read, mode=compile_mode, dynamic=False)
+        begin = partial(self._begin, read)
+        self.prompts = CapturedPasses(begin) if captured else begin
 
-    def _begin(self, input_ids: Any, attention_mask: Any = None) -> None:
+    def _begin(self, read: Callable[..., Any], input_ids: Any, attention_mask: Any = None) -> None:
         """What the device does of it. Without a mask (B, P) nothing is padded."""
         self.cache.reset()
         filled = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         positions = (filled.cumsum(-1) - 1).clamp(min=0)
-        logits = self._read(input_ids, attention_mask, positions)
+        logits = read(input_ids, attention_mask, positions)
         self.cache.begin(filled)
         self.positions.copy_(positions[:, -1:] + 1)
         self.done.zero_()

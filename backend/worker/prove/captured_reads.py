@@ -56,10 +56,11 @@ class CapturedReads:
     def counts(self, prompt: Any) -> RunCounts:
         """How often a graph was replayed for the prompt (B, P), the positions that it covered, and those of them that
         hold the prompt's ids."""
-        received = self.received
-        if received is None:
+        received, same = self.received, 0
+        if not self._replayed:
             return RunCounts()
-        same = 0
+        if received is None:  # of compiled code, which calls no embedding
+            return RunCounts(prompt_replays=float(len(self._replayed)))
         if received.shape == prompt.shape:
             same = int((received == prompt).all(0).sum())
         return RunCounts(

@@ -159,6 +159,14 @@ class GraphCalls:
         )
 
 
+    def prompt_counts(self, prompt: Any) -> RunCounts:
+        """Of the pass over the prompt (B, P): matrices in compiled graphs, and what replays read."""
+        found = self.reads.counts(prompt)
+        compiled = len(self._compiled.get(0, NOTHING))
+        found.prompt_compiled_matrices = float(compiled) if compiled else None
+        return found
+
+
 def _no_step() -> int:
     return 0
 

@@ -100,14 +100,17 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     inside, first_end = _within(regions), min(ends, default=math.inf)
     eager: Counter[str] = Counter()
     decode: Counter[str] = Counter()
+    read: Counter[str] = Counter()
     for begin, name in zip(begun, operators, strict=True):
         if begin > first_end:
             decode[name] += 1
             eager[name] += not inside(begin)
+        else:
+            read[name] += not inside(begin)
     step, no_step = step_time(spans, ends, cuda, Weights(frozenset(stacks)), _flex_regions(ops), thread)
     return Trace(
         ops, kernels, runtime, steps, decode, +eager, shapes, formats,
-        seconds, collectives, collectives_ns / 1e9, step, no_step,
+        seconds, collectives, collectives_ns / 1e9, step, no_step, +read,
     )  # fmt: skip
 
 

@@ -81,6 +81,7 @@ class LoopRunner(GenerateRunner):
             self._loop = DecodeLoop(
                 self.model.model, self.model.pad, self.model.eos, plan.compile_mode, plan.cuda_graphs == "manual",
                 self._loop_counts, plan.prefill_chunk, plan.prefill_graphs,
+                plan.prefill_compiled,
             )  # fmt: skip
             self._loop_plan = plan
         return self._loop
@@ -127,7 +128,7 @@ class LoopRunner(GenerateRunner):
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
         counts.update(msgspec.convert(self._loop_counts, RunCounts))
-        counts.update(self._graph_calls.reads.counts(measured.task.prompt.ids))
+        counts.update(self._graph_calls.prompt_counts(measured.task.prompt.ids))
         return counts
 
 

@@ -101,6 +101,8 @@ class Loop(Optimization):
             keywords["prefill_chunk"] = str(plan.generate.prefill_chunk)
         if plan.generate.prefill_graphs:
             keywords["prefill_graphs"] = "True"
+        if plan.generate.prefill_compiled:
+            keywords["prefill_compiled"] = "True"
         script.loop = call("DecodeLoop", ["model", "pad", "eos"], keywords)
         script.generate.clear()
 

@@ -1,5 +1,6 @@
 """A prompt in chunks: where it may be, that the text stays, and that the passes of a run are held against the plan."""
 
+from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,7 @@ from backend.hardware import Machine
 from backend.models.source import ModelSource
 from backend.optimizations import Observation, subject_of
 from backend.optimizations.axes.prefill import AXIS, SIZES
+from backend.optimizations.proof import Trace
 from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.compiler.limit import recompile_limit_kept
@@ -87,6 +89,43 @@ def test_where_no_graph_of_a_prompt_can_be_captured_it_is_refused(
     assert any("a graph of its own" in v.reason for v in verdicts) is noted
 
 
+@pytest.mark.parametrize(
+    ("model", "machine", "choices", "blocked"),
+    [
+        ("random:Llama-3-8B", CPU, OWN | {"compile": "default"}, []),
+        ("random:Gemma-3-1b", H200, CAPTURED | {"compile": "max-autotune-no-cudagraphs", "shapes": "buckets"}, []),
+        ("random:Llama-3-8B", CPU, {}, [OWN | {"compile": "default"}]),
+        ("random:Llama-3-8B", H200, CAPTURED, [OWN | {"compile": "default"}]),
+        ("random:Llama-3-8B", H200, {"cache": "static", "compile": "default"}, [OWN | {"compile": "default"}]),
+        ("random:Llama-3-8B", H200, OWN | {"compile": "reduce-overhead"}, [{"compile": "default"}]),
+        ("random:gpt-oss-20b", H200, OWN | {"compile": "default"}, [{"prefill": "whole"}]),
+        ("random:Llama-3-8B", EIGHT, OWN | {"compile": "default", "parallel": "tensor-2"}, [{"parallel": "off"}]),
+    ],
+)
+def test_where_no_pass_over_a_prompt_is_compiled_it_is_refused(
+    model: str, machine: Machine, choices: dict[str, str], blocked: list[dict[str, str]]
+) -> None:
+    from backend.optimizations import defaults
+
+    verdicts = AXIS.verdicts("compiled", subject_of(facts(model), machine, defaults() | choices))
+    assert [v.fix for v in verdicts if v.level == "blocked"] == blocked
+
+
+@pytest.mark.parametrize(
+    ("choices", "graphs", "compiled"),
+    [
+        ({"prefill": "captured"}, True, False),
+        ({"prefill": "compiled", "cuda_graphs": "manual"}, True, True),
+        ({"prefill": "compiled", "cuda_graphs": "off"}, False, True),
+        ({"prefill": "whole", "cuda_graphs": "manual", "loop": "own", "compile": "default"}, False, False),
+    ],
+)
+def test_a_compiled_pass_is_captured_where_the_step_is(choices: dict[str, str], graphs: bool, compiled: bool) -> None:
+    made = settled(facts("random:Llama-3-8B"), choices, H200)
+    assert not made.blocked
+    assert (made.plan.generate.prefill_graphs, made.plan.generate.prefill_compiled) == (graphs, compiled)
+
+
 def test_what_copies_keys_for_each_query_head_says_so() -> None:
     def noted(model: str, **choices: str) -> bool:
         from backend.optimizations import defaults
@@ -130,6 +169,11 @@ def test_it_is_found_by_what_it_is_for(words: str) -> None:
             CAPTURED | {"prefill": "captured"},
             None,
             "DecodeLoop(model, pad, eos, cuda_graph=True, prefill_graphs=True)",
+        ),
+        (
+            OWN | {"compile": "default", "prefill": "compiled"},
+            None,
+            'DecodeLoop(model, pad, eos, compile_mode="default", prefill_compiled=True)',
         ),
     ],
 )
@@ -179,8 +223,10 @@ def test_greedy_text_after_chunks_is_that_after_one_pass(architecture: str, atte
 
 
 def row(choice: str, **counts: float) -> Evidence:
-    chunk, graphs = SIZES.get(choice, 0), choice == "captured"
-    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC, prefill_chunk=chunk, prefill_graphs=graphs))
+    chunk, graphs = SIZES.get(choice, 0), choice.startswith("captured")
+    generate = GeneratePlan(STATIC, prefill_chunk=chunk, prefill_graphs=graphs)
+    choice = choice.removeprefix("captured and ")
+    plan = Plan(LoadPlan(ModelSource("random")), generate)
     seen = Observation(SimpleNamespace(), None, plan, counts=RunCounts(**counts))
     return Evidence(choice, choice, AXIS.find(seen), AXIS.off)
 
@@ -189,6 +235,7 @@ GOOD = {"positions": 1300, "prompt_passes": 3, "widest_prompt_pass": 512, "plann
 
 
 NONE_BY_HAND = {"prompt_passes": 0}
+COMPILED = NONE_BY_HAND | {"prompt_compiled_matrices": 29, "matrices": 29}
 REPLAYED = NONE_BY_HAND | {"prompt_replays": 1, "replayed_positions": 1300, "same_replayed_positions": 1300}
 
 
@@ -221,7 +268,15 @@ REPLAYED = NONE_BY_HAND | {"prompt_replays": 1, "replayed_positions": 1300, "sam
         ("captured", REPLAYED | {"same_replayed_positions": 1299}, "partial", (1299, 1300)),
         ("captured", REPLAYED | {"replayed_positions": 650, "same_replayed_positions": 0}, "partial", (0, 1300)),
         ("captured", REPLAYED | {"prompt_replays": 2, "replayed_positions": 2600}, "partial", (1300, 2600)),
-        ("captured", REPLAYED | {"prompt_passes": 1}, "partial", (1300, 2600)),
+        ("captured", REPLAYED | {"prompt_passes": 1}, "partial", (1300, 1301)),
+        ("compiled", {}, "failed", None),
+        ("compiled", COMPILED, "verified", (29, 29)),
+        ("captured", COMPILED, "failed", None),
+        ("compiled", COMPILED | {"prompt_compiled_matrices": 28}, "partial", (28, 29)),
+        ("compiled", COMPILED | {"prompt_passes": 1}, "partial", (29, 30)),
+        ("captured and compiled", COMPILED | {"prompt_replays": 1}, "verified", (29, 29)),
+        ("captured and compiled", COMPILED, "partial", (0, 29)),
+        ("captured and compiled", COMPILED | {"prompt_replays": 2}, "partial", (29, 58)),
     ],
 )
 def test_passes_are_held_against_the_plan(
@@ -231,3 +286,13 @@ def test_passes_are_held_against_the_plan(
     assert found.status == status, found
     if of is not None:
         assert (found.finding.reached, found.finding.expected) == of
+
+
+@pytest.mark.parametrize("choice", ["captured", "compiled"])
+def test_products_before_the_first_token_of_a_profile_were_in_no_pass_that_was_made_for_it(choice: str) -> None:
+    plan = Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC))
+    trace = Trace(Counter(), Counter(), Counter(), 4, read=Counter({"aten::mm": 7, "aten::argmax": 1}))
+    counts = RunCounts(**GOOD | {"captured": REPLAYED, "compiled": COMPILED}[choice])
+    found = AXIS.find(Observation(SimpleNamespace(), None, plan, lambda: trace, counts))
+    assert found.effective == choice and found.expected is not None and found.reached == found.expected - 7
+    assert "7 products of matrices launched one by one" in found.proof

@@ -1,5 +1,5 @@
-"""Prompts that are read by captured passes: the text is that of `generate`, whatever was read before, and the host
-knows what a replay has done. On a GPU: tests/gpu/test_prefill.py."""
+"""Prompts that are read by captured or compiled passes: the text is that of `generate`, whatever was read before, and
+the host knows what a replay has done. On a GPU: tests/gpu/test_prefill.py."""
 
 from typing import Any
 
@@ -79,3 +79,29 @@ def test_without_a_graph_of_the_step_there_is_none_of_the_prompt(monkeypatch: py
     made.loop = DecodeLoop(made.model, 0, [], None, False, {}, prefill_graphs=True)
     assert torch.equal(made(TEXTS[0]), greedy(made.model, TEXTS[0], NEW))
     assert made.graphs.pools == []
+
+
+TRACED = [name if name == "gemma3_text" else pytest.param(name, marks=pytest.mark.full) for name in DENSE]
+"""Its windows and norms are the most that a trace meets."""
+
+
+@pytest.mark.parametrize("graphs", [pytest.param(False, marks=pytest.mark.full), True], ids=["launched", "replayed"])
+@pytest.mark.parametrize("architecture", TRACED)
+def test_compiled_passes_are_one_graph_for_each_length_and_give_the_same_text(
+    architecture: str, graphs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traced as for any compiler, and run as it is written: Inductor's code is in the full tier and on a GPU."""
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    plain = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda one, mode, dynamic: plain(one, backend="eager", dynamic=dynamic))
+    made = Made(architecture, monkeypatch)
+    made.loop = DecodeLoop(
+        made.model, 0, [], "default", graphs, {}, prefill_graphs=graphs, prefill_compiled=True
+    )  # fmt: skip
+    for asked in (TEXTS[0], TEXTS[1], TEXTS[0], prompt(20, 1)):
+        assert torch.equal(made(asked), greedy(made.model, asked, NEW))
+        assert cached_tokens(made.cache) == asked.ids.shape[1]
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 1 + 2, "a step, and a prompt of each length"
+    assert not torch._dynamo.utils.counters["graph_break"]
+    torch._dynamo.reset()

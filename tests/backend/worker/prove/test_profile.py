@@ -26,6 +26,7 @@ def test_products_are_counted_after_the_first_step_and_inside_or_outside_of_grap
     seen = trace(generate, False)
     assert (seen.steps, products(seen.ops)) == (4, 7)
     assert (products(seen.decode), products(seen.eager)) == (6, 3)
+    assert products(seen.read) == 1, "of the first step, without the compiled one"
     assert seen.ops["Torch-Compiled Region: 0/0"] == 3 and not [name for name in seen.ops if "end of a step" in name]
     assert seen.decode["aten::add"] == 3 and seen.eager["aten::add"] == 0
 

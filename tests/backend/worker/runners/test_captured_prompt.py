@@ -86,5 +86,5 @@ def test_what_was_read_otherwise_or_besides_turns_the_row(captured: Callable[...
 
 
 def test_a_pass_that_no_graph_makes_is_whole(captured: Callable[..., Finding]) -> None:
-    with mock.patch.object(Step, "capture_prompts", lambda step: None):
+    with mock.patch.object(Step, "make_prompts", lambda step, *how: None):
         assert captured().effective == "whole"

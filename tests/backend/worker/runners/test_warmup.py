@@ -1,5 +1,6 @@
 """At least three prompts and three steps, and past the window where the run goes there; no more than that."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_what_is_made_on_first_use_is_told_by_the_first_and_the_last_time(
 ) -> None:
     """Of the run's own prompt: one that reaches the window takes other kernels, and counts among the prompts."""
     now_s, own_s, made = [0.0], iter([7.0, 3.0, 1.0]), Made()
-    monkeypatch.setattr(warmup.time, "perf_counter", lambda: now_s[0])
+    monkeypatch.setattr(warmup, "time", SimpleNamespace(perf_counter=lambda: now_s[0]))
     monkeypatch.setattr(warmup, "CHEAP_S", 1_000.0)
 
     def generate(one: Prompt, tokens: int) -> None:
