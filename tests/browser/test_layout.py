@@ -116,3 +116,16 @@ def test_at_200_percent_fields_stand_on_one_line(open_page: Open) -> None:
     ends = [box["y"] + box["height"] for box in boxes(user, "#fit-work input")]
     assert max(ends) - min(ends) < 8
     assert not user.page.locator("#brand p").is_visible(), "the machine's line has its room"
+
+
+def test_a_tile_has_room_for_both_arms_in_units_of_their_own(open_page: Open) -> None:
+    user = open_page("?run=two", *PHONE)
+    user.wait_over("two")
+    cut = user.page.evaluate("""() => [...document.querySelectorAll('.td-tile .td-figure')].map(line => {
+      line.querySelector('.td-unit').textContent = '';
+      line.querySelectorAll('b').forEach((value, i) => {
+        [value.firstChild.textContent, value.lastChild.textContent] = i ? ['1.44', ' GiB'] : ['1,020', ' MiB'];
+      });
+      return line.scrollWidth - line.clientWidth;
+    })""")
+    assert len(cut) >= 5 and max(cut) <= 0, cut

@@ -12,7 +12,8 @@ function makeTiles(box) {
       const units = [...new Set(found.map(tile => tile && tile.unit).filter(Boolean))], shared = units.length === 1;
       values.forEach((value, i) => {
         const tile = found[i], known = tile && tile.value !== 'n/a';
-        setText(value, known ? tile.value + (shared || !tile.unit ? '' : ' ' + tile.unit) : '\u2013');
+        setText(value.number, known ? tile.value : '\u2013');
+        setText(value.unit, known && !shared && tile.unit ? ' ' + tile.unit : '');
       });
       setText(unit, shared ? units[0] : '');
       const difference = differences[key];
@@ -37,9 +38,10 @@ function makeTiles(box) {
       const card = el('div', 'td-tile'), line = el('p', 'td-figure'), unit = el('span', 'td-unit', ''), foot = el('small', 'td-foot', '');
       card.dataset.key = key;
       const values = arms.map(arm => {
-        const value = el('b', 'arm-' + arm.name.toLowerCase(), '');
+        const value = el('b', 'arm-' + arm.name.toLowerCase()), number = el('span', '', ''), own = el('small', '', '');
+        value.append(number, own);
         line.append(el('span', 'td-hidden', 'Arm ' + arm.name + ': '), value);
-        return value;
+        return { number, unit: own };
       });
       line.append(unit);
       card.append(el('h3', '', label), line, foot);
@@ -51,7 +53,7 @@ function makeTiles(box) {
   function clear() {
     for (const { card, values, unit, foot } of cells.values()) {
       card.title = '';
-      values.forEach(value => setText(value, '\u2013'));
+      values.forEach(value => { setText(value.number, '\u2013'); setText(value.unit, ''); });
       setText(unit, '');
       setText(foot, '');
     }
