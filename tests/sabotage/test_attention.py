@@ -8,7 +8,7 @@ from unittest import mock
 import torch
 import transformers.models.gpt_oss.modeling_gpt_oss as gpt_oss_code
 import transformers.models.llama.modeling_llama as llama_code
-from transformers import AttentionInterface
+from transformers import AttentionInterface, masking_utils
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from backend.optimizations.axes.attention import probe
@@ -71,6 +71,18 @@ def newest(function: Any) -> AbstractContextManager[Any]:
         return function(query, key, value, *rest, **more)
 
     return mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", attend)
+
+
+def sharper() -> AbstractContextManager[Any]:
+    plain = torch.nn.functional.softmax
+    return mock.patch.object(
+        torch.nn.functional, "softmax", lambda scores, *rest, **more: plain(2 * scores, *rest, **more)
+    )
+
+
+def narrow() -> AbstractContextManager[Any]:
+    plain = masking_utils.causal_mask_function
+    return mock.patch.object(masking_utils, "causal_mask_function", lambda *at: plain(*at) & (at[2] - at[3] < 16))
 
 
 @contextmanager
@@ -195,6 +207,13 @@ SABOTEURS += [
                       gpt_oss_code), turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "one head in one layer is cut off", in_layers("one", one_head), model=llama,
              turns_to=("partial",), tier="full"),
+    Sabotage("attention", "sdpa", "positions are not turned in all layers",
+             lambda: mock.patch.object(llama_code, "apply_rotary_pos_emb", lambda query, key, *_: (query, key)),
+             model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("attention", "eager", "softmax of all layers is sharper, in torch itself", sharper, model=llama,
+             turns_to=("partial",), tier="full"),
+    Sabotage("attention", "eager", "all layers have a window of 16, in the masks", narrow, model=llama,
+             work=(("prompt_tokens", 64),), turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "all layers by hand while a run is measured", measured(by_hand_while_measured),
              model=llama, turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "half of the layers by hand while a run is measured",

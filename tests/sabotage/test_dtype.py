@@ -1,6 +1,7 @@
 """A dtype that only some weights have, or only the weights."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -77,6 +78,31 @@ def _half_of_the_words() -> Any:
     return model_changed(change)
 
 
+def _through(dtype: torch.dtype) -> Any:
+    """Every product is rounded to fewer bits, and kept in those that it takes."""
+    plain = torch.nn.Linear.forward
+    return mock.patch.object(
+        torch.nn.Linear, "forward", lambda self, states: plain(self, states).to(dtype).to(states.dtype)
+    )
+
+
+def _turned_half(model: Any) -> None:
+    model.model.rotary_emb.inv_freq.mul_(0.5)
+
+
+def _louder(model: Any) -> None:
+    """What comes out of the last norm is twice as large for half of its numbers, behind every part."""
+    plain = model.model.forward
+
+    @functools.wraps(plain)
+    def forward(*args: Any, **more: Any) -> Any:
+        found = plain(*args, **more)
+        found.last_hidden_state[..., ::2] *= 2
+        return found
+
+    model.model.forward = forward
+
+
 @contextlib.contextmanager
 def _rounded() -> Iterator[None]:
     """torch may round factors of float32 products: to 16 bits on a CPU, to TF32 on a GPU."""
@@ -132,6 +158,17 @@ SABOTEURS = [
     for what, change in (("half of the neurons", _half_of_the_neurons), ("no norm before attention", _without_norm),
                          ("a doubled residual", _added_twice))
 ] + [
+    Sabotage("dtype", "float32", "products are rounded to 16 bits", functools.partial(_through, torch.bfloat16),
+             model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "bfloat16", "products are rounded to 8 bits", functools.partial(_through, torch.float8_e4m3fn),
+             model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "float32", "another activation, in torch itself",
+             lambda: mock.patch.object(torch.nn.functional, "silu", lambda states, inplace=False: states.relu()),
+             model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "float32", "positions turn half as fast", lambda: model_changed(_turned_half), model=llama,
+             turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "float32", "states are louder before the head", lambda: model_changed(_louder), model=llama,
+             turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "half of the head is left out", _half_of_the_words, model=llama,
              turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "products are rounded", _rounded, model=llama, turns_to=("partial",), tier="full"),

@@ -49,6 +49,16 @@ def own_sampled_otherwise(change: Callable[[Any, Any], tuple[Any, Any]]) -> Patc
     return lambda: mock.patch.object(own_step, "sample", changed)
 
 
+def the_second() -> Any:
+    """Of every step's scores, which torch.argmax chooses from."""
+    plain = torch.argmax
+
+    def argmax(scores: Any, *rest: Any, **more: Any) -> Any:
+        return scores.topk(2).indices[..., 1] if scores.ndim == 2 else plain(scores, *rest, **more)
+
+    return mock.patch.object(torch, "argmax", argmax)
+
+
 def another_prompt() -> Any:
     """Of the same length: its tokens in the opposite order."""
     plain = GenerationMixin.generate
@@ -169,6 +179,7 @@ SABOTEURS = [
         "own", "the temperature is ignored",
         own_sampled_otherwise(lambda how, seed: (Sampling(1.0, how.top_k, how.top_p), seed)), temperature=2.0,
     ),
+    _greedy("generate", "the second likeliest in place of the likeliest", the_second),
     _greedy("generate", "another prompt of the same length", another_prompt),
     _greedy("generate", "half of the layers without MLP in the measured run", measured(without_mlps)),
     _greedy("generate", "each second pass is left out", measured(every_other_pass)),

@@ -47,7 +47,8 @@ class PassCounter:
         self.code = MeasuredCode(self._model)
 
     def _add(self, _: object, given: Sequence[Any]) -> None:
-        tokens = given[0].shape[-1]
+        ids = given[0]  # (rows, tokens); rows that are left out count as if they were positions
+        tokens = min(ids.shape[-1], ids.numel() // len(self._prompt))
         if self._left > 0:
             self.read.append(given[0])
             self._left -= tokens

@@ -1,49 +1,93 @@
 """A second model of the same weights, made of transformers' file of its architecture as it lies on disk.
 
 Whatever was patched into functions, classes or modules of the first one is not in the second: its file is run anew and
-registers nothing, its modules are new and hold the same tensors, attention is written out and experts are looped over.
+registers nothing, torch's functions are the first ones (`as_imported`), its modules are new and hold the same tensors,
+attention is written out, experts are looped over, and frequencies of rotary positions come from the config.
 """
 
 import copy
 import functools
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import nn
+from transformers import activations, masking_utils, modeling_rope_utils
 
+_SPACES = (torch, nn.functional, masking_utils, modeling_rope_utils, activations)
+_IMPORTED = [(space, {name: one for name, one in vars(space).items() if callable(one)}) for space in _SPACES]
+"""Functions as they are when this module is imported: before any model is loaded."""
 _PRODUCT = nn.functional.linear
-"""As it is when this module is imported."""
+
+
+_ATTEND = "eager_attention_forward"
 
 
 class Unlike(Exception):
     """The model is not built as its file says; the text says where, as the end of a sentence."""
 
 
+@contextmanager
+def as_imported() -> Iterator[None]:
+    """Functions that any model's file may call are those that were imported first, whatever has replaced them since."""
+    changed = [
+        (space, name, vars(space).get(name), one)
+        for space, functions in _IMPORTED
+        for name, one in functions.items()
+        if vars(space).get(name) is not one
+    ]
+    for space, name, _, one in changed:
+        setattr(space, name, one)
+    try:
+        yield
+    finally:
+        for space, name, other, _ in changed:
+            setattr(space, name, other)
+
+
 def plain_copy(model: Any) -> Any:
     """That second model; takes no memory of its own. Unlike where it has other modules than the first."""
     kind = type(model)
     config = copy.deepcopy(model.config)
+    wide = config._attn_implementation != "eager"
     config._attn_implementation = config._experts_implementation = "eager"
     with torch.device("meta"):
-        bare = getattr(_read_anew(kind.__module__), kind.__name__)(config)
+        bare = getattr(_read_anew(kind.__module__, wide), kind.__name__)(config)
     _share(model, bare, "")
+    for module in bare.modules():
+        _turned_anew(module, model.device)
     return bare.eval()
 
 
 @functools.cache
-def _read_anew(name: str) -> Any:
-    """The module of that name from its file, known to nobody else; what it imports is shared."""
+def _read_anew(name: str, wide: bool) -> Any:
+    """The module of that name from its file, known to nobody else; what it imports is shared. `wide`: its attention
+    computes in float32, as fused kernels do inside: scores that are rounded to 16 bits are another thing than theirs.
+    """
     spec = importlib.util.spec_from_file_location(name, sys.modules[name].__file__)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    if wide and hasattr(module, _ATTEND):
+        setattr(module, _ATTEND, _in_float32(getattr(module, _ATTEND)))
     return module
 
 
+def _in_float32(attend: Any) -> Any:
+    @functools.wraps(attend)
+    def wide(module: Any, query: Any, key: Any, value: Any, *rest: Any, **more: Any) -> Any:
+        found, weights = attend(module, query.float(), key.float(), value.float(), *rest, **more)
+        return found.to(query.dtype), weights
+
+    return wide
+
+
 def _share(own: Any, bare: Any, path: str) -> None:
-    """Give `bare` the tensors of `own`, module by module; packed weights come with the module that unpacks them."""
+    """Give `bare` the tensors of `own`, module by module; packed weights come with the module that unpacks them.
+    What holds no tensor, such as an activation, is new."""
     bare._parameters.update(own._parameters)
     bare._buffers.update(own._buffers)
     if type(bare) is nn.Linear:
@@ -53,10 +97,22 @@ def _share(own: Any, bare: Any, path: str) -> None:
         theirs = own._modules.get(name)
         if theirs is None:
             raise Unlike(f"its {type(own).__name__} has no {path}{name}")
-        if name in apart or not _alike(theirs, child):
-            bare._modules[name] = apart.get(name, theirs)
-        else:
+        if name in apart:
+            bare._modules[name] = apart[name]
+        elif _alike(theirs, child):
             _share(theirs, child, f"{path}{name}.")
+        elif any(True for _ in child.parameters()):
+            bare._modules[name] = theirs
+
+
+def _turned_anew(module: Any, device: Any) -> None:
+    """Give a module of rotary positions its frequencies by its own code, from the config."""
+    names = [name for name in module._non_persistent_buffers_set if "inv_freq" in name]
+    if names and hasattr(module, "config"):
+        with torch.device("cpu"):
+            anew = type(module)(module.config)
+        for name in names:
+            module._buffers[name] = anew._buffers[name].to(device, module._buffers[name].dtype)
 
 
 def _multiplies(linear: Any) -> Any:

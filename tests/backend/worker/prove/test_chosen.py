@@ -47,6 +47,22 @@ def test_the_second_likeliest_may_have_been_chosen() -> None:
     assert chosen.checked(tiny("llama"), PROMPT, generated).strange_tokens == 0
 
 
+@pytest.mark.parametrize(
+    ("seconds", "thirds", "near", "strange"),
+    [(0, 0, 0, 0), (2, 0, 0, 0), (3, 0, 0, 3), (16, 0, 0, 16), (0, 1, 0, 1), (2, 1, 0, 1), (3, 1, 0, 4), (2, 0, 9, 0)],
+)
+def test_few_tokens_of_a_text_may_be_the_second_likeliest(
+    seconds: int, thirds: int, near: int, strange: int
+) -> None:
+    """Of 16, two by more than the slack, and any number of those that are nearly the likeliest."""
+    logits = torch.tensor([[4.0, 3.0, 2.0]]).repeat(16, 1)
+    ids = torch.zeros(16, dtype=torch.long)
+    ids[:seconds], ids[seconds : seconds + thirds] = 1, 2
+    logits[seconds + thirds : seconds + thirds + near, 1] = 3.99
+    ids[seconds + thirds : seconds + thirds + near] = 1
+    assert int(chosen._greedy(logits, ids, torch.full((16,), 0.1)).sum()) == strange
+
+
 def test_only_the_last_tokens_are_checked_and_no_text_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     generated = text()
     monkeypatch.setattr(chosen, "MOST_CHECKED", 5)

@@ -7,9 +7,10 @@ from unittest import mock
 import pytest
 import torch
 import transformers.models.llama.modeling_llama as llama_code
+from transformers import masking_utils, modeling_rope_utils
 
 from backend.worker.patch.projections import fuse
-from backend.worker.prove.plain_code import Unlike, plain_copy
+from backend.worker.prove.plain_code import Unlike, as_imported, plain_copy
 from tests.support.tiny_models import CONFIGS, tiny
 
 IDS = torch.arange(24)[None] * 7 % 97
@@ -51,6 +52,40 @@ def test_it_calls_nothing_that_was_patched(where: Any, name: str) -> None:
     wanted = logits(tiny("llama"))
     with mock.patch.object(where, name, broken):
         torch.testing.assert_close(logits(plain_copy(tiny("llama"))), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("where", "name"),
+    [
+        (torch.nn.functional, "silu"), (torch.nn.functional, "softmax"), (torch, "matmul"),
+        (masking_utils, "causal_mask_function"), (modeling_rope_utils, "_compute_default_rope_parameters"),
+    ],
+)  # fmt: skip
+def test_functions_that_every_file_calls_are_the_first_ones(where: Any, name: str) -> None:
+    wanted, plain = logits(tiny("llama")), plain_copy(tiny("llama"))
+    first = getattr(where, name, None)
+    with mock.patch.object(where, name, broken, create=first is None):
+        with as_imported():
+            assert first is None or getattr(where, name) is first
+            torch.testing.assert_close(logits(plain), wanted, rtol=1e-4, atol=1e-4)
+        assert getattr(where, name) is broken, "the patch is gone afterwards"
+
+
+def test_what_holds_no_tensor_is_new() -> None:
+    model = copy.deepcopy(tiny("llama"))
+    wanted = logits(model)
+    model.model.layers[1].mlp.act_fn = torch.nn.Tanh()
+    torch.testing.assert_close(logits(plain_copy(model)), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3_text"])
+def test_frequencies_come_from_the_config(architecture: str) -> None:
+    model = copy.deepcopy(tiny(architecture))
+    wanted = logits(model)
+    for name, buffer in model.model.rotary_emb.named_buffers():
+        assert "inv_freq" in name
+        buffer.mul_(0.5)
+    torch.testing.assert_close(logits(plain_copy(model)), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_hooks_and_methods_of_the_model_s_modules_are_not_its_own() -> None:

@@ -11,7 +11,7 @@ import transformers.models.gpt_oss.modeling_gpt_oss as gpt_oss_code
 
 from backend.optimizations.proof import Held
 from backend.worker.prove import plain_parts
-from backend.worker.prove.plain_parts import held_to_plain_code
+from backend.worker.prove.plain_parts import held_to_plain_code, tolerance
 from tests.support.tiny_models import CONFIGS, build, tiny
 
 TEXT = [5, 7, 3, 9, 1, 44, 23]
@@ -76,6 +76,47 @@ def test_what_is_beside_the_layers_is_held_too() -> None:
     model = build("llama")
     model.lm_head.register_forward_hook(lambda _, given, output: _first_half(output))
     assert held_to_plain_code(model, TEXT).odd == {"other": ["lm_head"]}
+
+
+def test_what_is_between_parts_and_what_the_model_gives_are_held_too() -> None:
+    """In this order: the states before the first layer, and the scores behind the head."""
+    model = build("llama")
+    embed = model.model.embed_tokens.forward
+    model.model.embed_tokens.forward = lambda ids: embed(ids)
+    model.model.register_forward_pre_hook(
+        lambda _, args, more: ((), {**more, "input_ids": None, "inputs_embeds": 2 * embed(more["input_ids"])}),
+        with_kwargs=True,
+    )
+    assert held_to_plain_code(model, TEXT).odd == {"other": ["what model.rotary_emb gets"]}
+    model = build("llama")
+
+    def doubled(_: Any, given: Any, output: Any) -> Any:
+        output.logits = output.logits * 2
+        return output
+
+    model.register_forward_hook(doubled)
+    assert held_to_plain_code(model, TEXT).odd == {"other": ["what the model gives"]}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "through", "odd"),
+    [
+        ("float32", torch.float32, False), ("float32", torch.bfloat16, True),
+        ("bfloat16", torch.bfloat16, False), ("bfloat16", torch.float8_e4m3fn, True),
+        ("float16", torch.float16, False), ("float16", torch.float8_e4m3fn, True),
+    ],
+)  # fmt: skip
+def test_numbers_of_fewer_bits_on_the_way_are_too_far(dtype: str, through: torch.dtype, odd: bool) -> None:
+    model = build("llama", dtype=dtype)
+    model.model.layers[1].mlp.down_proj.register_forward_hook(lambda _, given, out: out.to(through).to(out.dtype))
+    assert held_to_plain_code(model, TEXT).odd == ({"other": ["model.layers.1.mlp"]} if odd else {})
+
+
+def test_packed_weights_may_round_what_they_multiply_with() -> None:
+    model = build("llama", dtype="bfloat16")
+    exact = tolerance(model)
+    model.model.layers[0].mlp.up_proj.weight = torch.nn.Parameter(torch.zeros(4, dtype=torch.int8), False)
+    assert (exact, tolerance(model), tolerance(tiny("llama"))) == (0.02, 0.05, 5e-4)
 
 
 def test_a_router_that_always_chooses_the_same_is_seen_where_it_was_patched_for_good() -> None:
