@@ -14,6 +14,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ from backend.views.ledger import ledger_rows
 IN_EFFECT = ("verified", "proved", "off", "no_effect", "not_applicable")
 """Statuses of a row that ran as planned; "proved" is the word of older records."""
 WORK = Workload("Once upon a time, there was a little fox named Pip.", max_new_tokens=12, ignore_eos=True)
+LONG = {"chunks-512": 600, "chunks-2048": 2_200}
+"""Tokens of a prompt that does not fit into one such chunk."""
+POSITIONS = 4_096
 RUN_S = 120
 COMPILES = {"compile", "flex_attention"}
 """Axes and choices that take their time."""
@@ -48,6 +52,7 @@ def main() -> None:
                         help="an arm that was in effect, of a record in words or a test that looks at it")  # fmt: skip
     parser.add_argument("--run", type=float, default=0.0, metavar="SECONDS", help="try further pairs here for so long")
     parser.add_argument("--compile", action="store_true", help="with --run: pairs that compile too")
+    parser.add_argument("--only", default="", metavar="AXIS", help="with --run: pairs with a choice of this axis")
     parser.add_argument("--out", type=Path, default=FILE)
     options = parser.parse_args()
     known = read_toml(options.out, Tried) if options.out.exists() else Tried()
@@ -61,7 +66,7 @@ def main() -> None:
         found[device].update(pairs_of(dict(parse_arm("pocket", arm).choices)))
         options.out.write_text(as_toml(found))
     if options.run:
-        for device, choices in tries(found, options.run, options.compile):
+        for device, choices in tries(found, options.run, options.compile, options.only):
             found[device].update(pairs_of(choices))
             options.out.write_text(as_toml(found))
     for device, pairs in found.items():
@@ -141,8 +146,10 @@ def _planned(requested: Mapping[str, str], planned: Mapping[str, str]) -> dict[s
 # --- runs -----------------------------------------------------------------------------------------
 
 
-def tries(found: Mapping[str, set[Pair]], limit_s: float, compiled: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Runs arms until the time is up or every pair that can run is recorded."""
+def tries(
+    found: Mapping[str, set[Pair]], limit_s: float, compiled: bool, only: str = ""
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Runs arms until the time is up or every pair that can run, and has a choice of the axis `only`, is recorded."""
     from tests.support.scripts import small_models
 
     machine = hardware.detect()
@@ -150,13 +157,15 @@ def tries(found: Mapping[str, set[Pair]], limit_s: float, compiled: bool) -> Ite
     chosen = [one for one in chosen if compiled or not COMPILES & {one[0], one[1]}]
     failed: set[Pair] = set()
     with tempfile.TemporaryDirectory() as folder:
-        models = small_models(Path(folder))[::-1]
+        models = small_models(Path(folder), POSITIONS)[::-1]
         bench = open_bench(executor="in-process")
         bench.start()
         until_s = time.monotonic() + limit_s
         try:
             for one, other in itertools.combinations(chosen, 2):
                 pair = dict([one, other])
+                if only and only not in pair:
+                    continue
                 model = next((m for m in models if len(pair) == 2 and _runs(pair, m, machine)), None)
                 while model is not None and (missing := set(pairs_of(pair)) - found[machine.device] - failed):
                     if time.monotonic() > until_s:
@@ -186,15 +195,19 @@ def _grown(
     return choices
 
 
+def _work(choices: Mapping[str, str]) -> Workload:
+    return replace(WORK, prompt_tokens=LONG.get(choices.get("prefill", ""), 0))
+
+
 def _runs(choices: Mapping[str, str], model: ModelFacts, machine: Machine) -> bool:
     """Whether the pair runs as asked, with nothing added."""
-    checked = check(make_config(model.model, choices), model, machine, WORK)
+    checked = check(make_config(model.model, choices), model, machine, _work(choices))
     return not checked.blocked and _planned(checked.requested, checked.planned).keys() >= choices.keys()
 
 
 def attempt(bench: Bench, model: ModelFacts, choices: Mapping[str, str]) -> dict[str, str]:
     """The choices that were in effect in one run; none if it failed."""
-    run_id = bench.submit(Request(model.model, [ArmRequest("A", dict(choices))], WORK))
+    run_id = bench.submit(Request(model.model, [ArmRequest("A", dict(choices))], _work(choices)))
     run = bench.wait(run_id, RUN_S)  # a run in this process cannot be ended: TimeoutError ends the tool
     arm, effective = ",".join(f"{axis}={choice}" for axis, choice in choices.items()), dict[str, str]()
     if run.status == "done":

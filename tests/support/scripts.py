@@ -102,8 +102,8 @@ class Scripts:
         self._process.wait(60)
 
 
-def small_models(folder: Path) -> list[ModelFacts]:
-    """The embedded models, and a tiny one without sinks, windows and experts."""
+def small_models(folder: Path, positions: int = 512) -> list[ModelFacts]:
+    """The embedded models, and a tiny one without sinks, windows and experts for texts of so many tokens."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -111,7 +111,7 @@ def small_models(folder: Path) -> list[ModelFacts]:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=3072, hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=512, initializer_range=0.3, dtype="bfloat16",
+        num_key_value_heads=2, max_position_embeddings=positions, initializer_range=0.3, dtype="bfloat16",
     )  # fmt: skip
     LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(folder)
     for name in ("tokenizer.json", "tokenizer_config.json"):

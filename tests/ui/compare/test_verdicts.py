@@ -4,6 +4,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from backend.arms import tried
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import ArmRequest, Workload
@@ -66,3 +69,11 @@ def test_the_fullest_of_several_gpus_is_what_counts_and_the_parts_are_said_to_be
     size = found["memory"].split()[0]
     assert found["parts"].startswith("on the GPUs together weights 15.0 GiB")
     assert f"the fullest GPU needs {size} " in found["parts"]
+
+
+def test_a_pair_that_nothing_tried_is_said_of_a_single_arm_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tried, "tried_pairs", lambda device: frozenset[tuple[str, str]]())
+    for alone, pair in (({"cache": "static"}, False), ({"cache": "static", "dtype": "float16"}, True)):
+        checked = check(make_config("pocket", alone), facts("pocket"), CPU, Workload(prompt="x"))
+        lines = json.loads(describe(ArmRequest("A", alone), "custom", checked, 2**30))["verdicts"]
+        assert ["note"] * pair == [one["level"] for one in lines if one["reason"].startswith("Not tried together")]
