@@ -1,7 +1,8 @@
 """In place of CUDA graphs where there is no GPU: a replay is the captured code once more, unseen by whoever watches it.
 
-As in a replay, no hook of the model is called, and nothing changes but tensors: what the host noted is put back. What
-only a GPU shows (addresses, synchronization, memory) is in tests/gpu/.
+As in a replay, no hook of the model is called, nothing changes but tensors (what the host noted is put back), and a
+profile shows no operator that the host calls by itself. What only a GPU shows (addresses, synchronization, memory) is
+in tests/gpu/.
 """
 
 from collections import OrderedDict
@@ -50,7 +51,8 @@ class Graphs:
         layers = [(one, {name: getattr(one, name) for name in NOTED if hasattr(one, name)}) for one in cache.layers]
         slots = [(one, one.decoding) for one in cache.slots]
         try:
-            yield
+            with torch.profiler.record_function("## Call CompiledFxGraph in place of a replay"):
+                yield
         finally:
             embedding._forward_pre_hooks = hooks
             for layer, noted in layers:
