@@ -143,6 +143,30 @@ def sums(total, weight, num_warps: gl.constexpr):
 
 
 @gluon.jit
+def prepared(plain, learned, eps, K: gl.constexpr, COUNT: gl.constexpr, NORM: gl.constexpr, OFFSET: gl.constexpr):
+    """COUNT parts of a vector as floats, times the weights of its norm; their largest magnitude, and what the norm
+    multiplies them with, or 1.0."""
+    vectors = ()
+    layout: gl.constexpr = plain[0].type.layout
+    peak = gl.full(plain[0].shape, 1e-30, gl.float32, layout)
+    power = gl.zeros(plain[0].shape, gl.float32, layout)
+    for c in gl.static_range(COUNT):
+        vector = plain[c].to(gl.float32)
+        if NORM:
+            power += vector * vector
+            vector *= learned[c].to(gl.float32) + OFFSET
+        peak = gl.maximum(peak, gl.abs(vector))
+        vectors += (vector,)
+    if NORM:
+        most, powers = gl.reduce((gl.max(peak, 1), gl.sum(power, 1)), 0, most_and_sum)
+        shrink = gl.rsqrt(powers / K + eps)
+    else:
+        most = gl.max(gl.max(peak, 1), 0)
+        shrink = 1.0
+    return vectors, most, shrink
+
+
+@gluon.jit
 def most_and_sum(peak, power, peak_too, power_too):
     return gl.maximum(peak, peak_too), power + power_too
 
@@ -161,4 +185,5 @@ def cut(rows: int, columns: int, per_word: int, how: dict[str, object]) -> tuple
     if not found:
         raise ValueError(f"{columns} columns are not parts of {how['CHUNKS']} chunks of {how['num_warps']} warps")
     programs = min(how["CTAS"], triton.cdiv(rows, ROWS))
-    return programs, {name: what for name, what in how.items() if name not in ("CTAS", "CENTRED")} | {"PARTS": found}
+    flags = {name: what for name, what in how.items() if name not in ("CTAS", "CENTRED")}
+    return programs, flags | {"PARTS": found, "FULL": rows % ROWS == 0}

@@ -14,7 +14,7 @@ from triton.experimental.gluon.language.nvidia.ampere import async_copy
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import core_parts
-from .core_parts import MOST, MOST_HALF, ROWS, WORDS, cut, most_and_sum, sums
+from .core_parts import MOST, MOST_HALF, WORDS, cut, prepared, sums
 from .parts import act, gate
 
 
@@ -50,10 +50,10 @@ def _ask(
 
 @gluon.jit
 def tokendyno_core_product(
-    x, norm, w, scale, bias, residual, out, N, eps, K: gl.constexpr, NORM: gl.constexpr, OFFSET: gl.constexpr,
-    BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr, ACTED: gl.constexpr, GELU: gl.constexpr,
-    FLOAT: gl.constexpr, FULL: gl.constexpr, PARTS: gl.constexpr, CHUNKS: gl.constexpr, DEPTH: gl.constexpr,
-    EARLY: gl.constexpr, num_warps: gl.constexpr,
+    x, norm, w, scale, bias, residual, out, N, eps, K: gl.constexpr,
+    NORM: gl.constexpr, OFFSET: gl.constexpr, BIAS: gl.constexpr, RESIDUAL: gl.constexpr, GATED: gl.constexpr,
+    ACTED: gl.constexpr, GELU: gl.constexpr, FLOAT: gl.constexpr, FULL: gl.constexpr,
+    PARTS: gl.constexpr, CHUNKS: gl.constexpr, DEPTH: gl.constexpr, EARLY: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     """As `products.tokendyno_stream_product`, with 8-bit weights in words of four, (N, K / 4), and a scale a row.
 
@@ -116,22 +116,7 @@ def tokendyno_core_product(
         plain += (gl.load(x + c * (CHUNKS * 4 * W) + columns),)
     if RESIDUAL:
         added = gl.load(residual + rows, mask=rows < N, other=0.0).to(gl.float32)
-    vectors = ()
-    peak = gl.full([CHUNKS * W, 4], 1e-30, gl.float32, fours)
-    power = gl.zeros([CHUNKS * W, 4], gl.float32, fours)
-    for c in gl.static_range(PARTS):
-        vector = plain[c].to(gl.float32)
-        if NORM:
-            power += vector * vector
-            vector *= learned[c].to(gl.float32) + OFFSET
-        peak = gl.maximum(peak, gl.abs(vector))
-        vectors += (vector,)
-    if NORM:
-        most, powers = gl.reduce((gl.max(peak, 1), gl.sum(power, 1)), 0, most_and_sum)
-        shrink = gl.rsqrt(powers / K + eps)
-    else:
-        most = gl.max(gl.max(peak, 1), 0)
-        shrink = 1.0
+    vectors, most, shrink = prepared(plain, learned, eps, K, PARTS, NORM, OFFSET)
     for c in gl.static_range(PARTS):
         if FLOAT:
             codes = core_parts.halves(vectors[c] * (MOST_HALF / most))
@@ -195,5 +180,5 @@ def launch(
     programs, flags = cut(rows, w.shape[1], 4, how)
     tokendyno_core_product[(programs,)](
         x, norm, w.view(torch.int32), scale, bias, residual, out, rows, eps, K=w.shape[1],
-        FLOAT=w.dtype == torch.float8_e4m3fn, FULL=rows % ROWS == 0, **flags,
+        FLOAT=w.dtype == torch.float8_e4m3fn, **flags,
     )  # fmt: skip
