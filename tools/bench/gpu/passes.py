@@ -4,9 +4,10 @@
     python -m tools.bench.gpu.passes --model random:Qwen3-0.6B --tokens 256 cache=static,loop=own,cuda_graphs=manual
         cache=static,loop=own,cuda_graphs=manual,prefill=captured
 
-Arms that load the model otherwise come one after the other. Printed for each: milliseconds of a pass (of a decoder the
-time to first token), of each run the median or the only one, and the median of the runs; for a decoder the first run's,
-which comes right after the warm-up; peaks of memory beside the predicted ones; rows of the ledger that are not sound.
+Arms that load the model otherwise come one after the other. Printed of each run, as it ends: milliseconds of a pass (of a
+decoder the time to first token; of an encoder the median); of each arm the median of its runs, the first of which comes
+right after the warm-up; peaks of memory beside the predicted ones; and, unless `--no-proof`, rows of the ledger that are
+not sound.
 """
 
 import argparse
@@ -61,6 +62,7 @@ class Arm:
             self.first_use_ms.append(1e3 * (extra.warmup_first_s - extra.warmup_last_s))
         latency_s: list[float] = column(worker.events, "latency_s")
         self.pass_ms.append(1e3 * (statistics.median(latency_s) if self.encoder else self.finished.ttft_s))
+        print(f"  {self.text}: {self.pass_ms[-1]:.3f} ms", flush=True)
         if not self.encoder and len(latency_s) > 1:
             self.token_ms.append(1e3 * statistics.median(latency_s[1:]))
 
@@ -98,6 +100,7 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=0, help="tokens, or passes of an encoder: default 16 and 100")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--no-proof", action="store_true")
     asked = parser.parse_args()
     facts = resolve(asked.model)
     new = asked.new or (100 if facts.kind == "encoder" else 16)
@@ -109,11 +112,13 @@ def main() -> None:
     for _, group in itertools.groupby(runnable, lambda one: one.checked.plan.load_key):
         turns = list(group)
         worker = LocalWorker(turns[0].checked.plan.load)
-        for round_ in range(asked.rounds + 1):
+        for _ in range(asked.rounds):
             for one in turns:
-                one.run(worker, prove=round_ == asked.rounds)
+                one.run(worker)
         for one in turns:
             one.tell()
+        for one in () if asked.no_proof else turns:
+            one.run(worker, prove=True)
             one.tell_rows()
         del worker
 
