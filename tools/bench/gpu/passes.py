@@ -4,10 +4,10 @@
     python -m tools.bench.gpu.passes --model random:Qwen3-0.6B --tokens 256 cache=static,loop=own,cuda_graphs=manual
         cache=static,loop=own,cuda_graphs=manual,prefill=captured
 
-Arms that load the model otherwise come one after the other. Printed of each run, as it ends: milliseconds of a pass (of a
-decoder the time to first token; of an encoder the median); of each arm the median of its runs, the first of which comes
-right after the warm-up; peaks of memory beside the predicted ones; and, unless `--no-proof`, rows of the ledger that are
-not sound.
+Arms that load the model otherwise come one after the other, and with `--one-by-one` all of them: an arm that compiles
+or captures does so in each turn. Printed of each run, as it ends: milliseconds of a pass (of a decoder the time to first
+token; of an encoder the median); of each arm the median of its runs, the first of which comes right after the warm-up;
+peaks of memory beside the predicted ones; and, unless `--no-proof`, rows of the ledger that are not sound.
 """
 
 import argparse
@@ -100,6 +100,7 @@ def main() -> None:
     parser.add_argument("--new", type=int, default=0, help="tokens, or passes of an encoder: default 16 and 100")
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--one-by-one", action="store_true")
     parser.add_argument("--no-proof", action="store_true")
     asked = parser.parse_args()
     facts = resolve(asked.model)
@@ -112,9 +113,9 @@ def main() -> None:
     for _, group in itertools.groupby(runnable, lambda one: one.checked.plan.load_key):
         turns = list(group)
         worker = LocalWorker(turns[0].checked.plan.load)
-        for _ in range(asked.rounds):
-            for one in turns:
-                one.run(worker)
+        order = [one for _ in range(asked.rounds) for one in turns]
+        for one in sorted(order, key=turns.index) if asked.one_by_one else order:
+            one.run(worker)
         for one in turns:
             one.tell()
         for one in () if asked.no_proof else turns:
