@@ -5,9 +5,9 @@
         cache=static,loop=own,cuda_graphs=manual,prefill=captured
 
 Arms that load the model otherwise come one after the other, and with `--one-by-one` all of them: an arm that compiles
-or captures does so in each turn. Printed of each run, as it ends: milliseconds of a pass (of a decoder the time to first
-token; of an encoder the median); of each arm the median of its runs, the first of which comes right after the warm-up;
-peaks of memory beside the predicted ones; and, unless `--no-proof`, rows of the ledger that are not sound.
+or captures does so in each turn. Printed of each run: milliseconds of a pass (of a decoder the time to first token; of
+an encoder the median); of each arm the median of its runs, the first of which comes right after the warm-up; peaks of
+memory beside the predicted ones; and, unless `--no-proof`, rows of the ledger that are not sound.
 """
 
 import argparse
