@@ -7,9 +7,9 @@ from backend.worker.compiler.limit import recompile_limit_kept
 from tests.support.tiny_models import tiny
 
 
-def test_generate_raises_the_limit_and_it_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = 5
-    monkeypatch.setattr(torch._dynamo.config, "recompile_limit", before)
+@torch._dynamo.config.patch(recompile_limit=5)  # a monkeypatch would take it away for good
+def test_generate_raises_the_limit_and_it_is_put_back() -> None:
+    before = torch._dynamo.config.recompile_limit
     ids = torch.tensor([[5, 6, 7, 8, 9]])
     with recompile_limit_kept():
         tiny("llama").generate(ids, max_new_tokens=2, do_sample=False, eos_token_id=None, prefill_chunk_size=2)
