@@ -91,11 +91,12 @@ class Api:
     async def run(
         self, request: gr.Request, model: str = DEFAULT_MODEL, a: str = "", b: str | None = None, prompt: str = "",
         prompt_tokens: int = 0, max_new_tokens: int = 256, batch_size: int = 1, temperature: float = 0.0, seed: int = 0,
-        repeats: int = 1, ignore_eos: bool = False, chat: bool = False, system: str = "",
+        repeats: int = 1, ignore_eos: bool = False, chat: bool = False, system: str = "", reasoning: str = "",
+        top_k: int = 0, top_p: float = 1.0,
     ) -> str:  # fmt: skip
         """Queue a run of arm `a`, or of `a` and `b`, and return its id."""
         work = _workload(prompt, prompt_tokens, max_new_tokens, batch_size, temperature, seed, repeats, ignore_eos,
-                         chat, system)  # fmt: skip
+                         chat, system, reasoning, top_k, top_p)  # fmt: skip
         arms = {"A": a} if b is None else {"A": a, "B": b}
         visitor = visitor_of(request)
         return await asyncio.to_thread(lambda: self._bench.submit(self._request(model, arms, work), visitor))
@@ -167,6 +168,7 @@ class Api:
 def _workload(
     prompt: object, prompt_tokens: object, max_new_tokens: object, batch_size: object, temperature: object = 0.0,
     seed: object = 0, repeats: object = 1, ignore_eos: object = False, chat: object = False, system: object = "",
+    reasoning: object = "", top_k: object = 0, top_p: object = 1.0,
 ) -> Workload:  # fmt: skip
     """What is to be generated. Without a prompt and a length the first of presets/prompts.toml, as everywhere."""
     text, length = read_text("prompt", prompt), read_whole("prompt_tokens", prompt_tokens)
@@ -176,7 +178,8 @@ def _workload(
         prompt=text, prompt_tokens=length, max_new_tokens=read_whole("max_new_tokens", max_new_tokens),
         batch_size=read_whole("batch_size", batch_size), temperature=read_number("temperature", temperature),
         seed=read_whole("seed", seed), repeats=read_whole("repeats", repeats), ignore_eos=ignore_eos is True,
-        chat=chat is True, system=read_text("system", system),
+        chat=chat is True, system=read_text("system", system), reasoning_effort=read_text("reasoning", reasoning),
+        top_k=read_whole("top_k", top_k), top_p=read_number("top_p", top_p),
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ class Limits:
     body_bytes     of an HTTP request
     sessions       browser tabs whose state is kept
     connections    open at once; `address_connections` of one address
-    address_events    what the page asked for from one address and has not got yet
+    address_events    what was asked for through Gradio's queue from one address and not fetched yet
     address_requests  of one address, answered at a time; further ones wait
     logins         failed logins of an address, and of a user name, in `logins_per_s`
     history_days   age from which runs and ablations are deleted

@@ -1,5 +1,6 @@
 """The endpoints for programs: typed, in the documents' words, under the limits and owners of the page."""
 
+import dataclasses
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from backend.config import Workload
 from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.hosting.limits import LIMITS
@@ -51,7 +53,8 @@ def test_every_endpoint_is_public_under_its_own_name_and_typed(bench: Bench) -> 
     described = demo.get_api_info()["named_endpoints"]
     types = {one["parameter_name"]: one["type"] for one in described["/run"]["parameters"]}
     assert types["max_new_tokens"] == {"type": "integer"} and types["ignore_eos"] == {"type": "boolean"}
-    assert "request" not in types
+    fields = {field.name for field in dataclasses.fields(Workload)}
+    assert set(types) == {"model", "a", "b", "reasoning"} | fields - {"reasoning_effort"}, "all that `compare` takes"
 
 
 def test_check_and_fit_answer_in_the_documents_of_the_command_line(api: Api) -> None:
@@ -63,10 +66,13 @@ def test_check_and_fit_answer_in_the_documents_of_the_command_line(api: Api) -> 
 
 
 def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
-    run = finished(api.run(request_of("ada"), a="cache=static", max_new_tokens=4))
+    sampled: dict[str, Any] = {"temperature": 0.8, "top_k": 5, "top_p": 0.9}
+    run = finished(api.run(request_of("ada"), a="cache=static", max_new_tokens=4, **sampled))
     found = finished(api.status(run))
     assert found["status"] == "queued" and found["queue"]["ahead"] == 0 and found["tokens"] == {"A": 0}
-    assert finished(api.result(run, 0.2))["arms"][0]["requested"]["cache"] == "static"
+    document = finished(api.result(run, 0.2))
+    assert document["arms"][0]["requested"]["cache"] == "static"
+    assert sampled.items() <= document["workload"].items()
     assert "another visitor started it" in said(api.stop(request_of("bob"), run))
     assert finished(api.status(run))["status"] == "queued"
     assert finished(api.stop(request_of("ada"), run))
@@ -83,6 +89,8 @@ BAD = [
     ({"model": None}, "model is missing"),
     ({"prompt": "x" * 20_000}, "16"),
     ({"a": "loop=own"}, "cache=static"),
+    ({"reasoning": "high"}, "chat"),
+    ({"top_p": 2.0}, "top_p"),
 ]
 
 
