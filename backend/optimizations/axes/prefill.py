@@ -181,14 +181,14 @@ class Prefill(Optimization):
         Choice("whole", "whole", "One pass over the whole prompt."),
         Choice(
             "chunks-512",
-            "chunks of 512 tokens",
+            "chunks of 512",
             "Temporary tensors of 512 tokens at a time, however long the prompt is.",
             _CHUNKS,
             tried_on_several_gpus=False,
         ),
         Choice(
             "chunks-2048",
-            "chunks of 2,048 tokens",
+            "chunks of 2,048",
             "Temporary tensors of 2,048 tokens at a time, however long the prompt is.",
             _CHUNKS,
             loss=20,
