@@ -1,5 +1,6 @@
 """How the page's events go to the server."""
 
+import inspect
 from typing import NamedTuple
 
 import pytest
@@ -13,14 +14,15 @@ BY_TURNS = "sharding"
 
 
 class Event(NamedTuple):
-    """An event. `asks`: something of the server; `turns`: what it takes turns with."""
+    """An event. `name`: of its handler, if it asks the server; `on`: components and what happens to them; `turns`: what it
+    takes turns with."""
 
-    on: list[str]
+    name: str
+    on: list[tuple[int | None, str]]
     queue: bool | None
     turns: str
     mode: str
     private: bool
-    asks: bool
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +35,8 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
         bench.close()
     return [
         Event(
-            [kind for _, kind in one.targets], one.queue, one.concurrency_id, one.trigger_mode,
-            one.api_visibility == "private", one.fn is not None,
+            getattr(inspect.unwrap(one.fn), "__name__", "a part of one") if one.fn else "", one.targets, one.queue,
+            one.concurrency_id, one.trigger_mode, one.api_visibility == "private",
         )
         for one in found
     ]  # fmt: skip
@@ -43,7 +45,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
 def test_no_press_goes_through_gradios_queue(events: list[Event]) -> None:
     """Its client opens no stream of answers while it believes the last one open: a press whose request arrived just
     after the server had closed that stream was answered to nobody, until something else was pressed."""
-    asked = [event for event in events if event.private and event.asks]
+    asked = [event for event in events if event.private and event.name]
     queued = [event for event in asked if event.queue is not False]
     assert len(asked) > 40
     assert [event.turns for event in queued] == [BY_TURNS, BY_TURNS]
@@ -51,4 +53,15 @@ def test_no_press_goes_through_gradios_queue(events: list[Event]) -> None:
 
 def test_what_starts_a_run_waits_for_the_answer_of_the_press_before(events: list[Event]) -> None:
     """With Gradio's own mode a press on Run is dropped while the one before, with bad input, is being answered."""
-    assert [event.mode for event in events if "submit" in event.on] == ["always_last"]
+    runs = [event for event in events if any(kind == "submit" for _, kind in event.on)]
+    assert [(event.name, event.mode) for event in runs] == [("run", "always_last")]
+
+
+def test_a_check_that_takes_seconds_is_announced_before_it_begins(events: list[Event]) -> None:
+    """What listens to one change is answered one after the other: the sentence came after what it announced."""
+    announced = [place for place, event in enumerate(events) if event.name == "announce"]
+    assert len(announced) == 3, "Compare, Batching, Fit"
+    for place in announced:
+        (change,) = events[place].on
+        listening = [i for i, event in enumerate(events) if event.name in ("check", "show") and change in event.on]
+        assert len(listening) == 1 and place < listening[0]

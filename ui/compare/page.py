@@ -105,12 +105,13 @@ class _Page(ArmHandlers, RunHandlers, Opening):
         return [self.facts, self.same, self.message, self.stale, *of_arms, *self.codes]
 
     def wire_choices(self) -> None:
-        """What is typed or chosen is checked."""
+        """What is typed or chosen is checked. Gradio answers the events of one change one after the other, so that what
+        announces a check comes before it."""
         safe = shows_errors(self.message)
+        self.work.model.change(safe(self.announce), self.work.model, [self.message], **QUIET)
         texts = (self.work.prompt, self.work.system)
         changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
         gr.on(changes, safe(self.check), [self.live, *self.asked], self.checked, trigger_mode="always_last", **QUIET)
-        self.work.model.change(safe(self.announce), self.work.model, [self.message], **QUIET)
         dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
         self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.palette, self.message],
                                **QUIET)  # fmt: skip
