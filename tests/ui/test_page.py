@@ -14,8 +14,8 @@ BY_TURNS = "sharding"
 
 
 class Event(NamedTuple):
-    """An event. `name`: of its handler, if it asks the server; `on`: components and what happens to them; `turns`: what it
-    takes turns with."""
+    """An event. `name`: of its handler, if it asks the server; `on`: components and what happens to them; `turns`: what
+    it takes turns with."""
 
     name: str
     on: list[tuple[int | None, str]]
