@@ -231,6 +231,24 @@ def _rounded(kind: type, where: Callable[[int], bool], handed: bool = False) -> 
     return _updates(kind, update)
 
 
+def _changed_later(kind: type, where: Callable[[int], bool]) -> Any:
+    """What was kept of tokens in the middle of the prompt is overwritten once steps are taken: little hangs on it."""
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        found = plain(keys, values)
+        if where(place) and keys.shape[-2] == 1:
+            layer.keys[..., 10:30, :] = 0
+        return found
+
+    return _updates(kind, update)
+
+
+def _keys_for_values(where: Callable[[int], bool]) -> Any:
+    return _updates(
+        DynamicLayer, lambda plain, place, layer, keys, values: plain(keys, keys if where(place) else values)
+    )
+
+
 def _dense(kind: type) -> Callable[[Any], Any]:
     return lambda layer: DynamicLayer() if isinstance(layer, kind) else layer
 
@@ -303,6 +321,16 @@ SABOTEURS = [
     Sabotage("cache", "dynamic", "numbers of one are rounded to 8 bits when they are handed out",
              functools.partial(_rounded, DynamicLayer, lambda place: place == 2, True), (("dtype", "bfloat16"),), llama,
              (("prompt_tokens", 64),), ("partial",), "full"),
+] + [
+    Sabotage("cache", choice, f"tokens that {share} of the layers keep are overwritten",
+             functools.partial(_changed_later, kind, where), model=llama, work=(("prompt_tokens", 64),),
+             turns_to=("partial",), tier="full")
+    for choice, kind in (("dynamic", DynamicLayer), ("static", StaticLayer))
+    for share, where in PLACES.items()
+] + [
+    Sabotage("cache", "dynamic", "one of the layers keeps keys as values",
+             lambda: _keys_for_values(lambda place: place == 2), model=llama, work=(("prompt_tokens", 64),),
+             turns_to=("partial",), tier="full"),
     Sabotage("cache", "static", "all layers move once", lambda: _moves_once(lambda place: True), model=llama,
              work=(("max_new_tokens", 10),), turns_to=("partial",), tier="full"),
     Sabotage("cache", "static", "one layer moves once", lambda: _moves_once(lambda place: place == 2), model=llama,

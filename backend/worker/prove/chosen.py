@@ -14,6 +14,7 @@ from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogit
 
 from backend.counts import RunCounts
 from backend.plan import Plan
+from backend.worker.prove.kept import OnePass, can_be_compared, compare
 from backend.worker.prove.routes import Followed, Routing
 
 MOST_CHECKED = 64
@@ -110,12 +111,14 @@ def uncounted(tokens: int) -> str:
 
 def checked(
     model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None,
-    routing: Routing | None = None, again: Again | None = None,
+    routing: Routing | None = None, again: Again | None = None, cache: Any = None, padding: int = 0,
 ) -> RunCounts:  # fmt: skip
     """Counts the tokens that were not chosen as they should: of a greedy text among the last, else among the first,
     since a seed draws in their order. Nothing is counted where the text is too long, or the GPU's memory too small.
 
     Drawn tokens at the limits of the filters are held against the logits of `again`, which are rounded as the run's.
+    What `cache` kept of the text, behind so many places of padding, is held against the pass too.
+
     With `routing` they are the first ones too, whose steps are made again; UnknownRoutes where these do not tell their
     experts. What was compiled is passed by: nothing is compiled for this one length.
     """
@@ -128,10 +131,16 @@ def checked(
     try:
         followed = None if routing is None else Followed(routing(list(generated)))
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+            anew = OnePass() if can_be_compared(cache) else None
             with followed or nullcontext():
-                logits = model(input_ids=ids[:, :-1], use_cache=False, logits_to_keep=new).logits[0].float()
+                logits = model(
+                    input_ids=ids[:, :-1], past_key_values=anew, use_cache=anew is not None, logits_to_keep=new
+                ).logits[0].float()  # fmt: skip
             slack = _slack(model) * logits.std(-1)
             counts = RunCounts(checked_tokens=float(new))
+            if anew is not None:
+                kept = compare(cache, anew, padding)
+                counts.compared_layers, counts.strange_layers = float(kept.compared), float(kept.strange)
             if drawing is None:
                 strange = _greedy(logits, ids[0, -new:], slack)
             else:

@@ -6,6 +6,7 @@ the other one had, so that what differs is that part, and roundings do not add u
 """
 
 import functools
+import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -97,7 +98,8 @@ def _told(kinds: dict[str, PartKind], compared: "_Compared") -> Held:
 
 def _pass(model: Any, text: Any) -> None:
     """Of all tokens but the last, and of that with a growing cache; all at once in a model without a cache."""
-    out = model(input_ids=text[:, :-1])
+    few = {"logits_to_keep": TOKENS} if "logits_to_keep" in inspect.signature(type(model).forward).parameters else {}
+    out = model(input_ids=text[:, :-1], **few)  # as many scores of a large vocabulary take memory
     past = getattr(out, "past_key_values", None)
     if past is not None:
         model(input_ids=text[:, -1:], past_key_values=past, use_cache=True)

@@ -274,9 +274,16 @@ class GenerateRunner(MeasuredRunner):
         if not beyond_check(job.plan, job.temperature > 0, job.batch_size):
             drawing = self._drawing(job) if job.temperature else None
             routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
-            again = self._again(measured.task)
+            again, padding = self._again(measured.task), int((measured.task.prompt.mask[0] == 0).sum())
+            # steps that tell their experts are taken with the same memory
+            cache = None if routing is not None and job.plan.generate.cache.static else measured.cache
             try:
-                counts.update(checked(self.model.model, self._prompt, measured.streamer.ids, drawing, routing, again))
+                counts.update(
+                    checked(
+                        self.model.model, self._prompt, measured.streamer.ids, drawing, routing, again, cache,
+                        padding,
+                    )
+                )  # fmt: skip
             except UnknownRoutes as unknown:
                 self._check_failed = str(unknown)
             except Exception as error:  # of a pass that no user asked for: the run that it would end is complete

@@ -111,7 +111,8 @@ class Cache(Optimization):
 
     def find(self, observation: Observation) -> Finding:
         """Every layer of the cache that the measured run filled: its class, its position in the model, its tensors, and
-        whether these are its own, as precise as their format, and what attention gets."""
+        whether these are its own, as precise as their format, what one pass over the text gives, and what attention
+        gets."""
         layers = observation.cache.layers
         offloaded, borrowed = _on_host(observation) > 0, borrowing(layers)
         unused = {i for i, layer in enumerate(layers) if keeps_tokens(layer) and not hands_out_what_it_holds(layer)}
@@ -135,7 +136,8 @@ class Cache(Optimization):
         effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
         moved = int(observation.counts.moved_layers or 0) if effective == "static" else 0
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
-        reached = max(0, votes[effective] - moved - stayed)
+        strange = int(observation.counts.strange_layers or 0)
+        reached = max(0, votes[effective] - moved - stayed - strange)
         beside = max(map(beside_bytes, filter(keeps_tokens, layers)), default=0)
         if beside > _COUNTERS_BYTES:
             proof += f"; up to {beside:,} bytes of other tensors in a layer"
@@ -145,6 +147,8 @@ class Cache(Optimization):
             proof += f"; {len(unused)} layers give attention other keys and values than they hold"
         if coarse:
             proof += f"; {len(coarse)} layers hold numbers that were rounded to fewer bits than they take"
+        if compared := int(observation.counts.compared_layers or 0):
+            proof += f"; of {compared} layers {strange} kept other keys or values than one pass over the text gives"
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:

@@ -1,0 +1,101 @@
+"""Keys and values that a run kept are those of one pass over its text, wherever a layer keeps a token."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from transformers import DynamicCache, QuantizedCache, StaticCache
+
+from backend.worker.prove.chosen import checked
+from backend.worker.prove.kept import OnePass, can_be_compared, compare
+from tests.support.tiny_models import WINDOW, tiny
+
+IDS = torch.arange(30)[None] * 7 % 97
+MAKE: dict[str, Callable[[Any], Any]] = {
+    "growing": lambda config: DynamicCache(config=config),
+    "without windows": lambda config: DynamicCache(),
+    "static": lambda config: StaticCache(config, 40),
+}
+TOLD = {("growing", "gpt_oss"): 4, ("without windows", "gpt_oss"): 4, ("static", "gpt_oss"): 2}
+
+
+def filled(kind: str, architecture: str = "llama", ids: Any = IDS, mask: Any = None) -> Any:
+    """By a prompt of all tokens but five, and steps."""
+    model, cache = tiny(architecture), MAKE[kind](tiny(architecture).config)
+    with torch.no_grad():
+        for begin, end in ((0, ids.shape[1] - 5), *((at, at + 1) for at in range(ids.shape[1] - 5, ids.shape[1]))):
+            given = None if mask is None else mask[:, :end]
+            model(input_ids=ids[:, begin:end], attention_mask=given, past_key_values=cache, use_cache=True)
+    return cache
+
+
+def of_pass(architecture: str = "llama", ids: Any = IDS) -> Any:
+    kept = OnePass()
+    with torch.no_grad():
+        found = tiny(architecture)(input_ids=ids, past_key_values=kept, use_cache=True).logits
+        torch.testing.assert_close(found, tiny(architecture)(input_ids=ids, use_cache=False).logits)
+    return kept
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gpt_oss"])
+@pytest.mark.parametrize("kind", MAKE)
+def test_an_intact_cache_keeps_what_a_pass_gives(kind: str, architecture: str) -> None:
+    cache = filled(kind, architecture)
+    assert can_be_compared(cache)
+    assert compare(cache, of_pass(architecture), 0) == (TOLD.get((kind, architecture), 4), 0)
+
+
+@pytest.mark.parametrize("part", ["keys", "values"])
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_layer_that_kept_something_else_is_counted(kind: str, part: str) -> None:
+    cache = filled(kind)
+    getattr(cache.layers[2], part)[:, :, 10:14] = 0
+    assert compare(cache, of_pass(), 0).strange == 1
+
+
+@pytest.mark.parametrize(("tokens", "strange"), [(1, 0), (2, 1)])
+def test_one_token_of_thirty_may_have_gone_elsewhere(tokens: int, strange: int) -> None:
+    cache = filled("growing")
+    cache.layers[1].keys[:, :, 5 : 5 + tokens] *= -1
+    assert compare(cache, of_pass(), 0).strange == strange
+
+
+def test_a_window_holds_the_newest() -> None:
+    cache = filled("growing", "gpt_oss")
+    layer = cache.layers[0]
+    assert layer.keys.shape[2] == WINDOW - 1
+    layer.keys = layer.keys.roll(1, 2)
+    assert compare(cache, of_pass("gpt_oss"), 0) == (4, 1)
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_padding_is_passed_over(kind: str) -> None:
+    padded = torch.cat([torch.zeros(1, 6, dtype=torch.long), IDS], 1)
+    mask = torch.cat([torch.zeros(1, 6, dtype=torch.long), torch.ones_like(IDS)], 1)
+    cache = filled(kind, ids=padded, mask=mask)
+    assert compare(cache, of_pass(), 6) == (4, 0)
+    assert compare(cache, of_pass(), 5).strange == 4
+
+
+def test_a_pass_over_the_beginning_is_compared_with_the_beginning() -> None:
+    assert compare(filled("growing"), of_pass(ids=IDS[:, :20]), 0) == (4, 0)
+    assert compare(filled("growing", "gpt_oss"), of_pass("gpt_oss", IDS[:, :27]), 0) == (4, 0)
+
+
+def test_what_cannot_be_told_is_left_alone() -> None:
+    packed = QuantizedCache("fp8", tiny("llama").config)
+    assert not can_be_compared(None) and not can_be_compared(DynamicCache())
+    for layer in range(4):
+        packed.update(torch.randn(1, 2, 200, 8), torch.randn(1, 2, 200, 8), layer)
+    assert not can_be_compared(packed)
+
+
+def test_it_is_counted_with_the_tokens() -> None:
+    text = IDS[0].tolist()
+    cache = filled("static", ids=IDS[:, :-1])
+    counts = checked(tiny("llama"), text[:25], text[25:], cache=cache)
+    assert (counts.compared_layers, counts.strange_layers) == (4, 0)
+    cache.layers[3].values.zero_()
+    assert checked(tiny("llama"), text[:25], text[25:], cache=cache).strange_layers == 1
+    assert checked(tiny("llama"), text[:25], text[25:]).compared_layers is None
