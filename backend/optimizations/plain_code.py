@@ -19,3 +19,12 @@ def odd_parts(held: Held, *kinds: PartKind) -> tuple[int, str]:
         if swapped:
             said += f"; {len(swapped)} were something else in the measured run: {swapped[0]}"
     return found, said
+
+
+def of_files(held: Held) -> str:
+    """The words for tensors that were held against the files that they were loaded from."""
+    if not held.tensors:
+        return ""
+    if held.other:
+        return f"; {len(held.other)} of {held.tensors} tensors hold other numbers than their files: {held.other[0]}"
+    return f"; {held.tensors} tensors hold the numbers of their files"

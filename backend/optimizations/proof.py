@@ -79,6 +79,8 @@ class Held:
     unheld   why none was held, as the end of a sentence
     swapped  names of those in which the measured run had other code or other tensors than the proof
     modules  names of the modules that this is true of
+    tensors  how many tensors were held against the files that the model was loaded from
+    other    names of those of them with other numbers
     """
 
     parts: Counter[PartKind] = field(default_factory=Counter)
@@ -86,6 +88,8 @@ class Held:
     unheld: str = ""
     swapped: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
     modules: frozenset[str] = frozenset()
+    tensors: int = 0
+    other: Sequence[str] = ()
 
 
 NOT_HELD = Held()

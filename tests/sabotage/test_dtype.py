@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -86,6 +86,16 @@ def _through(dtype: torch.dtype) -> Any:
     )
 
 
+def _other_numbers(change: Callable[[Any], Any]) -> Any:
+    """Of the output projections, which the checkpoint has otherwise; pocket is loaded from one."""
+
+    def of_layer(layer: Any) -> None:
+        weight = layer.self_attn.o_proj.weight
+        weight.data.copy_(change(weight.data))
+
+    return of_layer
+
+
 def _turned_half(model: Any) -> None:
     model.model.rotary_emb.inv_freq.mul_(0.5)
 
@@ -165,6 +175,12 @@ SABOTEURS = [
     Sabotage("dtype", "float32", "another activation, in torch itself",
              lambda: mock.patch.object(torch.nn.functional, "silu", lambda states, inplace=False: states.relu()),
              model=llama, turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "float32", "half of the weights of all layers are 0",
+             in_layers("all", _other_numbers(lambda weight: weight * (torch.arange(weight.shape[1]) % 2))),
+             turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "bfloat16", "weights of one layer were rounded to 8 bits",
+             in_layers("one", _other_numbers(lambda weight: weight.to(torch.float8_e4m3fn).to(weight.dtype))),
+             turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "positions turn half as fast", lambda: model_changed(_turned_half), model=llama,
              turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "states are louder before the head", lambda: model_changed(_louder), model=llama,

@@ -9,7 +9,7 @@ import msgspec
 from backend.evidence import Finding, Verdict
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import attention_in_use, dtype_of, kv_cache, slow_bfloat16
-from backend.optimizations.plain_code import odd_parts
+from backend.optimizations.plain_code import odd_parts, of_files
 from backend.optimizations.plain_products import absent_products, formats_of_products, kept_in_float32, narrowed
 from backend.optimizations.proof import Observation, PartKind
 from backend.optimizations.subject import Rule, Subject
@@ -129,7 +129,8 @@ class Dtype(Optimization):
         """Counts every tensor of the weights and of the KV cache, and every traced product with a plain weight, those
         that are missing included; tensors that the model's class keeps in float32, those that a quantization packs, and
         biases beside those, need not have the planned format. Products whose factors torch may round do not count,
-        nor do parts of the model that give something else than its own code."""
+        nor do parts of the model that give something else than its own code, and tensors with other numbers than their
+        files."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
@@ -157,6 +158,7 @@ class Dtype(Optimization):
             tensors[main] -= products[main]
             tensors[other] += products[main]
         odd, compared = odd_parts(observation.plain(), *_answers_for(observation.model))
+        odd, compared = odd + len(observation.plain().other), compared + of_files(observation.plain())
         proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}{compared}"
         return Finding(self.name, main, proof, tensors[main], tensors.total() + absent + odd)
 

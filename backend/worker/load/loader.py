@@ -69,7 +69,10 @@ class LoadedModel:
     eos, pad  ids that end a text, possibly none; the id of padding
     remark    for the user: what was decided for its size or while it was loaded
     observed  what was measured while it was loaded; `counts` are the counters of that
+    folder    where its safetensors lie; None where it was read from none
     """
+
+    folder: Path | None = None
 
     def __init__(self, plan: LoadPlan, model: Any, tokenizer: Any, observed: Observed | None = None) -> None:
         self.plan, self.model, self.tokenizer = plan, model.eval(), tokenizer
@@ -147,7 +150,9 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             model = moved(model, plan, observed)
             with observed.stage("check"):
                 refuse_broken(model)
-        return LoadedModel(plan, model, tokenizer, observed)
+        loaded = LoadedModel(plan, model, tokenizer, observed)
+        loaded.folder = None if source.kind == "gguf" else path
+        return loaded
 
 
 @contextlib.contextmanager

@@ -10,6 +10,8 @@ import inspect
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -17,6 +19,7 @@ from torch import nn
 from transformers.utils import ModelOutput
 
 from backend.optimizations.proof import Held, PartKind
+from backend.worker.prove.file_numbers import Numbers, held_to_files
 from backend.worker.prove.parts import parts_of
 from backend.worker.prove.plain_code import Unlike, as_imported, plain_copy
 
@@ -35,13 +38,16 @@ FEW = 1 / 16
 """Share of positions that may differ: a router that is rounded otherwise sends a token elsewhere."""
 
 
-def held_to_plain_code(model: Any, ids: Sequence[int]) -> Held:
-    """`ids`: a text, which is repeated until it is long enough. What stands in the way is said in `unheld`."""
+def held_to_plain_code(model: Any, ids: Sequence[int], folder: Path | None = None) -> Held:
+    """`ids`: a text, which is repeated until it is long enough; `folder`: the files that the model was loaded from, if
+    there are any, to which its tensors are held. What stands in the way is said in `unheld`."""
     try:
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
             with as_imported():
                 plain = plain_copy(model)
-            return _held(model, plain, _text(model, ids))
+            numbers = Numbers() if folder is None else held_to_files(folder, model, plain)
+            held = _held(model, plain, _text(model, ids))
+            return replace(held, tensors=numbers.compared, other=numbers.other)
     except torch.OutOfMemoryError:
         return Held(unheld="it needs more memory than is free")
     except Unlike as unlike:

@@ -392,7 +392,7 @@ class MeasuredRunner(ABC):
         if self.model.plan.attention == "flex_attention":
             return Held(unheld="flex_attention would compile the passes that are compared")
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        return held_to_plain_code(self.model.model, ids)
+        return held_to_plain_code(self.model.model, ids, self.model.folder)
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""

@@ -92,6 +92,20 @@ def test_what_nothing_else_answers_for_counts_against_the_format(seen: Any) -> N
     assert found(DTYPE, seen, mixture=["a"]) == (reached, expected + mixtures)
 
 
+def test_tensors_with_other_numbers_than_their_files_count_against_the_format(seen: Any) -> None:
+    _, model, cache, traced = seen
+    plan = Plan(LoadPlan(ModelSource("random")))
+
+    def finding(held: Held) -> Any:
+        return DTYPE.find(Observation(model, cache, plan, lambda: traced, plain=lambda: held))
+
+    bare, right, wrong = (finding(one) for one in (Held(), Held(tensors=9), Held(tensors=9, other=("a", "b"))))
+    assert "files" not in bare.proof and (bare.reached, bare.expected) == (right.reached, right.expected)
+    assert right.proof.endswith("; 9 tensors hold the numbers of their files")
+    assert wrong.proof.endswith("; 2 of 9 tensors hold other numbers than their files: a")
+    assert (wrong.reached, wrong.expected) == (bare.reached, bare.expected + 2)
+
+
 def test_a_share_is_rounded_against_the_choice() -> None:
     """Nothing was counted of attention that a compiled encoder hides; one layer of three is odd."""
     held = Held(Counter({"attention": 3}), {"attention": ["a"]})

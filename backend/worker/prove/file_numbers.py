@@ -1,0 +1,67 @@
+"""Whether a model's plain tensors hold the numbers of the files that it was loaded from: a few rows of each."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import safe_open
+from torch import nn
+from transformers.conversion_mapping import get_model_conversion_mapping
+
+
+class Numbers(NamedTuple):
+    """How many tensors were compared, and the names of those with other numbers than their file."""
+
+    compared: int = 0
+    other: tuple[str, ...] = ()
+
+
+def held_to_files(folder: Path, model: Any, plain: Any) -> Numbers:
+    """`plain`: the model with fused matrices taken apart, whose tensors have the names of a checkpoint. Left out are
+    tensors that are packed, that transformers makes of several, or that have another name or shape in their file."""
+    tensors = {name: one for name, one in plain.named_parameters(remove_duplicate=False) if _is_plain(one)}
+    made = re.compile("|".join(_made_of_others(model)) or "(?!)")
+    compared, other = 0, []
+    for name, stored in _stored(folder):
+        own = tensors.get(name, tensors.get(f"{model.base_model_prefix}.{name}"))
+        shape = list(stored.get_shape())
+        if own is None or list(own.shape) != shape or 0 in shape or not shape or made.search(name):
+            continue
+        compared += 1
+        if any(not _same(stored[row], own[row]) for row in _rows(shape)):
+            other.append(name)
+    return Numbers(compared, tuple(sorted(other)))
+
+
+def _rows(shape: list[int]) -> list[tuple[slice, ...]]:
+    """The first row of a tensor, one in the middle and the last; of a vector all of it."""
+    if len(shape) == 1:
+        return [(slice(None),)]
+    places = [[0] * (len(shape) - 1), [size // 2 for size in shape[:-1]], [size - 1 for size in shape[:-1]]]
+    return [tuple(slice(place, place + 1) for place in row) for row in places]
+
+
+def _stored(folder: Path) -> Iterator[tuple[str, Any]]:
+    """Names of tensors in files, and what reads parts of them."""
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118  # it is no mapping
+                yield name, file.get_slice(name)
+
+
+def _made_of_others(model: Any) -> list[str]:
+    """Patterns of names whose numbers transformers computes while it loads."""
+    every = get_model_conversion_mapping(model) or []
+    return [pattern for one in every if hasattr(one, "operations") for pattern in one.target_patterns]
+
+
+def _is_plain(tensor: Any) -> bool:
+    return type(tensor) in (nn.Parameter, torch.Tensor) and tensor.is_floating_point() and not tensor.is_meta
+
+
+def _same(stored: Any, own: Any) -> bool:
+    """A row as it is stored, and as it is held: in the format that it was loaded in."""
+    held = own.detach().to("cpu")
+    return stored.is_floating_point() and bool(torch.equal(stored.to(held.dtype), held))
