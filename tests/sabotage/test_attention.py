@@ -190,6 +190,7 @@ HALVED: list[tuple[str, Any, Any]] = [
     ("sdpa", "sdpa", sdpa_attention_forward),
     ("eager", "eager", llama_code.eager_attention_forward),
     ("sdpa-gqa", "sdpa-gqa", patch.grouped_attention),
+    ("flex_attention", "flex_attention", AttentionInterface()["flex_attention"]),
 ]
 SHARES: dict[str, Which] = {
     "all layers": lambda layer: True,

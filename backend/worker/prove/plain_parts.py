@@ -7,6 +7,7 @@ the other one had, so that what differs is that part, and roundings do not add u
 
 import functools
 import inspect
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -42,7 +43,8 @@ def held_to_plain_code(model: Any, ids: Sequence[int], folder: Path | None = Non
     """`ids`: a text, which is repeated until it is long enough; `folder`: the files that the model was loaded from, if
     there are any, to which its tensors are held. What stands in the way is said in `unheld`."""
     try:
-        with torch.inference_mode(), torch.compiler.set_stance("force_eager"):
+        with torch.inference_mode(), torch.compiler.set_stance("force_eager"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # flex_attention says that it is not compiled
             with as_imported():
                 plain = plain_copy(model)
             numbers = Numbers() if folder is None else held_to_files(folder, model, plain)

@@ -389,8 +389,6 @@ class MeasuredRunner(ABC):
     def _held_to_plain_code(self, task: Task) -> Held:
         if self.model.plan.parallel.devices > 1 or own_group().size > 1:
             return Held(unheld="the model lies on several devices")
-        if self.model.plan.attention == "flex_attention":
-            return Held(unheld="flex_attention would compile the passes that are compared")
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
         return held_to_plain_code(self.model.model, ids, self.model.folder)
 

@@ -28,6 +28,13 @@ def test_every_part_of_a_sound_model_gives_what_its_own_code_gives(architecture:
     assert held.parts["other"] >= 4 * LAYERS
 
 
+def test_flex_attention_is_compared_without_being_compiled() -> None:
+    frames = torch._dynamo.utils.counters["frames"]["total"]
+    held = held_to_plain_code(tiny("llama", "flex_attention"), TEXT)
+    assert not held.odd and not held.unheld and held.parts["attention"] == LAYERS
+    assert torch._dynamo.utils.counters["frames"]["total"] == frames
+
+
 def half_of_the_heads(layer: Any) -> None:
     layer.self_attn.o_proj.register_forward_pre_hook(lambda _, given: (_first_half(given[0]),))
 
