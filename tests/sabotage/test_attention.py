@@ -14,7 +14,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from backend.optimizations.axes.attention import probe
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3
 from backend.worker.patch import attention as patch
-from tests.sabotage.damage import in_layers, layers_of
+from tests.sabotage.damage import in_layers, layers_of, model_changed
 from tests.sabotage.saboteur import Sabotage, Tier, tests_of
 from tests.sabotage.small_models import LAYERS, llama
 from tests.sabotage.test_tokens import measured
@@ -208,6 +208,9 @@ SABOTEURS += [
                       gpt_oss_code), turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "one head in one layer is cut off", in_layers("one", one_head), model=llama,
              turns_to=("partial",), tier="full"),
+    Sabotage("attention", "auto", "windows of all layers are shorter, in the config of the loaded model",
+             lambda: model_changed(lambda model: setattr(model.config, "sliding_window", 16)),
+             work=(("prompt_tokens", 64),), turns_to=("partial",), tier="full"),
     Sabotage("attention", "sdpa", "positions are not turned in all layers",
              lambda: mock.patch.object(llama_code, "apply_rotary_pos_emb", lambda query, key, *_: (query, key)),
              model=llama, turns_to=("partial",), tier="full"),

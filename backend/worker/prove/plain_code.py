@@ -8,14 +8,18 @@ attention is written out, experts are looped over, and frequencies of rotary pos
 import copy
 import functools
 import importlib.util
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from transformers import activations, masking_utils, modeling_rope_utils
+from transformers import AutoConfig, activations, masking_utils, modeling_rope_utils
+
+from backend.models.source import ModelSource
 
 _SPACES = (torch, nn.functional, masking_utils, modeling_rope_utils, activations)
 _IMPORTED = [(space, {name: one for name, one in vars(space).items() if callable(one)}) for space in _SPACES]
@@ -48,11 +52,20 @@ def as_imported() -> Iterator[None]:
             setattr(space, name, other)
 
 
-def plain_copy(model: Any) -> Any:
-    """That second model; takes no memory of its own. Unlike where it has other modules than the first."""
+def config_of(source: ModelSource, folder: Path | None) -> Any:
+    """The config as it is stored: the model's own may have been changed. None where there is none to read."""
+    if source.kind == "random":
+        values = json.loads(source.config_json)
+        return AutoConfig.for_model(values.pop("model_type"), **values)
+    return folder and AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+
+
+def plain_copy(model: Any, stored: Any = None) -> Any:
+    """That second model; takes no memory of its own. `stored`: its config, the model's own if it is of another kind.
+    Unlike where it has other modules than the first."""
     kind = type(model)
-    config = copy.deepcopy(model.config)
-    wide = config._attn_implementation != "eager"
+    config = copy.deepcopy(stored if type(stored) is type(model.config) else model.config)
+    wide = model.config._attn_implementation != "eager"
     config._attn_implementation = config._experts_implementation = "eager"
     with torch.device("meta"):
         bare = getattr(_read_anew(kind.__module__, wide), kind.__name__)(config)

@@ -19,10 +19,11 @@ import torch
 from torch import nn
 from transformers.utils import ModelOutput
 
+from backend.models.source import ModelSource
 from backend.optimizations.proof import Held, PartKind
 from backend.worker.prove.file_numbers import Numbers, held_to_files
 from backend.worker.prove.parts import parts_of
-from backend.worker.prove.plain_code import Unlike, as_imported, plain_copy
+from backend.worker.prove.plain_code import Unlike, as_imported, config_of, plain_copy
 
 TOKENS = 48
 """Of the text: the plain model takes more memory and time than the other one."""
@@ -39,14 +40,17 @@ FEW = 1 / 16
 """Share of positions that may differ: a router that is rounded otherwise sends a token elsewhere."""
 
 
-def held_to_plain_code(model: Any, ids: Sequence[int], folder: Path | None = None) -> Held:
-    """`ids`: a text, which is repeated until it is long enough; `folder`: the files that the model was loaded from, if
-    there are any, to which its tensors are held. What stands in the way is said in `unheld`."""
+def held_to_plain_code(
+    model: Any, ids: Sequence[int], source: ModelSource | None = None, folder: Path | None = None
+) -> Held:
+    """`ids`: a text, which is repeated until it is long enough; `source`: has the config; `folder`: the files that the
+    model was loaded from, if there are any, to which its tensors are held. What stands in the way is said in `unheld`.
+    """
     try:
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # flex_attention says that it is not compiled
             with as_imported():
-                plain = plain_copy(model)
+                plain = plain_copy(model, source and config_of(source, folder))
             numbers = Numbers() if folder is None else held_to_files(folder, model, plain)
             held = _held(model, plain, _text(model, ids))
             return replace(held, tensors=numbers.compared, other=numbers.other)

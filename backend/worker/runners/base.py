@@ -390,7 +390,7 @@ class MeasuredRunner(ABC):
         if self.model.plan.parallel.devices > 1 or own_group().size > 1:
             return Held(unheld="the model lies on several devices")
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        return held_to_plain_code(self.model.model, ids, self.model.folder)
+        return held_to_plain_code(self.model.model, ids, self.model.plan.source, self.model.folder)
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""

@@ -1,6 +1,7 @@
 """A second model is made of transformers' file of the architecture, and holds the same tensors."""
 
 import copy
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -9,8 +10,9 @@ import torch
 import transformers.models.llama.modeling_llama as llama_code
 from transformers import masking_utils, modeling_rope_utils
 
+from backend.models.source import ModelSource
 from backend.worker.patch.projections import fuse
-from backend.worker.prove.plain_code import Unlike, as_imported, plain_copy
+from backend.worker.prove.plain_code import Unlike, as_imported, config_of, plain_copy
 from tests.support.tiny_models import CONFIGS, tiny
 
 IDS = torch.arange(24)[None] * 7 % 97
@@ -86,6 +88,26 @@ def test_frequencies_come_from_the_config(architecture: str) -> None:
         assert "inv_freq" in name
         buffer.mul_(0.5)
     torch.testing.assert_close(logits(plain_copy(model)), wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["random", "folder"])
+def test_a_config_that_was_changed_is_read_anew(kind: Any, tmp_path: Path) -> None:
+    model = copy.deepcopy(tiny("mistral"))
+    wanted = logits(model)
+    model.save_pretrained(tmp_path)
+    text = (tmp_path / "config.json").read_text()
+    source = ModelSource(kind, str(tmp_path), config_json=text if kind == "random" else "")
+    model.config.sliding_window = None
+    assert not torch.allclose(logits(model), wanted, rtol=1e-2)
+    plain = plain_copy(model, config_of(source, None if kind == "random" else tmp_path))
+    torch.testing.assert_close(logits(plain), wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_a_config_of_another_kind_is_not_the_model_s() -> None:
+    assert config_of(ModelSource("gguf", "x"), None) is None
+    model = tiny("llama")
+    plain = plain_copy(model, tiny("gpt2").config)
+    assert plain.config.model_type == "llama"
 
 
 def test_hooks_and_methods_of_the_model_s_modules_are_not_its_own() -> None:
