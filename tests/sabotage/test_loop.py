@@ -32,14 +32,17 @@ def replaced(where: Callable[[Any], bool]) -> Callable[[], AbstractContextManage
 
     @contextmanager
     def broken() -> Iterator[None]:
-        real = DecodeLoop.generate
+        real, scored = DecodeLoop.generate, DecodeLoop.scores
+
+        def scores(self: Any) -> Any:
+            return torch.zeros(1, 1) if self._step is None else scored(self)  # a loop that took no step has none
 
         def generate(self: Any, ids: Any, mask: Any, cache: Any, tokens: int, meter: Any, *rest: Any) -> Any:
             if where(meter):
                 return without_the_loop(ids, tokens, self._model, meter)
             return real(self, ids, mask, cache, tokens, meter, *rest)
 
-        with mock.patch.object(DecodeLoop, "generate", generate):
+        with mock.patch.object(DecodeLoop, "generate", generate), mock.patch.object(DecodeLoop, "scores", scores):
             yield
 
     return broken
