@@ -34,6 +34,13 @@ class RunPage(ABC):
     def buttons(self, state: Buttons) -> Updates:
         """Which of the page's buttons can be pressed."""
 
+    def check_on_change(self, shown: Any, said: object, *values: Any) -> Updates:
+        """The same when a control was changed. It takes a sentence away only if that was there when the values were
+        sent (`said`): what a press was answered meanwhile, to newer values, stays."""
+        updates = self.check(shown, *values)
+        stays = not said and not updates.get(self.message)
+        return {part: update for part, update in updates.items() if not (stays and part is self.message)}
+
     def check_first(self, shown: Any, *values: Any) -> Updates:
         """The same when the page was opened; the message of whatever was opened stays."""
         updates = self.check(shown, *values)

@@ -77,6 +77,28 @@ def test_run_is_pressed_again_before_the_press_with_bad_input_was_answered(open_
     assert user.shown() != "unbegun"
 
 
+@pytest.mark.slow
+def test_an_answer_to_older_values_takes_no_answer_away(open_page: Open) -> None:
+    user = open_page()
+    held: list[Any] = []
+
+    def hold_the_first(route: Any) -> None:
+        wanted = not held and 37 in route.request.post_data_json["data"]
+        held.append(route) if wanted else route.continue_()
+
+    user.page.route("**/run/predict*", hold_the_first)
+    with user.page.expect_request(lambda request: "37" in (request.post_data or "")):
+        user.type("max-new-tokens", "37")
+    user.type("prompt", "")
+    user.page.click("#run")
+    message = "document.querySelector('#message .td-line-text').textContent"
+    user.wait(f"{message}.includes('The prompt is empty')")
+    with user.page.expect_response("**/run/predict*"):
+        held[0].continue_()
+    user.page.wait_for_timeout(1_000)  # for what is checked after it
+    assert "The prompt is empty" in user.message()
+
+
 def test_run_that_is_pressed_twice_in_quick_succession_runs_once(open_page: Open, history: Path) -> None:
     user = open_page()
     user.type("max-new-tokens", "4")

@@ -63,5 +63,7 @@ def test_a_check_that_takes_seconds_is_announced_before_it_begins(events: list[E
     assert len(announced) == 3, "Compare, Batching, Fit"
     for place in announced:
         (change,) = events[place].on
-        listening = [i for i, event in enumerate(events) if event.name in ("check", "show") and change in event.on]
+        listening = [
+            i for i, event in enumerate(events) if event.name in ("check_on_change", "show") and change in event.on
+        ]
         assert len(listening) == 1 and place < listening[0]

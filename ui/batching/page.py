@@ -80,7 +80,8 @@ class _Page(RunPage):
         changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
         model = self.row.fields["model"]
         model.change(safe(self.announce), model, [self.message], **quiet)  # before the check that it announces
-        gr.on(changes, safe(self.check), [self.live, *self.inputs], checked, trigger_mode="always_last", **quiet)
+        gr.on(changes, safe(self.check_on_change), [self.live, self.message, *self.inputs], checked,
+              trigger_mode="always_last", **quiet)  # fmt: skip
         for arm in self.arms:
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, [*arm.axes, self.message], trigger_mode="multiple", **quiet)
         started = self.row.run.click(safe(self.run), [self.live, *self.inputs], [self.live, self.message, *buttons],

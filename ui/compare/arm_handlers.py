@@ -69,9 +69,9 @@ class ArmHandlers(Parts):
             updates |= {code: no_code(str(error)) for code in self.codes}
         return updates
 
-    def check_chosen(self, preset: object, shown: Any, *values: Any) -> Updates:
+    def check_chosen(self, preset: object, shown: Any, said: object, *values: Any) -> Updates:
         """The same when a preset was chosen: it may come to what was set before, and only its notes are new."""
-        return {} if preset == CUSTOM else self.check(shown, *values)
+        return {} if preset == CUSTOM else self.check_on_change(shown, said, *values)
 
     def show_unsupported(self, model: object) -> Updates:
         """Another model was chosen: mark what it cannot use here. Of an unknown name `check` says so."""

@@ -111,7 +111,8 @@ class _Page(ArmHandlers, RunHandlers, Opening):
         self.work.model.change(safe(self.announce), self.work.model, [self.message], **QUIET)
         texts = (self.work.prompt, self.work.system)
         changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
-        gr.on(changes, safe(self.check), [self.live, *self.asked], self.checked, trigger_mode="always_last", **QUIET)
+        gr.on(changes, safe(self.check_on_change), [self.live, self.message, *self.asked], self.checked,
+              trigger_mode="always_last", **QUIET)  # fmt: skip
         dropdowns = [part for arm in self.arms for part in (arm.preset, *arm.axes)]
         self.work.model.change(safe(self.show_unsupported), self.work.model, [*dropdowns, self.palette, self.message],
                                **QUIET)  # fmt: skip
@@ -123,7 +124,8 @@ class _Page(ArmHandlers, RunHandlers, Opening):
             changed = [*arm.axes, self.message]
             chosen = arm.preset.select(safe(self.choose_preset(arm)), [arm.preset, self.work.model, *arm.axes], changed,
                                        **QUIET)  # fmt: skip
-            chosen.then(safe(self.check_chosen), [arm.preset, self.live, *self.asked], self.checked, **QUIET)
+            chosen.then(safe(self.check_chosen), [arm.preset, self.live, self.message, *self.asked], self.checked,
+                        **QUIET)  # fmt: skip
             arm.verdicts.fix(safe(self.fix(arm)), arm.axes, changed, trigger_mode="multiple", **QUIET)
         first, *others = self.arms
         for arm in others:
