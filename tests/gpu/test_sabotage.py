@@ -131,6 +131,7 @@ AS_ON_A_CPU = [
     for one in module.SABOTEURS
     if one.manner in ("half of the layers", "one layer", "half in parts", "in the measured run alone")
     or one.manner.endswith(("hollow", "one thrown away", "are rounded", "is left out", "half are left out"))
+    or one.manner.endswith(("in one layer are thrown away", "all routers choose the same", "rounded to 8 bits"))
 ]
 """What a trace shows of a GPU is another matter: operators beside kernels, in half precision or float32."""
 

@@ -96,6 +96,12 @@ def _other_numbers(change: Callable[[Any], Any]) -> Any:
     return of_layer
 
 
+def _half_zero(weight: Any) -> Any:
+    found = weight.clone()
+    found[:, ::2] = 0
+    return found
+
+
 def _turned_half(model: Any) -> None:
     model.model.rotary_emb.inv_freq.mul_(0.5)
 
@@ -176,7 +182,7 @@ SABOTEURS = [
              lambda: mock.patch.object(torch.nn.functional, "silu", lambda states, inplace=False: states.relu()),
              model=llama, turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "half of the weights of all layers are 0",
-             in_layers("all", _other_numbers(lambda weight: weight * (torch.arange(weight.shape[1]) % 2))),
+             in_layers("all", _other_numbers(_half_zero)),
              turns_to=("partial",), tier="full"),
     Sabotage("dtype", "bfloat16", "weights of one layer were rounded to 8 bits",
              in_layers("one", _other_numbers(lambda weight: weight.to(torch.float8_e4m3fn).to(weight.dtype))),
