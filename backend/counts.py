@@ -85,6 +85,9 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # of sampled ones, those that were drawn because top_k or top_p kept another one out
     filtered_tokens: float | None = None
 
+    # tokens that were asked for and not generated, though no text had ended
+    missing_tokens: float | None = None
+
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None
     # those that the model itself was called for, where that can be seen, and the positions of a row that they were

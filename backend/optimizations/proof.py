@@ -146,6 +146,8 @@ def missing(counts: RunCounts) -> dict[str, int]:
     if counts.model_positions is not None and counts.positions:
         due = int(counts.positions) + passes - 1  # the last token is not given to the model
         found["positions of the text that no pass was given"] = due - int(counts.model_positions)
+    if counts.missing_tokens:
+        found["tokens that were asked for and not generated"] = int(counts.missing_tokens)
     if counts.strange_tokens:
         found[f"of {counts.checked_tokens:.0f} tokens those that the model would not choose"] = int(
             counts.strange_tokens

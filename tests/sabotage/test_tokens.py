@@ -49,6 +49,16 @@ def own_sampled_otherwise(change: Callable[[Any, Any], tuple[Any, Any]]) -> Patc
     return lambda: mock.patch.object(own_step, "sample", changed)
 
 
+def half_as_many() -> Any:
+    """`generate` is asked for half of the tokens."""
+    plain = GenerationConfig.__init__
+
+    def begin(self: Any, **settings: Any) -> None:
+        plain(self, **settings | {"max_new_tokens": max(1, settings.get("max_new_tokens", 2) // 2)})
+
+    return mock.patch.object(GenerationConfig, "__init__", begin)
+
+
 def the_second() -> Any:
     """Of every step's scores, which torch.argmax chooses from."""
     plain = torch.argmax
@@ -180,6 +190,7 @@ SABOTEURS = [
         own_sampled_otherwise(lambda how, seed: (Sampling(1.0, how.top_k, how.top_p), seed)), temperature=2.0,
     ),
     _greedy("generate", "the second likeliest in place of the likeliest", the_second),
+    _greedy("generate", "half as many tokens as were asked for", half_as_many),
     _greedy("generate", "another prompt of the same length", another_prompt),
     _greedy("generate", "half of the layers without MLP in the measured run", measured(without_mlps)),
     _greedy("generate", "each second pass is left out", measured(every_other_pass)),

@@ -257,6 +257,8 @@ class GenerateRunner(MeasuredRunner):
         job = measured.task.job
         counts = measured.drafts.counts(len(measured.streamer.ids), measured.meter.steps)
         counts.passes = float(measured.meter.steps)
+        if not self.cancelled.is_set():
+            counts.missing_tokens = float(self._missing_tokens(job, measured.streamer.ids))
         if self._passes is not None:
             counts.update(self._passes.counts())
         if job.plan.generate.cache.fixed:
@@ -266,6 +268,11 @@ class GenerateRunner(MeasuredRunner):
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
+
+    def _missing_tokens(self, job: Generate, ids: list[int]) -> int:
+        """Of the first row; none where its text has ended."""
+        ended = not job.ignore_eos and any(one in self.model.eos for one in ids)
+        return 0 if ended else max(0, job.max_new_tokens - len(ids))
 
     def _held(self, measured: Measured) -> RunCounts:
         """What the prompt and the choice of tokens come to, held against the request and the model."""
