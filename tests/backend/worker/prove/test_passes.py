@@ -26,6 +26,17 @@ def test_each_pass_counts_once_even_of_the_part_without_a_head(architecture: str
     assert (passes.count, passes.positions) == (5, 9)
 
 
+def test_rows_that_are_left_out_count_as_positions_that_are() -> None:
+    """Of a batch of four, of which one is computed in the steps."""
+    model, rows = tiny("llama"), IDS.repeat(4, 1)
+    with PassCounter(model, GeneratePlan(), rows) as passes:
+        model(rows)
+        model(rows[:, :2])
+        assert (passes.count, passes.positions) == (2, 5)
+        model(rows[:1, :2])
+        assert (passes.count, passes.positions) == (3, 5)
+
+
 @pytest.mark.parametrize("plan", [GeneratePlan(compile_mode="default"), GeneratePlan(STATIC, cuda_graphs="manual")])
 def test_what_is_compiled_or_captured_is_left_alone(plan: GeneratePlan) -> None:
     model = tiny("llama")
