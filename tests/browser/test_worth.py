@@ -63,6 +63,7 @@ def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> N
     user.page.click("#worth .td-worth-begin")
     user.wait("document.querySelector('#message').textContent.includes('differ in one choice')")
     user.take("b", "static", "static")
+    user.take("b", "own loop", "custom decode loop")
     user.type("max-new-tokens", "2")
     user.page.evaluate("window.addEventListener('tokendyno-measured', () => { window.measured = true; })")
     user.page.click("#worth .td-worth-begin")
