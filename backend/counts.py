@@ -74,6 +74,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     steps: float | None = None
     draft_tokens: float | None = msgspec.field(default=None, name="guessed")
     accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
+    # draft tokens that look-ups in the text should have proposed, computed anew
+    due_drafts: float | None = None
     # the last tokens of a greedy text, or the first of a sampled one and of one that steps were made again for, and
     # those of them that the model, with this seed and these settings, would not choose
     checked_tokens: float | None = None

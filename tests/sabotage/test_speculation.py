@@ -85,6 +85,19 @@ def _unchecked() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """A draft token of ten is proposed."""
+    plain = PromptLookupCandidateGenerator.__init__
+
+    def begin(self: Any, *args: Any, **more: Any) -> None:
+        plain(self, *args, **more)
+        self.num_output_tokens = 1
+
+    with mock.patch.object(PromptLookupCandidateGenerator, "__init__", begin):
+        yield
+
+
 WORK = (("prompt", TWICE), ("max_new_tokens", 24))
 SABOTEURS = [
     Sabotage("speculation", "prompt-lookup", "removed", _removed, work=WORK, turns_to=("failed",)),
@@ -95,6 +108,10 @@ SABOTEURS = [
     Sabotage(
         "speculation", "prompt-lookup", "no draft is accepted", _hopeless, work=WORK, turns_to=("no_effect",),
         tier="full",
+    ),
+    Sabotage(
+        "speculation", "prompt-lookup", "one draft token in place of ten", _one_at_a_time, work=WORK,
+        turns_to=("partial",), tier="full",
     ),
     Sabotage(
         "speculation", "prompt-lookup", "each step makes a pass more", _checked_twice, work=WORK,

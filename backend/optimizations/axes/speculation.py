@@ -97,8 +97,13 @@ class Speculation(Optimization):
         strange = int(counts.strange_tokens or 0)
         if strange:
             proof += f"; {strange} of the last {counts.checked_tokens:.0f} tokens are none that the model would choose"
+        drafts = int(counts.draft_tokens or 0)
+        fewer = max(0, int(counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
+        if fewer:
+            proof += f"; {fewer} more were to be found in the text"
         outcome: Outcome = "" if counts.draft_tokens and accepted > 0 else "no_effect"
-        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), steps + further + strange, outcome)
+        expected = steps + further + strange + fewer
+        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), expected, outcome)
 
 
 AXIS = Speculation()

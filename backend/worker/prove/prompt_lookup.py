@@ -1,17 +1,22 @@
 """Counts draft tokens proposed by prompt lookup during generation."""
 
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
 from backend.counts import RunCounts
 
+_LONGEST = 2
+"""Tokens that are looked for at most: the default of `generate`."""
+
 
 class DraftCounter:
-    """Counts while it is entered, whatever the plan says; costs one addition a step, and nothing without lookups."""
+    """Counts while it is entered, whatever the plan says; costs two additions a step, and nothing without lookups."""
 
     def __init__(self) -> None:
         self.lookups = 0
+        self.lengths: list[int] = []  # of the texts that were looked in
         self.draft_tokens = 0
 
     def __enter__(self) -> "DraftCounter":
@@ -26,6 +31,7 @@ class DraftCounter:
         def get_candidates(generator: Any, input_ids: Any, **kwargs: Any) -> Any:
             found = plain(generator, input_ids, **kwargs)
             self.lookups += 1
+            self.lengths.append(input_ids.shape[1])
             self.draft_tokens += found[0].shape[1] - input_ids.shape[1]
             return found
 
@@ -41,3 +47,22 @@ class DraftCounter:
             draft_tokens=float(self.draft_tokens),
             accepted_tokens=float(tokens - steps),
         )
+
+
+def drafts_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
+    """How many draft tokens look-ups in the beginnings of a text should propose: up to `most` that once followed the
+    newest two tokens, else the newest one, first found from the left; as transformers' generation does, computed anew.
+
+    ids: of the whole text; end: how long it may become; eos: ids that end it, which are not proposed
+    """
+    return sum(_drafts(ids[:length], most, end, eos) for length in lengths if length + 1 != end)
+
+
+def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
+    for size in range(min(_LONGEST, len(text) - 1), 0, -1):
+        newest = text[-size:]
+        for place in range(len(text) - size):
+            if text[place : place + size] == newest:
+                found = text[place + size : min(place + size + most, end)]
+                return next((at for at, one in enumerate(found) if one in eos), len(found))
+    return 0

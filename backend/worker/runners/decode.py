@@ -30,6 +30,7 @@ from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
 from backend.worker.prove.chosen import Again, Drawing, Logits, beyond_check, checked, follows_routes, uncounted
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
+from backend.worker.prove.prompt_lookup import drafts_due
 from backend.worker.prove.routes import Recorded, UnknownRoutes
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
@@ -265,9 +266,17 @@ class GenerateRunner(MeasuredRunner):
             counts.moved_layers = float(measured.meter.moved_layers())
         if job.prove and not self.cancelled.is_set():
             counts.update(self._held(measured))
+            if measured.drafts.lengths and not job.temperature:  # filters of sampling keep drafts out
+                counts.due_drafts = float(self._drafts_due(measured))
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
+
+    def _drafts_due(self, measured: Measured) -> int:
+        job, prompt = measured.task.job, measured.task.prompt.ids[0].tolist()
+        eos = () if job.ignore_eos else self.model.eos
+        end, most = len(prompt) + job.max_new_tokens, job.plan.generate.prompt_lookup
+        return drafts_due([*prompt, *measured.streamer.ids], measured.drafts.lengths, most, end, eos)
 
     def _missing_tokens(self, job: Generate, ids: list[int]) -> int:
         """Of the first row; none where its text has ended."""

@@ -150,3 +150,15 @@ def test_tokens_that_the_model_would_not_choose_are_against_it(strange: int | No
     found = AXIS.find(seen(counts))
     assert (found.reached, found.expected) == (8, expected)
     assert ("3 of the last 12 tokens are none that the model would choose" in found.proof) is bool(strange)
+
+
+@pytest.mark.parametrize(
+    ("drafts", "due", "fewer"), [(20, None, 0), (20, 20, 0), (20, 19, 0), (20, 25, 5), (0, 25, 0), (None, 25, 0)]
+)
+def test_drafts_that_were_to_be_found_and_not_proposed_are_against_it(
+    drafts: int | None, due: int | None, fewer: int
+) -> None:
+    counts = RunCounts(lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=4, due_drafts=due)
+    found = AXIS.find(seen(counts))
+    assert (found.reached, found.expected) == (8, 8 + fewer)
+    assert (f"; {fewer} more were to be found in the text" in found.proof) is bool(fewer)
