@@ -158,7 +158,6 @@ class GraphCalls:
             manual_replays=float(len(self._manual & set(steps))),
         )
 
-
     def prompt_counts(self, prompt: Any) -> RunCounts:
         """Of the pass over the prompt (B, P): matrices in compiled graphs, and what replays read."""
         found = self.reads.counts(prompt)
