@@ -51,9 +51,7 @@ def test_the_second_likeliest_may_have_been_chosen() -> None:
     ("seconds", "thirds", "near", "strange"),
     [(0, 0, 0, 0), (2, 0, 0, 0), (3, 0, 0, 3), (16, 0, 0, 16), (0, 1, 0, 1), (2, 1, 0, 1), (3, 1, 0, 4), (2, 0, 9, 0)],
 )
-def test_few_tokens_of_a_text_may_be_the_second_likeliest(
-    seconds: int, thirds: int, near: int, strange: int
-) -> None:
+def test_few_tokens_of_a_text_may_be_the_second_likeliest(seconds: int, thirds: int, near: int, strange: int) -> None:
     """Of 16, two by more than the slack, and any number of those that are nearly the likeliest."""
     logits = torch.tensor([[4.0, 3.0, 2.0]]).repeat(16, 1)
     ids = torch.zeros(16, dtype=torch.long)
