@@ -6,6 +6,7 @@ import pytest
 
 from tests.gpu.test_matvec import kernels  # noqa: F401
 from tests.gpu.test_tiles import error, packed
+from tests.support.fused_products import in_double
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -40,16 +41,7 @@ def error_of_rows(kernels: Any, kind: str, rows: int, columns: int, ride: str, *
         torch.randn(n, device="cuda", dtype=torch.float32) for n in (columns, columns, total, rows)
     )
     x[columns // 3] *= 300
-    wide = x.double()
-    if "n" in ride:
-        wide = wide * norm.double() * torch.rsqrt(wide.pow(2).mean() + 1e-5)
-    expected = (w.float().double() * scale.double()[:, None]) @ wide
-    if "b" in ride:
-        expected += bias.double()
-    if "g" in ride:
-        expected = torch.nn.functional.silu(expected[:rows]) * expected[rows:]
-    if "r" in ride:
-        expected += residual.double()
+    expected = in_double(w.float().double() * scale.double()[:, None], x, ride, norm, bias, residual)
     out = torch.full((rows,), float("nan"), device="cuda", dtype=torch.float32)
     kernels.products.product(
         x, w, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale, bias=bias if "b" in ride else None,

@@ -7,6 +7,7 @@ import pytest
 
 from tests.gpu.test_matvec import SHAPE, kernels, replaced, with_kernels  # noqa: F401
 from tests.gpu.test_own import MANUAL, Maker, prompt
+from tests.support.fused_products import in_double
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300), pytest.mark.filterwarnings("ignore")]
 
@@ -78,16 +79,7 @@ def error(kernels: Any, made: tuple[Any, Any, Any], ride: str, offset: float = 0
     total, columns = plain.shape
     rows = total // 2 if "g" in ride else total
     x, norm, bias, residual = random(columns), random(columns), random(total), random(rows)
-    wide = x.double()
-    if "n" in ride:
-        wide = wide * (norm.double() + offset) * torch.rsqrt(wide.pow(2).mean() + 1e-5)
-    expected = plain.double() @ wide
-    if "b" in ride:
-        expected += bias.double()
-    if "g" in ride:
-        expected = torch.nn.functional.silu(expected[:rows]) * expected[rows:]
-    if "r" in ride:
-        expected += residual.double()
+    expected = in_double(plain, x, ride, norm, bias, residual, offset=offset)
     out = torch.full((rows,), float("nan"), device="cuda", dtype=plain.dtype)
     kernels.nibbles.product(
         x, packed, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale, bias=bias if "b" in ride else None,

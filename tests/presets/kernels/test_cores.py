@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn.functional import silu
 
+from tests.support.fused_products import in_double
 from tests.support.kernels_on_cpu import Kernel, kernels_on_cpu
 
 CUTS = [
@@ -40,16 +40,7 @@ def test_rows_are_multiplied_however_they_are_cut(kernels: Any, kind: str, how: 
         w, scale = weights(kind, total, columns)
         x, norm, bias, residual = (torch.randn(n) for n in (columns, columns, total, rows))
         x[columns // 3] *= 300
-        wide = x.double()
-        if "n" in ride:
-            wide = wide * norm.double() * torch.rsqrt(wide.pow(2).mean() + 1e-5)
-        expected = (w.float().double() * scale.double()[:, None]) @ wide
-        if "b" in ride:
-            expected += bias.double()
-        if "g" in ride:
-            expected = silu(expected[:rows]) * expected[rows:]
-        if "r" in ride:
-            expected += residual.double()
+        expected = in_double(w.float().double() * scale.double()[:, None], x, ride, norm, bias, residual)
         out = torch.full((rows,), float("nan"))
         Kernel.launched.clear()
         kernels.products.product(

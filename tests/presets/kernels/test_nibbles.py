@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn.functional import silu
 
+from tests.support.fused_products import in_double
 from tests.support.kernels_on_cpu import kernels_on_cpu
 
 pytestmark = pytest.mark.slow  # bitsandbytes takes seconds to import
@@ -61,17 +61,7 @@ def test_a_product_is_that_of_double_precision(kernels: Any, how: dict[str, int]
         total = 2 * rows if "g" in ride else rows
         words, scale, plain = packed(kernels, total, columns, "nf4", "g" in ride, dtype)
         x, norm, bias, residual = (torch.randn(n, dtype=dtype) for n in (columns, columns, total, rows))
-        wide = x.double()
-        if "n" in ride:
-            wide = wide * (norm.double() + 1) * torch.rsqrt(wide.pow(2).mean() + 1e-5)
-            wide = wide.to(dtype).double()  # as in a model's own code
-        expected = plain.double() @ wide
-        if "b" in ride:
-            expected += bias.double()
-        if "g" in ride:
-            expected = silu(expected[:rows]) * expected[rows:]
-        if "r" in ride:
-            expected += residual.double()
+        expected = in_double(plain, x, ride, norm, bias, residual, offset=1.0, rounded=dtype)
         out = torch.full((rows,), float("nan"), dtype=dtype)
         kernels.nibbles.product(
             x, words, out, norm=norm if "n" in ride else None, eps=1e-5, scale=scale,

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 import torch
-from torch.nn.functional import gelu, layer_norm, silu
 
+from tests.support.fused_products import in_double
 from tests.support.kernels_on_cpu import Kernel, kernels_on_cpu
 
 SLAB = {"ROWS": 2, "num_warps": 4}
@@ -39,20 +39,8 @@ def error(
     w, scale = random(total, columns) * 0.05, None
     if eight_bits:
         w, scale = torch.randint(-128, 128, w.shape, dtype=torch.int8), random(total).abs() / 1e3
-    wide = x.double()
-    if "n" in ride:
-        wide = wide * torch.rsqrt(wide.pow(2).mean() + 1e-5) * (norm.double() + offset)
-    if "l" in ride:
-        wide = layer_norm(wide, (columns,), norm.double(), shift.double(), 1e-5)
-    expected = (w.double() if scale is None else w.double() * scale.double()[:, None]) @ wide
-    if "b" in ride:
-        expected += bias.double()
-    if "g" in ride:
-        expected = silu(expected[:rows]) * expected[rows:]
-    if "a" in ride:
-        expected = gelu(expected, approximate="tanh")
-    if "r" in ride:
-        expected += residual.double()
+    whole = w.double() if scale is None else w.double() * scale.double()[:, None]
+    expected = in_double(whole, x, ride, norm, bias, residual, shift, offset)
     out = torch.full((rows,), float("nan"), dtype=dtype)
     kernels.products.product(
         x, w, out, norm=norm if set("nl") & set(ride) else None, eps=1e-5, scale=scale,

@@ -1,0 +1,35 @@
+"""A matrix times a vector, with what a kernel fuses to it, in double precision."""
+
+from typing import Any
+
+
+def in_double(
+    w: Any, x: Any, ride: str, norm: Any, bias: Any, residual: Any, shift: Any = None, offset: float = 0.0,
+    rounded: Any = None,
+) -> Any:  # fmt: skip
+    """(N,) float64. ride: letters of what is fused: norm (RMSNorm), l (LayerNorm, with `shift`), bias, gate (SiLU of
+    the first half of the rows, times the second), activation (GELU), residual.
+
+    w        (N, K), or with a gate (2N, K)
+    offset   added to the weights of the norm
+    rounded  the dtype that a normalized vector has in a model's own code
+    """
+    import torch
+    from torch.nn.functional import gelu, layer_norm, silu
+
+    wide = x.double()
+    if "n" in ride:
+        wide = wide * (norm.double() + offset) * torch.rsqrt(wide.pow(2).mean() + 1e-5)
+    if "l" in ride:
+        wide = layer_norm(wide, wide.shape, norm.double(), shift.double(), 1e-5)
+    if rounded is not None and set("nl") & set(ride):
+        wide = wide.to(rounded).double()
+    found = w.double() @ wide
+    if "b" in ride:
+        found = found + bias.double()
+    if "g" in ride:
+        first, second = found.chunk(2)
+        found = silu(first) * second
+    if "a" in ride:
+        found = gelu(found, approximate="tanh")
+    return found + residual.double() if "r" in ride else found
