@@ -1,19 +1,21 @@
 """A decode step captured as one CUDA graph, and its tokens copied to the host without holding up the next step."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 WARMUP_STEPS = 3
+_SIDE: list[Any] = []
+"""The stream of `side_stream`, once it is made."""
 
 
-@functools.cache
 def side_stream() -> Any:
     """On which everything is run before it is captured: cuBLAS allocates a workspace for each stream that it is used
     on."""
-    return torch.cuda.Stream()
+    if not _SIDE:
+        _SIDE.append(torch.cuda.Stream())
+    return _SIDE[0]
 
 
 def capture(step: Callable[[], None], rewind: Callable[[], None], pool: Any = None) -> Callable[[], None]:

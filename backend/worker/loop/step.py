@@ -1,7 +1,6 @@
 """One decode step on tensors that never move, so that it can be compiled whole or captured as a CUDA graph."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
@@ -118,7 +117,10 @@ class Step:
         read: Callable[..., Any] = self._read
         if compile_mode is not None:
             read = torch.compile(read, mode=compile_mode, dynamic=False)
-        begin = partial(self._begin, read)
+
+        def begin(**inputs: Any) -> None:
+            self._begin(read, **inputs)
+
         self.prompts = CapturedPasses(begin) if captured else begin
 
     def _begin(self, read: Callable[..., Any], input_ids: Any, attention_mask: Any = None) -> None:
