@@ -61,6 +61,7 @@ def test_a_product_is_that_of_double_precision(kernels: Any, how: dict[str, int]
         total = 2 * rows if "g" in ride else rows
         words, scale, plain = packed(kernels, total, columns, "nf4", "g" in ride, dtype)
         x, norm, bias, residual = (torch.randn(n, dtype=dtype) for n in (columns, columns, total, rows))
+        x *= 3e-3  # so that the norm's eps counts
         expected = in_double(plain, x, ride, norm, bias, residual, offset=1.0, rounded=dtype)
         out = torch.full((rows,), float("nan"), dtype=dtype)
         kernels.nibbles.product(
