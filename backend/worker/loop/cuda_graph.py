@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 WARMUP_STEPS = 3
-_SIDE: list[Any] = []
+_SIDE = list[Any]()
 """The stream of `side_stream`, once it is made."""
 
 
