@@ -31,7 +31,8 @@ class CacheKind(msgspec.Struct, frozen=True, omit_defaults=True):
     static     allocated once at its full length; otherwise it grows with each token
     offloaded  kept in host memory, layers brought to the GPU as they are needed
     windowed   sliding-window layers drop tokens outside their window
-    backend    quantizer of transformers' `QuantizedCache` ("fp8", "hqq", "quanto"); "" keeps the compute dtype
+    backend    quantizer of transformers' `QuantizedCache` ("fp8", "hqq", "quanto"); "rows" is that of the custom loop,
+               float8_e4m3fn with a scale for each token and head; "" keeps the compute dtype
     bits       of a quantized element; 0 keeps the compute dtype
     """
 
@@ -65,6 +66,7 @@ class CacheKind(msgspec.Struct, frozen=True, omit_defaults=True):
 DYNAMIC = CacheKind("dynamic", windowed=True)
 UNWINDOWED = CacheKind("unwindowed")
 STATIC = CacheKind("static", static=True, windowed=True)
+STATIC_FP8 = CacheKind("static-fp8", static=True, backend="rows", bits=8)
 OFFLOADED = CacheKind("offloaded", offloaded=True, windowed=True)
 OFFLOADED_STATIC = CacheKind("offloaded_static", static=True, offloaded=True, windowed=True)
 QUANTIZED_FP8 = CacheKind("quantized-fp8", backend="fp8", bits=8)
@@ -73,7 +75,8 @@ QUANTIZED_QUANTO4 = CacheKind("quantized-quanto4", backend="quanto", bits=4)
 CACHES: dict[str, CacheKind] = {
     kind.name: kind
     for kind in (
-        DYNAMIC, UNWINDOWED, STATIC, OFFLOADED, OFFLOADED_STATIC, QUANTIZED_FP8, QUANTIZED_HQQ4, QUANTIZED_QUANTO4,
+        DYNAMIC, UNWINDOWED, STATIC, STATIC_FP8, OFFLOADED, OFFLOADED_STATIC, QUANTIZED_FP8, QUANTIZED_HQQ4,
+        QUANTIZED_QUANTO4,
     )
 }  # fmt: skip
 """Every kind of KV cache, by name."""

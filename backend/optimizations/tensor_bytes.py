@@ -42,8 +42,9 @@ def keeps_tokens(layer: Any) -> bool:
 
 
 def extra_parts(layer: Any) -> list[Any]:
-    """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer."""
-    parts = (getattr(layer, name, None) for name in ("conv_states", "recurrent_states", "indexer_keys"))
+    """What a cache layer keeps besides keys and values: states of linear attention, the keys of an indexer, scales."""
+    names = ("conv_states", "recurrent_states", "indexer_keys", "key_scales", "value_scales")
+    parts = (getattr(layer, name, None) for name in names)
     return [part for part in parts if part is not None]
 
 

@@ -17,7 +17,7 @@ GROUP = 64
 RESIDUAL = 128
 """A quantized cache (not fp8) holds the newest tokens in full precision until there are so many (`residual_length`)."""
 
-FP8_SCALE_BYTES = 4  # one float32 for all keys of a layer, one for its values
+FP8_SCALE_BYTES = 4  # a float32 for all keys of a layer, one for its values; of a static cache for each token and head
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ def kv_bytes(
     found: dict[LayerKind, int] = {"sliding": 0, "full": 0, "fixed": 0}
     for layers in facts.cache_layers:
         numbers = batch * layers.elements  # of one token's keys and values in one layer
-        if cache.quantized:
+        if cache.backend == "rows":
+            slots = _tokens(layers, cache, length, max_cache_len)
+            size = slots * (numbers + 2 * batch * facts.kv_heads * FP8_SCALE_BYTES)
+        elif cache.quantized:
             size = 2 * _quantized_bytes(cache, length, numbers // 2, itemsize, prompt_length)
         else:
             size = _tokens(layers, cache, length, max_cache_len) * numbers * itemsize

@@ -128,6 +128,8 @@ def peak_bytes(
     read = passes(facts, setup, prompt_length, batch, size, slots)
     used = attention_of(facts, setup)
     prompt = max(_on_device(facts, setup, one.kv) + pass_bytes(facts, setup, batch, one, size, used) for one in read)
+    if setup.cache.backend == "rows":  # every slot of a layer is dequantized for the model's attention
+        prompt += 2 * kv_bytes(facts, UNWINDOWED, slots, batch, size).total // facts.layers
     at_end = _on_device(facts, setup, kv)
     step = 0 if encoder else _step(facts, setup, batch, last, slots, size)
     peak = prompt + step if setup.prompt_graph else max(prompt, at_end + step)

@@ -89,7 +89,7 @@ def kv_bytes_read(facts: ModelFacts, setup: Setup, length: int, batch: int) -> i
     """
     cache = setup.cache if setup.cache.quantized else DYNAMIC
     rank = shard(facts, setup.tensor_parallel, setup.expert_parallel)
-    return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype)).total
+    return kv_bytes(rank, cache, length, batch, itemsize(facts, setup.dtype), max_cache_len=length).total
 
 
 def bound_points(

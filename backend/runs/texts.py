@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from backend.messages import Probed
+from backend.plan import CACHES
 
 CAUSES = {
     "number format": ("dtype", "quantization", "cache"),
@@ -19,6 +20,9 @@ CAUSES = {
 }  # fmt: skip
 """Why equal models may choose another token -> axes that do this. A cache changes the number format if it is
 quantized."""
+
+
+_QUANTIZED = {name for name, kind in CACHES.items() if kind.quantized}
 
 
 class TextComparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +56,7 @@ def changes_format(a: Mapping[str, str], b: Mapping[str, str]) -> bool:
 def _causes(cause: str, a: Mapping[str, str], b: Mapping[str, str]) -> set[str]:
     """The axes of a cause in which two planned arms differ."""
     changed = {axis for axis, choice in a.items() if b.get(axis) != choice}
-    quantized = any(choices.get("cache", "").startswith("quantized") for choices in (a, b))
+    quantized = any(choices.get("cache") in _QUANTIZED for choices in (a, b))
     without = {"cache"} if cause == "number format" and not quantized else set()
     return changed & (set(CAUSES[cause]) - without)
 

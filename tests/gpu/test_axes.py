@@ -23,6 +23,7 @@ REAL = (
         "cache=static,loop=own,cuda_graphs=manual,compile=default,attention=sdpa-gqa,projections=fused",
         "cache=static,compile=max-autotune", "cache=static,compile=max-autotune-no-cudagraphs",
         "cache=static,loop=own,cuda_graphs=manual,projections=fused,kernels=local",
+        "cache=static-fp8,loop=own,cuda_graphs=manual,projections=fused,kernels=local",
         "attention=kernels-community/vllm-flash-attn3",
         "quantization=bnb-int8", "quantization=bnb-nf4", "quantization=bnb-nf4-double", "quantization=bnb-fp4",
         "quantization=torchao-int8", "quantization=torchao-fp8", "quantization=torchao-int4",

@@ -71,6 +71,15 @@ def test_quantized_bytes_are_as_predicted_on_the_gpu(kind: str, bench: Bench) ->
     assert "kv_cpu_bytes" not in found["extra"]
 
 
+@pytest.mark.parametrize("kernels", ["off", "local"])
+def test_a_static_cache_in_8_bits_has_the_predicted_bytes_in_captured_steps(kernels: str, bench: Bench) -> None:
+    """Read by the bundled kernels, and dequantized for the model's own attention."""
+    how = {"loop": "own", "projections": "fused", "cuda_graphs": "manual", "kernels": kernels}
+    found = arm(bench, FULL, Workload(prompt_tokens=100, max_new_tokens=60), cache="static-fp8", **how)
+    assert found["kv_bytes"] == found["kv_bytes_predicted"]
+    assert found["extra"]["kv_cuda_bytes"] == found["kv_bytes"]["full"][-1]
+
+
 def test_an_offloaded_cache_leaves_the_gpu_all_but_two_layers(bench: Bench) -> None:
     held = arm(bench, FULL, LONG)["extra"]
     found = arm(bench, FULL, LONG, cache="offloaded")

@@ -108,7 +108,6 @@ def test_long_attention_is_that_of_double_precision(
     import torch
 
     heads, group, size, _, used, _ = shape
-    monkeypatch.setattr(kernels.long, "FROM", 0)
     monkeypatch.setattr(kernels.attention, "BY_WARPS", False)
     calls = counted(kernels, monkeypatch)
     given = case(shape, dtype)
@@ -129,7 +128,6 @@ def test_parts_of_long_attention_meet_in_many_replays(kernels: Any, monkeypatch:
     """The last program of a head combines them: the same numbers, however the programs end."""
     import torch
 
-    monkeypatch.setattr(kernels.long, "FROM", 0)
     given = case((8, 4, 128, 3000, 2500, 1), "bfloat16")
     turns = torch.zeros(256, dtype=torch.int32, device="cuda")
     outs = torch.zeros(12, 4 * 8 * 128, device="cuda", dtype=torch.bfloat16)

@@ -19,26 +19,28 @@ from transformers.cache_utils import (
     StaticSlidingWindowLayer,
 )
 
-from backend.worker.loop.cache import SlotLayer
+from backend.worker.loop.cache import SlotLayer, StaticFp8SlotLayer, StaticSlotLayer
 from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import LAYERS, llama
 
+OWN = (("loop", "own"),)
 SHARES = {"all": 1.0, "half": 0.5, "one": 0.0}
 
 
-def swapped(share: str, other: Callable[[Any], Any]) -> Callable[[], Any]:
-    """A patch of the worker's seam: some layers of every new cache are replaced. `other` gets the layer."""
-    plain = Caches.make
+def swapped(share: str, other: Callable[[Any], Any], seam: str = "make") -> Callable[[], Any]:
+    """A patch of the worker's seam: some layers of every new cache are replaced. `other` gets the layer. With the seam
+    `_build` those of a cache that is kept for the next run are replaced once."""
+    plain = getattr(Caches, seam)
 
-    def make(self: Any, plan: Any, batch_size: int, length: int) -> Any:
-        cache = plain(self, plan, batch_size, length)
+    def make(self: Any, *given: Any) -> Any:
+        cache = plain(self, *given)
         changed = [i for i, layer in enumerate(cache.layers) if type(other(layer)) is not type(layer)]
         for i in changed[: max(1, int(len(changed) * SHARES[share]))]:
             cache.layers[i] = other(cache.layers[i])
         return cache
 
-    return lambda: mock.patch.object(Caches, "make", make)
+    return lambda: mock.patch.object(Caches, seam, make)
 
 
 def _growing(layer: Any) -> Any:
@@ -258,6 +260,31 @@ PLACES: dict[str, Callable[[int], bool]] = {
     "half": lambda place: place % 2 == 1,
     "all": lambda place: True,
 }
+
+
+def _unrounded(layer: Any) -> Any:
+    return StaticSlotLayer(layer.slots) if isinstance(layer, StaticFp8SlotLayer) else layer
+
+
+@contextlib.contextmanager
+def _unrounded_beside() -> Iterator[None]:
+    """Layers keep 8 bits as they should, and hand out full precision that they keep as well."""
+    plain = StaticFp8SlotLayer.update
+
+    def update(self: Any, *states: Any, **more: Any) -> Any:
+        begin = 0 if self.slots.decoding or not self.is_initialized else int(self.cumulative_length)
+        given = plain(self, *states, **more)
+        if not hasattr(self, "beside"):
+            self.beside = [torch.zeros_like(one) for one in given]
+        places = self.slots.current if self.slots.decoding else torch.arange(begin, begin + states[0].shape[2])
+        for held, new in zip(self.beside, states, strict=False):
+            held.index_copy_(2, places, new)
+        return tuple(self.beside)
+
+    with mock.patch.object(StaticFp8SlotLayer, "update", update):
+        yield
+
+
 QUANTIZED: dict[str, Any] = {
     "quantized-fp8": Fp8QuantizedLayer,
     "quantized-hqq4": HQQQuantizedLayer,
@@ -278,6 +305,14 @@ SABOTEURS = [
     Sabotage("cache", "static", f"{share} of the windows keep all", swapped(share, _without_window),
              turns_to=("partial",), tier="full")
     for share in SHARES
+] + [
+    Sabotage("cache", "static-fp8", f"{share} in full precision", swapped(share, _unrounded, "_build"), beside=OWN,
+             model=llama, turns_to=("failed",) if share == "all" else ("partial",),
+             tier="slow" if share == "one" else "full")
+    for share in SHARES
+] + [
+    Sabotage("cache", "static-fp8", "full precision is attended to", lambda: _unrounded_beside(), beside=OWN,
+             model=llama, turns_to=("partial", "failed"), tier="full"),
 ] + [
     Sabotage("cache", "unwindowed", f"{share} of the sliding layers have windows", _windows(share),
              turns_to=("partial", "failed"), tier="slow" if share == "one" else "full")

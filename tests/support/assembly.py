@@ -169,6 +169,13 @@ def _of_8_bits(codes: Any) -> Any:
     return _paired(torch.float16)(high.view(torch.int32), low.view(torch.int32))
 
 
+def _to_8_bits(high: Any, low: Any) -> Any:
+    """The reverse, from float32; larger numbers become the largest."""
+    parts = (one.view(torch.float32).clamp(-448, 448).to(torch.float8_e4m3fn) for one in (high, low))
+    first, second = (one.view(torch.uint8).to(torch.int32) for one in parts)
+    return second | first << 8
+
+
 COMPUTES: dict[str, Callable[..., Any]] = {
     "mov.b32": lambda one: one,
     "mov.u32": lambda one: one,
@@ -187,6 +194,7 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "cvt.rn.f16x2.f32": _paired(torch.float16),
     "cvt.rn.bf16x2.f32": _paired(torch.bfloat16),
     "cvt.rn.f16x2.e4m3x2": _of_8_bits,
+    "cvt.rn.satfinite.e4m3x2.f32": _to_8_bits,
 }
 """Instruction, without how it rounds to float32 -> what it makes of bits."""
 

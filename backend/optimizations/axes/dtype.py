@@ -185,10 +185,11 @@ def _biases_of_packed(model: Any) -> Iterator[str]:
 
 
 def _plain_cache(cache: Any) -> Iterator[Any]:
-    """Keys and values of all layers that are not quantized."""
+    """Keys and values of all layers that are not quantized; numbers of 8 bits are."""
     for layer in cache.layers if cache is not None else []:
         if keeps_tokens(layer) and not quantized_parts(layer):
-            yield from (part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point())
+            parts = (part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point())
+            yield from (part for part in parts if part.element_size() > 1)
 
 
 AXIS = Dtype()

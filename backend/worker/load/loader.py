@@ -17,7 +17,7 @@ from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from backend.worker.channel import Channel
 from backend.worker.load import parallel, quantization
 from backend.worker.load.auto_class import auto_class
-from backend.worker.load.device import Observed, device_keywords, make_context, moved, observing
+from backend.worker.load.device import Observed, close_gaps, device_keywords, make_context, moved, observing
 from backend.worker.load.download import download
 from backend.worker.load.finite import refuse_broken
 from backend.worker.load.own_choices import forget_own_choices, guard_kernels
@@ -80,6 +80,8 @@ class LoadedModel:
         self.counts = self.observed.counts
         if plan.projections == "fused":
             fuse(model)
+            if plan.device == "cuda" and plan.parallel.kind == "off":
+                close_gaps(model, self.observed)
         put_in(model, plan)
         self.encoder = is_encoder(model.config.model_type)
         settings = model.generation_config if not self.encoder else GenerationConfig()

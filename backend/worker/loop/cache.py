@@ -4,6 +4,10 @@ transformers' static sliding-window layer asks the host whether the window is fu
 value by one each step. A captured graph can do neither. Here the window is a ring buffer: a new token overwrites the
 token that just left the window, and a mask on the device says which slots are filled. Attention does not depend on
 the order of the keys.
+
+In 8 bits, keys and values are numbers of float8_e4m3fn with a scale for each token and head, so that the largest number
+of a head is the format's largest. An attention kernel may read them as they lie; the model's own attention gets a
+layer's keys and values in full precision for the time of its call.
 """
 
 from typing import Any
@@ -111,6 +115,49 @@ class StaticSlotLayer(SlotLayer, StaticLayer):  # type: ignore[misc]
         self.slots = slots
 
 
+FP8_LARGEST, FP8_LEAST = 448.0, 1e-12
+"""The largest number of float8_e4m3fn, and what a head without larger numbers is scaled by."""
+
+
+def to_fp8(states: Any) -> tuple[Any, Any]:
+    """States (B, heads, tokens, head size) -> float8_e4m3fn, and the scale of each token and head, float32."""
+    scales = states.float().abs().amax(-1).clamp(min=FP8_LEAST) / FP8_LARGEST
+    return (states.float() / scales[..., None]).to(torch.float8_e4m3fn), scales
+
+
+class StaticFp8SlotLayer(StaticSlotLayer):
+    """Full attention to keys and values in 8 bits; `key_scales`, `value_scales`: (B, heads, slots) float32."""
+
+    key_scales: Any
+    value_scales: Any
+
+    def lazy_initialization(self, key_states: Any, value_states: Any) -> None:
+        super().lazy_initialization(*(one[..., :1, :].to(torch.float8_e4m3fn) for one in (key_states, value_states)))
+        self.dtype = key_states.dtype
+        self.key_scales, self.value_scales = (
+            torch.zeros(one.shape[:3], dtype=torch.float32, device=self.device) for one in (self.keys, self.values)
+        )
+        for scales in (self.key_scales, self.value_scales):
+            torch._dynamo.mark_static_address(scales)
+
+    def update(self, key_states: Any, value_states: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        if self.slots.decoding:
+            places = self.slots.current
+        else:
+            tokens, self.empty = key_states.shape[2], False
+            places = torch.arange(tokens, device=self.device) + self.cumulative_length
+            self.cumulative_length.add_(tokens)
+        held = (self.keys, self.key_scales), (self.values, self.value_scales)
+        for (codes, scales), states in zip(held, (key_states, value_states), strict=True):
+            new, of_new = to_fp8(states)
+            codes.view(torch.uint8).index_copy_(2, places, new.view(torch.uint8))
+            scales.index_copy_(2, places, of_new)
+        keys, values = (codes.float().mul_(scales[..., None]).to(self.dtype) for codes, scales in held)
+        return keys, values
+
+
 class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
     """A sliding window as a ring buffer."""
 
@@ -125,7 +172,7 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
 
 
 class StaticSlotCache(StaticCache):  # type: ignore[misc]
-    """A `StaticCache` of such layers for texts of up to `length` tokens.
+    """A `StaticCache` of such layers for texts of up to `length` tokens; `eight_bits`: rounded to float8_e4m3fn.
 
     full, sliding   the slots shared by the layers of that kind, None where there are none
     additive        number format of masks that attention adds; None: it takes boolean ones
@@ -133,9 +180,9 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
     sizes           where each counter wraps around
     """
 
-    def __init__(self, config: Any, max_cache_len: int) -> None:
+    def __init__(self, config: Any, max_cache_len: int, eight_bits: bool = False) -> None:
         super().__init__(config=config, max_cache_len=max_cache_len)
-        self.length = max_cache_len
+        self.length, self.eight_bits = max_cache_len, eight_bits
         self.additive: Any = None
         self.counters: Any = None
         self.sizes: Any = None
@@ -143,6 +190,8 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         self.sliding: LayerSlots | None = None
         for i, layer in enumerate(self.layers):
             if isinstance(layer, StaticSlidingWindowLayer):
+                if eight_bits:
+                    raise InputError("Sliding windows are not kept in 8 bits. Use cache=static.")
                 self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)
                 if self.sliding.size != layer.max_cache_len:
                     raise InputError(
@@ -152,7 +201,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
                 self.layers[i] = RingSlotLayer(self.sliding)
             elif type(layer) is StaticLayer:
                 self.full = self.full or LayerSlots(self, 0, layer.max_cache_len)
-                self.layers[i] = StaticSlotLayer(self.full)
+                self.layers[i] = (StaticFp8SlotLayer if eight_bits else StaticSlotLayer)(self.full)
             else:
                 raise InputError(
                     f"The custom decode loop does not support cache layers of class {type(layer).__name__}. Use "

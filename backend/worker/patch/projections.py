@@ -70,6 +70,8 @@ def fuse(model: Any) -> int:
             setattr(module, group[0], fused)
             for part in group[1:]:
                 setattr(module, part, Slice(fused.later))
+            for one in parts:  # quantized layers refer to themselves: only a collection of garbage would free weights
+                one._parameters.clear()
             count += 1
     for module in model.modules() if count else ():
         if isinstance(module, Joined4bit) or joinable_4bit([module]):

@@ -15,14 +15,14 @@ from backend.worker.patch.quanto import unpack_with_torch
 
 class Caches:
     """Caches of one model. A static one on the device is kept between runs of the same shape: compiled and captured
-    graphs hold the addresses of its tensors. `fixed`: builds it from config and length, instead of what the plan's
-    kind says.
+    graphs hold the addresses of its tensors. `fixed`: builds it from config, length and whether it is in 8 bits,
+    instead of what the plan's kind says.
     """
 
-    def __init__(self, config: Any, fixed: Callable[[Any, int], Any] | None = None) -> None:
+    def __init__(self, config: Any, fixed: Callable[[Any, int, bool], Any] | None = None) -> None:
         self._config = config.get_text_config(decoder=True)
         self._build_fixed = fixed
-        self._kept: tuple[tuple[int, int], Any] | None = None
+        self._kept: tuple[tuple[str, int, int], Any] | None = None
 
     def make(self, plan: GeneratePlan, batch_size: int, length: int) -> Any:
         """An empty cache. `length`: slots of a static one."""
@@ -32,7 +32,7 @@ class Caches:
             saturate_fp8_cache()
         if not plan.cache.fixed:
             return self._build(plan, length)
-        key = (batch_size, length)
+        key = (plan.cache.name, batch_size, length)
         if self._kept is None or self._kept[0] != key:
             self._kept = None  # frees the old one first
             self._kept = key, self._build(plan, length)
@@ -43,7 +43,7 @@ class Caches:
 
     def _build(self, plan: GeneratePlan, length: int) -> Any:
         if plan.cache.fixed and self._build_fixed is not None:
-            return self._build_fixed(self._config, length)
+            return self._build_fixed(self._config, length, plan.cache.quantized)
         return cache_construct(plan.cache).build(**{CONFIG: self._config, LENGTH: length})
 
     def require_groups(self, plan: GeneratePlan, batch_size: int, prompt_tokens: int) -> None:

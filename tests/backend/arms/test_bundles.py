@@ -74,7 +74,9 @@ def test_what_was_left_out_and_what_replaced_it_is_said_with_the_reason() -> Non
 
 def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
     (preset,) = [found for found in BUNDLES if found.name == "lowest-latency"]
-    assert grant(preset, facts("gpt-oss-20b"), H200, WORK).choices == {**preset.choices, "experts": "triton"}
+    granted = grant(preset, facts("gpt-oss-20b"), H200, WORK)
+    assert {**granted.choices, "prefill": "captured"} == {**preset.choices, "experts": "triton"}
+    assert [note.axis for note in granted.notes] == ["prefill"]  # routing cannot be captured
     assert grant(preset, facts("Llama-3-8B"), H200, WORK).choices == preset.choices
     encoder = grant(preset, facts("bert-base-uncased"), H200, WORK).choices
     assert (encoder["compile"], encoder["cuda_graphs"]) == ("default", "manual")
@@ -94,7 +96,7 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     checked = check(make_config(model.model, arm.choices), model, CPU, WORK)
     with_notes = noted(checked, arm, model, CPU, WORK)
     notes = grant(preset, model, CPU, WORK).notes
-    assert {note.axis for note in notes} == {"projections", "cuda_graphs"}
+    assert {note.axis for note in notes} == {"projections", "cuda_graphs", "prefill"}
     assert with_notes.verdicts == (*notes, *checked.verdicts)
     assert noted(checked, ArmRequest("A", arm.choices), model, CPU, WORK) == checked
     changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)

@@ -17,6 +17,7 @@ from backend.plan import (
     QUANTIZED_HQQ4,
     QUANTIZED_QUANTO4,
     STATIC,
+    STATIC_FP8,
     UNWINDOWED,
     CacheKind,
 )
@@ -190,6 +191,21 @@ def test_bytes_are_those_of_optimum_quantos_cache_at_every_token(
 
     unpack_with_torch()
     check_quantized(QUANTIZED_QUANTO4, prompt, dtype, rows, full_facts)
+
+
+@pytest.mark.parametrize(("prompt", "rows"), [(1, 1), (20, ROWS)])
+def test_bytes_are_those_of_the_custom_loops_cache_in_8_bits(prompt: int, rows: int, full_facts: ModelFacts) -> None:
+    import torch
+    from transformers import AutoConfig
+
+    from backend.worker.loop.cache import StaticSlotCache
+
+    cache = StaticSlotCache(AutoConfig.for_model(**json.loads(full_facts.source.config_json)), PLACES, True)
+    for layer in range(LAYERS):
+        cache.update(*(torch.randn(rows, HEADS, prompt, HEAD, dtype=torch.bfloat16) for _ in range(2)), layer)
+    held = sum(map(layer_bytes, cache.layers))
+    assert kv_bytes(full_facts, STATIC_FP8, prompt, rows, 2, PLACES) == KvBytes(0, held)
+    assert held == LAYERS * 2 * rows * HEADS * PLACES * (HEAD + 4)
 
 
 def check_quantized(kind: CacheKind, prompt: int, dtype: str, rows: int, facts: ModelFacts) -> None:

@@ -26,6 +26,7 @@ def test_the_first_token_that_differs(a: list[int], b: list[int], at: int | None
         ({"dtype": "float32"}, ["number format"]),
         ({"cache": "static"}, ["order of summation"]),
         ({"cache": "quantized-fp8"}, ["number format", "order of summation"]),
+        ({"cache": "static-fp8", "loop": "own"}, ["number format", "order of summation"]),
         ({"speculation": "prompt-lookup"}, ["verification of several tokens at once"]),
         ({"attention": "sdpa", "dtype": "float16"}, ["number format", "order of summation"]),
     ],

@@ -1,13 +1,13 @@
 """Profiles a step of the custom decode loop, and measures what each optimization in it gains.
 
     python -m tools.bench.gpu.step_profile [--model random:Qwen3-0.6B] [--places 1024] [--filled 0] [--ranks 1]
-        [--quantization mxfp4] [--json FILE]
+        [--cache static] [--quantization mxfp4] [--json FILE]
 
 One token per step, fused projections, kernels=local, of mixtures experts=triton, captured manually. Printed:
 milliseconds per token with everything on, with each optimization off and with all of them off, and the kernels of one
 replayed step in order of time. With --ranks N the model is as small as the part of one of N ranks: their step, without
 exchanges, on one GPU. With --filled N each step begins at so many tokens in the cache, which are random numbers, in
-place of a prompt of a quarter of the places.
+place of a prompt of a quarter of the places; with --cache static-fp8 they are kept in 8 bits.
 """
 
 import argparse
@@ -54,9 +54,12 @@ PIECES: dict[str, tuple[str, str, str, Any]] = {
 
 class Bed:
     """A model with the kernels, or the part of it that one of `ranks` has, and a cache, on which steps are built and
-    timed. filled: tokens in the cache, random ones; 0: a prompt of a quarter of the places."""
+    timed. filled: tokens in the cache, random ones; 0: a prompt of a quarter of the places. eight_bits: of the cache"""
 
-    def __init__(self, model: str, places: int, ranks: int = 1, quantization: str = "none", filled: int = 0) -> None:
+    def __init__(
+        self, model: str, places: int, ranks: int = 1, quantization: str = "none", filled: int = 0,
+        eight_bits: bool = False,
+    ) -> None:  # fmt: skip
         name = model.removeprefix("random:")
         config = next(entry.config for entry in catalogue() if entry.name == name)
         if ranks > 1:
@@ -74,7 +77,7 @@ class Bed:
         fuse(self.model)
         put_in(self.model, plan)
         self.loaded = {str(kernel.metadata.name): kernel.module for kernel in get_loaded_kernels()}
-        self.cache = StaticSlotCache(self.model.config, places)
+        self.cache = StaticSlotCache(self.model.config, places, eight_bits)
         self.filled = filled
         self._ids = torch.randint(3, 1000, (1, 16 if filled else places // 4), device="cuda")
         self._most = places - (filled or self._ids.shape[1]) - WARM - 2
@@ -134,8 +137,11 @@ def fill(cache: StaticSlotCache, step: Step, tokens: int) -> None:
         if slots.added is not None:
             slots.added.masked_fill_(slots.filled[:, None, None], 0)
     for layer in cache.layers:
-        layer.keys.normal_()
-        layer.values.normal_()
+        for held in (layer.keys, layer.values):
+            held.copy_(torch.randn(held.shape, device=held.device, dtype=torch.bfloat16))
+        if cache.eight_bits:
+            layer.key_scales.fill_(1)
+            layer.value_scales.fill_(1)
     step.positions.fill_(tokens)
 
 
@@ -174,12 +180,15 @@ def main() -> None:
     parser.add_argument("--model", default="random:Qwen3-0.6B")
     parser.add_argument("--places", type=int, default=1024)
     parser.add_argument("--filled", type=int, default=0)
+    parser.add_argument("--cache", default="static", choices=("static", "static-fp8"))
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--quantization", default="none")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     with torch.inference_mode():
-        bed = Bed(given.model, given.places, given.ranks, given.quantization, given.filled)
+        bed = Bed(
+            given.model, given.places, given.ranks, given.quantization, given.filled, given.cache == "static-fp8"
+        )  # fmt: skip
         spans = bed.kernels()
         bed.token_s()  # warm up clocks and temperature
         whole_s = bed.token_s()

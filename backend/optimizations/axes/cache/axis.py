@@ -23,7 +23,7 @@ from backend.optimizations.tensor_bytes import (
     keeps_tokens,
     quantized_parts,
 )
-from backend.plan import CACHES, Plan
+from backend.plan import CACHES, STATIC_FP8, Plan
 from backend.script.parts import Script
 
 _WINDOWED = ("sliding_attention", "chunked_attention")
@@ -34,6 +34,7 @@ _PATCHES = {
     "fp8": ("worker/patch/fp8_cache.py", "saturate_fp8_cache"),
 }
 """What the worker changes in the package that quantizes: file and function."""
+_FP8_SLOTS = "StaticFp8SlotLayer"
 _BACKENDS = {"Fp8QuantizedLayer": "fp8", "HQQQuantizedLayer": "hqq", "QuantoQuantizedLayer": "quanto"}
 
 
@@ -56,6 +57,7 @@ class Cache(Optimization):
         "unwindowed": "memory that grows past the window",
         "offloaded": "time: each layer is copied for each token",
         "offloaded_static": "time: each layer is copied for each token",
+        "static-fp8": "little quality, and memory for the full length from the start",
         "quantized-fp8": "little quality",
         "quantized-hqq4": "some quality, and time",
         "quantized-quanto4": "some quality, and time",
@@ -69,6 +71,11 @@ class Cache(Optimization):
             (*rules.UNWINDOWED, rules.SAME_AS_DYNAMIC), tried_on_several_gpus=False,
         ),
         Choice("static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.", loss=3),
+        Choice(
+            "static-fp8", "static, fp8",
+            "Allocated once, 1 byte per element, with a scale for each token and head.",
+            rules.STATIC_FP8, loss=40, tried_on_several_gpus=False,
+        ),
         Choice(
             "offloaded", "offloaded", "Grows in host memory; only the current and the next layer are on the GPU.",
             rules.OFFLOADED, loss=21, tried_on_several_gpus=False,
@@ -100,7 +107,7 @@ class Cache(Optimization):
         return msgspec.structs.replace(plan, generate=generate)
 
     def write(self, script: Script, plan: Plan) -> None:
-        if plan.generate.cache != CACHES[self.default]:
+        if plan.generate.cache not in (CACHES[self.default], STATIC_FP8):  # the loop writes its own
             cache = cache_construct(plan.generate.cache)
             script.imports.update(cache.imports())
             script.cache = cache.source(**{CONFIG: "model.config", LENGTH: "MAX_LENGTH"})
@@ -134,7 +141,7 @@ class Cache(Optimization):
         votes = Counter(name for names in told for name in names)
         decided = Counter(names[0] for names in told if len(names) == 1) or votes
         effective = planned if decided[planned] else next((name for name, _ in decided.most_common()), "unknown")
-        moved = int(observation.counts.moved_layers or 0) if effective == "static" else 0
+        moved = int(observation.counts.moved_layers or 0) if effective in ("static", STATIC_FP8.name) else 0
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
         strange = int(observation.counts.strange_layers or 0)
         reached = max(0, votes[effective] - moved - stayed - strange)
@@ -179,6 +186,8 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
         return (f"quantized-{backend}{suffix}",) if len(parts) == 2 else ()  # keys and values
     if layer.keys is None or not layer.keys.numel():
         return ()
+    if name == _FP8_SLOTS:
+        return (STATIC_FP8.name,) if _is_rounded(layer) else ()
     windowed = "Sliding" in name or "Ring" in name
     if "Static" in name or "Slot" in name:
         if slides != windowed:
@@ -189,6 +198,15 @@ def _choices_of(layer: Any, slides: bool, offloaded: bool) -> tuple[str, ...]:
     if not slides:
         return () if windowed else ("dynamic", "unwindowed")
     return ("dynamic",) if windowed else ("unwindowed",)
+
+
+def _is_rounded(layer: Any) -> bool:
+    """Whether each number of keys and values takes a byte, and each token and head has a scale that is in use: other
+    scales make other numbers for attention."""
+    pairs = ((layer.keys, layer.key_scales), (layer.values, layer.value_scales))
+    return all(
+        codes.element_size() == 1 and scales.shape == codes.shape[:3] and bool(scales.any()) for codes, scales in pairs
+    )
 
 
 def _stayed(layers: Sequence[Any]) -> int:

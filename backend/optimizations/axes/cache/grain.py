@@ -18,7 +18,8 @@ _OF_4_BITS, _WIDTH = 8, 32
 
 def is_coarse(layer: Any) -> bool:
     """Whether the keys or values that this layer holds as numbers were rounded to 8 bits with one scale, or to 4; in
-    float32 also those rounded to 16. False where it holds too few to tell."""
+    float32 also those rounded to 16, and numbers of 8 bits only if they were rounded to 4. False where it holds too few
+    to tell."""
     if not keeps_tokens(layer) or quantized_parts(layer):
         return False
     pair = [part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point()]
@@ -33,6 +34,8 @@ def _coarse(part: Any) -> bool:
     import torch
 
     tokens = part[0, :, :: max(1, part.shape[2] // _TOKENS)][:, :_TOKENS].transpose(0, 1)  # (tokens, heads, D)
+    packed = part.element_size() == 1
+    tokens = tokens.float() if packed else tokens
     rows = torch.unique(tokens.flatten(1), dim=0)  # the same tokens give the same values without their place
     rows = rows[(rows != 0).any(-1)].abs()  # (T, heads * D), without slots that nothing was written to
     numbers = rows.flatten()
@@ -40,7 +43,8 @@ def _coarse(part: Any) -> bool:
     if len(numbers) < _LEAST:
         return False
     different = len(torch.unique(numbers))
-    if different <= (len(numbers) // 2 if part.dtype == torch.float32 else _OF_8_BITS):  # 16 bits keep a third
+    most = len(numbers) // 2 if part.dtype == torch.float32 else _OF_8_BITS  # 16 bits keep a third
+    if not packed and different <= most:
         return True
     return part.shape[-1] >= _WIDTH and _levels(rows.reshape(-1, part.shape[-1])) <= _OF_4_BITS
 

@@ -1,6 +1,6 @@
 """When each KV cache can run."""
 
-from backend.optimizations.conditions import asks_to_compile
+from backend.optimizations.conditions import asks_to_compile, half_precision, uses_own_loop
 from backend.optimizations.subject import Rule, Subject
 from backend.predict.kv import GROUP
 
@@ -53,21 +53,31 @@ OFFLOADED_STATIC = (
     _MOVES,
 )
 
-_ALL_FULL = Rule(
-    "blocked",
-    lambda s: "sliding" in s.facts.layer_kinds,
-    "Quantized caches support full-attention layers only, and this model has sliding-window layers.",
-    f"{_CODE}: QuantizedCache",
-    fix=(("cache", "dynamic"),),
-)
-_EVEN = Rule(
-    "blocked",
-    lambda s: any(layers.kind == "fixed" or not layers.even or layers.state_bytes for layers in s.facts.counted_cache),
-    "This architecture keeps other things than keys and values of one size (latents, states of linear attention), and "
-    "what a quantized cache makes of them was not counted.",
-    f"{_CODE}: LinearAttentionLayer, DynamicIndexedLayer; MLA in models/deepseek_v3",
-    fix=(("cache", "dynamic"),),
-)
+
+def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
+    """Full attention in every layer, and nothing but keys and values of one size."""
+    return (
+        Rule(
+            "blocked",
+            lambda s: "sliding" in s.facts.layer_kinds,
+            "Quantized caches support full-attention layers only, and this model has sliding-window layers.",
+            source,
+            fix=(("cache", instead),),
+        ),
+        Rule(
+            "blocked",
+            lambda s: any(
+                layers.kind == "fixed" or not layers.even or layers.state_bytes for layers in s.facts.counted_cache
+            ),
+            "This architecture keeps other things than keys and values of one size (latents, states of linear "
+            "attention), and what a quantized cache makes of them was not counted.",
+            f"{_CODE}: LinearAttentionLayer, DynamicIndexedLayer; MLA in models/deepseek_v3",
+            fix=(("cache", instead),),
+        ),
+    )
+
+
+_PLAIN = _plain("dynamic", f"{_CODE}: QuantizedCache")
 UNWINDOWED = (
     Rule(
         "blocked",
@@ -117,6 +127,49 @@ _UNPACKS = Rule(
     "optimum-quanto 0.2: library/extensions; backend/worker/runners/cache.py",
 )
 
-FP8 = (_ALL_FULL, _EVEN, _LOSSY)
-HQQ = (_needs("hqq"), _ALL_FULL, _EVEN, _GROUPS, _LOSSY)
-QUANTO = (_needs("optimum-quanto"), _ALL_FULL, _EVEN, _GROUPS, _UNPACKS, _LOSSY)
+_OWN_LOOP = Rule(
+    "blocked",
+    lambda s: s.decoder and not uses_own_loop(s),
+    "This cache is that of the custom decode loop; generate has quantized caches that grow.",
+    "backend/worker/loop/cache.py: StaticFp8SlotLayer",
+    fix=(("loop", "own"),),
+)
+_RANKS = Rule(
+    "blocked",
+    lambda s: s.choices["parallel"] != "off",
+    "The kernels of a layer that is split between GPUs do not read keys and values in 8 bits.",
+    "presets/kernels/matvec: shared_layer",
+    fix=(("cache", "static"),),
+)
+_DEQUANTIZES = Rule(
+    "note",
+    lambda s: s.facts.kind == "decoder" and s.choices["kernels"] != "local",
+    "Without kernels=local each layer dequantizes its whole cache for each token: less memory, slower decoding.",
+    "backend/worker/loop/cache.py: StaticFp8SlotLayer.update",
+)
+
+
+def _not_read(s: Subject) -> bool:
+    facts = s.facts
+    if s.choices["kernels"] != "local" or not s.decoder or not s.cuda:
+        return False
+    sizes = 32 <= facts.head_dim <= 128 and facts.heads < 16 * facts.kv_heads
+    return s.machine.capability < (8, 9) or not half_precision(s) or not sizes
+
+
+_NOT_READ = Rule(
+    "blocked",
+    _not_read,
+    "The attention of kernels=local reads 8 bits from compute capability 8.9 on, in models of 16 bits with "
+    "heads of 32 to 128 numbers and fewer than 16 queries for each KV head.",
+    "presets/kernels/matvec: eight_bits.reads",
+    fix=(("cache", "static"),),
+)
+
+STATIC_FP8 = (
+    _OWN_LOOP, _RANKS, *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"), _NOT_READ, _LOSSY,
+    _DEQUANTIZES,
+)  # fmt: skip
+FP8 = (*_PLAIN, _LOSSY)
+HQQ = (_needs("hqq"), *_PLAIN, _GROUPS, _LOSSY)
+QUANTO = (_needs("optimum-quanto"), *_PLAIN, _GROUPS, _UNPACKS, _LOSSY)

@@ -24,8 +24,8 @@ def _blocked(when: object, reason: str, source: str, **fix: str) -> Rule:
 _RULES = (
     _blocked(
         lambda s: s.facts.kind == "decoder" and not kv_cache(s).fixed,
-        "The custom decode loop needs tensors with fixed addresses, and so the static cache: a growing, offloaded "
-        "or quantized cache allocates at every step.",
+        "The custom decode loop needs tensors with fixed addresses, and so a static cache: a growing, offloaded "
+        "or quantized cache of transformers allocates at every step.",
         f"{_OWN}: Step",
         cache="static",
     ),
@@ -91,7 +91,8 @@ class Loop(Optimization):
             return
         script.define("worker/loop/cache.py", "StaticSlotCache")
         script.define("worker/loop/loop.py", "DecodeLoop")
-        script.cache = "StaticSlotCache(model.config, MAX_LENGTH)"
+        eight_bits = ", eight_bits=True" if plan.generate.cache.quantized else ""
+        script.cache = f"StaticSlotCache(model.config, MAX_LENGTH{eight_bits})"
         keywords = {}
         if plan.generate.compile_mode is not None:
             keywords["compile_mode"] = quoted(plan.generate.compile_mode)

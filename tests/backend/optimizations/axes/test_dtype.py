@@ -133,7 +133,8 @@ def test_a_rank_counts_its_part_of_a_matrix_and_the_products_with_it(
 
 
 @pytest.mark.parametrize(("keys", "values", "counted"), [
-    ("bfloat16", "bfloat16", 2), ("bfloat16", "int8", 1), (None, "bfloat16", 1), ("int8", "int8", 0)
+    ("bfloat16", "bfloat16", 2), ("bfloat16", "int8", 1), (None, "bfloat16", 1), ("int8", "int8", 0),
+    ("float8_e4m3fn", "float8_e4m3fn", 0),
 ])  # fmt: skip
 def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: str, counted: int) -> None:
     import torch

@@ -10,8 +10,11 @@ from transformers import modeling_utils
 
 from backend.models import resolve
 from backend.models.source import ModelSource
+from backend.optimizations.tensor_bytes import weight_tensors
 from backend.plan import LoadingKind, LoadPlan, ProjectionsKind
-from backend.worker.load.device import Observed, device_keywords, moved, observing
+from backend.worker.load.device import Observed, device_keywords, lay_anew, moved, observing
+from tests.backend.worker.loop.test_loop import greedy, prompt
+from tests.support.tiny_models import build
 from tests.support.worker import plan_of
 
 
@@ -96,3 +99,36 @@ def test_a_real_load_has_stages_and_peaks() -> None:
     assert resolve("pocket").source.kind == "embedded"
     random = LocalWorker(plan_of("random:pocket").load).model
     assert set(random.observed.stages_s) == {"fill"}
+
+
+def test_tensors_laid_anew_have_the_same_bytes_and_share_what_they_shared() -> None:
+    """Dense and quantized ones, tied ones and views."""
+    from torchao.quantization import Int8WeightOnlyConfig, quantize_
+
+    model = build("llama")
+    quantize_(model.model.layers[0], Int8WeightOnlyConfig(version=2))
+    model.lm_head.weight = model.model.embed_tokens.weight
+    view = model.model.norm.weight.detach()[2:]
+    asked = prompt(9)
+    expected, tensors = greedy(model, asked), list(weight_tensors(model))
+    before = [tensor.clone() for tensor in tensors]
+    lay_anew(iter(tensors))
+    assert all(torch.equal(*pair) for pair in zip(tensors, before, strict=True))
+    assert torch.equal(greedy(model, asked), expected)
+    assert view.data_ptr() == model.model.norm.weight[2:].data_ptr()
+    assert model.lm_head.weight.data_ptr() == model.model.embed_tokens.weight.data_ptr()
+
+
+def test_all_memory_is_free_before_any_of_it_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else there would still be something between the tensors; and the largest come first."""
+    tensors, sizes = [torch.ones(size) for size in (10, 1000, 100)], []
+    taken = torch.UntypedStorage.resize_
+
+    def resize(storage: Any, size: int) -> Any:
+        sizes.append(size)
+        return taken(storage, size)
+
+    monkeypatch.setattr(torch.UntypedStorage, "resize_", resize)
+    lay_anew(tensors)
+    assert sizes == [0, 0, 0, 4000, 400, 40]
+    assert all(tensor.eq(1).all() for tensor in tensors)

@@ -10,7 +10,7 @@ import torch
 from transformers import GenerationConfig
 
 from backend.errors import InputError
-from backend.worker.loop.cache import StaticSlotCache
+from backend.worker.loop.cache import StaticSlotCache, StaticSlotLayer, to_fp8
 from backend.worker.loop.loop import DecodeLoop
 from backend.worker.loop.sampling import Sampling
 from tests.support.tiny_models import CONFIGS, WINDOW, tiny
@@ -172,3 +172,62 @@ def test_one_compiled_graph_serves_a_run_past_the_window(architecture: str) -> N
     assert torch.equal(own(model, asked, compile_mode="default"), greedy(model, asked))
     assert counters["stats"]["unique_graphs"] == 1
     assert not counters["graph_break"]
+
+
+# --- keys and values in 8 bits ----------------------------------------------------------------------------------------
+
+
+def test_numbers_in_8_bits_are_near_and_the_largest_of_a_head_stays() -> None:
+    """Three bits of mantissa: at most 1/16 away, but for what is less than 1/28,672 of the head's largest number."""
+    torch.manual_seed(0)
+    states = torch.randn(2, 3, 5, 16) * torch.logspace(-6, 4, 5)[:, None]
+    states[0, 0, 0] = 0
+    codes, scales = to_fp8(states)
+    back = codes.float() * scales[..., None]
+    assert codes.dtype == torch.float8_e4m3fn and scales.shape == states.shape[:3]
+    largest = states.abs().amax(-1, keepdim=True)
+    assert bool(((back - states).abs() <= states.abs() / 16 + largest / 448 / 512).all())
+    assert torch.allclose(back.abs().amax(-1, keepdim=True), largest)
+
+
+def test_a_cache_in_8_bits_holds_the_same_token_by_token_as_at_once() -> None:
+    """And what attention gets is what is held, zeros where no token is."""
+    config = tiny("llama").config
+    torch.manual_seed(0)
+    states = [torch.randn(2, 2, 7, 8, dtype=torch.bfloat16) for _ in range(2)]
+    whole, single = StaticSlotCache(config, 12, eight_bits=True), StaticSlotCache(config, 12, eight_bits=True)
+    whole.update(*states, 0)
+    single.update(*(one[:, :, :4] for one in states), 0)
+    single.begin(torch.ones(2, 4))
+    for token in range(4, 7):
+        given = single.update(*(one[:, :, token : token + 1] for one in states), 0)
+        single.advance()
+    for name in ("keys", "values", "key_scales", "value_scales"):
+        one, other = (getattr(cache.layers[0], name) for cache in (whole, single))
+        assert torch.equal(one.float(), other.float())
+    for found, states_of in zip(given, states, strict=True):
+        assert found.dtype == torch.bfloat16 and found.shape == (2, 2, 12, 8)
+        codes, scales = to_fp8(states_of)
+        assert torch.equal(found[:, :, :7], (codes.float() * scales[..., None]).bfloat16())
+        assert not found[:, :, 7:].any()
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_text_of_a_cache_in_8_bits_is_that_of_a_model_whose_keys_and_values_are_rounded(batch: int) -> None:
+    model, asked = tiny("llama"), prompt(9, batch, padded=2 if batch > 1 else 0)
+    found = own(model, asked, cache=StaticSlotCache(model.config, 60, eight_bits=True))
+
+    class Rounds(StaticSlotLayer):
+        def update(self, *states: Any, **more: Any) -> Any:
+            rounded = [to_fp8(one) for one in states[:2]]
+            return super().update(*(codes.float() * scales[..., None] for codes, scales in rounded), **more)
+
+    other = StaticSlotCache(model.config, 60)
+    other.layers = [Rounds(layer.slots) for layer in other.layers]
+    assert torch.equal(found, own(model, asked, cache=other))
+    assert not torch.equal(found, own(model, asked, cache=StaticSlotCache(model.config, 60)))
+
+
+def test_windows_are_not_kept_in_8_bits() -> None:
+    with pytest.raises(InputError, match="cache=static"):
+        StaticSlotCache(tiny("gpt_oss").config, 16, eight_bits=True)

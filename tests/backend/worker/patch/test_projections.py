@@ -1,7 +1,9 @@
 """Fused projections give the same text in as many bytes; weights that cannot be concatenated are refused."""
 
 import ast
+import gc
 import inspect
+import weakref
 from typing import Any
 
 import pytest
@@ -34,6 +36,22 @@ def test_text_and_bytes_stay_the_same(architecture: str) -> None:
     expected = greedy(tiny(architecture), asked)
     assert torch.equal(greedy(model, asked), expected)
     assert torch.equal(own(model, asked), expected)
+
+
+def test_weights_that_were_joined_are_freed_at_once() -> None:
+    """Also those of layers that refer to themselves, as quantized ones do."""
+    model = build("llama")
+    parts = [module for name, module in model.named_modules() if name.endswith(("q_proj", "v_proj", "up_proj"))]
+    for part in parts:
+        part.itself = part
+    weights = [weakref.ref(part.weight) for part in parts]
+    gc.disable()
+    try:
+        del parts, part
+        fuse(model)
+        assert not any(weight() is not None for weight in weights)
+    finally:
+        gc.enable()
 
 
 def test_biases_are_joined_too() -> None:

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import by_warps, long
+from . import by_warps, eight_bits, long
 from .products import can_be_early
 
 FOLDED = True  # False: a second kernel combines the parts
@@ -247,6 +247,7 @@ def attend(
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
     warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
+    key_scales: torch.Tensor | None = None, value_scales: torch.Tensor | None = None,
 ) -> None:  # fmt: skip
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
@@ -255,6 +256,7 @@ def attend(
     cos, sin  of D angles, or of D / 2 that both halves of a head share; None: no rotation, and no norms; sinks (H,)
     turns   at least B * H int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
             which a program combines one query after another: two kernels
+    key_scales, value_scales   (B, HKV, L) float32, of keys and values in float8_e4m3fn, read and written
     """
     early = can_be_early() if early is None else early
     if cos is None and q_norm is not None:
@@ -264,9 +266,13 @@ def attend(
     padded = triton.next_power_of_2(group)
     whole = q_norm is not None and q_norm.numel() != size
     few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole, splits, block, warps)
-    far = LONG and not few and length * size > long.FROM and long.fits(group, size, keys.dtype, whole)
+    rounded = key_scales is not None
+    far = rounded or (LONG and long.fits(group, size, keys.dtype, whole))
+    if few and far and not rounded:  # queries with programs of their own, as far as all run at once
+        far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
-        splits, block = long.cut(texts * kv_heads, length, size)
+        cut = eight_bits.cut if rounded else long.cut
+        few, (splits, block) = False, cut(texts * kv_heads, length, size)
     counters = texts * kv_heads * (group if few else 1)
     folded = FOLDED and size < 256 and turns is not None and turns.numel() >= counters
     if few and not folded:
@@ -282,7 +288,9 @@ def attend(
         "BT": block, "SPLITS": splits, "NORMED": q_norm is not None, "OFFSET": offset, "SINKS": sinks is not None,
         "FOLDED": folded, "EARLY": early, "launch_pdl": early, "num_warps": warps,
     }  # fmt: skip
-    if far:
+    if rounded:
+        eight_bits.attend((*given, key_scales, value_scales), flags, (kv_heads, splits, texts))
+    elif far:
         long.attend(given, flags, (kv_heads, splits, texts))
     elif few:
         by_warps.tokendyno_attention_by_warps[(kv_heads * group, splits, texts)](*given, **flags)

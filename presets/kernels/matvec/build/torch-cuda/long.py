@@ -1,4 +1,4 @@
-"""Attention of one new token to a cache that its programs do not hold at once: each goes through its slots in blocks.
+"""Attention of one new token on tensor cores: each program goes through its slots of the cache in blocks.
 
 Memory must always have enough requests, from before the query is ready. So the first blocks are copied into shared
 memory (cp.async) before the wait for the predecessor, and each block that has been multiplied makes room for another.
@@ -15,7 +15,8 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-FROM = 3 << 17  # numbers of a head's keys that other programs take: 3,072 tokens of 128 (between measurements)
+from .long_parts import finish
+
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
 MOST_PROGRAMS = 128  # about one for each multiprocessor
 REGISTERS = 160  # of a thread at most: more, and a program begins later, beside fewer of its predecessor's
@@ -169,61 +170,10 @@ def tokendyno_attention_long(
     top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
     total = gl.convert_layout(total, gl.SliceLayout(2, met))
     mixed = gl.convert_layout(mixed, met)
-    rows = gl.arange(0, 16, of_rows)
-    best = gl.maximum(gl.convert_layout(gl.max(top, 0), of_rows), score)
-    if SINKS:  # those of the first part: a score of their own that takes weight and has no value
-        sink = gl.load(sinks + head * G + rows, mask=(rows < G) & (rows >= split * 16), other=float("-inf"))
-        best = gl.maximum(best, sink.to(gl.float32))
-    safe = gl.where(best == float("-inf"), 0.0, best)
-    shares = gl.exp(top - gl.convert_layout(safe, gl.SliceLayout(0, gl.SliceLayout(2, met)))[None, :])
-    weight = gl.exp(score - safe)
-    amount = gl.convert_layout(gl.sum(total * shares, 0), of_rows) + weight
-    if SINKS:
-        amount += gl.exp(sink.to(gl.float32) - safe)
-    result = gl.sum(mixed * shares[:, :, None], 0) + weight[:, None] * also[None, :]
-    dims_of = gl.arange(0, D, gl.SliceLayout(0, whole))[None, :]
-    if SPLITS == 1:  # nothing to combine
-        to = out + (head * G + rows[:, None]) * D + dims_of
-        gl.store(to, (result / amount[:, None]).to(out.dtype.element_ty), mask=(rows < G)[:, None] & (dims_of >= 0))
-    else:
-        line = (lane * SPLITS + split) * GP + rows
-        gl.store(parts + line[:, None] * D + dims_of, result, mask=(rows < GP)[:, None] & (dims_of >= 0))
-        gl.store(tops + line, best, mask=rows < GP)
-        gl.store(sums + line, amount, mask=rows < GP)
-        if FOLDED:
-            gl.thread_barrier()  # all stores of the program precede the increment of the counter
-            if gl.atomic_add(turns + lane, 1, sem="acq_rel", scope="gpu") == SPLITS - 1:
-                gl.store(turns + lane, 0)
-                _combine(parts, tops, sums, out, lane, head, G, GP, D, SPLITS, num_warps)
-
-
-@gluon.jit
-def _combine(
-    parts, tops, sums, out, lane, head, G: gl.constexpr, GP: gl.constexpr, D: gl.constexpr, SPLITS: gl.constexpr,
-    num_warps: gl.constexpr,
-):  # fmt: skip
-    """Write the weighted sum of all parts of a KV head, a query each warp. Other programs wrote them, so L1 may be
-    stale."""
-    PIECE: gl.constexpr = D // 2 if SPLITS * D > 2048 else D  # a thread holds all of its numbers at once
-    AT_ONCE: gl.constexpr = num_warps if num_warps < GP else GP
-    met: gl.constexpr = gl.BlockedLayout([SPLITS, 1, PIECE // 32], [1, 1, 32], [1, num_warps, 1], [2, 1, 0])
-    of_lines: gl.constexpr = gl.SliceLayout(2, met)
-    lines = lane * SPLITS + gl.arange(0, SPLITS, gl.SliceLayout(1, of_lines))
-    for first in gl.static_range(0, GP, AT_ONCE):
-        queries = first + gl.arange(0, AT_ONCE, gl.SliceLayout(0, of_lines))
-        of_queries = first + gl.arange(0, AT_ONCE, gl.SliceLayout(1, gl.SliceLayout(0, met)))
-        of_parts = lines[:, None] * GP + queries[None, :]
-        peaks = gl.load(tops + of_parts, cache_modifier=".cg")
-        amounts = gl.load(sums + of_parts, cache_modifier=".cg")
-        shares = gl.exp(peaks - gl.max(peaks, 0)[None, :])
-        shares /= gl.sum(amounts * shares, 0)[None, :]
-        for begin in gl.static_range(0, D, PIECE):
-            dims = begin + gl.arange(0, PIECE, gl.SliceLayout(0, gl.SliceLayout(1, met)))
-            pieces = gl.load(parts + of_parts[:, :, None] * D + dims[None, None, :], cache_modifier=".cg")
-            dims = begin + gl.arange(0, PIECE, gl.SliceLayout(0, gl.SliceLayout(0, met)))
-            found = gl.sum(pieces * shares[:, :, None], 0)
-            to = out + (head * G + of_queries[:, None]) * D + dims[None, :]
-            gl.store(to, found.to(out.dtype.element_ty), mask=(of_queries < G)[:, None] & (dims >= 0)[None, :])
+    finish(
+        top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met, G, GP, D, SPLITS,
+        SINKS, FOLDED, num_warps,
+    )  # fmt: skip
 
 
 def fits(group: int, size: int, dtype: torch.dtype, whole: bool) -> bool:

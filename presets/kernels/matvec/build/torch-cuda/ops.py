@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from . import exchange, experts, nibbles, products, rows, texts, tiles
+from . import eight_bits, exchange, experts, nibbles, products, rows, texts, tiles
 from .attention import attend
 from .described import Parts, describe, rows_of
 from .products import MOST_COLUMNS
@@ -108,10 +108,13 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
     if parts is None:
         return False
     attention, ranks = parts.attention, hasattr(parts.products[1], "add_up")
-    slots = getattr(cache.layers[attention.layer_idx], "slots", None)
+    held, size = cache.layers[attention.layer_idx], attention.head_dim
+    slots = getattr(held, "slots", None)
     if slots is None or not slots.decoding:
         return False
-    size = attention.head_dim
+    rounded = hasattr(held, "key_scales")
+    if rounded and (ranks or not eight_bits.reads(attention, parts.heads[0], hidden.dtype)):
+        return False
     if not 16 <= size <= 256 or size & (size - 1) or getattr(attention, "num_key_value_groups", 1) > 16:
         return False
     if getattr(attention, "attn_logit_softcapping", None) is not None or not attention.is_causal:
@@ -154,7 +157,8 @@ def layer(
         matrices += [(router.weight, None, router.bias), *experts.of(parts.experts)]
         more = {"top": router.top_k, "limit": parts.experts.limit, "alpha": parts.experts.alpha}
     weights, scales, biases = (list(one) for one in zip(*matrices, strict=True))
-    state = (hidden, cos, sin, held.keys, held.values, held.slots.current, held.slots.filled)
+    of_8_bits = getattr(held, "key_scales", None), getattr(held, "value_scales", None)
+    state = (hidden, cos, sin, held.keys, held.values, *of_8_bits, held.slots.current, held.slots.filled)
     turns, scaling = getattr(held.slots, "turns", None), parts.attention.scaling
     told = getattr(router, "told", None)  # by whom this token's way is followed
     if told is not None:
@@ -262,12 +266,15 @@ def _(middle, *args, **kwargs):
     return torch.empty_like(middle)
 
 
-@torch.library.custom_op("tokendyno_matvec::decoder_layer", mutates_args=("keys", "values"))
+@torch.library.custom_op(
+    "tokendyno_matvec::decoder_layer", mutates_args=("keys", "values", "key_scales", "value_scales")
+)
 def decoder_layer(
     hidden: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
-    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], scales: list[torch.Tensor | None],
-    biases: list[torch.Tensor | None], norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None],
-    head_norms: list[torch.Tensor | None], eps: float, scaling: float, turns: torch.Tensor | None = None,
+    key_scales: torch.Tensor | None, value_scales: torch.Tensor | None, slot: torch.Tensor, filled: torch.Tensor,
+    weights: list[torch.Tensor], scales: list[torch.Tensor | None], biases: list[torch.Tensor | None],
+    norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
+    eps: float, scaling: float, turns: torch.Tensor | None = None,
     sinks: torch.Tensor | None = None, top: int = 0, limit: float = 0.0, alpha: float = 0.0, gelu: bool = False,
     offset: float = 0.0, gated: bool = True, scored: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
@@ -278,6 +285,7 @@ def decoder_layer(
     gelu, offset   the activation, else SiLU; added to the weights of all norms
     gated   the third matrix is gate and up, else up alone
     top, limit, alpha   of a mixture: experts of a token, clamp and slope of their activation
+    key_scales, value_scales   of a cache in 8 bits, see `attend`
     scored  where its router's scores go, (E,) float32, or None; written in plain steps alone, so not declared either
 
     Memory is idle while attention waits and computes, so the product after it prefetches the MLP's matrices into L2.
@@ -292,7 +300,7 @@ def decoder_layer(
     )
     attend(
         qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps,
-        turns=turns, sinks=sinks, offset=offset,
+        turns=turns, sinks=sinks, offset=offset, key_scales=key_scales, value_scales=value_scales,
     )  # fmt: skip
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
     if top:

@@ -6,13 +6,15 @@ from . import rows
 from .attention import attend
 
 
-@torch.library.custom_op("tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values"))
+@torch.library.custom_op(
+    "tokendyno_matvec::decoder_layer_of_texts", mutates_args=("keys", "values", "key_scales", "value_scales")
+)
 def decoder_layer_of_texts(
     hidden: torch.Tensor, cos: torch.Tensor | None, sin: torch.Tensor | None, keys: torch.Tensor, values: torch.Tensor,
-    slot: torch.Tensor, filled: torch.Tensor, weights: list[torch.Tensor], biases: list[torch.Tensor | None],
-    norms: list[torch.Tensor | None], shifts: list[torch.Tensor | None], head_norms: list[torch.Tensor | None],
-    eps: float, scaling: float, turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0,
-    gated: bool = True,
+    key_scales: torch.Tensor | None, value_scales: torch.Tensor | None, slot: torch.Tensor, filled: torch.Tensor,
+    weights: list[torch.Tensor], biases: list[torch.Tensor | None], norms: list[torch.Tensor | None],
+    shifts: list[torch.Tensor | None], head_norms: list[torch.Tensor | None], eps: float, scaling: float,
+    turns: torch.Tensor | None = None, gelu: bool = False, offset: float = 0.0, gated: bool = True,
 ) -> torch.Tensor:  # fmt: skip
     """`ops.decoder_layer` for hidden (B, 1, H): products on tensor cores, and norms in kernels of their own, since each
     program of a product would compute them for all texts."""
@@ -30,7 +32,7 @@ def decoder_layer_of_texts(
     mixed = hidden.new_empty(*hidden.shape[:-1], weights[1].shape[1])
     attend(
         qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps, turns=turns,
-        offset=offset,
+        offset=offset, key_scales=key_scales, value_scales=value_scales,
     )  # fmt: skip
     middle = added(mixed, 1, hidden, 1)
     wide = rows.product(normed(middle, 2), weights[2], biases[2], gated=gated, gelu=gelu, acted=not gated)

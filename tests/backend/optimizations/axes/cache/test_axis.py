@@ -19,12 +19,14 @@ from backend.optimizations.axes.cache.axis import AXIS, _bits
 from backend.optimizations.tensor_bytes import bytes_by_device, inner_tensors, layer_bytes
 from backend.plan import CACHES, QUANTIZED_FP8, QUANTIZED_HQQ4, GeneratePlan, LoadPlan, Plan
 from backend.script.parts import Script
+from backend.worker.loop.cache import StaticSlotCache
 from tests.support.machines import CPU, H200, facts
 from tests.support.proof import verify
 from tests.support.tiny_models import tiny
 
 FULL, MIXED, SLIDING = "random:Qwen3-0.6B", "random:gpt-oss-20b", "random:Mistral-7B-v0.1"
 BARE = replace(CPU, packages=())
+OLDER = replace(H200, gpus=(replace(H200.gpus[0], capability=(8, 0)),))
 ANY_GPU = "CUDA|cuda|NVIDIA|accelerator"
 
 
@@ -42,6 +44,11 @@ def blocked(
         ("offloaded_static", FULL, CPU, {}, {"cache": "static"}),
         ("offloaded_static", SLIDING, H200, {}, {"cache": "offloaded"}),
         ("offloaded_static", FULL, H200, {"compile": "default"}, {"cache": "static"}),
+        ("static-fp8", FULL, H200, {}, {"loop": "own"}),
+        ("static-fp8", MIXED, H200, {"loop": "own"}, {"cache": "static"}),
+        ("static-fp8", FULL, H200, {"loop": "own", "parallel": "tensor-2"}, {"cache": "static"}),
+        ("static-fp8", FULL, OLDER, {"loop": "own", "kernels": "local"}, {"cache": "static"}),
+        ("static-fp8", FULL, H200, {"loop": "own", "kernels": "local", "dtype": "float32"}, {"cache": "static"}),
         ("quantized-fp8", MIXED, H200, {}, {"cache": "dynamic"}),
         ("quantized-fp8", SLIDING, H200, {}, {"cache": "dynamic"}),
         ("quantized-hqq4", "random:Gemma-3-1b", CPU, {}, {"cache": "dynamic"}),
@@ -70,6 +77,14 @@ def test_what_cannot_work_is_refused_with_a_way_out(
 )
 def test_what_works_is_allowed(choice: str, model: str, machine: Machine) -> None:
     assert blocked(choice, model, machine) == []
+
+
+@pytest.mark.parametrize("machine", [CPU, H200, OLDER])
+@pytest.mark.parametrize("kernels", ["off", "local"])
+def test_the_static_cache_in_8_bits_is_that_of_the_custom_loop(machine: Machine, kernels: str) -> None:
+    """On an older GPU the kernels cannot read it, and the model's own attention can."""
+    found = blocked("static-fp8", FULL, machine, loop="own", kernels=kernels)
+    assert [fix for _, fix in found] == ([{"cache": "static"}] if machine == OLDER and kernels == "local" else [])
 
 
 # --- the same rules, tried out ----------------------------------------------------------------------------------------
@@ -169,6 +184,26 @@ def test_a_quantized_cache_is_known_by_its_codes_whatever_was_planned(name: str,
     assert f"{held:,} bytes" in proof and f"{bits or 8} bits per element" in proof
 
 
+def slots_of(eight_bits: bool) -> Any:
+    """A filled cache of the custom loop, four layers."""
+    cache = StaticSlotCache(tiny("llama").config, 32, eight_bits)
+    for layer in range(4):
+        cache.update(*states(12, 2, 8), layer)
+    return cache
+
+
+def test_a_static_cache_in_8_bits_is_known_by_its_codes_and_scales() -> None:
+    model, cache = tiny("llama"), slots_of(True)
+    for planned in ("static", "static-fp8"):
+        assert claims(seen(cache, model, planned)) == {"static-fp8"}
+        assert claims(seen(slots_of(False), model, planned)) == {"static"}
+    cache.layers[0].keys = cache.layers[0].keys.float()
+    cache.layers[1].value_scales.zero_()
+    cache.layers[2].copies = torch.zeros(32, 2, 8)
+    found = AXIS.find(seen(cache, model, "static-fp8"))
+    assert (found.effective, found.reached, found.expected) == ("static-fp8", 1, 4)
+
+
 @pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
 def test_quantos_codes_are_found_inside_its_tensors() -> None:
     from backend.worker.patch.quanto import unpack_with_torch
@@ -257,6 +292,7 @@ def test_windows_are_still_told_from_none() -> None:
         ("dynamic", ""),
         ("unwindowed", "DynamicCache()"),
         ("static", "StaticCache(config=model.config, max_cache_len=MAX_LENGTH)"),
+        ("static-fp8", ""),  # the loop's
         ("offloaded", "DynamicCache(config=model.config, offloading=True)"),
         ("quantized-hqq4", 'QuantizedCache("hqq", model.config, nbits=4)'),
     ],

@@ -19,8 +19,9 @@ from backend.models.source import ModelSource
 from backend.optimizations import Observation, all_axes
 from backend.optimizations.axes.loop.axis import LOOP_NAME, STEP_NAME
 from backend.optimizations.proof import Trace
-from backend.plan import STATIC, GeneratePlan, LoadPlan, Plan
+from backend.plan import STATIC, STATIC_FP8, GeneratePlan, LoadPlan, Plan
 from backend.script.parts import Script
+from backend.worker.loop.cache import StaticSlotCache
 from tests.backend.worker.loop.test_loop import NEW, Told, greedy, own, prompt
 from tests.backend.worker.prove.test_findings import folder, found, run, workers  # noqa: F401
 from tests.support.machines import CPU, H200, facts, settled
@@ -151,6 +152,19 @@ def test_a_script_runs_the_workers_own_loop(compile_mode: str | None, graphs: An
     with torch.no_grad():
         for _ in range(2):
             assert torch.equal(made.generate(asked.ids, asked.mask, cache, NEW, Told()), greedy(model, asked))
+
+
+def test_a_script_makes_the_cache_in_8_bits_and_reads_the_same_text_from_it() -> None:
+    script = Script()
+    AXIS.write(script, Plan(LoadPlan(ModelSource("random")), GeneratePlan(STATIC_FP8, loop="own")))
+    model, asked = tiny("llama"), prompt(9)
+    names: dict[str, Any] = {"model": model, "pad": 0, "eos": [], "MAX_LENGTH": 9 + NEW}
+    exec(preamble(script), names)
+    made, cache = eval(script.loop, names), eval(script.cache, names)
+    with torch.no_grad():
+        found = made.generate(asked.ids, asked.mask, cache, NEW, Told())
+    assert [type(layer).__name__ for layer in cache.layers] == ["StaticFp8SlotLayer"] * len(cache.layers)
+    assert torch.equal(found, own(model, asked, cache=StaticSlotCache(model.config, 9 + NEW, eight_bits=True)))
 
 
 # --- what really happens --------------------------------------------------------------------------
