@@ -122,7 +122,8 @@ def given(shape: Shape, dtype: Any = torch.float32, angles: str = "whole", norme
 
 
 def error(
-    kernels: Any, kernel: str, asked: Given, folded: bool = True, offset: float = 0.0, splits: int = 0
+    kernels: Any, kernel: str, asked: Given, folded: bool = True, offset: float = 0.0, splits: int = 0,
+    crowded: bool = False,
 ) -> float:  # fmt: skip
     """Relative, of what is attended to; everything else is checked here. splits: parts of the slots, 0 as they come."""
     before = asked.keys.clone(), asked.values.clone()
@@ -132,7 +133,7 @@ def error(
     Kernel.launched.clear()
     kernels.attention.attend(
         *asked[:7], out, asked.keys.shape[-1] ** -0.5, asked.q_norm, asked.k_norm, 1e-6, turns=turns, sinks=asked.sinks,
-        offset=offset, splits=splits,
+        offset=offset, splits=splits, crowded=crowded,
     )  # fmt: skip
     assert Kernel.launched[0] == f"tokendyno_{kernel}"
     assert turns is None or not turns.any()
@@ -164,6 +165,13 @@ def test_a_shape_goes_to_its_kernel_and_is_rounded_in_its_format(
     kernels: Any, kernel: str, shape: Shape, dtype: str
 ) -> None:
     assert error(kernels, kernel, given(shape, getattr(torch, dtype))) < {"bfloat16": 1e-2, "float16": 1e-3}[dtype]
+
+
+@pytest.mark.parametrize(("kernel", "slots"), [("attention", 500), ("attention_long", 6600)])
+def test_blocks_wait_for_long_caches_where_the_next_product_wants_their_room(
+    kernels: Any, kernel: str, slots: int
+) -> None:
+    assert error(kernels, kernel, given(Shape(1, 4, 64, slots, 450), torch.bfloat16), crowded=True) < 1e-2
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -18,6 +18,7 @@ JOINED = True  # False: the new key is loaded and rotated separately from the qu
 BY_WARPS = True  # False: one kernel for all, on tensor cores
 LONG = True  # False: what programs do not hold at once is read without asking ahead
 NUMBERS, MOST_SLOTS, WARPS = 8192, 128, 4  # of keys in an iteration of a program, its slots at most, and its warps
+CROWDED = 3 << 17  # numbers of a head's keys from which blocks are taken even where the next product wants their room
 MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
 
@@ -247,7 +248,7 @@ def attend(
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
     warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
-    key_scales: torch.Tensor | None = None, value_scales: torch.Tensor | None = None,
+    key_scales: torch.Tensor | None = None, value_scales: torch.Tensor | None = None, crowded: bool = False,
 ) -> None:  # fmt: skip
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
@@ -257,6 +258,7 @@ def attend(
     turns   at least B * H int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
             which a program combines one query after another: two kernels
     key_scales, value_scales   (B, HKV, L) float32, of keys and values in float8_e4m3fn, read and written
+    crowded  the next product needs shared memory before attention has ended: that of blocks would keep it waiting
     """
     early = can_be_early() if early is None else early
     if cos is None and q_norm is not None:
@@ -267,7 +269,8 @@ def attend(
     whole = q_norm is not None and q_norm.numel() != size
     few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole, splits, block, warps)
     rounded = key_scales is not None
-    far = rounded or (LONG and long.fits(group, size, keys.dtype, whole))
+    asks = LONG and (not crowded or length * size > CROWDED)
+    far = rounded or (asks and long.fits(group, size, keys.dtype, whole))
     if few and far and not rounded:  # queries with programs of their own, as far as all run at once
         far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
