@@ -55,6 +55,16 @@ RANKS = (
 )
 """Beside ranks."""
 
+SHARED_EXPERTS = (
+    Conflict(
+        "experts",
+        ("auto", "grouped_mm", "batched_mm"),
+        "The loop over experts of transformers 5.22 fails where a token's expert lies on another rank.",
+    ),
+    *RANKS,
+)
+"""Beside ranks that have whole experts each."""
+
 LAYERS = (
     Conflict("loop", ("generate",), "The custom loop keeps its buffers on one GPU: it runs whole models only."),
     Conflict("cuda_graphs", ("auto", "off"), "A step is captured on one GPU: layers on others would be left out."),
@@ -75,7 +85,7 @@ LAYERS = (
 
 def conflict_of(named: Named, subject: Subject) -> Conflict | None:
     """The first choice of another axis that is in the way."""
-    for one in LAYERS if named.kind == "device-map" else RANKS:
+    for one in {"device-map": LAYERS, "expert": SHARED_EXPERTS}.get(named.kind, RANKS):
         if subject.choices[one.axis] not in one.allowed and not _on_parts(one.axis, named, subject):
             return one
     return None

@@ -88,6 +88,13 @@ def test_what_is_untried_across_ranks_is_refused_and_said_to_be_untried(
     assert refusal("random:Qwen3-0.6B", EIGHT, **beside)[0] == ""
 
 
+def test_a_loop_over_experts_is_refused_where_they_are_shared_out() -> None:
+    reason, fix = refusal("pocket", EIGHT, parallel="expert-2", experts="eager")
+    assert "another rank" in reason and fix == {"experts": "auto"}
+    assert refusal("pocket", EIGHT, parallel="expert-2", experts="batched_mm") == ("", {})
+    assert refusal("pocket", EIGHT, parallel="tensor-2", experts="eager") == ("", {})
+
+
 def test_fused_projections_and_kernels_work_on_the_parts_of_plain_layers_alone() -> None:
     plain = {"parallel": "tensor-2", "projections": "fused"}
     assert refusal("random:Qwen3-0.6B", EIGHT, **plain) == ("", {})
