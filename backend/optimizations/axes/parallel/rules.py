@@ -58,7 +58,7 @@ RANKS = (
 SHARED_EXPERTS = (
     Conflict(
         "experts",
-        ("auto", "grouped_mm", "batched_mm"),
+        ("auto", "grouped_mm", "batched_mm", "triton"),
         "The loop over experts of transformers 5.22 fails where a token's expert lies on another rank.",
     ),
     *RANKS,

@@ -93,6 +93,7 @@ def test_a_loop_over_experts_is_refused_where_they_are_shared_out() -> None:
     assert "another rank" in reason and fix == {"experts": "auto"}
     assert refusal("pocket", EIGHT, parallel="expert-2", experts="batched_mm") == ("", {})
     assert refusal("pocket", EIGHT, parallel="tensor-2", experts="eager") == ("", {})
+    assert "Our kernels" in refusal("random:gpt-oss-20b", EIGHT, parallel="expert-2", experts="triton")[0]
 
 
 def test_fused_projections_and_kernels_work_on_the_parts_of_plain_layers_alone() -> None:
