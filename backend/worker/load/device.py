@@ -79,15 +79,15 @@ def lay_anew(tensors: Iterable[Any]) -> None:
     it goes on sharing it."""
     storages = {storage.data_ptr(): storage for storage in (tensor.untyped_storage() for tensor in tensors)}
     ordered = sorted(storages.values(), key=lambda storage: -int(storage.nbytes()))
-    kept = []
+    copies = []
     for storage in ordered:
-        kept.append(torch.UntypedStorage(storage.nbytes()))
-        kept[-1].copy_(storage)
+        copy = torch.UntypedStorage(storage.nbytes())
+        copy.copy_(storage)
+        copies.append(copy)
         storage.resize_(0)
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-    for storage in ordered:
-        copy = kept.pop(0)
+    for storage, copy in zip(ordered, copies, strict=True):
         storage.resize_(copy.nbytes())
         storage.copy_(copy)
 

@@ -76,7 +76,7 @@ def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
     (preset,) = [found for found in BUNDLES if found.name == "lowest-latency"]
     granted = grant(preset, facts("gpt-oss-20b"), H200, WORK)
     assert {**granted.choices, "prefill": "captured"} == {**preset.choices, "experts": "triton"}
-    assert [note.axis for note in granted.notes] == ["prefill"]  # routing cannot be captured
+    assert [note.axis for note in granted.notes] == ["prefill"]  # untried with experts
     assert grant(preset, facts("Llama-3-8B"), H200, WORK).choices == preset.choices
     encoder = grant(preset, facts("bert-base-uncased"), H200, WORK).choices
     assert (encoder["compile"], encoder["cuda_graphs"]) == ("default", "manual")

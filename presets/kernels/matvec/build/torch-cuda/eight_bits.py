@@ -8,12 +8,12 @@ with scores and weights, of which there are far fewer.
 """
 
 import torch
-import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from . import long_parts
 from .long import _ask, _seen, _turned, fits
 from .long_parts import finish
 
@@ -227,9 +227,7 @@ def reads(attention: object, norm: torch.Tensor | None, dtype: torch.dtype) -> b
 
 def cut(heads: int, length: int, size: int) -> tuple[int, int]:
     """As `long.cut`."""
-    slots = BLOCK * 128 // size
-    most = max(1, min(32, MOST_PROGRAMS // heads))
-    return triton.next_power_of_2(min(most, triton.cdiv(length, slots))), slots
+    return long_parts.cut(heads, length, size, BLOCK, MOST_PROGRAMS)
 
 
 def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int]) -> None:

@@ -9,12 +9,12 @@ level, since Triton itself copies ahead in loops only, and has its loops behind 
 import functools
 
 import torch
-import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from . import long_parts
 from .long_parts import finish
 
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
@@ -189,9 +189,7 @@ def _can_copy() -> bool:
 
 def cut(heads: int, length: int, size: int) -> tuple[int, int]:
     """The parts of the slots, and the slots of a block. heads: KV heads of all texts."""
-    slots = BLOCK * 128 // size
-    most = max(1, min(32, MOST_PROGRAMS // heads))
-    return triton.next_power_of_2(min(most, triton.cdiv(length, slots))), slots
+    return long_parts.cut(heads, length, size, BLOCK, MOST_PROGRAMS)
 
 
 def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int]) -> None:

@@ -1,5 +1,6 @@
 """The end of long attention: warps add up what they have, and the last program of a head all of its parts."""
 
+import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 
@@ -69,3 +70,11 @@ def _combine(
             found = gl.sum(pieces * shares[:, :, None], 0)
             to = out + (head * G + of_queries[:, None]) * D + dims[None, :]
             gl.store(to, found.to(out.dtype.element_ty), mask=(of_queries < G)[:, None] & (dims >= 0)[None, :])
+
+
+def cut(heads: int, length: int, size: int, block: int, most_programs: int) -> tuple[int, int]:
+    """The parts of the slots, and the slots of a block, of which there are `block` where a head has 128 numbers. heads:
+    KV heads of all texts."""
+    slots = block * 128 // size
+    most = max(1, min(32, most_programs // heads))
+    return triton.next_power_of_2(min(most, triton.cdiv(length, slots))), slots
