@@ -19,6 +19,7 @@ from transformers.cache_utils import (
     StaticSlidingWindowLayer,
 )
 
+from backend.worker.loop import cache as own_cache
 from backend.worker.loop.cache import SlotLayer, StaticFp8SlotLayer, StaticSlotLayer
 from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import Sabotage, tests_of
@@ -285,6 +286,21 @@ def _unrounded_beside() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _scaled() -> Iterator[None]:
+    """Half of the heads get back three times what they gave."""
+    plain = own_cache.to_fp8
+
+    def to_fp8(states: Any) -> tuple[Any, Any]:
+        codes, scales = plain(states)
+        factors = torch.ones_like(scales)
+        factors[:, ::2] = 3
+        return codes, scales * factors
+
+    with mock.patch.object(own_cache, "to_fp8", to_fp8):
+        yield
+
+
 QUANTIZED: dict[str, Any] = {
     "quantized-fp8": Fp8QuantizedLayer,
     "quantized-hqq4": HQQQuantizedLayer,
@@ -311,6 +327,8 @@ SABOTEURS = [
              tier="slow" if share == "one" else "full")
     for share in SHARES
 ] + [
+    Sabotage("cache", "static-fp8", "scales are of other numbers", lambda: _scaled(), beside=OWN, model=llama,
+             turns_to=("partial", "failed"), tier="slow"),
     Sabotage("cache", "static-fp8", "full precision is attended to", lambda: _unrounded_beside(), beside=OWN,
              model=llama, turns_to=("partial", "failed"), tier="full"),
 ] + [

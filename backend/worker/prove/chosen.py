@@ -82,6 +82,10 @@ Again = Callable[[list[int]], torch.Tensor]
 """Given new tokens, the logits (tokens, V) from which steps like those of the run choose each of them."""
 
 
+ROUNDED = "the quantized cache rounds what tokens were chosen from"
+"""What is beyond the check of tokens then; what the cache kept may be held against the pass all the same."""
+
+
 def beyond_check(plan: Plan, sampled: bool, rows: int = 1) -> str:
     """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
     can: not after a cache that rounds what it keeps, nor where the experts of a mixture's steps cannot be told; on
@@ -94,7 +98,7 @@ def beyond_check(plan: Plan, sampled: bool, rows: int = 1) -> str:
         return "on several ranks only greedy text with draft tokens is"
     if plan.load.attention == "flex_attention":
         return "flex_attention would compile the pass that tokens are held against"
-    return "the quantized cache rounds what tokens were chosen from" if plan.generate.cache.quantized else ""
+    return ROUNDED if plan.generate.cache.quantized else ""
 
 
 def follows_routes(plan: Plan) -> bool:

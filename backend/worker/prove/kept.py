@@ -13,7 +13,7 @@ FEW = 1 / 16
 
 _CACHES = ("DynamicCache", "StaticCache", "StaticSlotCache")
 _LAYERS = ("DynamicLayer", "DynamicSlidingWindowLayer", "StaticLayer", "StaticSlidingWindowLayer", "StaticSlotLayer",
-           "RingSlotLayer")  # fmt: skip
+           "StaticFp8SlotLayer", "RingSlotLayer")  # fmt: skip
 
 
 class Kept(NamedTuple):
@@ -48,7 +48,7 @@ def compare(cache: Any, one_pass: OnePass, padding: int) -> Kept:
     compared = strange = 0
     for place, layer in enumerate(cache.layers):
         if _told(layer) and place in one_pass.pairs:
-            pairs = zip((layer.keys, layer.values), one_pass.pairs[place], strict=True)
+            pairs = zip(_states(layer), one_pass.pairs[place], strict=True)
             compared += 1
             strange += any(_apart(*_same_tokens(layer, kept[0], found[0], padding)) for kept, found in pairs)
     return Kept(compared, strange)
@@ -57,6 +57,13 @@ def compare(cache: Any, one_pass: OnePass, padding: int) -> Kept:
 def _plain(layer: Any) -> bool:
     keys = getattr(layer, "keys", None) if type(layer).__name__ in _LAYERS else None
     return isinstance(keys, torch.Tensor) and keys.ndim == 4 and keys.numel() > 0
+
+
+def _states(layer: Any) -> tuple[Any, Any]:
+    """Keys and values, those in 8 bits as what they stand for."""
+    if not hasattr(layer, "key_scales"):
+        return layer.keys, layer.values
+    return layer.keys.float() * layer.key_scales[..., None], layer.values.float() * layer.value_scales[..., None]
 
 
 def _told(layer: Any) -> bool:

@@ -27,7 +27,17 @@ from backend.worker.measure.scores import GivenText, Reading, Scores, Takes
 from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad, symbolic_sizes
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.chosen import Again, Drawing, Logits, beyond_check, checked, follows_routes, uncounted
+from backend.worker.prove.chosen import (
+    ROUNDED,
+    Again,
+    Drawing,
+    Logits,
+    beyond_check,
+    checked,
+    follows_routes,
+    uncounted,
+)
+from backend.worker.prove.kept import can_be_compared
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.prove.prompt_lookup import drafts_due
@@ -287,7 +297,10 @@ class GenerateRunner(MeasuredRunner):
         """What the prompt and the choice of tokens come to, held against the request and the model."""
         job, self._check_failed = measured.task.job, ""
         counts = held_against(asked_ids(self.model.tokenizer, job), measured.task.prompt, self._received())
-        if not beyond_check(job.plan, job.temperature > 0, job.batch_size):
+        beyond = beyond_check(job.plan, job.temperature > 0, job.batch_size)
+        if beyond == ROUNDED and can_be_compared(measured.cache) and not follows_routes(job.plan):
+            counts.update(self._kept(measured))
+        if not beyond:
             drawing = self._drawing(job) if job.temperature else None
             routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
             again, padding = self._again(measured.task), int((measured.task.prompt.mask[0] == 0).sum())
@@ -307,6 +320,17 @@ class GenerateRunner(MeasuredRunner):
                     :300
                 ]
         return counts
+
+    def _kept(self, measured: Measured) -> RunCounts:
+        """Layers of a cache that rounds, held against a pass over the text, whose tokens were not chosen by it."""
+        padding = int((measured.task.prompt.mask[0] == 0).sum())
+        try:
+            found = checked(
+                self.model.model, self._prompt, measured.streamer.ids, cache=measured.cache, padding=padding
+            )
+        except Exception:  # of a pass that no user asked for: the run that it would end is complete
+            return RunCounts()
+        return RunCounts(compared_layers=found.compared_layers, strange_layers=found.strange_layers)
 
     def _received(self) -> Any:
         """Ids (B, P or more) of the prompt as the model got them; None where that was not seen."""
