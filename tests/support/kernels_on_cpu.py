@@ -31,10 +31,12 @@ NAME = "tokendyno_kernels_on_cpu"
 
 class Kernel:
     """A function of a kernel's source. `kernel[grid](...)` runs all programs, from the last to the first if
-    `backwards`, and adds its name to `launched`; other kernels call it as it is."""
+    `backwards`, adds its name to `launched`, and returns what has that name for a function of the driver; other kernels
+    call it as it is. carveouts: the shared memory that was asked for each name, in percent"""
 
     backwards = False
     launched: ClassVar[list[str]] = []
+    carveouts: ClassVar[dict[str, int]] = {}
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -43,10 +45,10 @@ class Kernel:
     def __call__(self, *given: Any, **more: Any) -> Any:
         return self.function(*given, **more)
 
-    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
+    def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., SimpleNamespace]:
         sizes = (*grid, 1, 1)[:3]
 
-        def launch(*given: Any, **flags: Any) -> None:
+        def launch(*given: Any, **flags: Any) -> SimpleNamespace:
             """As Triton does, takes launch settings among the arguments, of which the kernel has no parameter."""
             named = dict(zip(self.names, given, strict=False)) | {k: v for k, v in flags.items() if k in self.names}
             self.launched.append(self.function.__name__)
@@ -55,6 +57,7 @@ class Kernel:
                 PROGRAM[:] = [program, sizes]
                 assembly.begin_program()
                 self.function(**{name: _pointer(value) for name, value in named.items()})
+            return SimpleNamespace(function=self.function.__name__)
 
         return launch
 
@@ -148,6 +151,7 @@ def _imported(parts: tuple[str, ...]) -> dict[str, ModuleType]:
     sys.modules.update({NAME: package} | made)
     sys.meta_path.insert(0, finder)
     try:
+        importlib.import_module(f"{NAME}.carveout")._set = Kernel.carveouts.__setitem__
         return {part: importlib.import_module(f"{NAME}.{part}") for part in parts}
     finally:
         sys.meta_path.remove(finder)

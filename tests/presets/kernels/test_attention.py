@@ -37,7 +37,7 @@ SHAPES = [
 
 @pytest.fixture(scope="module")
 def kernels() -> Iterator[Any]:
-    with kernels_on_cpu("attention", "by_warps", "long") as loaded:
+    with kernels_on_cpu("attention", "by_warps", "long", "long_parts", "carveout") as loaded:
         yield loaded
 
 
@@ -123,7 +123,7 @@ def given(shape: Shape, dtype: Any = torch.float32, angles: str = "whole", norme
 
 def error(
     kernels: Any, kernel: str, asked: Given, folded: bool = True, offset: float = 0.0, splits: int = 0,
-    crowded: bool = False,
+    l1_next: bool = False,
 ) -> float:  # fmt: skip
     """Relative, of what is attended to; everything else is checked here. splits: parts of the slots, 0 as they come."""
     before = asked.keys.clone(), asked.values.clone()
@@ -133,7 +133,7 @@ def error(
     Kernel.launched.clear()
     kernels.attention.attend(
         *asked[:7], out, asked.keys.shape[-1] ** -0.5, asked.q_norm, asked.k_norm, 1e-6, turns=turns, sinks=asked.sinks,
-        offset=offset, splits=splits, crowded=crowded,
+        offset=offset, splits=splits, l1_next=l1_next,
     )  # fmt: skip
     assert Kernel.launched[0] == f"tokendyno_{kernel}"
     assert turns is None or not turns.any()
@@ -167,11 +167,21 @@ def test_a_shape_goes_to_its_kernel_and_is_rounded_in_its_format(
     assert error(kernels, kernel, given(shape, getattr(torch, dtype))) < {"bfloat16": 1e-2, "float16": 1e-3}[dtype]
 
 
-@pytest.mark.parametrize(("kernel", "slots"), [("attention", 500), ("attention_long", 6600)])
-def test_blocks_wait_for_long_caches_where_the_next_product_wants_their_room(
-    kernels: Any, kernel: str, slots: int
-) -> None:
-    assert error(kernels, kernel, given(Shape(1, 4, 64, slots, 450), torch.bfloat16), crowded=True) < 1e-2
+def test_blocks_leave_l1_to_a_product_that_needs_it(kernels: Any) -> None:
+    asked, found = given(Shape(1, 4, 64, 500, 450), torch.bfloat16), []
+    for l1_next in (False, True, True, False):
+        Kernel.carveouts.clear()
+        assert error(kernels, "attention_long", asked, l1_next=l1_next) < 1e-2
+        found.append(dict(Kernel.carveouts))
+    name = "tokendyno_attention_long"
+    assert found == [{}, {name: kernels.long_parts.SPARING}, {}, {name: kernels.carveout.DRIVERS_CHOICE}]
+
+
+def test_attention_by_warps_asks_for_little_shared_memory_from_its_first_launch_on(kernels: Any) -> None:
+    kernels.carveout._asked.clear()
+    Kernel.carveouts.clear()
+    assert error(kernels, "attention_by_warps", given(Shape(2, 3, 128, 500, 400), torch.bfloat16)) < 1e-2
+    assert Kernel.carveouts == {"tokendyno_attention_by_warps": kernels.by_warps.CARVEOUT}
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -10,7 +10,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import by_warps, eight_bits, long
+from . import by_warps, carveout, eight_bits, long
 from .products import can_be_early
 
 FOLDED = True  # False: a second kernel combines the parts
@@ -18,7 +18,6 @@ JOINED = True  # False: the new key is loaded and rotated separately from the qu
 BY_WARPS = True  # False: one kernel for all, on tensor cores
 LONG = True  # False: what programs do not hold at once is read without asking ahead
 NUMBERS, MOST_SLOTS, WARPS = 8192, 128, 4  # of keys in an iteration of a program, its slots at most, and its warps
-CROWDED = 3 << 17  # numbers of a head's keys from which blocks are taken even where the next product wants their room
 MOST_PROGRAMS = 256  # about as many as run at once on an H200: where there would be more, slots are split less
 
 
@@ -248,7 +247,7 @@ def attend(
     slot: torch.Tensor, filled: torch.Tensor, out: torch.Tensor, scaling: float, q_norm: torch.Tensor | None = None,
     k_norm: torch.Tensor | None = None, eps: float = 0.0, early: bool | None = None, splits: int = 0, block: int = 0,
     warps: int = 0, turns: torch.Tensor | None = None, sinks: torch.Tensor | None = None, offset: float = 0.0,
-    key_scales: torch.Tensor | None = None, value_scales: torch.Tensor | None = None, crowded: bool = False,
+    key_scales: torch.Tensor | None = None, value_scales: torch.Tensor | None = None, l1_next: bool = False,
 ) -> None:  # fmt: skip
     """Write (B, H * D) into `out`, flat, and the new keys and values into the cache: keys, values (B, HKV, L, D).
 
@@ -258,7 +257,7 @@ def attend(
     turns   at least B * H int32 zeros that outlive the call and that no other stream uses; None, or heads of 256, of
             which a program combines one query after another: two kernels
     key_scales, value_scales   (B, HKV, L) float32, of keys and values in float8_e4m3fn, read and written
-    crowded  the next product needs shared memory before attention has ended: that of blocks would keep it waiting
+    l1_next  the next product needs L1, of which programs with much shared memory leave little
     """
     early = can_be_early() if early is None else early
     if cos is None and q_norm is not None:
@@ -269,8 +268,7 @@ def attend(
     whole = q_norm is not None and q_norm.numel() != size
     few, splits, block, warps = _cut(texts * kv_heads, group, length, size, whole, splits, block, warps)
     rounded = key_scales is not None
-    asks = LONG and (not crowded or length * size > CROWDED)
-    far = rounded or (asks and long.fits(group, size, keys.dtype, whole))
+    far = rounded or (LONG and long.fits(group, size, keys.dtype, whole))
     if few and far and not rounded:  # queries with programs of their own, as far as all run at once
         far = texts * kv_heads * group * splits > MOST_PROGRAMS
     if far:
@@ -292,11 +290,12 @@ def attend(
         "FOLDED": folded, "EARLY": early, "launch_pdl": early, "num_warps": warps,
     }  # fmt: skip
     if rounded:
-        eight_bits.attend((*given, key_scales, value_scales), flags, (kv_heads, splits, texts))
+        eight_bits.attend((*given, key_scales, value_scales), flags, (kv_heads, splits, texts), l1_next)
     elif far:
-        long.attend(given, flags, (kv_heads, splits, texts))
+        long.attend(given, flags, (kv_heads, splits, texts), l1_next)
     elif few:
-        by_warps.tokendyno_attention_by_warps[(kv_heads * group, splits, texts)](*given, **flags)
+        made = by_warps.tokendyno_attention_by_warps[(kv_heads * group, splits, texts)](*given, **flags)
+        carveout.prefer(made, by_warps.CARVEOUT)
     else:
         tokendyno_attention[(kv_heads, splits, texts)](
             *given, AT_ONCE=max(1, min(padded, 8192 // (splits * size))), JOINED=JOINED and group < 16, WHOLE=whole,

@@ -14,6 +14,7 @@ from .parts import can_be_early, wide
 MOST_QUERIES = 3  # of a KV head: with four, tensor cores take as long
 BLOCKS = {64: (64, 4), 128: (128, 8)}
 """Size of a head -> cache slots of a program and its warps, the best of sweeps on an H200 in whole decoder layers."""
+CARVEOUT = 25  # percent of shared memory: as little as the kernel needs, so that L1 is large when the next one begins
 
 
 def fits(group: int, size: int) -> bool:

@@ -13,7 +13,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import long_parts
+from . import carveout, long_parts
 from .long import _ask, _seen, _turned, fits
 from .long_parts import finish
 
@@ -230,6 +230,7 @@ def cut(heads: int, length: int, size: int) -> tuple[int, int]:
     return long_parts.cut(heads, length, size, BLOCK, MOST_PROGRAMS)
 
 
-def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int]) -> None:
+def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], l1_next: bool) -> None:
     """Launch the kernel with the arguments of the others and both scales, and their flags."""
-    tokendyno_attention_rounded[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
+    made = tokendyno_attention_rounded[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
+    carveout.prefer(made, long_parts.SPARING if l1_next else carveout.DRIVERS_CHOICE)

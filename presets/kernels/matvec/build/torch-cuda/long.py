@@ -14,7 +14,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import long_parts
+from . import carveout, long_parts
 from .long_parts import finish
 
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
@@ -192,6 +192,7 @@ def cut(heads: int, length: int, size: int) -> tuple[int, int]:
     return long_parts.cut(heads, length, size, BLOCK, MOST_PROGRAMS)
 
 
-def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int]) -> None:
+def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], l1_next: bool) -> None:
     """Launch the kernel with the arguments and flags of the others."""
-    tokendyno_attention_long[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
+    made = tokendyno_attention_long[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
+    carveout.prefer(made, long_parts.SPARING if l1_next else carveout.DRIVERS_CHOICE)

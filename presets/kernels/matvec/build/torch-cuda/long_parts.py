@@ -1,8 +1,11 @@
-"""The end of long attention: warps add up what they have, and the last program of a head all of its parts."""
+"""What both kernels of long attention share: how slots are cut, and their end, where warps add up what they have, and
+the last program of a head all of its parts."""
 
 import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+
+SPARING = 60  # percent of shared memory: what the kernels need and little more
 
 
 @gluon.jit

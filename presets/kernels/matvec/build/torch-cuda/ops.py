@@ -301,7 +301,7 @@ def decoder_layer(
     attend(
         qkv, cos, sin, keys, values, slot, filled, mixed, scaling, head_norms[0], head_norms[1], eps,
         turns=turns, sinks=sinks, offset=offset, key_scales=key_scales, value_scales=value_scales,
-        crowded=weights[1].dtype in (torch.uint8, torch.int32),
+        l1_next=weights[1].dtype == torch.uint8,
     )  # fmt: skip
     middle, out = torch.empty_like(hidden), torch.empty_like(hidden)
     if top:
