@@ -1,20 +1,15 @@
 """Every choice of every axis on a GPU: proved in the ledger, with memory back at the baseline afterwards."""
 
-import time
-from collections.abc import Iterator
-
 import pytest
 
 from backend.engine.bench import Bench
-from backend.executors import open_bench
 from backend.optimizations import prompt_axes
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
-from tools.bench.gpu.every import keep, perform, settled, used_bytes
+from tools.bench.gpu.every import NOT_BACK_BYTES, keep, left_behind_bytes, perform, settled, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
-SPARES = 4  # idle workers, which import while an arm runs
 SMALL = "random:Qwen3-0.6B"
 REAL = (
     ("random:Llama-3-8B", (
@@ -47,15 +42,6 @@ def arms() -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    """One bench; the process of an arm ends when the next arm starts."""
-    made = open_bench()
-    made.start(prewarm=SPARES)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
 def baseline() -> int:
     """Bytes in use on the GPU before anything was loaded."""
     return used_bytes()
@@ -68,17 +54,11 @@ def test_the_choice_is_proved_and_the_memory_given_back(baseline: int, bench: Be
         keep(model, arm, None, None, why, 0)
         skip_or_fail(arm, why, model)
     run, document = perform(bench, model, choices)
-    bench.pool.drop("A")  # safe: the bench is idle
-    for _ in range(SPARES):
-        bench.wake()  # each time it looks up it starts one more idle worker
-        time.sleep(0.05)
-    deadline_s = time.monotonic() + 10
-    while (left := used_bytes() - baseline) > 64 << 20 and time.monotonic() < deadline_s:
-        time.sleep(0.2)
+    left = left_behind_bytes(bench, baseline)
     (only,) = document["arms"]
     keep(model, arm, run, only, "", left)
     assert run.status == "done", run.message
     asked = {part.split("=")[0] for part in arm.split(",") if "=" in part}
     for row in only["evidence"]:
         assert row["status"] in SOUND or (row["status"] == "fallback" and row["axis"] in asked), row
-    assert left < 64 << 20
+    assert left < NOT_BACK_BYTES

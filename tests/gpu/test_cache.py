@@ -6,7 +6,6 @@ import pytest
 
 from backend.config import Workload
 from backend.engine.bench import Bench
-from backend.executors import open_bench
 from tests.support.ledger import SOUND
 from tools.bench.gpu.every import perform
 
@@ -17,14 +16,6 @@ STORY = Workload(
     "Once upon a time, there was a little fox named Pip. One day, Pip", max_new_tokens=200, ignore_eos=True
 )
 LONG = Workload(prompt_tokens=8_000, max_new_tokens=24)
-
-
-@pytest.fixture(scope="module")
-def bench() -> Any:
-    made = open_bench()
-    made.start(prewarm=2)
-    yield made
-    made.close()
 
 
 def arm(bench: Bench, model: str, work: Workload, **choices: str) -> dict[str, Any]:

@@ -1,19 +1,22 @@
-"""torch.compile and CUDA graphs on a GPU: every mode and kind of graph, proved, with cold compile seconds.
-
-`TOKENDYNO_OUT` keeps the documents: cold seconds, graphs and latencies for MEASUREMENTS.md.
-"""
+"""torch.compile and CUDA graphs on a GPU: every mode and kind of graph, proved, with cold compile seconds."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from backend.arms.parse import parse_arm
+from backend.config import Workload
+from backend.engine.bench import Bench
 from tests.support.ledger import SOUND
-from tools.bench.gpu.bench_cli import bench, tell
+from tools.bench.gpu.bench_cli import bench as command_line
+from tools.bench.gpu.bench_cli import tell
+from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 
-MODEL = "random:Qwen3-0.6B"
+MODEL, WHOLE = "random:Qwen3-0.6B", "compile=reduce-overhead,cache=static"
+"""A model, and the arm that runs all of its layers, whose cold seconds are those of real models."""
 OWN = "loop=own,cache=static,cuda_graphs=manual"
 ARMS = {
     "compile=default,cache=static": "off",
@@ -31,15 +34,24 @@ ARMS = {
 """Arm -> who recorded the CUDA graphs that it replays."""
 
 
-def run(name: str, arm: str, model: str = MODEL, tokens: int = 200) -> dict[str, Any]:
-    document = bench(
-        name, "run", "--model", model, "--arm", arm, "--prompt-tokens", "64", "--max-new-tokens", str(tokens),
-        "--ignore-eos",
-    )  # fmt: skip
+def run(bench: Bench, arm: str, model: str, tokens: int = 200) -> dict[str, Any]:
+    work = Workload(prompt_tokens=64, max_new_tokens=tokens, ignore_eos=True)
+    ended, document = perform(bench, model, dict(parse_arm(model, arm).choices), work)
+    assert ended.status == "done", ended.message
     tell(document)
     (only,) = document["arms"]
     found: dict[str, Any] = only
     return found
+
+
+def run_cold(name: str, arm: str, model: str, tokens: int) -> Any:
+    """What an arm compiled in a process that was started for it, with the environment of now."""
+    document = command_line(
+        name, "run", "--model", model, "--arm", arm, "--prompt-tokens", "64", "--max-new-tokens", str(tokens),
+        "--ignore-eos",
+    )  # fmt: skip
+    tell(document)
+    return document["arms"][0]["compile"]
 
 
 def settings(arm: str) -> dict[str, str]:
@@ -47,8 +59,10 @@ def settings(arm: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("arm", ARMS)
-def test_the_mode_is_proved_with_its_cold_seconds_and_nothing_compiles_while_it_is_measured(arm: str) -> None:
-    found = run("compile-" + arm.replace("=", "-").replace(",", "_"), arm, tokens=180 if "dynamic" in arm else 200)
+def test_the_mode_is_proved_with_its_cold_seconds_and_nothing_compiles_while_it_is_measured(
+    bench: Bench, few_layers: str, arm: str
+) -> None:
+    found = run(bench, arm, MODEL if arm == WHOLE else few_layers, tokens=180 if "dynamic" in arm else 200)
     rows = {row["axis"]: row for row in found["evidence"]}
     for row in rows.values():
         assert row["status"] in SOUND, row
@@ -66,10 +80,12 @@ def test_the_mode_is_proved_with_its_cold_seconds_and_nothing_compiles_while_it_
     assert (made["cudagraph_records"] > 0) is (ARMS[arm] == "compile")
 
 
-def test_artefacts_make_a_later_worker_warm_up_quicker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_artefacts_make_a_later_worker_warm_up_quicker(
+    few_layers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path))
     arm = "compile=reduce-overhead,cache=static,compile_cache=artefacts"
-    first, second = (run(f"artefacts-{n}", arm, tokens=64)["compile"] for n in (1, 2))
+    first, second = (run_cold(f"artefacts-{n}", arm, few_layers, 64) for n in (1, 2))
     print({"first": first["cold_s"], "second": second["cold_s"], "bytes": first["artefacts_saved_bytes"]})
     assert first["cache_misses"] > 0 and first["cache_hits"] == 0 and first["artefacts_saved_bytes"] > 0
     assert second["cache_hits"] > 0 and second["cache_misses"] == 0
@@ -77,17 +93,19 @@ def test_artefacts_make_a_later_worker_warm_up_quicker(tmp_path: Path, monkeypat
     assert second["cold_before_s"] == pytest.approx(first["cold_s"])
 
 
-def test_an_empty_cache_is_cold_and_gone_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_cache_is_cold_and_gone_afterwards(
+    few_layers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TOKENDYNO_CACHE", str(tmp_path))
     for n in range(2):
-        made = run(f"fresh-{n}", "compile=default,cache=static,compile_cache=fresh", tokens=32)["compile"]
+        made = run_cold(f"fresh-{n}", "compile=default,cache=static,compile_cache=fresh", few_layers, 32)
         assert made["cache_hits"] == 0 and made["cache_misses"] > 0
         assert list((tmp_path / "scratch").iterdir()) == []
 
 
-def test_a_window_that_fills_is_marked_and_compiles_nothing() -> None:
+def test_a_window_that_fills_is_marked_and_compiles_nothing(bench: Bench) -> None:
     """pocket's window of 128 fills during the run; its graphs were compiled in the warm-up."""
-    found = run("pocket-window", "compile=reduce-overhead,cache=static", "pocket")
+    found = run(bench, "compile=reduce-overhead,cache=static", "pocket")
     marks = {mark["kind"]: mark for mark in found["marks"]}
     assert marks["window"]["token"] == 128 - found["prompt_tokens"]
     assert not {"compile", "recompile", "graph_skip"} & set(marks), marks

@@ -1,13 +1,11 @@
 """On a GPU a run's latency is its own: the profiler of an earlier proof in the same worker no longer listens."""
 
 import statistics
-from collections.abc import Iterator
 
 import pytest
 
 from backend.config import Workload
 from backend.engine.bench import Bench
-from backend.executors import open_bench
 from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -19,14 +17,6 @@ ARMS: tuple[dict[str, str], ...] = (
     {"cache": "static", "compile": "reduce-overhead"},
 )
 RUNS = 3
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    made = open_bench()
-    made.start(prewarm=2)
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("choices", ARMS, ids=str)

@@ -8,19 +8,25 @@ import torch
 
 from backend import hardware
 from backend.arms.check import check
+from backend.arms.parse import parse_arm
+from backend.config import Workload
+from backend.engine.bench import Bench
 from backend.models import resolve
 from backend.optimizations import all_axes
 from backend.worker.loop.passes import CapturedPasses, without_idle_mask
 from backend.worker.prove.states import held_against_pass
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
-from tools.bench.gpu.bench_cli import bench, tell
+from tools.bench.gpu.bench_cli import bench as command_line
+from tools.bench.gpu.bench_cli import tell
+from tools.bench.gpu.every import NOT_BACK_BYTES, left_behind_bytes, perform, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
 MODEL = "random:bert-base-uncased"
 AXES = ("dtype", "attention", "compile", "quantization")
 PASSES = 200
+WORK = Workload(prompt_tokens=128, max_new_tokens=PASSES, batch_size=8)
 CAPTURED = (
     "", ",shapes=buckets,dtype=bfloat16", ",dtype=float16,compile=default", ",attention=eager", ",projections=fused",
     ",quantization=torchao-int8",
@@ -37,31 +43,26 @@ def arms() -> list[str]:
     ]  # fmt: skip
 
 
-def used_bytes() -> int:
-    return sum(gpu.memory_bytes - gpu.free_bytes for gpu in hardware.detect().gpus)
-
-
 def blocked(arm: str) -> str:
     """Why the rules refuse this arm here, "" if they do not."""
-    from backend.arms.parse import parse_arm
-    from backend.config import Workload
-
-    work = Workload(prompt_tokens=128, max_new_tokens=PASSES)
-    found = check(parse_arm(MODEL, arm), resolve(MODEL), hardware.detect(), work).blocked
+    found = check(parse_arm(MODEL, arm), resolve(MODEL), hardware.detect(), WORK).blocked
     return found[0].reason if found else ""
 
 
+@pytest.fixture(scope="module")
+def baseline() -> int:
+    """Bytes in use on the GPU before anything was loaded."""
+    return used_bytes()
+
+
 @pytest.mark.parametrize("arm", arms())
-def test_the_choice_is_proved_and_the_memory_given_back(arm: str) -> None:
+def test_the_choice_is_proved_and_the_memory_given_back(baseline: int, bench: Bench, arm: str) -> None:
     reason = blocked(arm)
     if reason:
         skip_or_fail(arm, reason, MODEL)
-    before = used_bytes()
-    name = "encoder_" + arm.replace("=", "-").replace(",", "_")
-    document: dict[str, Any] = bench(
-        name, "run", "--model", MODEL, "--arm", arm, "--prompt-tokens", "128", "--batch-size", "8", "--max-new-tokens",
-        str(PASSES),
-    )  # fmt: skip
+    run, document = perform(bench, MODEL, dict(parse_arm(MODEL, arm).choices), WORK)
+    left = left_behind_bytes(bench, baseline)
+    assert run.status == "done", run.message
     tell(document)
     (only,) = document["arms"]
     for row in only["evidence"]:
@@ -70,11 +71,11 @@ def test_the_choice_is_proved_and_the_memory_given_back(arm: str) -> None:
     assert only["clock"] == "CUDA events"
     assert len(only["latency_s"]) == PASSES and min(only["latency_s"]) > 0
     assert only["time_s"] == sorted(only["time_s"])
-    assert used_bytes() - before < 64 << 20
+    assert left < NOT_BACK_BYTES
 
 
 def test_a_compiled_encoder_leaves_less_of_the_gpu_idle() -> None:
-    document = bench(
+    document = command_line(
         "encoder_compared", "compare", "--model", MODEL, "--a", "dtype=float16", "--b",
         "dtype=float16,compile=reduce-overhead", "--prompt-tokens", "32", "--max-new-tokens", "300", "--repeats", "5",
     )  # fmt: skip

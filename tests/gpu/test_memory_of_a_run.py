@@ -1,22 +1,14 @@
 """On a GPU too the peak memory of a run is its own: first, third, and after twenty others."""
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from backend.config import Workload
 from backend.engine.bench import Bench
-from backend.executors import open_bench
-from backend.models.catalogue import find
 from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(900)]
 
 MODEL, KEPT = "random:Qwen3-0.6B", "random:Llama-3-8B"
-FEW_LAYERS = 4
-"""Of Qwen3-0.6B for the twenty others: all 28, launched one kernel at a time and then profiled, took 15 s a run."""
 WORK = Workload(prompt_tokens=64, max_new_tokens=64)
 LONG = Workload(prompt_tokens=3_000, max_new_tokens=32)
 ARMS: tuple[dict[str, str], ...] = (
@@ -28,14 +20,6 @@ ARMS: tuple[dict[str, str], ...] = (
 PROBES = ARMS[1:3]
 LENGTHS = ((16, 32), (64, 150), (500, 16), (2_000, 16), (4_000, 16))
 TOLERANCE = 0.03
-
-
-@pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    made = open_bench()
-    made.start(prewarm=2)
-    yield made
-    made.close()
 
 
 def peak(bench: Bench, choices: dict[str, str], work: Workload = WORK, model: str = MODEL) -> float:
@@ -63,13 +47,9 @@ def test_a_worker_of_a_large_model_is_kept_and_its_third_peak_is_its_first(bench
     assert peak(bench, {"attention": "eager"}, model=KEPT) == pytest.approx(first, rel=TOLERANCE)
 
 
-def test_arms_have_the_same_peaks_after_twenty_others(bench: Bench, tmp_path: Path) -> None:
-    entry = find(MODEL.removeprefix("random:"))
-    assert entry is not None
-    (tmp_path / "config.json").write_text(json.dumps(json.loads(entry.config) | {"num_hidden_layers": FEW_LAYERS}))
-    model = f"random:{tmp_path}"
-    first = [peak(bench, choices, model=model) for choices in PROBES]
+def test_arms_have_the_same_peaks_after_twenty_others(bench: Bench, few_layers: str) -> None:
+    first = [peak(bench, choices, model=few_layers) for choices in PROBES]
     for other in ARMS:
         for prompt_tokens, new in LENGTHS:
-            peak(bench, other, Workload(prompt_tokens=prompt_tokens, max_new_tokens=new), model)
-    assert [peak(bench, choices, model=model) for choices in PROBES] == pytest.approx(first, rel=TOLERANCE)
+            peak(bench, other, Workload(prompt_tokens=prompt_tokens, max_new_tokens=new), few_layers)
+    assert [peak(bench, choices, model=few_layers) for choices in PROBES] == pytest.approx(first, rel=TOLERANCE)

@@ -9,6 +9,9 @@ import torch
 from torch.profiler import profile
 from transformers import DynamicCache, StaticCache
 
+from backend.arms.parse import parse_arm
+from backend.config import Workload
+from backend.engine.bench import Bench
 from backend.worker.loop.cache import StaticSlotCache
 from backend.worker.loop.loop import DecodeLoop
 from backend.worker.patch import attention
@@ -17,7 +20,8 @@ from tests.backend.worker.loop.test_loop import Told, greedy
 from tests.gpu.test_own import prompt
 from tests.support.ledger import unsound
 from tests.support.tiny_models import CONFIGS, WINDOW, build
-from tools.bench.gpu.bench_cli import bench, tell
+from tools.bench.gpu.bench_cli import tell
+from tools.bench.gpu.every import perform
 
 pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("ignore")]
 CAPTURED = "cache=static,loop=own,cuda_graphs=manual,prefill=captured"
@@ -131,11 +135,10 @@ RUNS = [
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("model", "arm", "tokens"), RUNS)
-def test_each_row_is_sound_in_a_run_of_the_command_line(model: str, arm: str, tokens: int) -> None:
-    document = bench(
-        f"prefill_{RUNS.index((model, arm, tokens))}", "run", "--model", model, "--arm", arm, "--prompt-tokens",
-        str(tokens), "--max-new-tokens", "16", "--ignore-eos",
-    )  # fmt: skip
+def test_each_row_is_sound_in_a_run(bench: Bench, model: str, arm: str, tokens: int) -> None:
+    work = Workload(prompt_tokens=tokens, max_new_tokens=16, ignore_eos=True)
+    run, document = perform(bench, model, dict(parse_arm(model, arm).choices), work)
+    assert run.status == "done", run.message
     tell(document)
     (only,) = document["arms"]
     assert unsound(only["evidence"]) == []

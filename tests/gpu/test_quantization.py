@@ -1,11 +1,10 @@
-"""Every quantization through the command line: proved in the ledger, as large as predicted, with its memory released.
+"""Every quantization: proved in the ledger, as large as predicted, with its memory released.
 
 Select a shape with `-k`, such as `-k Llama-3-8B`. MXFP4 runs on the Hub's kernels if they are in its cache or in
 `LOCAL_KERNELS=kernels-community/gpt-oss-triton-kernels=FOLDER`, else on ours.
 """
 
 import time
-from typing import Any
 
 import pytest
 
@@ -13,13 +12,14 @@ from backend import hardware
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
+from backend.engine.bench import Bench
 from backend.models import resolve
 from backend.optimizations.axes.quantization.axis import AXIS
 from backend.plan import LoadPlan
 from tests.support.ledger import SOUND
 from tests.support.refusals import skip_or_fail
-from tools.bench.gpu.bench_cli import bench, tell
-from tools.bench.gpu.every import used_bytes
+from tools.bench.gpu.bench_cli import tell
+from tools.bench.gpu.every import NOT_BACK_BYTES, left_behind_bytes, perform, used_bytes
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
 
@@ -31,17 +31,23 @@ ARMS = [
 STAYS = 0.01  # of the prediction
 
 
+@pytest.fixture(scope="module")
+def baseline() -> int:
+    """Bytes in use on the GPU before anything was loaded."""
+    return used_bytes()
+
+
 @pytest.mark.parametrize(("model", "choice"), ARMS, ids=[f"{m.removeprefix('random:')}-{c}" for m, c in ARMS])
-def test_the_choice_is_proved_as_large_as_predicted_and_its_memory_given_back(model: str, choice: str) -> None:
+def test_the_choice_is_proved_as_large_as_predicted_and_its_memory_given_back(
+    baseline: int, bench: Bench, model: str, choice: str
+) -> None:
     work = Workload(prompt_tokens=64, max_new_tokens=64)
     checked = check(make_config(model, {"quantization": choice}), resolve(model), hardware.detect(), work)
     if checked.blocked:
         skip_or_fail(f"quantization={choice}", checked.blocked[0].reason, model)
-    before = used_bytes()
-    document: dict[str, Any] = bench(
-        f"quantization-{model.removeprefix('random:')}-{choice}", "run", "--model", model, "--arm",
-        f"quantization={choice}", "--prompt-tokens", "64", "--max-new-tokens", "64",
-    )  # fmt: skip
+    run, document = perform(bench, model, {"quantization": choice}, work)
+    left = left_behind_bytes(bench, baseline)
+    assert run.status == "done", run.message
     tell(document)
     (only,) = document["arms"]
     (row,) = (row for row in only["evidence"] if row["axis"] == "quantization")
@@ -52,10 +58,7 @@ def test_the_choice_is_proved_as_large_as_predicted_and_its_memory_given_back(mo
         assert row["status"] in SOUND, row
     predicted = only["memory_predicted_bytes"]["weights"]
     assert abs(only["weight_bytes"] - predicted) <= STAYS * predicted, (only["weight_bytes"], predicted)
-    deadline_s = time.monotonic() + 10
-    while used_bytes() - before > 64 << 20 and time.monotonic() < deadline_s:
-        time.sleep(0.2)
-    assert used_bytes() - before < 64 << 20
+    assert left < NOT_BACK_BYTES
 
 
 def test_packed_weights_are_those_of_the_dense_model() -> None:

@@ -6,6 +6,7 @@ tools.bench.gpu.tables FILE`).
 
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,36 @@ from backend.runs.run import Run
 from backend.views.document import document, predicted_series
 
 MOST_FIXES = 4
+SPARES = 4
+"""Idle workers, which import while an arm runs."""
+NOT_BACK_BYTES = 64 << 20
+"""Memory of a GPU from which on an arm has left some behind."""
 WORK = Workload(prompt_tokens=64, max_new_tokens=64, seed=1)
 
 
 def used_bytes() -> int:
     """Bytes in use on all GPUs, from NVML."""
     return sum(gpu.memory_bytes - gpu.free_bytes for gpu in hardware.detect().gpus)
+
+
+def start_spares(bench: Bench) -> None:
+    """As many idle workers as the bench may have."""
+    for _ in range(SPARES):
+        bench.wake()  # each time it looks up it starts one more
+        time.sleep(0.05)
+
+
+def left_behind_bytes(bench: Bench, before: int) -> int:
+    """End the worker of arm A and wait until the GPUs' memory is back at `before`. What is not, after 10 seconds; 0 if
+    TOKENDYNO_SHARED_GPU says that other programs use these GPUs as well: NVML counts theirs too."""
+    bench.pool.drop("A")  # safe: the bench is idle
+    start_spares(bench)
+    if os.environ.get("TOKENDYNO_SHARED_GPU"):
+        return 0
+    deadline_s = time.monotonic() + 10
+    while (left := used_bytes() - before) >= NOT_BACK_BYTES and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+    return left
 
 
 def settled(bench: Bench, model: str, arm: str, work: Workload = WORK) -> tuple[dict[str, str], str]:

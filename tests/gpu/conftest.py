@@ -1,0 +1,41 @@
+"""One bench for the arms of a file, and a model of few layers where what is tested does not depend on their number."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.engine.bench import Bench
+from backend.executors import open_bench
+from backend.models.catalogue import find
+from tools.bench.gpu.every import SPARES, start_spares
+
+FEW = 4
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[Bench]:
+    """Its idle workers import while an arm runs."""
+    made = open_bench()
+    made.start(prewarm=SPARES)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def spares(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Workers that import during the next test, for the one after it."""
+    yield
+    if "bench" in request.fixturenames:
+        start_spares(request.getfixturevalue("bench"))
+
+
+@pytest.fixture(scope="session")
+def few_layers(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Qwen3-0.6B with 4 of its layers: what compiles, or launches kernels one by one, takes a seventh of the time."""
+    entry = find("Qwen3-0.6B")
+    assert entry is not None
+    folder: Path = tmp_path_factory.mktemp("few")
+    (folder / "config.json").write_text(json.dumps(json.loads(entry.config) | {"num_hidden_layers": FEW}))
+    return f"random:{folder}"
