@@ -46,12 +46,22 @@ flat, _ = quantizer_torchao.flatten_tensor_state_dict(model.state_dict())
 """
 
 
-def test_what_is_imported_is_collected_once_and_later_collections_leave_it_out() -> None:
-    before = gc.get_freeze_count()
+def test_what_is_imported_is_gone_through_once_and_left_out_later() -> None:
+    before, thresholds = gc.get_freeze_count(), gc.get_threshold()
     with kept_imports():
-        assert not gc.isenabled()
-        stays = [[] for _ in range(1000)]  # type: list[list[object]]
-    assert gc.isenabled() and gc.get_freeze_count() >= before + len(stays)
+        young, _, whole = (one["collections"] for one in gc.get_stats())
+        stays = [[[]] for _ in range(200_000)]  # type: list[list[list[object]]]
+        young_later, _, whole_later = (one["collections"] for one in gc.get_stats())
+        assert young_later > young + 100 and whole_later == whole
+    assert gc.get_stats()[2]["collections"] == whole + 1
+    assert gc.get_threshold() == thresholds and gc.get_freeze_count() >= before + 2 * len(stays)
+
+
+def test_thresholds_come_back_if_an_import_fails() -> None:
+    before = gc.get_threshold()
+    with pytest.raises(ImportError), kept_imports():
+        raise ImportError
+    assert gc.get_threshold() == before
 
 
 @pytest.mark.slow
