@@ -151,7 +151,7 @@ def _imported(parts: tuple[str, ...]) -> dict[str, ModuleType]:
     sys.modules.update({NAME: package} | made)
     sys.meta_path.insert(0, finder)
     try:
-        importlib.import_module(f"{NAME}.carveout")._set = Kernel.carveouts.__setitem__
+        vars(importlib.import_module(f"{NAME}.carveout"))["_set"] = Kernel.carveouts.__setitem__
         return {part: importlib.import_module(f"{NAME}.{part}") for part in parts}
     finally:
         sys.meta_path.remove(finder)

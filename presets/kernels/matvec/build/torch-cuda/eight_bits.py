@@ -14,8 +14,8 @@ from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import carveout, long_parts
-from .long import _ask, _seen, _turned, fits
-from .long_parts import finish
+from .long import fits
+from .long_parts import ask, attended, finish, part_of, rotated, slots_of
 
 LARGEST: gl.constexpr = gl.constexpr(448.0)  # number of float8_e4m3fn
 LEAST: gl.constexpr = gl.constexpr(1e-12)  # that a vector is scaled by
@@ -128,24 +128,18 @@ def tokendyno_attention_rounded(
     filled += text * L
     if EARLY:
         gdc_launch_dependents()
-    here = gl.load(slot).to(gl.int32)  # written by the first kernels of this step, not by the predecessor
-    used = gl.where(gl.load(filled + L - 1) != 0, L, here + 1)
-    span = gl.cdiv(gl.cdiv(used, SPLITS), BT) * BT
-    begin = split * span
-    end = gl.minimum(begin + span, used)
+    here, begin, end = part_of(slot, filled, L, split, SPLITS, BT)
     key_rooms = gl.allocate_shared_memory(gl.int16, [STAGES, num_warps, SLOTS, H], rooms)
     value_rooms = gl.allocate_shared_memory(gl.int16, [STAGES, num_warps, SLOTS, H], rooms)
-    lines = gl.arange(0, num_warps, gl.SliceLayout(1, of_slots))[:, None] * SLOTS
-    lines = begin + lines + gl.arange(0, SLOTS, gl.SliceLayout(0, of_slots))[None, :]
+    lines = slots_of(begin, of_slots, SLOTS, num_warps)
     words = gl.arange(0, H, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for stage in gl.static_range(STAGES):
-        _ask(
+        ask(
             key_rooms.index(stage), value_rooms.index(stage), key_words, value_words, lines + stage * BT,
             begin + stage * BT, end, words, H,
         )  # fmt: skip
-    places = gl.arange(0, num_warps, gl.SliceLayout(1, of_scores))[:, None] * SLOTS
-    places = begin + places + gl.arange(0, SLOTS, gl.SliceLayout(0, of_scores))[None, :]
-    seen = _seen(filled, places, here, end)
+    places = slots_of(begin, of_scores, SLOTS, num_warps)
+    seen = attended(filled, places, here, end)
     key_scale, value_scale = _scales(key_scales, places, end), _scales(value_scales, places, end)
     if EARLY:
         gdc_wait()
@@ -153,7 +147,7 @@ def tokendyno_attention_rounded(
     ours = qkv + (HKV * G + HKV + head) * D
     new_value = gl.load(ours + columns).to(gl.float32)
     also = gl.load(ours + gl.arange(0, D, gl.SliceLayout(0, whole))).to(gl.float32)
-    turned = _turned(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, NORMED, OFFSET)
+    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, NORMED, OFFSET)
     is_key = (gl.arange(0, 16, gl.SliceLayout(1, flat)) == 15)[:, None]
     new_key = gl.sum(gl.where(is_key, turned, 0.0), 0)
     mine = (here >= begin) & (here < end)  # the new token is in this part
@@ -184,7 +178,7 @@ def tokendyno_attention_rounded(
         async_copy.wait_group(STAGES - 1)
         key, key_too = _halves(key_rooms.index(stage).permute([0, 2, 1]).load(second))
         value, value_too = _sides(value_rooms.index(stage).load(second))
-        following = _seen(filled, places + (t - begin + BT), here, end)
+        following = attended(filled, places + (t - begin + BT), here, end)
         next_key = _scales(key_scales, places + (t - begin + BT), end)
         next_value = _scales(value_scales, places + (t - begin + BT), end)
         scores = mma_v2(query, key, gl.zeros([num_warps, 16, SLOTS], gl.float32, mma))
@@ -200,7 +194,7 @@ def tokendyno_attention_rounded(
         mixed = mma_v2(weights, value, mixed * shrink[:, :, None])
         mixed_too = mma_v2(weights, value_too, mixed_too * shrink[:, :, None])
         top = best
-        _ask(
+        ask(
             key_rooms.index(stage), value_rooms.index(stage), key_words, value_words,
             lines + (t - begin + STAGES * BT), t + STAGES * BT, end, words, H,
         )  # fmt: skip

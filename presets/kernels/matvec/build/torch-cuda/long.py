@@ -15,56 +15,11 @@ from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import carveout, long_parts
-from .long_parts import finish
+from .long_parts import ask, attended, finish, part_of, rotated, slots_of
 
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
 MOST_PROGRAMS = 128  # about one for each multiprocessor
 REGISTERS = 160  # of a thread at most: more, and a program begins later, beside fewer of its predecessor's
-
-
-@gluon.jit
-def _ask(key_room, value_room, keys, values, places, first, end, dims, D: gl.constexpr):
-    """Have a block that begins at slot `first` copied, unless it lies behind the end; past the end the last slot comes
-    again: it takes no weight there, but is multiplied, so it must be a number."""
-    at = gl.minimum(places, end - 1).to(gl.int64)[:, :, None] * D + dims[None, None, :]
-    there = dims[None, None, :] < gl.where(first < end, D, 0)
-    async_copy.async_copy_global_to_shared(key_room, keys + at, there)
-    async_copy.async_copy_global_to_shared(value_room, values + at, there)
-    async_copy.commit_group()
-
-
-@gluon.jit
-def _seen(filled, places, here, end):
-    """Which of these slots are attended to: those that are filled, but for the new token's, which is still to be."""
-    return (gl.load(filled + places, mask=places < end, other=0) != 0) & (places != here)
-
-
-@gluon.jit
-def _turned(
-    qkv, cos, sin, q_norm, k_norm, head, eps, layout: gl.constexpr, G: gl.constexpr, HKV: gl.constexpr,
-    D: gl.constexpr, ANGLES: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr,
-):  # fmt: skip
-    """(16, D) float32: the queries of a KV head, and in the last row its new key; normalized if there is a norm, and
-    rotated if by any angles."""
-    dims = gl.arange(0, D, gl.SliceLayout(0, layout))
-    rows = gl.arange(0, 16, gl.SliceLayout(1, layout))
-    across = (dims + D // 2) % D
-    at = (gl.where(rows == 15, HKV * G + head, head * G + rows) * D)[:, None]
-    there = ((rows < G) | (rows == 15))[:, None]
-    turned = gl.load(qkv + at + dims[None, :], mask=there, other=0.0).to(gl.float32)
-    if ANGLES > 0:
-        other = gl.load(qkv + at + across[None, :], mask=there, other=0.0).to(gl.float32)
-        along = gl.load(cos + dims % ANGLES).to(gl.float32)[None, :]
-        beside = (gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0))[None, :]
-        if NORMED:
-            is_key = (rows == 15)[:, None]
-            here = gl.where(is_key, gl.load(k_norm + dims)[None, :], gl.load(q_norm + dims)[None, :]).to(gl.float32)
-            far = gl.where(is_key, gl.load(k_norm + across)[None, :], gl.load(q_norm + across)[None, :]).to(gl.float32)
-            shrink = gl.rsqrt(gl.sum(turned * turned, 1) / D + eps)[:, None]
-            turned = (turned * along * (here + OFFSET) + other * beside * (far + OFFSET)) * shrink
-        else:
-            turned = turned * along + other * beside
-    return turned
 
 
 @gluon.jit
@@ -105,31 +60,25 @@ def tokendyno_attention_long(
     filled += text * L
     if EARLY:
         gdc_launch_dependents()
-    here = gl.load(slot).to(gl.int32)  # written by the first kernels of this step, not by the predecessor
-    used = gl.where(gl.load(filled + L - 1) != 0, L, here + 1)
-    span = gl.cdiv(gl.cdiv(used, SPLITS), BT) * BT
-    begin = split * span
-    end = gl.minimum(begin + span, used)
+    here, begin, end = part_of(slot, filled, L, split, SPLITS, BT)
     key_rooms = gl.allocate_shared_memory(kind, [STAGES, num_warps, SLOTS, D], rooms)
     value_rooms = gl.allocate_shared_memory(kind, [STAGES, num_warps, SLOTS, D], rooms)
-    lines = gl.arange(0, num_warps, gl.SliceLayout(1, of_slots))[:, None] * SLOTS
-    lines = begin + lines + gl.arange(0, SLOTS, gl.SliceLayout(0, of_slots))[None, :]
+    lines = slots_of(begin, of_slots, SLOTS, num_warps)
     dims = gl.arange(0, D, gl.SliceLayout(0, gl.SliceLayout(1, tile)))
     for stage in gl.static_range(STAGES):
-        _ask(
+        ask(
             key_rooms.index(stage), value_rooms.index(stage), keys, values, lines + stage * BT, begin + stage * BT, end,
             dims, D,
         )  # fmt: skip
-    places = gl.arange(0, num_warps, gl.SliceLayout(1, of_scores))[:, None] * SLOTS
-    places = begin + places + gl.arange(0, SLOTS, gl.SliceLayout(0, of_scores))[None, :]
-    seen = _seen(filled, places, here, end)
+    places = slots_of(begin, of_scores, SLOTS, num_warps)
+    seen = attended(filled, places, here, end)
     if EARLY:
         gdc_wait()
     columns = gl.arange(0, D, gl.SliceLayout(0, flat))
     ours = qkv + (HKV * G + HKV + head) * D
     new_value = gl.load(ours + columns).to(gl.float32)
     also = gl.load(ours + gl.arange(0, D, gl.SliceLayout(0, whole))).to(gl.float32)
-    turned = _turned(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, NORMED, OFFSET)
+    turned = rotated(qkv, cos, sin, q_norm, k_norm, head, eps, flat, G, HKV, D, ANGLES, NORMED, OFFSET)
     is_key = (gl.arange(0, 16, gl.SliceLayout(1, flat)) == 15)[:, None]
     new_key = gl.sum(gl.where(is_key, turned, 0.0), 0)
     mine = (here >= begin) & (here < end)  # the new token is in this part
@@ -149,7 +98,7 @@ def tokendyno_attention_long(
         async_copy.wait_group(STAGES - 1)
         key = key_rooms.index(stage).permute([0, 2, 1]).load(second)
         value = value_rooms.index(stage).load(second)
-        following = _seen(filled, places + (t - begin + BT), here, end)
+        following = attended(filled, places + (t - begin + BT), here, end)
         scores = mma_v2(query, key, gl.zeros([num_warps, 16, SLOTS], gl.float32, mma)) * scaling
         scores = gl.where(seen[:, None, :], scores, float("-inf"))
         best = gl.maximum(top, gl.max(scores, 2))
@@ -160,7 +109,7 @@ def tokendyno_attention_long(
         weights = gl.convert_layout(weights.to(kind), first)
         mixed = mma_v2(weights, value, mixed * shrink[:, :, None])
         top = best
-        _ask(
+        ask(
             key_rooms.index(stage), value_rooms.index(stage), keys, values, lines + (t - begin + STAGES * BT),
             t + STAGES * BT, end, dims, D,
         )  # fmt: skip

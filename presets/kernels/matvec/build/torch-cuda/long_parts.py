@@ -1,11 +1,74 @@
-"""What both kernels of long attention share: how slots are cut, and their end, where warps add up what they have, and
-the last program of a head all of its parts."""
+"""What both kernels of long attention share: how slots are cut, how blocks are asked for, the new query and key, and
+the end, where warps add up what they have, and the last program of a head all of its parts."""
 
 import triton
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
+from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
 SPARING = 60  # percent of shared memory: what the kernels need and little more
+
+
+@gluon.jit
+def part_of(slot, filled, L, split, SPLITS: gl.constexpr, BT: gl.constexpr):
+    """The new token's slot, and the begin and the end of a program's part of the slots that are filled."""
+    here = gl.load(slot).to(gl.int32)  # written by the first kernels of this step, not by the predecessor
+    used = gl.where(gl.load(filled + L - 1) != 0, L, here + 1)
+    span = gl.cdiv(gl.cdiv(used, SPLITS), BT) * BT
+    begin = split * span
+    return here, begin, gl.minimum(begin + span, used)
+
+
+@gluon.jit
+def slots_of(begin, layout: gl.constexpr, SLOTS: gl.constexpr, num_warps: gl.constexpr):
+    """(W, SLOTS) slots of the warps in a block from `begin` on."""
+    firsts = gl.arange(0, num_warps, gl.SliceLayout(1, layout))[:, None] * SLOTS
+    return begin + firsts + gl.arange(0, SLOTS, gl.SliceLayout(0, layout))[None, :]
+
+
+@gluon.jit
+def ask(key_room, value_room, keys, values, places, first, end, dims, D: gl.constexpr):
+    """Have a block that begins at slot `first` copied, unless it lies behind the end; past the end the last slot comes
+    again: it takes no weight there, but is multiplied, so it must be a number."""
+    at = gl.minimum(places, end - 1).to(gl.int64)[:, :, None] * D + dims[None, None, :]
+    there = dims[None, None, :] < gl.where(first < end, D, 0)
+    async_copy.async_copy_global_to_shared(key_room, keys + at, there)
+    async_copy.async_copy_global_to_shared(value_room, values + at, there)
+    async_copy.commit_group()
+
+
+@gluon.jit
+def attended(filled, places, here, end):
+    """Which of these slots are attended to: those that are filled, but for the new token's, which is still to be."""
+    return (gl.load(filled + places, mask=places < end, other=0) != 0) & (places != here)
+
+
+@gluon.jit
+def rotated(
+    qkv, cos, sin, q_norm, k_norm, head, eps, layout: gl.constexpr, G: gl.constexpr, HKV: gl.constexpr,
+    D: gl.constexpr, ANGLES: gl.constexpr, NORMED: gl.constexpr, OFFSET: gl.constexpr,
+):  # fmt: skip
+    """(16, D) float32: the queries of a KV head, and in the last row its new key; normalized if there is a norm, and
+    rotated if by any angles."""
+    dims = gl.arange(0, D, gl.SliceLayout(0, layout))
+    rows = gl.arange(0, 16, gl.SliceLayout(1, layout))
+    across = (dims + D // 2) % D
+    at = (gl.where(rows == 15, HKV * G + head, head * G + rows) * D)[:, None]
+    there = ((rows < G) | (rows == 15))[:, None]
+    turned = gl.load(qkv + at + dims[None, :], mask=there, other=0.0).to(gl.float32)
+    if ANGLES > 0:
+        other = gl.load(qkv + at + across[None, :], mask=there, other=0.0).to(gl.float32)
+        along = gl.load(cos + dims % ANGLES).to(gl.float32)[None, :]
+        beside = (gl.load(sin + dims % ANGLES).to(gl.float32) * gl.where(dims < D // 2, -1.0, 1.0))[None, :]
+        if NORMED:
+            is_key = (rows == 15)[:, None]
+            here = gl.where(is_key, gl.load(k_norm + dims)[None, :], gl.load(q_norm + dims)[None, :]).to(gl.float32)
+            far = gl.where(is_key, gl.load(k_norm + across)[None, :], gl.load(q_norm + across)[None, :]).to(gl.float32)
+            shrink = gl.rsqrt(gl.sum(turned * turned, 1) / D + eps)[:, None]
+            turned = (turned * along * (here + OFFSET) + other * beside * (far + OFFSET)) * shrink
+        else:
+            turned = turned * along + other * beside
+    return turned
 
 
 @gluon.jit
