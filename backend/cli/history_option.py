@@ -10,14 +10,14 @@ from backend.paths import default_history
 from backend.runs.history_file import check_path
 
 
-def add_history_option(sub: argparse.ArgumentParser) -> None:
-    """The options of a command that runs something."""
+def add_history_option(sub: argparse.ArgumentParser, hidden: bool = False) -> None:
+    """The options of a command that runs something; hidden: its help says nothing of them."""
+    where = "keep the run in this history file (TOKENDYNO_HISTORY; default: that of the page)"
     which = sub.add_mutually_exclusive_group()
+    which.add_argument("--history", type=Path, metavar="FILE", help=argparse.SUPPRESS if hidden else where)
     which.add_argument(
-        "--history", type=Path, metavar="FILE",
-        help="keep the run in this history file (TOKENDYNO_HISTORY; default: that of the page)",
+        "--no-history", action="store_true", help=argparse.SUPPRESS if hidden else "do not keep the run"
     )  # fmt: skip
-    which.add_argument("--no-history", action="store_true", help="do not keep the run")
 
 
 def default_file() -> Path:

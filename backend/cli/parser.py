@@ -119,8 +119,12 @@ def make_parser() -> Parser:
     quality = add_quality(add, ARM_HELP, _add_model)
     add_history_option(quality)
     for sub in (compare, run, check, batch):
-        sub.add_argument("--repeats", type=int, default=1, metavar="N", help="run the arms N times in turn (A B A B)")
-        add_history_option(sub)
+        told = "run the arms N times in turn (A B A B)"
+        hidden = sub is check  # it takes the line of a run as it is, and has no use for these
+        sub.add_argument(
+            "--repeats", type=int, default=1, metavar="N", help=argparse.SUPPRESS if hidden else told
+        )  # fmt: skip
+        add_history_option(sub, hidden)
     replays = [*add_replay(add), add_story(add)]
     report = add_report(add)
     _add_models_dir(report)

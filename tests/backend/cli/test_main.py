@@ -258,6 +258,19 @@ def test_help_names_defaults(
     assert f"(default: {default})" in text
 
 
+def test_the_line_of_a_run_can_be_checked_and_the_help_of_check_does_not_offer_what_it_does_not_do(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = ["--arm", "cache=static", "--max-new-tokens", "8", "--repeats", "3", "--no-history"]
+    assert main(["check", "--model", "pocket", *line]) == 0
+    capsys.readouterr()
+    for command, offered in (("run", True), ("check", False)):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        told = capsys.readouterr().out
+        assert all((option in told) is offered for option in ("--repeats", "--history", "--no-history"))
+
+
 @pytest.mark.parametrize("command", EXAMPLES)
 def test_every_command_has_examples_that_parse_and_help_that_fits_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: str
