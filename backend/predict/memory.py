@@ -28,6 +28,14 @@ CUDA_BUILD_BYTES = 368 * MIB
 """What the CUDA build of torch takes more on a CPU: 362 to 374 MiB in the four of eight shapes without eager attention,
 torch 2.11.0+cu130 with its GPU hidden against the CPU build of 2.13 (MEASUREMENTS.md)."""
 
+BNB_CPU_BYTES = 35 * MIB
+"""What bitsandbytes takes on a CPU: 26 to 45 MiB in three shapes, nf4 and int8 (MEASUREMENTS.md)."""
+
+COMPILER_BYTES = 65 * MIB
+COMPILED_LAYER_BYTES = round(2.7 * MIB)
+"""Resident memory that torch.compile takes on a CPU: the compiler, and of each graph what it holds for a layer. Four
+shapes of 4 to 16 layers took 81 to 123 MiB, and 55 to 82 where torch's cache had the code (MEASUREMENTS.md)."""
+
 CONTEXT_BYTES = 748 * MIB
 """CUDA context, cuBLAS, loaded kernels and torch's stream pool (tokens are read on a stream of their own), on one H200
 with driver 580: what NVML counted beyond the allocator's memory, equal to the MiB in six arms without any of the terms
@@ -231,7 +239,10 @@ def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensor
     if not setup.cuda:
         kernels = lengths * CPU_KERNEL_BYTES if attention_of(facts, setup) == "eager" else 0
         libraries = CUDA_BUILD_BYTES if setup.cuda_build else 0
-        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES)
+        compiler = COMPILER_BYTES + setup.compiled * facts.layers * COMPILED_LAYER_BYTES if setup.compiled else 0
+        stored = facts.stored is not None and facts.stored.method == "bitsandbytes" and setup.quantization == "none"
+        bitsandbytes = BNB_CPU_BYTES if stored or setup.quantization.startswith("bnb-") else 0
+        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES) + compiler + bitsandbytes
     found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
     found += RANK_BYTES if setup.tensor_parallel > 1 else 0
     if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):

@@ -8,14 +8,17 @@ from typing import Any
 import msgspec
 import pytest
 
-from backend.models import CacheLayers, LayerKind, resolve
+from backend.arms.parse import parse_arm
+from backend.models import CacheLayers, LayerKind, ModelFacts, resolve
+from backend.models.stored import StoredFormat
 from backend.plan import CACHES, DYNAMIC, OFFLOADED, OFFLOADED_STATIC, STATIC, UNWINDOWED, CacheKind
 from backend.predict.kv import kv_bytes
 from backend.predict.memory import CONTEXT_BYTES, CPU_KERNEL_BYTES, CPU_KERNELS_BYTES, MIB, peak_bytes
 from backend.predict.pages import cache_bytes, pages_needed, pages_of
-from backend.predict.setup import Setup
+from backend.predict.setup import Setup, setup_of
 from backend.predict.weights import weight_bytes
 from tests.support.batches import TRAFFIC
+from tests.support.machines import CPU, settled
 from tools.bench import cpu_peaks
 
 H200: dict[str, Any] = {"device": "cuda", "capability": (9, 0)}
@@ -106,9 +109,51 @@ def test_with_what_the_heap_keeps_it_is_within_a_tenth_of_every_run_of_eager_att
     assert sdpa.heap == on_gpu.heap == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "peaks"),
+    [("llama-16x512-compiled", (918, 877, 876)), ("llama-8x448-compiled-twice", (723,))],
+)
+def test_what_the_compiler_takes_is_within_a_tenth_with_and_without_code_in_its_cache(
+    name: str, peaks: tuple[float, ...], tmp_path: Path
+) -> None:
+    """Peaks in MiB, of the first the one without first (MEASUREMENTS.md)."""
+    shape = cpu_peaks.SHAPES[name]
+    (tmp_path / "config.json").write_text(json.dumps(shape.config))
+    facts = resolve(f"random:{tmp_path}")
+    plan = settled(facts, dict(parse_arm("m", shape.arm).choices), CPU).plan
+    found = peak_bytes(facts, setup_of(plan, CPU), shape.prompt, shape.new).total / MIB
+    assert all(found == pytest.approx(peak, rel=0.1) for peak in peaks)
+
+
+def test_each_compiled_graph_takes_memory_for_each_layer_on_a_cpu_and_none_on_a_gpu() -> None:
+    few, many = (replace(resolve("random:Llama-3-8B"), layers=layers) for layers in (8, 16))
+
+    def runtime(facts: ModelFacts, graphs: int, **more: Any) -> int:
+        return peak_bytes(facts, Setup(compiled=graphs, **more), 12, 8).runtime_bytes
+
+    none, once, twice = (runtime(few, graphs) for graphs in (0, 1, 2))
+    assert runtime(many, 0) == none < once < twice
+    assert runtime(many, 1) == twice and runtime(many, 2) - runtime(many, 1) == 2 * (twice - once)
+    assert runtime(few, 1, **H200) == runtime(few, 0, **H200)
+
+
+def test_bitsandbytes_takes_memory_of_a_cpu_process_however_the_weights_came() -> None:
+    dense = resolve("random:Qwen3-0.6B")
+    packed = replace(dense, stored=StoredFormat("bitsandbytes", "choice", "bnb-nf4"))
+
+    def runtime(facts: ModelFacts, quantization: str, **more: Any) -> int:
+        return peak_bytes(facts, Setup(quantization=quantization, **more), 12, 8).runtime_bytes
+
+    none = runtime(dense, "none")
+    assert runtime(dense, "bnb-nf4") == runtime(dense, "bnb-int8") == runtime(packed, "none") == none + 35 * MIB
+    assert runtime(dense, "torchao-int8") == none
+    assert runtime(dense, "bnb-nf4", **H200) == runtime(dense, "none", **H200)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("name", ["llama-8x512", pytest.param("mistral-6x512", marks=pytest.mark.full)])
+@pytest.mark.parametrize("name", ["llama-8x512", pytest.param("mistral-6x512", marks=pytest.mark.full),
+                                  pytest.param("llama-16x512-compiled", marks=pytest.mark.full)])  # fmt: skip
 def test_it_is_near_the_peak_of_shapes_that_nothing_was_fitted_to(name: str) -> None:
     """Without eager attention, whose large blocks the C library's heap keeps in ways that differ between runs."""
     assert cpu_peaks.peak_of(cpu_peaks.SHAPES[name]).error == pytest.approx(0, abs=0.1)
