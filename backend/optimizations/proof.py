@@ -77,6 +77,7 @@ class Held:
 
     odd      names of those that gave something else
     unheld   why none was held, as the end of a sentence
+    broke    whether that is an error or another structure, which may come from what was changed in the model
     swapped  names of those in which the measured run had other code or other tensors than the proof
     modules  names of the modules that this is true of
     tensors  how many tensors were held against the files that the model was loaded from
@@ -86,6 +87,7 @@ class Held:
     parts: Counter[PartKind] = field(default_factory=Counter)
     odd: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
     unheld: str = ""
+    broke: bool = False
     swapped: Mapping[PartKind, Sequence[str]] = field(default_factory=dict)
     modules: frozenset[str] = frozenset()
     tensors: int = 0

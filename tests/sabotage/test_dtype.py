@@ -9,6 +9,7 @@ from unittest import mock
 import torch
 from transformers.cache_utils import DynamicLayer
 
+from backend.worker.prove import plain_parts
 from tests.sabotage.damage import in_layers, model_changed
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import llama
@@ -54,6 +55,17 @@ def _half_of_the_neurons(layer: Any) -> None:
         return (found,)
 
     layer.mlp.down_proj.register_forward_pre_hook(cut)
+
+
+def _half_of_the_neurons_and_no_comparison(layer: Any) -> None:
+    """The same, and the pass that would show it ends in an error."""
+
+    def refuse(_: Any, given: Any) -> None:
+        if given[0].shape[1] == plain_parts.TOKENS:
+            raise RuntimeError("no pass of that length")
+
+    _half_of_the_neurons(layer)
+    layer.mlp.register_forward_pre_hook(refuse)
 
 
 def _without_norm(layer: Any) -> None:
@@ -193,6 +205,8 @@ SABOTEURS = [
              turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "half of the head is left out", _half_of_the_words, model=llama,
              turns_to=("partial",), tier="full"),
+    Sabotage("dtype", "float32", "half of the neurons of all layers, and the comparison fails",
+             in_layers("all", _half_of_the_neurons_and_no_comparison), model=llama, turns_to=("partial",)),
     Sabotage("dtype", "float32", "products are rounded", _rounded, model=llama, turns_to=("partial",), tier="full"),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

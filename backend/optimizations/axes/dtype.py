@@ -130,7 +130,7 @@ class Dtype(Optimization):
         that are missing included; tensors that the model's class keeps in float32, those that a quantization packs, and
         biases beside those, need not have the planned format. Products whose factors torch may round do not count,
         nor do parts of the model that give something else than its own code, and tensors with other numbers than their
-        files."""
+        files. If comparing them ends in an error, one is missing."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
@@ -157,8 +157,9 @@ class Dtype(Optimization):
             multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"
             tensors[main] -= products[main]
             tensors[other] += products[main]
-        odd, compared = odd_parts(observation.plain(), *_answers_for(observation.model))
-        odd, compared = odd + len(observation.plain().other), compared + of_files(observation.plain())
+        held = observation.plain()
+        odd, compared = odd_parts(held, *_answers_for(observation.model))
+        odd, compared = odd + len(held.other) + held.broke, compared + of_files(held)
         proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}{compared}"
         return Finding(self.name, main, proof, tensors[main], tensors.total() + absent + odd)
 

@@ -57,9 +57,9 @@ def held_to_plain_code(
     except torch.OutOfMemoryError:
         return Held(unheld="it needs more memory than is free")
     except Unlike as unlike:
-        return Held(unheld=str(unlike))
+        return Held(unheld=str(unlike), broke=True)
     except Exception as error:  # of passes that no user asked for: the run that they would end is complete
-        return Held(unheld=f"it failed: {type(error).__name__}: {error}"[:300])
+        return Held(unheld=f"it failed: {type(error).__name__}: {error}"[:300], broke=True)
 
 
 def _text(model: Any, ids: Sequence[int]) -> Any:

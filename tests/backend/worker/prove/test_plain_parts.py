@@ -177,12 +177,14 @@ def test_a_few_tokens_may_be_sent_elsewhere() -> None:
 def test_what_stands_in_the_way_is_said_and_ends_nothing() -> None:
     model = build("llama")
     model.model.layers[0].mlp.register_forward_hook(lambda *_: 1 / 0)
-    assert held_to_plain_code(model, TEXT) == Held(unheld="it failed: ZeroDivisionError: division by zero")
+    assert held_to_plain_code(model, TEXT) == Held(unheld="it failed: ZeroDivisionError: division by zero", broke=True)
     model = build("llama")
     del model.model.layers[3].mlp
-    assert "LlamaDecoderLayer has no model.layers.3.mlp" in held_to_plain_code(model, TEXT).unheld
+    found = held_to_plain_code(model, TEXT)
+    assert "LlamaDecoderLayer has no model.layers.3.mlp" in found.unheld and found.broke
     with mock.patch.object(plain_parts, "plain_copy", side_effect=torch.OutOfMemoryError):
-        assert "memory" in held_to_plain_code(model, TEXT).unheld
+        found = held_to_plain_code(model, TEXT)
+    assert "memory" in found.unheld and not found.broke
 
 
 def test_nothing_is_left_on_the_model() -> None:
