@@ -27,8 +27,8 @@ def expert_rows(observation: Observation, mixtures: Sequence[Any]) -> Rows | Non
     if not routed or not mixtures or observation.plan.load.parallel.ranks > 1:
         return None
     seen = _rows(trace.shapes, observation.model, mixtures)
-    passes = _passes(trace.shapes, tuple(observation.model.get_input_embeddings().weight.shape))
-    if not seen or not passes or len(passes) >= 2 * traced_passes(observation):  # more than one look-up in a pass
+    passes = tokens_of_passes(observation)
+    if not seen or not passes:
         return None
     tokens = sum(sorted(passes)[-prompt_passes(observation) :] if hides(observation) else passes)
     return Rows(seen, tokens * routed * len(mixtures) * _PRODUCTS)
@@ -59,9 +59,14 @@ def _copied(first: Shape, second: Shape, weights: set[Shape]) -> bool:
     return any(a[1:] in weights and 1 in b[1:] for a, b in ((first, second), (second, first)))
 
 
-def _passes(shapes: Counter[ShapedCall], embedding: Shape) -> list[int]:
-    """Tokens of each pass, as they were looked up in the model's input embedding."""
+def tokens_of_passes(observation: Observation) -> list[int]:
+    """Tokens of each pass, of all rows, as they were looked up in the model's input embedding. [] where a pass may look
+    up more than once."""
+    embedding = tuple(observation.model.get_input_embeddings().weight.shape)
     calls: Iterable[tuple[Shape, int]] = (
-        (given[1], n) for (name, given), n in shapes.items() if name == "aten::embedding" and given[0] == embedding
+        (given[1], n)
+        for (name, given), n in observation.trace().shapes.items()
+        if name == "aten::embedding" and given[0] == embedding
     )
-    return [math.prod(ids) for ids, n in calls for _ in range(n)]
+    found = [math.prod(ids) for ids, n in calls for _ in range(n)]
+    return found if len(found) < 2 * traced_passes(observation) else []

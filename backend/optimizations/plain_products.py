@@ -1,16 +1,20 @@
 """The products with plain weights in a trace: their number formats, and those that should be there and are not."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any
 
-from backend.optimizations.proof import Observation, hides, traced_passes
+from backend.optimizations.expert_rows import tokens_of_passes
+from backend.optimizations.proof import Observation, Shape, hides, rows_of, traced_passes, weight_of
 from backend.optimizations.tensor_bytes import local_part
 
 _IN_EACH_PASS = re.compile(
     r"^(?!.*experts).*\b(?:(?:q|k|v|o|qkv)_proj|(?:gate|up|down|gate_up)_proj|lm_head)(?:\.whole)?$"
 )
 """Names of linear layers that every pass of a decoder goes through; which experts it takes depends on the text."""
+_HEAD = "lm_head"
+"""The one that not every token of a pass reaches."""
+_PRODUCTS = ("aten::mm", "aten::addmm")
 
 
 def formats_of_products(observation: Observation) -> Counter[str]:
@@ -35,8 +39,9 @@ def formats_of_products(observation: Observation) -> Counter[str]:
 
 
 def absent_products(observation: Observation) -> int:
-    """How many products with matrices that each pass multiplies with, whatever the text, the trace does not show. 0
-    where products are hidden, where layers take keys and values of others, or where others share the work."""
+    """How many products with matrices that each pass multiplies with, whatever the text, the trace does not show, or
+    shows with fewer rows than the pass has tokens, of all texts of its batch. 0 where products are hidden, where layers
+    take keys and values of others, or where others share the work."""
     from torch import Tensor, nn
 
     trace = observation.trace()
@@ -45,15 +50,39 @@ def absent_products(observation: Observation) -> int:
         return 0
     if getattr(observation.model.config.get_text_config(decoder=True), "num_kv_shared_layers", 0):
         return 0
-    due: Counter[tuple[int, ...]] = Counter()
+    in_a_pass: Counter[Shape] = Counter()
+    heads: set[Shape] = set()
     for name, module in observation.model.named_modules():
         weight: Any = module.weight if isinstance(module, nn.Linear) and _IN_EACH_PASS.search(name) else None
         if type(weight) in (nn.Parameter, Tensor):
-            due[tuple(weight.shape)] += traced_passes(observation)
-    seen: Counter[tuple[int, ...]] = Counter()
+            in_a_pass[tuple(weight.shape)] += 1
+            heads |= {tuple(weight.shape)} if name.endswith(_HEAD) else set()
+    seen: Counter[Shape] = Counter()
     for (shape, _), n in trace.formats.items():
         seen[shape[::-1]] += n
-    return (due - seen).total()
+    passes = tokens_of_passes(observation)
+    rows = _rows(observation)
+    absent = 0
+    for shape, n in in_a_pass.items():
+        missing = max(0, n * traced_passes(observation) - seen[shape])
+        due = Counter({tokens: n * count for tokens, count in Counter(passes).items()})
+        if shape not in heads and _sum(rows[shape]) < _sum(due):  # more products of fewer rows may make up for it
+            missing = max(missing, (due - rows[shape]).total())
+        absent += missing
+    return absent
+
+
+def _rows(observation: Observation) -> defaultdict[Shape, Counter[int]]:
+    """Of the products with a matrix of each shape: how many had how many rows."""
+    found: defaultdict[Shape, Counter[int]] = defaultdict(Counter)
+    for (name, given), n in observation.trace().shapes.items():
+        if name in _PRODUCTS:
+            found[weight_of(name, given)[::-1]][rows_of(name, given)] += n
+    return found
+
+
+def _sum(counted: Counter[int]) -> int:
+    return sum(number * count for number, count in counted.items())
 
 
 def narrowed(device: str) -> str:

@@ -210,6 +210,12 @@ def weight_of(name: str, inputs: Sequence[Any]) -> Any:
     return inputs[place] if len(inputs) > place else ()
 
 
+def rows_of(name: str, inputs: Sequence[Any]) -> int:
+    """Rows of an operator's first matrix, which comes second where the product is added to something."""
+    place = 1 if name == "aten::addmm" else 0
+    return int(inputs[place][0]) if len(inputs) > place and inputs[place] else 0
+
+
 def compiled_calls(trace: Trace) -> Counter[str]:
     """Calls of compiled graphs by compile id, without those of flex_attention, which compiles itself."""
     return regions(trace, lambda graph: "flex_attention" not in (graph.co_filename or ""))

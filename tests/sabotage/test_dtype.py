@@ -46,6 +46,12 @@ def _without_mlp(layer: Any) -> None:
     layer.mlp.forward = torch.zeros_like
 
 
+def _of_one_text(layer: Any) -> None:
+    """The MLP computes the first of a batch's texts, which are equal, and shows it as every one's."""
+    plain = layer.mlp.forward
+    layer.mlp.forward = lambda states: plain(states[:1]).expand(len(states), -1, -1)
+
+
 def _half_of_the_neurons(layer: Any) -> None:
     """All products are made; what half of the MLP's neurons give is thrown away, in every pass."""
 
@@ -207,6 +213,11 @@ SABOTEURS = [
              turns_to=("partial",), tier="full"),
     Sabotage("dtype", "float32", "half of the neurons of all layers, and the comparison fails",
              in_layers("all", _half_of_the_neurons_and_no_comparison), model=llama, turns_to=("partial",)),
+] + [
+    Sabotage("dtype", "float32", f"MLPs of half of the layers compute one of four texts{what}",
+             in_layers("half", _of_one_text), beside, llama, (("batch_size", 4),), ("partial",))
+    for what, beside in (("", ()), (", packed", (("quantization", "torchao-int8"),)))
+] + [
     Sabotage("dtype", "float32", "products are rounded", _rounded, model=llama, turns_to=("partial",), tier="full"),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

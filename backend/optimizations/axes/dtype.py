@@ -151,7 +151,10 @@ class Dtype(Optimization):
         tensors += products
         multiplied = "; products: " + ", ".join(f"{n} in {d}" for d, n in products.items()) if products else ""
         if absent:
-            multiplied += f"; {absent} products with matrices of the layers are missing in the traced passes"
+            multiplied += (
+                f"; {absent} products with matrices of the layers are missing in the traced passes, or have fewer rows "
+                "than tokens"
+            )
         other = narrowed(observation.plan.load.device) if main == "float32" and products[main] else ""
         if other:
             multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"

@@ -27,6 +27,8 @@ from backend.worker.prove.plain_code import Unlike, as_imported, config_of, plai
 
 TOKENS = 48
 """Of the text: the plain model takes more memory and time than the other one."""
+LATER = 5
+"""Tokens, by which texts of a batch are told apart."""
 LONGEST_WINDOW = 512
 """A window as long as that is filled, and left behind by a few tokens."""
 PAST_WINDOW = 16
@@ -41,10 +43,11 @@ FEW = 1 / 16
 
 
 def held_to_plain_code(
-    model: Any, ids: Sequence[int], source: ModelSource | None = None, folder: Path | None = None
+    model: Any, ids: Sequence[int], source: ModelSource | None = None, folder: Path | None = None, texts: int = 1
 ) -> Held:
     """`ids`: a text, which is repeated until it is long enough; `source`: has the config; `folder`: the files that the
-    model was loaded from, if there are any, to which its tensors are held. What stands in the way is said in `unheld`.
+    model was loaded from, if there are any, to which its tensors are held; `texts`: as many of one length and different
+    tokens in a batch. What stands in the way is said in `unheld`.
     """
     try:
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"), warnings.catch_warnings():
@@ -52,7 +55,7 @@ def held_to_plain_code(
             with as_imported():
                 plain = plain_copy(model, source and config_of(source, folder))
             numbers = Numbers() if folder is None else held_to_files(folder, model, plain)
-            held = _held(model, plain, _text(model, ids))
+            held = _held(model, plain, _texts(model, ids, texts))
             return replace(held, tensors=numbers.compared, other=numbers.other)
     except torch.OutOfMemoryError:
         return Held(unheld="it needs more memory than is free")
@@ -62,13 +65,14 @@ def held_to_plain_code(
         return Held(unheld=f"it failed: {type(error).__name__}: {error}"[:300], broke=True)
 
 
-def _text(model: Any, ids: Sequence[int]) -> Any:
-    """(1, tokens + 1)"""
+def _texts(model: Any, ids: Sequence[int], texts: int) -> Any:
+    """(texts, tokens + 1), each of which begins a few tokens later in the text"""
     config = model.config.get_text_config(decoder=True)
     window = getattr(config, "sliding_window", None) or 0
     tokens = max(TOKENS, window + PAST_WINDOW if window <= LONGEST_WINDOW else 0)
     tokens = min(tokens, (getattr(config, "max_position_embeddings", None) or tokens) - 1)
-    return torch.tensor([[ids[place % len(ids)] for place in range(tokens + 1)]], device=model.device)
+    rows = [[ids[(row * LATER + place) % len(ids)] for place in range(tokens + 1)] for row in range(texts)]
+    return torch.tensor(rows, device=model.device)
 
 
 def _held(model: Any, plain: Any, text: Any) -> Held:

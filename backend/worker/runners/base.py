@@ -390,7 +390,8 @@ class MeasuredRunner(ABC):
         if self.model.plan.parallel.devices > 1 or own_group().size > 1:
             return Held(unheld="the model lies on several devices")
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        return held_to_plain_code(self.model.model, ids, self.model.plan.source, self.model.folder)
+        texts = min(2, task.job.batch_size)  # so that a part that computes one of them is seen
+        return held_to_plain_code(self.model.model, ids, self.model.plan.source, self.model.folder, texts)
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""

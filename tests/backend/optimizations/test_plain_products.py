@@ -22,12 +22,12 @@ from tests.support.tiny_models import CONFIGS, build
 STEPS = 3
 
 
-def traced(model: Any) -> Observation:
+def traced(model: Any, texts: int = 1) -> Observation:
     """A prompt and two tokens, profiled."""
 
     def generate() -> int:
         with torch.inference_mode():
-            cache, ids = None, torch.arange(3, 11)[None]
+            cache, ids = None, torch.arange(3, 11).expand(texts, -1)
             for _ in range(STEPS):
                 out = model(ids, past_key_values=cache, use_cache=True, logits_to_keep=1)
                 cache, ids = out.past_key_values, out.logits[:, -1].argmax(-1, keepdim=True)
@@ -67,6 +67,46 @@ def _half_of_the_words(model: Any) -> None:
 def _in_a_batch(model: Any) -> None:
     weight = model.model.layers[0].self_attn.q_proj.weight
     model.model.layers[0].self_attn.q_proj.forward = lambda x: torch.bmm(x, weight.T[None])
+
+
+def _one_text(part: Any) -> None:
+    """The part computes the first of all texts, which are equal, and shows it as every one's."""
+    plain = part.forward
+    part.forward = lambda states, *args, **more: plain(states[:1], *args, **more).expand(len(states), -1, -1)
+
+
+def _mlp_of_one_text(model: Any) -> None:
+    _one_text(model.model.layers[1].mlp)
+
+
+def _values_of_one_text(model: Any) -> None:
+    _one_text(model.model.layers[0].self_attn.v_proj)
+
+
+def _half_of_the_tokens(model: Any) -> None:
+    """Of the prompt."""
+    plain = model.model.layers[3].mlp.forward
+    model.model.layers[3].mlp.forward = lambda states: torch.cat(
+        [torch.zeros_like(states[:, : states.shape[1] // 2]), plain(states[:, states.shape[1] // 2 :])], 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "missing"),
+    [(_mlp_of_one_text, 3 * STEPS), (_values_of_one_text, STEPS), (_half_of_the_tokens, 3)],
+)
+def test_products_with_too_few_rows_are_missed(change: Callable[[Any], None], missing: int) -> None:
+    model = build("llama")
+    assert absent_products(traced(model, 4)) == 0
+    change(model)
+    assert absent_products(traced(model, 4)) == missing
+
+
+def test_products_of_a_part_of_the_tokens_each_are_not_missed() -> None:
+    model = build("llama")
+    plain = model.model.layers[1].mlp.forward
+    model.model.layers[1].mlp.forward = lambda states: torch.cat([plain(part) for part in states.split(3, 1)], 1)
+    assert absent_products(traced(model, 2)) == 0
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,20 @@ def test_a_few_tokens_may_be_sent_elsewhere() -> None:
         hook.remove()
 
 
+def test_a_part_that_computes_one_text_of_a_batch_is_told_by_a_batch() -> None:
+    model = build("llama")
+    plain = model.model.layers[1].mlp.forward
+    model.model.layers[1].mlp.forward = lambda states: plain(states[:1]).expand(len(states), -1, -1)
+    assert held_to_plain_code(model, TEXT).odd == {}
+    assert held_to_plain_code(model, TEXT, texts=2).odd == {"other": ["model.layers.1.mlp"]}
+
+
+@pytest.mark.parametrize("architecture", ["llama", "gemma3_text", "gpt_oss", "gpt2"])
+def test_texts_of_a_batch_are_held_as_one_is(architecture: str) -> None:
+    one, two = (held_to_plain_code(tiny(architecture), TEXT, texts=texts) for texts in (1, 2))
+    assert two == one and two.parts.total()
+
+
 def test_what_stands_in_the_way_is_said_and_ends_nothing() -> None:
     model = build("llama")
     model.model.layers[0].mlp.register_forward_hook(lambda *_: 1 / 0)
