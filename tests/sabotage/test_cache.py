@@ -204,6 +204,19 @@ def _one_row() -> Any:
     return _updates(DynamicLayer, update)
 
 
+def _one_handed_out(kind: type, emptied: bool) -> Any:
+    """Of a batch of equal prompts attention gets one for all; `emptied`: the others are zeros."""
+
+    def update(plain: Any, place: int, layer: Any, keys: Any, values: Any) -> Any:
+        found = plain(keys, values)
+        if emptied:
+            layer.keys[1:].zero_()
+            layer.values[1:].zero_()
+        return tuple(part[:1].expand(len(part), -1, -1, -1) for part in found)
+
+    return _updates(kind, update)
+
+
 def _moves_once(where: Callable[[int], bool]) -> Any:
     """Static layers move with the eighth token, once in a run."""
     lengths: dict[int, int] = {}
@@ -360,6 +373,12 @@ SABOTEURS = [
              turns_to=("partial", "failed"), tier="full"),
     Sabotage("cache", "dynamic", "all rows of a batch are one", _one_row, model=llama, work=(("batch_size", 4),),
              turns_to=("partial", "failed"), tier="full"),
+] + [
+    Sabotage("cache", choice, f"one text of four is handed out as every one{what}",
+             functools.partial(_one_handed_out, kind, emptied), model=llama, work=(("batch_size", 4),),
+             turns_to=("partial", "failed"), tier="full")
+    for choice, kind in (("dynamic", DynamicLayer), ("static", StaticLayer))
+    for what, emptied in (("", False), (", and alone kept", True))
 ] + [
     Sabotage("cache", choice, f"numbers of {share} are rounded to 8 bits, {name}",
              functools.partial(_rounded, kind, where), beside, llama, (("prompt_tokens", 64),),

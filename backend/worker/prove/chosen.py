@@ -143,7 +143,7 @@ def checked(
             slack = _slack(model) * logits.std(-1)
             counts = RunCounts(checked_tokens=float(new))
             if anew is not None:
-                kept = compare(cache, anew, padding)
+                kept = compare(cache, anew, padding, len(prompt))
                 counts.compared_layers, counts.strange_layers = float(kept.compared), float(kept.strange)
             if drawing is None:
                 strange = _greedy(logits, ids[0, -new:], slack)

@@ -43,14 +43,18 @@ def can_be_compared(cache: Any) -> bool:
     return usual and all(map(_plain, cache.layers)) and any(map(_told, cache.layers))
 
 
-def compare(cache: Any, one_pass: OnePass, padding: int) -> Kept:
-    """padding: places before the text in a row of the cache."""
+def compare(cache: Any, one_pass: OnePass, padding: int, prompt: int = 0) -> Kept:
+    """padding: places before the text in a row of the cache; prompt: tokens of it that all rows of a batch have."""
     compared = strange = 0
     for place, layer in enumerate(cache.layers):
         if _told(layer) and place in one_pass.pairs:
             pairs = zip(_states(layer), one_pass.pairs[place], strict=True)
             compared += 1
-            strange += any(_apart(*_same_tokens(layer, kept[0], found[0], padding)) for kept, found in pairs)
+            strange += any(
+                _apart(*_same_tokens(layer, row, found[0][:, : prompt if i else None], padding))
+                for kept, found in pairs
+                for i, row in enumerate(kept)
+            )
     return Kept(compared, strange)
 
 

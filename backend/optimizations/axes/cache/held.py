@@ -23,16 +23,18 @@ def borrowing(layers: Sequence[Any]) -> set[int]:
 
 
 def hands_out_what_it_holds(layer: Any) -> bool:
-    """Whether keys and values that a growing layer gives to attention are as many as it holds, the same to the bit if
-    they are not packed, and change with these, whose bytes are overwritten for a moment. A copy of the layer is asked,
-    which adds a token and keeps that.
+    """Whether keys and values that a layer gives to attention are as many as it holds, the same to the bit if they are
+    not packed, and change with these in the first and the last text, whose bytes are overwritten for a moment. A copy
+    of the layer is asked, which adds a token and keeps that, or in fixed memory writes the newest once more.
 
-    True where nothing can be told: a static layer, whose length is known beforehand, writes in place, and an offloaded
-    one is fetched by its cache.
+    True where nothing can be told: a window in fixed memory is shifted, what is rounded there takes other bytes each
+    time, and an offloaded layer is fetched by its cache.
     """
     parts = quantized_parts(layer) or _plain(layer)
-    if len(parts) != 2 or hasattr(layer, "max_cache_len") or not hasattr(layer, "is_initialized"):
+    if len(parts) != 2 or not hasattr(layer, "is_initialized"):
         return True
+    if hasattr(layer, "max_cache_len"):
+        return _hands_out_in_place(layer, parts)
     shape, device = _shape(parts[0]), next(inner_tensors(parts[0])).device
     if len(shape) != 4 or device != getattr(layer, "device", device):
         return True
@@ -54,18 +56,60 @@ def hands_out_what_it_holds(layer: Any) -> bool:
         return True
 
 
-def _follows(given: Callable[[], Any], part: Any, tokens: int) -> bool:
-    """Whether what is given has so many tokens, and changes with the first row of the largest tensor of this part."""
+def _hands_out_in_place(layer: Any, parts: Sequence[Any]) -> bool:
+    """Of a layer in fixed memory that holds all tokens."""
     import torch
 
-    first = max(inner_tensors(part), key=lambda tensor: int(tensor.nbytes))[:1].view(torch.uint8)
-    before, kept = given().contiguous(), first.clone()
+    written = getattr(layer, "cumulative_length", None)
+    if not isinstance(written, torch.Tensor) or hasattr(layer, "key_scales") or getattr(layer, "is_sliding", False):
+        return True
+    if parts[0].device != getattr(layer, "device", None):
+        return True
+    last = int(written) - 1
+    if not 0 <= last < parts[0].shape[-2]:
+        return True
+    newest = [part[..., last : last + 1, :].clone() for part in parts]
+
+    def given(place: int) -> Any:
+        again = copy.copy(layer)
+        again.cumulative_length = torch.full_like(written, last)
+        return again.update(*newest)[place]
+
     try:
-        first.bitwise_not_()
-        after = given().contiguous()
+        with torch.inference_mode():
+            return all(
+                _follows(functools.partial(given, i), part, part.shape[-2]) and _equal(given(i), part)
+                for i, part in enumerate(parts)
+            )
+    except torch.OutOfMemoryError:
+        return True
+
+
+def _follows(given: Callable[[], Any], part: Any, tokens: int) -> bool:
+    """Whether what is given has so many tokens, and changes with the first and the last text of this part, and there;
+    with the first row of the largest tensor where it is packed."""
+    before = given().contiguous()
+    if before.shape[-2] != tokens:
+        return False
+    largest = max(inner_tensors(part), key=lambda tensor: int(tensor.nbytes))
+    if largest is not part:
+        return not _equal(before, _changed(given, largest, 0))
+    if before.shape[0] != part.shape[0]:
+        return False
+    return all(not _equal(before[i], _changed(given, part, i)[i]) for i in {0, len(part) - 1})
+
+
+def _changed(given: Callable[[], Any], held: Any, row: int) -> Any:
+    """What is given while the bytes of a row of this tensor are others."""
+    import torch
+
+    place = held[row : row + 1].view(torch.uint8)
+    kept = place.clone()
+    try:
+        place.bitwise_not_()
+        return given().clone()
     finally:
-        first.copy_(kept)
-    return before.shape == after.shape and before.shape[-2] == tokens and not _equal(before, after)
+        place.copy_(kept)
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -54,6 +54,17 @@ def test_a_layer_that_kept_something_else_is_counted(kind: str, part: str) -> No
     assert compare(cache, of_pass(), 0).strange == 1
 
 
+@pytest.mark.parametrize("row", [1, 2])
+@pytest.mark.parametrize("kind", MAKE)
+def test_of_a_batch_each_text_must_have_the_prompt(kind: str, row: int) -> None:
+    cache = filled(kind, ids=IDS.expand(3, -1))
+    prompt = IDS.shape[1] - 5
+    cache.layers[1].keys[row, :, prompt:] = 0  # what was drawn there may be something else
+    assert compare(cache, of_pass(), 0, prompt) == (4, 0)
+    cache.layers[2].values[row] = 0
+    assert compare(cache, of_pass(), 0, prompt).strange == 1
+
+
 @pytest.mark.parametrize(("tokens", "strange"), [(1, 0), (2, 1)])
 def test_one_token_of_thirty_may_have_gone_elsewhere(tokens: int, strange: int) -> None:
     cache = filled("growing")

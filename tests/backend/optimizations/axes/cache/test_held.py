@@ -27,15 +27,15 @@ MAKE: dict[str, Callable[[Any], Any]] = {
 QUANTIZED = ("fp8", "hqq", "quanto")
 
 
-def filled(kind: str, architecture: str = "llama") -> Any:
-    """A cache of four layers that was given a prompt and a token."""
+def filled(kind: str, architecture: str = "llama", texts: int = 1) -> Any:
+    """A cache of four layers that was given a prompt and a token, of so many texts, which are equal."""
     config = tiny(architecture).config
     if kind in QUANTIZED:
         pytest.importorskip({"hqq": "hqq", "quanto": "optimum.quanto"}.get(kind, "torch"))
     cache = MAKE[kind](config)
     for tokens in (TOKENS, 1):
         for layer in range(4):
-            cache.update(torch.randn(1, 2, tokens, 32), torch.randn(1, 2, tokens, 32), layer)
+            cache.update(*(torch.randn(1, 2, tokens, 32).expand(texts, -1, -1, -1) for _ in range(2)), layer)
     return cache
 
 
@@ -110,6 +110,49 @@ def test_a_layer_that_hands_out_something_else_does_not_count(kind: str, how: st
     layer.__class__ = Other
     assert not hands_out_what_it_holds(layer)
     assert reached(cache) == (3, 4)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("kind", ["dynamic", "static", "own"])
+def test_a_layer_that_hands_out_one_text_as_every_one_does_not_count(kind: str, place: int) -> None:
+    cache = filled(kind, texts=3)
+    assert reached(cache) == (4, 4)
+    layer = cache.layers[2]
+
+    class OneText(type(layer)):  # type: ignore[misc]
+        def update(self, *pair: Any, **rest: Any) -> Any:
+            found = [*super().update(*pair, **rest)]
+            found[place] = found[place][:1].expand_as(found[place])
+            return tuple(found)
+
+    OneText.__name__ = type(layer).__name__
+    layer.__class__ = OneText
+    before = layer.keys.clone(), int(layer.get_seq_length())
+    assert not hands_out_what_it_holds(layer)
+    assert torch.equal(layer.keys, before[0]) and int(layer.get_seq_length()) == before[1]
+    assert reached(cache) == (3, 4)
+
+
+@pytest.mark.parametrize("how", BROKEN)
+@pytest.mark.parametrize("kind", ["static", "own"])
+def test_a_layer_in_fixed_memory_that_hands_out_something_else_does_not_count(kind: str, how: str) -> None:
+    cache = filled(kind)
+    layer, kept = cache.layers[2], [torch.randn(1, 2, 2 * TOKENS - 1, 32) for _ in range(2)]
+
+    class Other(type(layer)):  # type: ignore[misc]
+        def update(self, keys: Any, values: Any, *more: Any, **rest: Any) -> Any:
+            return BROKEN[how](super().update(keys, values), kept, (keys, values))
+
+    Other.__name__ = type(layer).__name__
+    layer.__class__ = Other
+    assert not hands_out_what_it_holds(layer)
+
+
+def test_a_full_layer_in_fixed_memory_is_told_too() -> None:
+    cache = StaticCache(tiny("llama").config, TOKENS)
+    for layer in range(4):
+        cache.update(torch.randn(2, 2, TOKENS, 32), torch.randn(2, 2, TOKENS, 32), layer)
+    assert all(map(hands_out_what_it_holds, cache.layers))
 
 
 def test_a_plain_layer_hands_out_the_numbers_that_it_holds_to_the_bit() -> None:
