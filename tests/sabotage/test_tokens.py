@@ -155,6 +155,24 @@ def prompt_kept(model: Any) -> Callable[[], None]:
     return mend
 
 
+def other_texts_elsewhere(model: Any) -> Callable[[], None]:
+    """All texts of a batch but the first take the token beside the likeliest."""
+    plain = model.forward
+
+    @functools.wraps(plain)
+    def forward(*args: Any, **more: Any) -> Any:
+        found = plain(*args, **more)
+        found.logits[1:] = found.logits[1:].roll(1, -1)
+        return found
+
+    model.forward = forward
+
+    def mend() -> None:
+        del model.forward
+
+    return mend
+
+
 def measured(change: Callable[[Any], Callable[[], None]]) -> Patch:
     return lambda: while_measured(change)
 
@@ -168,8 +186,8 @@ def _sampled(choice: str, manner: str, patch: Patch, narrow: bool = False, **wor
     )
 
 
-def _greedy(choice: str, manner: str, patch: Patch) -> Sabotage:
-    return _sampled(choice, manner, patch, temperature=0.0)
+def _greedy(choice: str, manner: str, patch: Patch, **work: Any) -> Sabotage:
+    return _sampled(choice, manner, patch, temperature=0.0, **work)
 
 
 SABOTEURS = [
@@ -195,6 +213,10 @@ SABOTEURS = [
     _greedy("generate", "half of the layers without MLP in the measured run", measured(without_mlps)),
     _greedy("generate", "each second pass is left out", measured(every_other_pass)),
     _greedy("generate", "the prompt is computed elsewhere", measured(prompt_kept)),
+    *(
+        _greedy(choice, "other texts of a batch go elsewhere", measured(other_texts_elsewhere), batch_size=4)
+        for choice in ("generate", "own")
+    ),
     _greedy("own", "each pass is made twice", computed_twice),
     _greedy("own", "half of the layers without MLP in the measured run", measured(without_mlps)),
 ]  # fmt: skip

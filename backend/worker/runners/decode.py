@@ -48,6 +48,8 @@ from backend.worker.runners.warmup import WarmUp, past_window
 from backend.worker.vocabulary import scored_ids
 
 PROFILED_TOKENS = 4
+OTHER_TEXTS = 2
+"""Of a batch that are held against a pass over them, if they are not the first."""
 
 
 class GenerateRunner(MeasuredRunner):
@@ -63,6 +65,8 @@ class GenerateRunner(MeasuredRunner):
         self._given: Takes | None = None  # of a text that is given to the model, while it is
         self._read: Callable[[], None] | None = None  # told of each of its positions
         self._passes: PassCounter | None = None  # of the latest run
+        self._texts: Any = None  # ids (B, P and more) of the latest generation, and of the latest run
+        self._measured_texts: Any = None
         self._check_failed = ""  # why its tokens could not be held against the model
 
     # --- generating -------------------------------------------------------------------------------
@@ -73,7 +77,7 @@ class GenerateRunner(MeasuredRunner):
         drafts = best_of_drafts(self._best, task.prompt.tokens) if plan.prompt_lookup else contextlib.nullcontext()
         chunks = recompile_limit_kept() if plan.prefill_chunk else contextlib.nullcontext()
         with torch.inference_mode(), symbolic_sizes(plan.shapes), self._compiling.whole_model(plan), drafts, chunks:
-            self.model.model.generate(
+            self._texts = self.model.model.generate(
                 task.prompt.ids,
                 attention_mask=task.prompt.mask,
                 past_key_values=cache,
@@ -114,7 +118,7 @@ class GenerateRunner(MeasuredRunner):
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
         with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
             self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
-        self._code = self._passes.code
+        self._code, self._measured_texts = self._passes.code, self._texts
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._generate_unmeasured(task, task.prompt, steps)
@@ -313,6 +317,10 @@ class GenerateRunner(MeasuredRunner):
                         padding,
                     )
                 )  # fmt: skip
+                for ids in self._other_texts(measured) if drawing is None and routing is None else ():
+                    found = checked(self.model.model, self._prompt, ids)
+                    counts.checked_tokens = (counts.checked_tokens or 0) + (found.checked_tokens or 0)
+                    counts.strange_tokens = (counts.strange_tokens or 0) + (found.strange_tokens or 0)
             except UnknownRoutes as unknown:
                 self._check_failed = str(unknown)
             except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
@@ -320,6 +328,21 @@ class GenerateRunner(MeasuredRunner):
                     :300
                 ]
         return counts
+
+    def _other_texts(self, measured: Measured) -> list[list[int]]:
+        """New ids of a batch's texts that differ from the first, of a few: equal prompts, so they may part from it only
+        where two tokens are as likely."""
+        job, first = measured.task.job, measured.streamer.ids
+        if job.batch_size == 1 or self._measured_texts is None:
+            return []
+        begin = measured.task.prompt.tokens
+        eos = set() if job.ignore_eos else set(self.model.eos)
+        found: list[list[int]] = []
+        for row in self._measured_texts[1:, begin : begin + job.max_new_tokens].tolist():
+            end = next((place + 1 for place, one in enumerate(row) if one in eos), len(row))
+            if row[:end] not in (first, *found):
+                found.append(row[:end])
+        return found[:OTHER_TEXTS]
 
     def _kept(self, measured: Measured) -> RunCounts:
         """Layers of a cache that rounds, held against a pass over the text, whose tokens were not chosen by it."""

@@ -42,7 +42,7 @@ class LoopRunner(GenerateRunner):
         sampling = Sampling(job.temperature, job.top_k, job.top_p)
         with torch.inference_mode():
             loop = self._loop_for(job.plan.generate)
-            loop.generate(
+            self._texts = loop.generate(
                 task.prompt.ids,
                 task.prompt.mask,
                 cache,
