@@ -186,8 +186,8 @@ def _sampled(choice: str, manner: str, patch: Patch, narrow: bool = False, **wor
     )
 
 
-def _greedy(choice: str, manner: str, patch: Patch, **work: Any) -> Sabotage:
-    return _sampled(choice, manner, patch, temperature=0.0, **work)
+def _greedy(choice: str, manner: str, patch: Patch) -> Sabotage:
+    return _sampled(choice, manner, patch, temperature=0.0)
 
 
 SABOTEURS = [
@@ -214,8 +214,10 @@ SABOTEURS = [
     _greedy("generate", "each second pass is left out", measured(every_other_pass)),
     _greedy("generate", "the prompt is computed elsewhere", measured(prompt_kept)),
     *(
-        _greedy(choice, "other texts of a batch go elsewhere", measured(other_texts_elsewhere), batch_size=4)
+        _sampled(choice, f"other texts of a batch go elsewhere at temperature {temperature}",
+                 measured(other_texts_elsewhere), batch_size=4, temperature=temperature)
         for choice in ("generate", "own")
+        for temperature in (0.0, 0.8)
     ),
     _greedy("own", "each pass is made twice", computed_twice),
     _greedy("own", "half of the layers without MLP in the measured run", measured(without_mlps)),

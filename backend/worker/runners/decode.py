@@ -317,8 +317,9 @@ class GenerateRunner(MeasuredRunner):
                         padding,
                     )
                 )  # fmt: skip
-                for ids in self._other_texts(measured) if drawing is None and routing is None else ():
-                    found = checked(self.model.model, self._prompt, ids)
+                for row, ids in self._other_texts(measured) if routing is None else ():
+                    drawing = self._drawing(job, row) if job.temperature else None
+                    found = checked(self.model.model, self._prompt, ids, drawing)
                     counts.checked_tokens = (counts.checked_tokens or 0) + (found.checked_tokens or 0)
                     counts.strange_tokens = (counts.strange_tokens or 0) + (found.strange_tokens or 0)
             except UnknownRoutes as unknown:
@@ -329,19 +330,20 @@ class GenerateRunner(MeasuredRunner):
                 ]
         return counts
 
-    def _other_texts(self, measured: Measured) -> list[list[int]]:
-        """New ids of a batch's texts that differ from the first, of a few: equal prompts, so they may part from it only
-        where two tokens are as likely."""
-        job, first = measured.task.job, measured.streamer.ids
+    def _other_texts(self, measured: Measured) -> list[tuple[int, list[int]]]:
+        """Place in the batch and new ids of a few of its texts, all of which have one prompt: of greedy ones those that
+        part from the first, as they may where two tokens are as likely."""
+        job = measured.task.job
         if job.batch_size == 1 or self._measured_texts is None:
             return []
         begin = measured.task.prompt.tokens
         eos = set() if job.ignore_eos else set(self.model.eos)
-        found: list[list[int]] = []
-        for row in self._measured_texts[1:, begin : begin + job.max_new_tokens].tolist():
-            end = next((place + 1 for place, one in enumerate(row) if one in eos), len(row))
-            if row[:end] not in (first, *found):
-                found.append(row[:end])
+        known, found = [measured.streamer.ids], list[tuple[int, list[int]]]()
+        for row, text in enumerate(self._measured_texts[:, begin : begin + job.max_new_tokens].tolist()):
+            ids = text[: next((place + 1 for place, one in enumerate(text) if one in eos), len(text))]
+            if row and (job.temperature or ids not in known):
+                known.append(ids)
+                found.append((row, ids))
         return found[:OTHER_TEXTS]
 
     def _kept(self, measured: Measured) -> RunCounts:
@@ -396,14 +398,14 @@ class GenerateRunner(MeasuredRunner):
         job, tokens = measured.task.job, len(self._prompt) + len(measured.streamer.ids)
         return beyond_check(job.plan, job.temperature > 0, job.batch_size) or self._check_failed or uncounted(tokens)
 
-    def _drawing(self, job: Generate) -> Drawing:
-        return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job))
+    def _drawing(self, job: Generate, row: int = 0) -> Drawing:
+        return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job, row))
 
-    def _noise(self, job: Generate, tokens: int, vocabulary: int) -> torch.Tensor:
-        """(tokens, vocabulary) of the first row: `torch.multinomial` divides probabilities by exponential numbers."""
+    def _noise(self, job: Generate, row: int, tokens: int, vocabulary: int) -> torch.Tensor:
+        """(tokens, vocabulary) of a row: `torch.multinomial` divides probabilities by exponential numbers."""
         device, rows = self.model.model.device, (job.batch_size, vocabulary)
         drawn = torch.Generator(device).manual_seed(job.seed)
-        each = [torch.empty(rows, device=device).exponential_(generator=drawn)[0] for _ in range(tokens)]
+        each = [torch.empty(rows, device=device).exponential_(generator=drawn)[row] for _ in range(tokens)]
         return -torch.stack(each).log()
 
 

@@ -121,9 +121,9 @@ class LoopRunner(GenerateRunner):
         found = super()._received()
         return self._graph_calls.reads.received if found is None else found
 
-    def _noise(self, job: Generate, tokens: int, vocabulary: int) -> torch.Tensor:
+    def _noise(self, job: Generate, row: int, tokens: int, vocabulary: int) -> torch.Tensor:
         rows, seed = (job.batch_size, vocabulary), torch.tensor([job.seed])
-        return torch.stack([gumbel(rows, seed, torch.tensor([step]))[0] for step in range(tokens)])
+        return torch.stack([gumbel(rows, seed, torch.tensor([step]))[row] for step in range(tokens)])
 
     def _own_counts(self, measured: Measured) -> RunCounts:
         counts = super()._own_counts(measured)
