@@ -65,7 +65,9 @@ class RankGroup(WorkerProcess):
     def _cause(self, code: int) -> str:
         """The launcher's own last line, where it has written one."""
         own = [text for text in self._stderr_tail if text.startswith(("Rank ", "Ranks ", "The ranks "))]
-        return own[-1] if own else super()._cause(code).replace("The worker process", "The launcher of the ranks")
+        if own:
+            return own[-1] + self._abort_reason(own[-1])
+        return super()._cause(code).replace("The worker process", "The launcher of the ranks")
 
 
 def _leads_a_group(pid: int) -> bool:

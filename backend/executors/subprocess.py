@@ -38,6 +38,10 @@ def environment() -> dict[str, str]:
     return {**os.environ, **more}
 
 
+ABORTS = ("what(): ", "terminate called", "Fatal Python error", "Assertion ")
+"""How C++, Python and C report that they abort; of an exception C++ gives its type first, and then what it says."""
+
+
 class WorkerProcess:
     """One worker process. StartError where it cannot be started.
 
@@ -165,10 +169,17 @@ class WorkerProcess:
         if not self._ending:
             self._inbox.put(Letter(self, Died(self._cause(code))))
 
+    def _abort_reason(self, ended: str) -> str:
+        """What was said on standard error by whom nothing but SIGABRT was left, if that is how it `ended`."""
+        if "SIGABRT" not in ended:
+            return ""
+        said = next((text for text in reversed(self._stderr_tail) if any(one in text for one in ABORTS)), "")
+        return f" It said: {said.strip()[:300]}" if said else ""
+
     def _cause(self, code: int) -> str:
         if code < 0:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
             hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
-            return f"The worker process was killed by {name}{hint}."
+            return f"The worker process was killed by {name}{hint}.{self._abort_reason(name)}"
         last = next((text for text in reversed(self._stderr_tail) if not text.startswith(" ")), "")
         return f"The worker process exited with code {code}." + (f" Last line on stderr: {last[:300]}" if last else "")

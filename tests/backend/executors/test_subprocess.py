@@ -202,3 +202,28 @@ def test_a_worker_that_cannot_start_is_told_with_its_last_words(
     assert isinstance(body, Died) and "code 1" in body.cause and "no torch for you" in body.cause
     assert "hf_AbCdEf" not in body.cause
     worker.end()
+
+
+WHAT = "terminate called after throwing an instance of X\n  what():  peer closed hf_AbCdEf1234567890\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (f"sys.stderr.write({WHAT!r})", "It said: what():  peer closed"),
+        ("import faulthandler; faulthandler.enable()", "It said: Fatal Python error: Aborted"),
+        ("sys.stderr.write('nothing of it')", ""),
+    ],
+)
+def test_a_worker_that_aborts_is_told_with_the_reason(
+    code: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text(f"import os, sys\n{code}\nsys.stderr.flush()\nos.abort()\n")
+    monkeypatch.setenv("PYTHONPATH", with_path(tmp_path))
+    inbox: Inbox = Inbox()
+    worker = WorkerProcess(inbox)
+    monkeypatch.undo()
+    body = inbox.get(timeout=20).body
+    assert isinstance(body, Died) and "was killed by SIGABRT." in body.cause
+    assert said in body.cause and ("It said" in body.cause) is bool(said) and "hf_AbCdEf" not in body.cause
+    worker.end()
