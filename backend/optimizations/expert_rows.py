@@ -5,7 +5,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from backend.optimizations.proof import Observation, Shape, ShapedCall, hides, prompt_passes, traced_passes
+from backend.optimizations.proof import (
+    PRODUCTS,
+    Observation,
+    Shape,
+    ShapedCall,
+    hides,
+    prompt_passes,
+    rows_of,
+    traced_passes,
+    weight_of,
+)
 
 GROUPED_MM, FALLBACK, LOOP = "aten::_grouped_mm", "transformers::grouped_mm_fallback", "aten::one_hot"
 _PRODUCTS = 2
@@ -42,13 +52,11 @@ def _rows(shapes: Counter[ShapedCall], model: Any, mixtures: Sequence[Any]) -> i
     weights |= {shape[::-1] for shape in weights}
     plain = routed = looped = 0
     for (name, given), n in shapes.items():
-        first, second, third = (*given, (), (), ())[:3]
+        first, second = (*given, (), ())[:2]
         if name in (GROUPED_MM, FALLBACK) or (name == "aten::bmm" and _copied(first, second, weights)):
             routed += n * first[0]
-        elif name == "aten::mm" and second in weights:
-            plain += n * first[0]
-        elif name == "aten::addmm" and third in weights:
-            plain += n * second[0]
+        elif name in PRODUCTS and weight_of(name, given) in weights:
+            plain += n * rows_of(name, given)
         elif name == LOOP:
             looped += n * _PRODUCTS * math.prod(first)
     return routed or (looped if others & weights else plain)

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from backend.optimizations.expert_rows import tokens_of_passes
-from backend.optimizations.proof import Observation, Shape, hides, rows_of, traced_passes, weight_of
+from backend.optimizations.proof import PRODUCTS, Observation, Shape, hides, rows_of, traced_passes, weight_of
 from backend.optimizations.tensor_bytes import local_part
 
 _IN_EACH_PASS = re.compile(
@@ -14,7 +14,6 @@ _IN_EACH_PASS = re.compile(
 """Names of linear layers that every pass of a decoder goes through; which experts it takes depends on the text."""
 _HEAD = "lm_head"
 """The one that not every token of a pass reaches."""
-_PRODUCTS = ("aten::mm", "aten::addmm")
 
 
 def formats_of_products(observation: Observation) -> Counter[str]:
@@ -57,17 +56,14 @@ def absent_products(observation: Observation) -> int:
         if type(weight) in (nn.Parameter, Tensor):
             in_a_pass[tuple(weight.shape)] += 1
             heads |= {tuple(weight.shape)} if name.endswith(_HEAD) else set()
-    seen: Counter[Shape] = Counter()
-    for (shape, _), n in trace.formats.items():
-        seen[shape[::-1]] += n
-    passes = tokens_of_passes(observation)
-    rows = _rows(observation)
+    passes, rows = Counter(tokens_of_passes(observation)), _rows(observation)
     absent = 0
     for shape, n in in_a_pass.items():
-        missing = max(0, n * traced_passes(observation) - seen[shape])
-        due = Counter({tokens: n * count for tokens, count in Counter(passes).items()})
-        if shape not in heads and _sum(rows[shape]) < _sum(due):  # more products of fewer rows may make up for it
-            missing = max(missing, (due - rows[shape]).total())
+        seen = rows[shape]
+        missing = max(0, n * traced_passes(observation) - seen.total())
+        due = Counter({tokens: n * count for tokens, count in passes.items()})
+        if shape not in heads and _sum(seen) < _sum(due):  # more products of fewer rows may make up for it
+            missing = max(missing, (due - seen).total())
         absent += missing
     return absent
 
@@ -76,7 +72,7 @@ def _rows(observation: Observation) -> defaultdict[Shape, Counter[int]]:
     """Of the products with a matrix of each shape: how many had how many rows."""
     found: defaultdict[Shape, Counter[int]] = defaultdict(Counter)
     for (name, given), n in observation.trace().shapes.items():
-        if name in _PRODUCTS:
+        if name in PRODUCTS:
             found[weight_of(name, given)[::-1]][rows_of(name, given)] += n
     return found
 

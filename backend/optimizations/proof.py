@@ -23,6 +23,10 @@ SHAPED = frozenset(
 passes by their tokens."""
 
 
+PRODUCTS = ("aten::mm", "aten::addmm")
+"""Operators that multiply two matrices."""
+
+
 DIRECT = "tokendyno_all_"
 """How our kernels begin that exchange between GPUs without NCCL."""
 

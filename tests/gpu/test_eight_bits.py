@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.gpu.test_long_attention import SHAPES, away, case, expected_of, kernels  # noqa: F401
+from tests.gpu.test_long_attention import SHAPES, away, case, counted, expected_of, kernels  # noqa: F401
 from tests.gpu.test_matvec import MODELS, build, with_kernels
 from tests.gpu.test_own import prompt
 
@@ -83,14 +83,7 @@ def test_captured_text_is_that_of_plain_steps(architecture: str, batch: int, mon
     monkeypatch.setitem(MODELS, architecture, MODELS[architecture] | {"head_dim": 32})
     model = with_kernels(build(architecture, "bfloat16"))
     package = next(one.module for one in get_loaded_kernels() if str(one.metadata.name) == "tokendyno-matvec")
-    calls: list[int] = []
-    launch = package.eight_bits.attend
-
-    def attend(*given: Any) -> None:
-        calls.append(1)
-        launch(*given)
-
-    monkeypatch.setattr(package.eight_bits, "attend", attend)
+    calls = counted(package.eight_bits, monkeypatch)
     asked, texts = prompt(9, batch, padded=2 if batch > 1 else 0), []
     for captured in (False, True):
         loop = DecodeLoop(model, 0, [], None, captured)

@@ -83,16 +83,16 @@ def attended(kernels: Any, given: dict[str, Any], norms: Any, sinks: Any) -> Any
     return out
 
 
-def counted(package: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """An entry for each call of the kernel."""
+def counted(module: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """An entry for each call of the kernel of this module."""
     calls: list[int] = []
-    launch = package.long.attend
+    launch = module.attend
 
     def attend(*given: Any) -> None:
         calls.append(1)
         launch(*given)
 
-    monkeypatch.setattr(package.long, "attend", attend)
+    monkeypatch.setattr(module, "attend", attend)
     return calls
 
 
@@ -109,7 +109,7 @@ def test_long_attention_is_that_of_double_precision(
 
     heads, group, size, _, used, _ = shape
     monkeypatch.setattr(kernels.attention, "BY_WARPS", False)
-    calls = counted(kernels, monkeypatch)
+    calls = counted(kernels.long, monkeypatch)
     given = case(shape, dtype)
     before = given["keys"].clone(), given["values"].clone()
     norms = tuple(torch.randn(size, device="cuda", dtype=getattr(torch, dtype)) for _ in range(2))

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function
 
-from backend.optimizations.proof import DIRECT, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
+from backend.optimizations.proof import DIRECT, PRODUCTS, REGION, SHAPED, Shape, ShapedCall, Trace, weight_of
 from backend.worker.prove.spans import Span, Spans
 from backend.worker.prove.step_time import DIVIDED, Weights, step_time
 
@@ -24,7 +24,6 @@ _COLLECTIVES = {False: ("gloo:",), True: ("nccl", DIRECT)}
 """How the events of collectives begin, on the host and on a GPU."""
 
 
-_PRODUCTS = ("aten::mm", "aten::addmm")
 _FORMATS = {"c10::BFloat16": "bfloat16", "c10::Half": "float16", "float": "float32"}
 """As the profiler calls them."""
 
@@ -93,7 +92,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         if name in SHAPED:
             first = tuple(_shape(one) for one in event.shapes()[:3])
             shapes[name, first] += 1
-            if name in _PRODUCTS:
+            if name in PRODUCTS:
                 dtype = weight_of(name, event.dtypes())
                 formats[weight_of(name, first), _FORMATS.get(dtype, str(dtype))] += 1
     del ops[_STEP_END]

@@ -113,7 +113,7 @@ def test_with_what_the_heap_keeps_it_is_within_a_tenth_of_every_run_of_eager_att
     ("name", "peaks"),
     [("llama-16x512-compiled", (918, 877, 876)), ("llama-8x448-compiled-twice", (723,))],
 )
-def test_what_the_compiler_takes_is_within_a_tenth_with_and_without_code_in_its_cache(
+def test_what_the_compiler_takes_is_predicted_with_and_without_code_in_its_cache(
     name: str, peaks: tuple[float, ...], tmp_path: Path
 ) -> None:
     """Peaks in MiB, of the first the one without first (MEASUREMENTS.md)."""
@@ -122,7 +122,7 @@ def test_what_the_compiler_takes_is_within_a_tenth_with_and_without_code_in_its_
     facts = resolve(f"random:{tmp_path}")
     plan = settled(facts, dict(parse_arm("m", shape.arm).choices), CPU).plan
     found = peak_bytes(facts, setup_of(plan, CPU), shape.prompt, shape.new).total / MIB
-    assert all(found == pytest.approx(peak, rel=0.1) for peak in peaks)
+    assert all(found == pytest.approx(peak, rel=0.05) for peak in peaks)
 
 
 def test_each_compiled_graph_takes_memory_for_each_layer_on_a_cpu_and_none_on_a_gpu() -> None:

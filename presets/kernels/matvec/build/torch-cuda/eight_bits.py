@@ -13,7 +13,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import carveout, long_parts
+from . import long_parts
 from .long import fits
 from .long_parts import ask, attended, finish, part_of, rotated, slots_of
 
@@ -201,13 +201,10 @@ def tokendyno_attention_rounded(
         seen, key_scale, value_scale = following, next_key, next_value
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
-    top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
-    total = gl.convert_layout(total, gl.SliceLayout(2, met))
     mixed = gl.reshape(gl.join(mixed, mixed_too), [num_warps, 16, D])
-    mixed = gl.convert_layout(mixed, met) * (1 / LARGEST)
     finish(
         top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met, G, GP, D, SPLITS,
-        SINKS, FOLDED, num_warps,
+        SINKS, FOLDED, num_warps, LARGEST,
     )  # fmt: skip
 
 
@@ -226,5 +223,4 @@ def cut(heads: int, length: int, size: int) -> tuple[int, int]:
 
 def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], l1_next: bool) -> None:
     """Launch the kernel with the arguments of the others and both scales, and their flags."""
-    made = tokendyno_attention_rounded[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
-    carveout.prefer(made, long_parts.SPARING if l1_next else carveout.DRIVERS_CHOICE)
+    long_parts.launch(tokendyno_attention_rounded, given, flags, grid, WARPS, STAGES, REGISTERS, l1_next)

@@ -14,7 +14,7 @@ from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy, mma_v2
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from . import carveout, long_parts
+from . import long_parts
 from .long_parts import ask, attended, finish, part_of, rotated, slots_of
 
 BLOCK, STAGES, WARPS = 64, 4, 4  # slots of a block of heads of 128, blocks that a program has room for, and its warps
@@ -116,9 +116,6 @@ def tokendyno_attention_long(
         seen = following
         stage = gl.where(stage == STAGES - 1, 0, stage + 1)
     async_copy.wait_group(0)
-    top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
-    total = gl.convert_layout(total, gl.SliceLayout(2, met))
-    mixed = gl.convert_layout(mixed, met)
     finish(
         top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met, G, GP, D, SPLITS,
         SINKS, FOLDED, num_warps,
@@ -143,5 +140,4 @@ def cut(heads: int, length: int, size: int) -> tuple[int, int]:
 
 def attend(given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], l1_next: bool) -> None:
     """Launch the kernel with the arguments and flags of the others."""
-    made = tokendyno_attention_long[grid](*given, **{**flags, "num_warps": WARPS}, STAGES=STAGES, maxnreg=REGISTERS)
-    carveout.prefer(made, long_parts.SPARING if l1_next else carveout.DRIVERS_CHOICE)
+    long_parts.launch(tokendyno_attention_long, given, flags, grid, WARPS, STAGES, REGISTERS, l1_next)

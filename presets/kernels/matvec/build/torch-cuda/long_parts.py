@@ -6,6 +6,8 @@ from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.ampere import async_copy
 
+from . import carveout
+
 SPARING = 60  # percent of shared memory: what the kernels need and little more
 
 
@@ -75,12 +77,18 @@ def rotated(
 def finish(
     top, total, mixed, score, also, sinks, parts, tops, sums, out, turns, lane, head, split, met: gl.constexpr,
     G: gl.constexpr, GP: gl.constexpr, D: gl.constexpr, SPLITS: gl.constexpr, SINKS: gl.constexpr,
-    FOLDED: gl.constexpr, num_warps: gl.constexpr,
+    FOLDED: gl.constexpr, num_warps: gl.constexpr, LARGER: gl.constexpr = 1,
 ):  # fmt: skip
-    """Of each warp: the largest scores (W, 16), the sums of the weights, and of weighted values (W, 16, D), in layout
-    `met`; and of the new token its scores (16,), -inf where it is in another part, and its value (D,)."""
+    """Of each warp: the largest scores (W, 16), the sums of the weights, and of weighted values (W, 16, D), which are
+    LARGER by that factor; and of the new token its scores (16,), -inf where it is in another part, and its value (D,).
+    `met`: the layout in which warps meet."""
     whole: gl.constexpr = gl.SliceLayout(0, met)
     of_rows: gl.constexpr = gl.SliceLayout(1, whole)
+    top = gl.convert_layout(top, gl.SliceLayout(2, met))  # what all warps have of a number, in one thread
+    total = gl.convert_layout(total, gl.SliceLayout(2, met))
+    mixed = gl.convert_layout(mixed, met)
+    if LARGER != 1:
+        mixed *= 1 / LARGER
     rows = gl.arange(0, 16, of_rows)
     best = gl.maximum(gl.convert_layout(gl.max(top, 0), of_rows), score)
     if SINKS:  # those of the first part: a score of their own that takes weight and has no value
@@ -136,6 +144,15 @@ def _combine(
             found = gl.sum(pieces * shares[:, :, None], 0)
             to = out + (head * G + of_queries[:, None]) * D + dims[None, :]
             gl.store(to, found.to(out.dtype.element_ty), mask=(of_queries < G)[:, None] & (dims >= 0)[None, :])
+
+
+def launch(
+    kernel: object, given: tuple[object, ...], flags: dict[str, object], grid: tuple[int, int, int], warps: int,
+    stages: int, registers: int, l1_next: bool,
+) -> None:  # fmt: skip
+    """Launch one of both, with so many registers a thread at most. l1_next: see `attention.attend`."""
+    made = kernel[grid](*given, **{**flags, "num_warps": warps}, STAGES=stages, maxnreg=registers)
+    carveout.prefer(made, SPARING if l1_next else carveout.DRIVERS_CHOICE)
 
 
 def cut(heads: int, length: int, size: int, block: int, most_programs: int) -> tuple[int, int]:
