@@ -61,8 +61,13 @@ def test_the_choice_is_proved_as_large_as_predicted_and_its_memory_given_back(
     assert left < NOT_BACK_BYTES
 
 
-def test_packed_weights_are_those_of_the_dense_model() -> None:
-    """Also on the device: a small int8 model answers nearly as the dense one."""
+@pytest.mark.parametrize(("choice", "rounded"), [
+    ("bnb-int8", 0.015), ("torchao-int8", 0.015), ("quanto-int8", 0.015), ("torchao-fp8", 0.04), ("torchao-int4", 0.13),
+    ("bnb-nf4", 0.13),
+])  # fmt: skip
+def test_packed_weights_are_those_of_the_dense_model_and_it_computes_with_them(choice: str, rounded: float) -> None:
+    """Each matrix, read out by multiplying the unit matrix with it, differs by no more than its format rounds. With the
+    matrices that were read out the dense model answers as the packed one, whose activations may be rounded, too."""
     import torch
 
     from backend.plan import LoadPlan
@@ -72,13 +77,24 @@ def test_packed_weights_are_those_of_the_dense_model() -> None:
 
     source = resolve("random:Qwen3-0.6B").source
     ids = torch.tensor([[5, 6, 7, 8]], device="cuda")
+    dense = random_model.random_model(source.config_json, "auto", None, "cuda")
+    packed = load_as_checkpoint(LoadPlan(source, device="cuda", quantization=choice), Observed())
     with torch.inference_mode():
-        dense = random_model.random_model(source.config_json, "auto", None, "cuda")(ids).logits.float()
-        for choice in ("bnb-int8", "torchao-int8", "quanto-int8", "torchao-fp8", "torchao-int4"):
-            plan = LoadPlan(source, device="cuda", quantization=choice)
-            packed = load_as_checkpoint(plan, Observed())(ids).logits.float()
-            close = 0.3 if choice == "torchao-int4" else 0.1
-            assert (packed - dense).norm() < close * dense.norm(), choice
+        worst, read = 0.0, 0
+        for name, module in dense.named_modules():
+            if not isinstance(module, torch.nn.Linear) or name == "lm_head":
+                continue
+            unit = torch.eye(module.in_features, dtype=torch.bfloat16, device="cuda")
+            weight = packed.get_submodule(name)(unit).T
+            worst = max(worst, float((weight.float() - module.weight.float()).norm() / module.weight.float().norm()))
+            module.weight.copy_(weight)
+            read += 1
+        answer, expected = packed(ids).logits.float(), dense(ids).logits.float()
+    apart = float((answer - expected).norm() / expected.norm())
+    print(f"{choice}: {read} matrices, the farthest {worst:.4f} away; the answer {apart:.4f}")
+    assert read == 7 * dense.config.num_hidden_layers
+    assert 0 < worst < rounded
+    assert apart < 0.1
 
 
 @pytest.mark.parametrize("choice", ["bnb-int8", "torchao-int8", "quanto-int8", "bnb-nf4"])
@@ -138,7 +154,8 @@ def pocket_where_mxfp4_runs(of_the_hub: bool = False) -> LoadPlan:
 
 
 def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
-    """The same random blocks, once through the kernels and once dequantized."""
+    """The same random blocks, once through the kernels and once dequantized. A router that is rounded otherwise sends a
+    token to other experts: few positions may differ by more than roundings make."""
     import torch
 
     from backend.worker.load.device import Observed
@@ -155,7 +172,10 @@ def test_mxfp4_stays_quantized_and_answers_as_its_unpacked_self() -> None:
             model = load_as_checkpoint(how, Observed())
             put_in(model, how)
             answers.append(model(ids).logits.float())
-    assert (answers[0] - answers[1]).norm() < 0.05 * answers[1].norm()
+    apart = ((answers[0] - answers[1]).norm(dim=-1) / answers[1].norm(dim=-1)).flatten()
+    print("positions, by how far they are apart:", [round(float(one), 4) for one in apart.sort().values])
+    assert apart.median() < 0.02
+    assert (apart > 0.05).sum() <= len(apart) / 8
 
 
 def test_gpt_oss_quantized_on_the_fly_does_not_run() -> None:
