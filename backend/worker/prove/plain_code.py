@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import nn
 from transformers import AutoConfig, activations, masking_utils, modeling_rope_utils
+from transformers.utils import output_capturing
 
 from backend.models.source import ModelSource
 
@@ -67,7 +68,7 @@ def plain_copy(model: Any, stored: Any = None) -> Any:
     config = copy.deepcopy(stored if type(stored) is type(model.config) else model.config)
     wide = model.config._attn_implementation != "eager"
     config._attn_implementation = config._experts_implementation = "eager"
-    with torch.device("meta"):
+    with torch.device("meta"), _registering_nothing():
         bare = getattr(_read_anew(kind.__module__, wide), kind.__name__)(config)
     _share(model, bare, "")
     for module in bare.modules():
@@ -87,6 +88,19 @@ def _read_anew(name: str, wide: bool) -> Any:
     if wide and hasattr(module, _ATTEND):
         setattr(module, _ATTEND, _in_float32(getattr(module, _ATTEND)))
     return module
+
+
+@contextmanager
+def _registering_nothing() -> Iterator[None]:
+    """A new model puts its classes where compiled code of the other one, whose class has the same name, looks for its
+    own: that code would be compiled again at its next call."""
+    registry = output_capturing._CAN_RECORD_REGISTRY
+    known = dict(registry)
+    try:
+        yield
+    finally:
+        registry.clear()
+        registry.update(known)
 
 
 def _in_float32(attend: Any) -> Any:

@@ -15,6 +15,7 @@ from backend.optimizations.proof import DIRECT, PRODUCTS, REGION, SHAPED, Shape,
 from backend.worker.prove.spans import Span, Spans
 from backend.worker.prove.step_time import DIVIDED, Weights, step_time
 
+_LINEAR, _BATCHED = "aten::linear", "aten::bmm"
 _STEP_END = "tokendyno: end of a step"
 _INDUCTOR_CALL = "## Call CompiledFxGraph"
 """Inductor's own range around each call of a graph. That of Dynamo ("Torch-Compiled Region") is around a whole frame,
@@ -65,6 +66,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
     formats: Counter[tuple[Shape, str]] = Counter()
+    batched: Counter[tuple[ShapedCall, str]] = Counter()
     collectives: Counter[str] = Counter()
     collectives_ns = 0
     spans = Spans()
@@ -92,9 +94,14 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         if name in SHAPED:
             first = tuple(_shape(one) for one in event.shapes()[:3])
             shapes[name, first] += 1
-            if name in PRODUCTS:
+            if name in PRODUCTS or name == _BATCHED:
                 dtype = weight_of(name, event.dtypes())
-                formats[weight_of(name, first), _FORMATS.get(dtype, str(dtype))] += 1
+                number = _FORMATS.get(dtype, str(dtype))
+                if name == _BATCHED:
+                    batched[(name, first), number] += 1
+                else:
+                    formats[weight_of(name, first), number] += 1
+    _fold_batches(shapes, formats, batched)
     del ops[_STEP_END]
     inside, first_end = _within(regions), min(ends, default=math.inf)
     eager: Counter[str] = Counter()
@@ -111,6 +118,27 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         ops, kernels, runtime, steps, decode, +eager, shapes, formats,
         seconds, collectives, collectives_ns / 1e9, step, no_step, +read,
     )  # fmt: skip
+
+
+def _fold_batches(
+    shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[ShapedCall, str]]
+) -> None:
+    """Count what a linear layer multiplies in a batch as the plain product that it is. torch makes a batch of it where
+    its weight needs no gradient and its input is a part of a larger tensor, as the last token's states are."""
+    layers: Counter[tuple[Shape, ...]] = Counter()
+    for (name, given), n in shapes.items():
+        if name == _LINEAR:
+            layers[given[:2]] += n
+    for ((_, given), number), n in batched.items():
+        first, second = given[:2]
+        if not (calls := layers[first, second[:0:-1]]):
+            continue
+        plain: ShapedCall = (PRODUCTS[0], ((first[0] * first[1], first[2]), second[1:]))
+        own = min(n, calls - shapes[plain])  # others are what somebody wrote instead of a layer
+        if own > 0:
+            shapes[plain] += own
+            shapes[_BATCHED, given] -= own
+            formats[second[1:], number] += own
 
 
 def _span(event: Any, name: str, on_gpu: bool) -> Span:

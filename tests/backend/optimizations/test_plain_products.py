@@ -12,7 +12,7 @@ from backend.counts import RunCounts
 from backend.models.source import ModelSource
 from backend.optimizations import Observation
 from backend.optimizations.axes.dtype import AXIS
-from backend.optimizations.plain_products import absent_products, narrowed
+from backend.optimizations.plain_products import absent_products, formats_of_products, narrowed
 from backend.optimizations.proof import Trace
 from backend.plan import LoadPlan, ParallelPlan, Plan
 from backend.worker.patch.projections import fuse
@@ -43,6 +43,15 @@ def traced(model: Any, texts: int = 1) -> Observation:
 @pytest.mark.parametrize("architecture", CONFIGS)
 def test_nothing_is_missing_from_an_intact_model(architecture: str, dtype: str) -> None:
     assert absent_products(traced(build(architecture, dtype=dtype))) == 0
+
+
+@pytest.mark.parametrize("texts", [1, 2])
+def test_nothing_is_missing_from_a_frozen_model(texts: int) -> None:
+    """Whose product of the last token's states is one of a batch."""
+    seen = traced(build("llama").requires_grad_(False), texts)
+    assert seen.trace().ops["aten::bmm"] > 0
+    assert absent_products(seen) == 0
+    assert formats_of_products(seen) == formats_of_products(traced(build("llama"), texts))
 
 
 def test_nothing_is_missing_where_projections_are_fused() -> None:

@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 import torch
 import transformers.models.llama.modeling_llama as llama_code
+from torch._dynamo.testing import CompileCounter
 from transformers import masking_utils, modeling_rope_utils
 
 from backend.models.source import ModelSource
@@ -36,6 +37,18 @@ def test_its_attention_is_written_out_whatever_the_model_has() -> None:
     model = tiny("llama", "sdpa")
     assert plain_copy(model).config._attn_implementation == "eager"
     assert model.config._attn_implementation == "sdpa", "the model's own config has changed"
+
+
+def test_code_that_was_compiled_before_is_not_compiled_again() -> None:
+    """Dynamo's guards look into transformers' registry of classes, where a second model puts its own."""
+    torch.compiler.reset()
+    counter, model = CompileCounter(), tiny("llama")
+    compiled = torch.compile(model, backend=counter)
+    logits(compiled)
+    first = counter.frame_count
+    logits(plain_copy(model))
+    logits(compiled)
+    assert counter.frame_count == first > 0
 
 
 def broken(*args: Any, **more: Any) -> Any:
