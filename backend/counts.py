@@ -80,10 +80,11 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # those of them that the model, with this seed and these settings, would not choose
     checked_tokens: float | None = None
     strange_tokens: float | None = None
-    # layers of the cache that were held against the pass that these tokens are held against, and those of them that
-    # kept other keys or values
+    # layers of the cache that were held against the pass that these tokens are held against, those of them that kept
+    # other keys or values, and those that should have been held against it, but that pass failed
     compared_layers: float | None = None
     strange_layers: float | None = None
+    unheld_layers: float | None = None
     # of sampled ones, those that were drawn because top_k or top_p kept another one out
     filtered_tokens: float | None = None
 

@@ -21,6 +21,7 @@ from transformers.cache_utils import (
 
 from backend.worker.loop import cache as own_cache
 from backend.worker.loop.cache import SlotLayer, StaticFp8SlotLayer, StaticSlotLayer
+from backend.worker.runners import decode
 from backend.worker.runners.cache import Caches
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import LAYERS, llama
@@ -314,6 +315,11 @@ def _scaled() -> Iterator[None]:
         yield
 
 
+def _not_compared() -> Any:
+    """The pass that a rounded cache is held against fails."""
+    return mock.patch.object(decode, "checked", side_effect=RuntimeError("sabotaged"))
+
+
 QUANTIZED: dict[str, Any] = {
     "quantized-fp8": Fp8QuantizedLayer,
     "quantized-hqq4": HQQQuantizedLayer,
@@ -342,6 +348,8 @@ SABOTEURS = [
 ] + [
     Sabotage("cache", "static-fp8", "scales are of other numbers", lambda: _scaled(), beside=OWN, model=llama,
              turns_to=("partial", "failed"), tier="slow"),
+    Sabotage("cache", "static-fp8", "it is held against nothing", _not_compared, beside=OWN, model=llama,
+             turns_to=("partial",), tier="slow"),
     Sabotage("cache", "static-fp8", "full precision is attended to", lambda: _unrounded_beside(), beside=OWN,
              model=llama, turns_to=("partial", "failed"), tier="full"),
 ] + [

@@ -353,8 +353,10 @@ class GenerateRunner(MeasuredRunner):
             found = checked(
                 self.model.model, self._prompt, measured.streamer.ids, cache=measured.cache, padding=padding
             )
-        except Exception:  # of a pass that no user asked for: the run that it would end is complete
+        except torch.OutOfMemoryError:
             return RunCounts()
+        except Exception:  # of a pass that no user asked for: the run that it would end is complete
+            return RunCounts(unheld_layers=float(len(measured.cache.layers)))
         return RunCounts(compared_layers=found.compared_layers, strange_layers=found.strange_layers)
 
     def _received(self) -> Any:

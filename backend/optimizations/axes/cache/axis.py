@@ -144,7 +144,8 @@ class Cache(Optimization):
         moved = int(observation.counts.moved_layers or 0) if effective in ("static", STATIC_FP8.name) else 0
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
         strange = int(observation.counts.strange_layers or 0)
-        reached = max(0, votes[effective] - moved - stayed - strange)
+        unheld = int(observation.counts.unheld_layers or 0)
+        reached = max(0, votes[effective] - moved - stayed - strange - unheld)
         beside = max(map(beside_bytes, filter(keeps_tokens, layers)), default=0)
         if beside > _COUNTERS_BYTES:
             proof += f"; up to {beside:,} bytes of other tensors in a layer"
@@ -156,6 +157,8 @@ class Cache(Optimization):
             proof += f"; {len(coarse)} layers hold numbers that were rounded to fewer bits than they take"
         if compared := int(observation.counts.compared_layers or 0):
             proof += f"; of {compared} layers {strange} kept other keys or values than one pass over the text gives"
+        if unheld:
+            proof += f"; {unheld} layers could not be held against one pass over the text, which failed"
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:
