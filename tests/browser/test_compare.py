@@ -19,6 +19,13 @@ Open = Callable[..., Driver]
 DRAWN_BETWEEN_PAINTS = """[...document.querySelectorAll('.td-fresh canvas')].some(canvas =>
   canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean))"""
 
+OUT_OF_PLACE = """[...document.querySelectorAll('#live .td-ledger tbody tr')].flatMap(row => {
+  const at = one => one.getBoundingClientRect(), choice = at(row.querySelector('.td-choice')).left;
+  const cells = [...row.querySelectorAll('th, td')].filter(one => at(one).left < 0 || at(one).right > innerWidth);
+  return [...cells, ...[...row.querySelectorAll('.td-arm')].filter(one => at(one).right > choice)];
+}).map(one => one.className + ': ' + one.textContent)"""
+"""Cells of the ledger that the window cuts, and arms that lie on what they chose."""
+
 
 def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     user = open_page()
@@ -59,6 +66,9 @@ def test_two_arms_run_from_choice_to_proof(open_page: Open) -> None:
     assert "more KV cache, and writes the same text." in user.text(".td-sentence")
     assert "texts" in user.text(".td-text-comparison")
     user.shot("finished-1366", full=True)
+    user.page.set_viewport_size({"width": 390, "height": 844})
+    user.still()
+    assert user.page.evaluate(OUT_OF_PLACE) == []
     if os.environ.get("TOKENDYNO_UPDATE_SCREENSHOT") == "1":
         (ROOT / "docs").mkdir(exist_ok=True)
         user.page.set_viewport_size({"width": 1440, "height": 900})

@@ -61,7 +61,7 @@ def test_more_stands_in_lines_and_cuts_no_word_off(open_page: Open) -> None:
         assert form["y"] < title["y"] + 24, "a long name wraps; the axes stay beside its first line"
 
 
-def test_tools_are_of_one_height_and_a_table_keeps_its_title(open_page: Open) -> None:
+def test_tools_are_of_one_height_and_proof_stands_below_its_row_on_a_phone(open_page: Open) -> None:
     user = open_page("?run=two", *LAPTOP)
     user.wait_over("two")
     heights = {round(box["height"]) for box in boxes(user, "#live .td-tools button")}
@@ -71,11 +71,8 @@ def test_tools_are_of_one_height_and_a_table_keeps_its_title(open_page: Open) ->
         ".find(one => one.textContent.startsWith('roofline'))).paintOrder"
     ).startswith("stroke"), "a label that lies over a line can be read"
     resize(user, PHONE)
-    (title,) = boxes(user, "#live .td-ledger caption")
-    scrolls = user.page.evaluate("(box => box.scrollWidth > box.clientWidth)(document.querySelector('.td-ledger'))")
-    assert scrolls and title["x"] + title["width"] <= PHONE[0]
-    user.page.locator("#live .td-ledger").evaluate("box => { box.scrollLeft = 200; }")
-    assert boxes(user, "#live .td-ledger caption")[0]["x"] == pytest.approx(title["x"], abs=1), "the title stays"
+    status, proof = (boxes(user, f"#live .td-ledger {what}")[0] for what in (".td-status", ".td-proof"))
+    assert proof["y"] >= status["y"] + status["height"] and proof["x"] + proof["width"] <= PHONE[0] < 2 * proof["width"]
 
 
 @pytest.mark.slow

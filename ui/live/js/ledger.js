@@ -23,9 +23,12 @@ function makeLedger(box) {
     for (const title of ['Axis', 'Arm', 'Requested', 'Planned', 'Effective', 'Status', 'Proof']) {
       const cell = el('th', '', title);
       cell.scope = 'col';
+      cell.role = 'columnheader';
       top.append(cell);
     }
     head.append(top);
+    // on a narrow screen CSS makes blocks of its rows, which are a table all the same
+    for (const [part, role] of [[table, 'table'], [head, 'rowgroup'], [body, 'rowgroup'], [top, 'row']]) part.role = role;
     const axes = [...new Set(arms.flatMap(arm => arm.ledger.map(row => row.axis)))];
     for (const axis of axes) {
       const group = grouped(arms, axis);
@@ -64,10 +67,12 @@ function makeLedger(box) {
 
   function line(row, title, span) {
     const standing = row.unchecked ? 'unchecked' : row.status, tr = el('tr', standing);
+    tr.role = 'row';
     if (span) {
       const axis = el('th', '', title);
       axis.scope = 'rowgroup';
       axis.rowSpan = span;
+      axis.role = 'rowheader';
       tr.append(axis);
     }
     const who = el('td', 'td-who');
@@ -76,11 +81,15 @@ function makeLedger(box) {
       who.lastChild.append(el('span', 'td-arm', arm));
     }
     tr.append(who);
-    for (const key of ['requested', 'planned', 'effective']) tr.append(el('td', '', row[key]));
+    for (const key of ['requested', 'planned', 'effective']) {
+      tr.append(el('td', 'td-choice', row[key]));
+      tr.lastChild.dataset.title = key;
+    }
     tr.append(el('td', 'td-status', EVIDENCE_LABELS[standing] || standing));
     const proof = el('td', 'td-proof', row.proof);
     if (row.reason) proof.append(el('small', '', row.reason));
     tr.append(proof);
+    for (const cell of tr.querySelectorAll('td')) cell.role = 'cell';
     return tr;
   }
 
