@@ -25,12 +25,13 @@ CHOICES = [(axis, choice) for axis in prompt_axes() for choice in axis.choices i
 LIMIT_S = 240
 
 ONE = """
-import json, runpy, sys
+import json, os, runpy, sys
 made = runpy.run_path(sys.argv[1])
-with open(sys.argv[1] + ".json", "w") as answer:
+with open(sys.argv[1] + "." + os.environ.get("RANK", "0") + ".json", "w") as answer:
     json.dump(made["new_ids"], answer)
 """
-"""Runs one script. A GPU cannot be used in a forked process once its parent has, and some imports do."""
+"""Runs one script, or a rank of it. A GPU cannot be used in a forked process once its parent has, and some imports
+do."""
 
 SERVER = """
 import json, os, runpy, sys, traceback
@@ -44,7 +45,7 @@ for line in sys.stdin:
         try:
             os.dup2(2, 1)
             made = runpy.run_path(path)
-            with open(path + ".json", "w") as answer:
+            with open(path + ".0.json", "w") as answer:
                 json.dump(made["new_ids"], answer)
             code = 0
         except BaseException:
@@ -64,25 +65,29 @@ def preamble(parts: Script) -> str:
 
 
 class Scripts:
-    """Runs scripts one after the other; on a CPU in forks of a process that has done the imports."""
+    """Runs scripts one after the other; on a CPU in forks of a process that has done the imports, and those of several
+    ranks as they say that they are run, with torchrun."""
 
     def __init__(self, folder: Path) -> None:
         self._folder, self._log = folder, (folder / "log").open("w")
         self._env = os.environ | {"TOKENIZERS_PARALLELISM": "false"}
         self._forks = os.environ.get("TOKENDYNO_DEVICE") == "cpu"
+        self._one = folder / "one.py"
+        self._one.write_text(ONE)
         self._process = subprocess.Popen(
             [sys.executable, "-c", SERVER if self._forks else ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=self._log, text=True, cwd=folder, env=self._env,
         )  # fmt: skip
 
-    def run(self, name: str, text: str) -> list[int]:
-        """The ids that a script generates."""
+    def run(self, name: str, text: str, ranks: int = 1) -> list[int]:
+        """The ids that a script generates, on each of its ranks."""
         path = self._folder / f"{name}.py"
         path.write_text(text)
-        code = self._fork(path) if self._forks else self._start(path)
+        code = self._fork(path) if self._forks and ranks == 1 else self._start(path, ranks)
         assert code == "0", (self._folder / "log").read_text()[-3000:] + text
-        ids: list[int] = json.loads(Path(f"{path}.json").read_text())
-        return ids
+        ids: list[list[int]] = [json.loads(Path(f"{path}.{rank}.json").read_text()) for rank in range(ranks)]
+        assert all(one == ids[0] for one in ids), ids
+        return ids[0]
 
     def _fork(self, path: Path) -> str:
         assert self._process.stdin is not None and self._process.stdout is not None
@@ -90,8 +95,9 @@ class Scripts:
         self._process.stdin.flush()
         return self._process.stdout.readline().strip()
 
-    def _start(self, path: Path) -> str:
-        command = [sys.executable, "-c", ONE, str(path)]
+    def _start(self, path: Path, ranks: int) -> str:
+        launched = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] if ranks > 1 else []
+        command = [sys.executable, *launched, str(self._one), str(path)]
         ran = subprocess.run(command, cwd=self._folder, env=self._env, stdout=self._log, stderr=self._log, check=False)
         return str(ran.returncode)
 
@@ -138,7 +144,7 @@ def same_tokens(
     run = bench.wait(bench.submit(Request(model.model, [ArmRequest("A", choices)], work)), LIMIT_S)
     assert run.status == "done", run.message
     checked = settled(model, choices, hardware.detect(), work)
-    ids = scripts.run(name, script.script(checked, model, work))
+    ids = scripts.run(name, script.script(checked, model, work), checked.plan.load.parallel.ranks)
     assert ids == run.arms["A"].ids
     return ids
 
