@@ -167,3 +167,10 @@ def _is_tensor(value: Any) -> bool:
     import torch
 
     return isinstance(value, torch.Tensor)
+
+
+def computes_in_bfloat16(model: Any) -> bool:
+    """Whether products with 4-bit weights give numbers of bfloat16, whatever multiplies with them: so bitsandbytes
+    computes on a CPU with AVX512-BF16, for which it lays such weights out anew (0.50: nn/modules.py, Linear4bit)."""
+    states = (getattr(one, "quant_state", None) for one in model.parameters())
+    return any(getattr(state, "packing_format_for_cpu", False) for state in states)

@@ -13,7 +13,7 @@ from backend.optimizations.plain_code import odd_parts, of_files
 from backend.optimizations.plain_products import absent_products, formats_of_products, kept_in_float32, narrowed
 from backend.optimizations.proof import Observation, PartKind
 from backend.optimizations.subject import Rule, Subject
-from backend.optimizations.tensor_bytes import keeps_tokens, local_part, quantized_parts
+from backend.optimizations.tensor_bytes import computes_in_bfloat16, keeps_tokens, local_part, quantized_parts
 from backend.plan import ONE_THREAD_BELOW_BYTES, Plan
 from backend.predict.weights import weight_bytes
 from backend.script.parts import Script
@@ -155,6 +155,8 @@ class Dtype(Optimization):
                 f"; {absent} products with matrices of the layers are missing in the traced passes, or have fewer rows "
                 "than tokens"
             )
+        if main == "float32" and computes_in_bfloat16(observation.model):
+            multiplied += "; on this CPU bitsandbytes computes products with 4-bit weights in bfloat16"
         other = narrowed(observation.plan.load.device) if main == "float32" and products[main] else ""
         if other:
             multiplied += f", where torch may round float32 factors to {other} (fp32_precision)"

@@ -19,6 +19,7 @@ from backend.optimizations.tensor_bytes import (
     beside_bytes,
     bytes_by_device,
     cache_tensors,
+    computes_in_bfloat16,
     inner_tensors,
     keeps_tokens,
     quantized_parts,
@@ -123,7 +124,8 @@ class Cache(Optimization):
         layers = observation.cache.layers
         offloaded, borrowed = _on_host(observation) > 0, borrowing(layers)
         unused = {i for i, layer in enumerate(layers) if keeps_tokens(layer) and not hands_out_what_it_holds(layer)}
-        coarse = {i for i, layer in enumerate(layers) if is_coarse(layer)}
+        of_16_bits = computes_in_bfloat16(observation.model)
+        coarse = {i for i, layer in enumerate(layers) if is_coarse(layer, of_16_bits)}
         sliding = _sliding_positions(observation.model.config, len(layers))
         told = [
             ()

@@ -16,18 +16,18 @@ _OF_4_BITS, _WIDTH = 8, 32
 """Magnitudes in a row of so many numbers at least, which share a scale."""
 
 
-def is_coarse(layer: Any) -> bool:
+def is_coarse(layer: Any, of_16_bits: bool = False) -> bool:
     """Whether the keys or values that this layer holds as numbers were rounded to 8 bits with one scale, or to 4; in
-    float32 also those rounded to 16, and numbers of 8 bits only if they were rounded to 4. False where it holds too few
-    to tell."""
+    float32 also those rounded to 16, unless they come so (`of_16_bits`), and numbers of 8 bits only if they were
+    rounded to 4. False where it holds too few to tell."""
     if not keeps_tokens(layer) or quantized_parts(layer):
         return False
     pair = [part for part in (layer.keys, layer.values) if part is not None and part.is_floating_point()]
     seen = int(layer.get_seq_length()) if hasattr(layer, "get_seq_length") else 0
-    return any(_coarse(part[:, :, : seen or None]) for part in pair)
+    return any(_coarse(part[:, :, : seen or None], of_16_bits) for part in pair)
 
 
-def _coarse(part: Any) -> bool:
+def _coarse(part: Any, of_16_bits: bool) -> bool:
     """Of (B, heads, tokens, D)."""
     if part.ndim != 4 or not part.numel() or part.is_meta:
         return False
@@ -43,7 +43,8 @@ def _coarse(part: Any) -> bool:
     if len(numbers) < _LEAST:
         return False
     different = len(torch.unique(numbers))
-    most = len(numbers) // 2 if part.dtype == torch.float32 else _OF_8_BITS  # 16 bits keep a third
+    fine = part.dtype == torch.float32 and not of_16_bits
+    most = len(numbers) // 2 if fine else _OF_8_BITS  # 16 bits keep a third
     if not packed and different <= most:
         return True
     return part.shape[-1] >= _WIDTH and _levels(rows.reshape(-1, part.shape[-1])) <= _OF_4_BITS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import DynamicCache, QuantizedCache, StaticCache
+from transformers import DynamicCache, LlamaConfig, LlamaForCausalLM, QuantizedCache, StaticCache
 from transformers.cache_utils import DynamicLayer
 
 from backend.models.source import ModelSource
@@ -15,6 +15,10 @@ from backend.optimizations.axes.cache.grain import is_coarse
 from backend.plan import LoadPlan, Plan
 from tests.support.tiny_models import CONFIGS, tiny
 
+OF_WHOLE_BLOCKS = LlamaConfig(
+    vocab_size=97, hidden_size=64, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=64,
+)  # fmt: skip
 FORMATS = (torch.bfloat16, torch.float16, torch.float32)
 
 
@@ -75,6 +79,31 @@ def test_float32_that_has_the_numbers_of_16_bits_is_told() -> None:
     keys, values = drawn(torch.float32)
     assert is_coarse(layer(keys.bfloat16().float(), values))
     assert not is_coarse(layer(keys.bfloat16(), values.bfloat16()))
+
+
+def test_float32_that_comes_in_16_bits_is_told_only_if_it_has_fewer() -> None:
+    keys, values = (part.bfloat16().float() for part in drawn(torch.float32))
+    assert is_coarse(layer(keys, values)) and not is_coarse(layer(keys, values), of_16_bits=True)
+    assert is_coarse(layer(scaled_fp8(keys), values), of_16_bits=True)
+
+
+@pytest.mark.filterwarnings("ignore")  # bitsandbytes asks the Hub for a kernel when it is imported
+def test_what_bitsandbytes_computes_in_bfloat16_on_a_cpu_is_no_fault_of_the_cache() -> None:
+    from bitsandbytes.functional import has_avx512bf16
+    from bitsandbytes.nn import Linear4bit, Params4bit
+
+    model, cache = LlamaForCausalLM(OF_WHOLE_BLOCKS).eval(), DynamicCache()
+    for place in model.model.layers:
+        plain = place.self_attn.v_proj
+        packed = Linear4bit(plain.in_features, plain.out_features, bias=False, compute_dtype=torch.float32)
+        packed.weight = Params4bit(plain.weight.detach(), requires_grad=False, quant_type="nf4")
+        place.self_attn.v_proj = packed.to("cpu").eval()
+    with torch.inference_mode():
+        for token in range(60):
+            model(torch.tensor([[token * 7 % 97]]), past_key_values=cache, use_cache=True)
+    found = AXIS.find(Observation(model, cache, Plan(LoadPlan(ModelSource("random")))))
+    assert (found.effective, found.reached, found.expected) == ("dynamic", 2, 2)
+    assert any(map(is_coarse, cache.layers)) is bool(has_avx512bf16())
 
 
 def test_one_token_over_and_over_is_no_rounding() -> None:
