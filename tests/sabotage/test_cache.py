@@ -92,16 +92,16 @@ def _never_crops() -> Iterator[None]:
 @contextlib.contextmanager
 def _moves(every: int) -> Iterator[None]:
     """Static layers that hold their tokens in new memory at each step: every one, or one in so many."""
-    plain, made = StaticLayer.lazy_initialization, list[Any]()
+    plain, places = StaticLayer.lazy_initialization, itertools.count()
 
     def begin(self: Any, *states: Any) -> None:
         plain(self, *states)
-        made.append(self)
+        self.place = next(places)  # of a copy that a proof asks as well
 
     def moving(update: Any) -> Any:
         def updated(self: Any, *args: Any, **more: Any) -> Any:
             found = update(self, *args, **more)
-            if next(i for i, one in enumerate(made) if one is self) % every == 0:
+            if self.place % every == 0:
                 self.keys, self.values = self.keys.clone(), self.values.clone()
             return found
 
