@@ -45,6 +45,7 @@ class Worker:
         self._model: LoadedModel | None = None
         self._runner: Runner | None = None
         self._key = ""
+        self._weight_bytes = 0  # as loaded: bitsandbytes lays 4-bit weights out anew at a CPU's first step
 
     def carry_out(self, command: Work) -> None:
         """Answered by events; whatever it raises is for `failure` to explain."""
@@ -73,7 +74,7 @@ class Worker:
         if not reused:
             self._model, self._runner, self._key = None, None, ""
             self._model = load(command.plan.load, self._channel, command.expected_bytes)
-            self._key = command.plan.load_key
+            self._key, self._weight_bytes = command.plan.load_key, self._model.weight_bytes
             if command.plan.load.device == "cuda":
                 torch.cuda.empty_cache()  # memory that only the load needed would count as the run's
         assert self._model is not None
@@ -81,7 +82,7 @@ class Worker:
         stages = ({}, {}) if reused else (observed.stages_s, observed.peak_bytes)  # nothing was loaded this time
         parameters = parameter_count(self._model.model)
         own_group().exchange(b"loaded")  # a rank that could not load fails the load
-        self._channel.send(Loaded(self._model.weight_bytes, parameters, reused, *stages))
+        self._channel.send(Loaded(self._weight_bytes, parameters, reused, *stages))
 
 
 def serve(

@@ -62,6 +62,14 @@ def test_a_load_with_another_dtype_loads_anew_and_doubles_the_bytes(talk: Talk) 
     assert not whole.reused and whole.weight_bytes > 1.9 * half.weight_bytes
 
 
+def test_a_reused_model_has_the_bytes_that_it_was_loaded_with(talk: Talk) -> None:
+    """A CPU with AVX512-BF16 has smaller scales of 4-bit weights after the first step."""
+    plan = plan_of(quantization="bnb-nf4")
+    first, _, again = talk.load(plan), talk.generate(plan, max_new_tokens=2), talk.load(plan)
+    assert isinstance(first, Loaded) and isinstance(again, Loaded) and again.reused
+    assert again.weight_bytes == first.weight_bytes
+
+
 def test_token_columns_have_one_length_and_follow_each_other(events: list[Any]) -> None:
     tokens = only(events, Tokens)
     next_index = 0
