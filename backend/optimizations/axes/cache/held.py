@@ -35,16 +35,16 @@ def hands_out_what_it_holds(layer: Any) -> bool:
         return True
     if hasattr(layer, "max_cache_len"):
         return _hands_out_in_place(layer, parts)
-    shape, device = _shape(parts[0]), next(inner_tensors(parts[0])).device
-    if len(shape) != 4 or device != getattr(layer, "device", device):
+    shapes, device = [_shape(part) for part in parts], next(inner_tensors(parts[0])).device
+    if any(len(shape) != 4 for shape in shapes) or device != getattr(layer, "device", device):
         return True
     import torch
 
-    new = torch.zeros(*shape[:2], 1, shape[3], dtype=layer.dtype, device=device)
-    tokens = 1 + (int(layer.get_seq_length()) if quantized_parts(layer) else shape[2])
+    news = [torch.zeros(*shape[:2], 1, shape[3], dtype=layer.dtype, device=device) for shape in shapes]
+    tokens = 1 + (int(layer.get_seq_length()) if quantized_parts(layer) else shapes[0][2])
 
     def given(place: int) -> Any:
-        return copy.copy(layer).update(new, new)[place]
+        return copy.copy(layer).update(*news)[place]
 
     try:
         with torch.inference_mode():

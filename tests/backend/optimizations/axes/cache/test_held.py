@@ -169,6 +169,19 @@ def test_a_plain_layer_hands_out_the_numbers_that_it_holds_to_the_bit() -> None:
     assert reached(cache) == (3, 4)
 
 
+@pytest.mark.parametrize(
+    "cache", [DynamicCache(), StaticCache(tiny("llama").config, TOKENS)], ids=["dynamic", "static"]
+)
+def test_values_of_another_size_than_the_keys_are_told_as_well(cache: Any) -> None:
+    """As those of latent attention."""
+    cache.update(torch.randn(2, 2, 7, 32), torch.randn(2, 2, 7, 16), 0)
+    (layer,) = [one for one in cache.layers if one.is_initialized]
+    assert hands_out_what_it_holds(layer)
+    plain = layer.update
+    layer.update = lambda *pair, **more: tuple(2 * part for part in plain(*pair, **more))
+    assert not hands_out_what_it_holds(layer)
+
+
 def test_a_layer_without_a_token_gives_nothing_to_tell() -> None:
     cache = DynamicCache(config=tiny("llama").config)
     assert borrowing(cache.layers) == set() and all(map(hands_out_what_it_holds, cache.layers))
