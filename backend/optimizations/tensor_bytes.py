@@ -169,6 +169,13 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, torch.Tensor)
 
 
+def has_packed_weights(model: Any) -> bool:
+    """Whether some parameters are no plain numbers: what multiplies with them may round its other factor, too."""
+    from torch import nn
+
+    return any(type(one) is not nn.Parameter or not one.is_floating_point() for one in model.parameters())
+
+
 def computes_in_bfloat16(model: Any) -> bool:
     """Whether products with 4-bit weights give numbers of bfloat16, whatever multiplies with them: so bitsandbytes
     computes on a CPU with AVX512-BF16, for which it lays such weights out anew (0.50: nn/modules.py, Linear4bit)."""

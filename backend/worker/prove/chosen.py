@@ -13,6 +13,7 @@ import torch
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from backend.counts import RunCounts
+from backend.optimizations.tensor_bytes import has_packed_weights
 from backend.plan import Plan
 from backend.worker.prove.kept import OnePass, can_be_compared, compare
 from backend.worker.prove.routes import Followed, Routing
@@ -26,9 +27,10 @@ OTHER_SLACK = 0.1
 GPU_SLACK = 0.5
 SLACK_OF_STEPS = 0.01
 """How far a token's logit may lie below the one that should have won, in standard deviations of the position's logits:
-sums that are ordered otherwise are rounded otherwise, more so in 16 bits. On a GPU a pass over a whole text takes other
-kernels than a step; what is not chosen by its logit lies about four below. Steps that are made again take the same
-kernels in the same order."""
+sums that are ordered otherwise are rounded otherwise, more so in 16 bits, and so are vectors that multiply with packed
+weights (LLM.int8 looks for outliers among all rows of a pass). On a GPU a pass over a whole text takes other kernels
+than a step; what is not chosen by its logit lies about four below. Steps that are made again take the same kernels in
+the same order."""
 
 SWAPPED = 1 / 8
 """Share of a greedy text's tokens that may be the second likeliest by more than the slack."""
@@ -162,7 +164,9 @@ def checked(
 
 
 def _slack(model: Any) -> float:
-    return GPU_SLACK if model.device.type == "cuda" else SLACK.get(model.dtype, OTHER_SLACK)
+    if model.device.type == "cuda":
+        return GPU_SLACK
+    return OTHER_SLACK if has_packed_weights(model) else SLACK.get(model.dtype, OTHER_SLACK)
 
 
 def _greedy(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor) -> torch.Tensor:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 from transformers.utils import ModelOutput
 
 from backend.models.source import ModelSource
 from backend.optimizations.proof import Held, PartKind
+from backend.optimizations.tensor_bytes import has_packed_weights
 from backend.worker.prove.file_numbers import Numbers, held_to_files
 from backend.worker.prove.parts import parts_of
 from backend.worker.prove.plain_code import Unlike, as_imported, config_of, plain_copy
@@ -89,7 +89,7 @@ def _held(model: Any, plain: Any, text: Any) -> Held:
 
 def tolerance(model: Any) -> float:
     """What every number may differ by. Packed weights may round what they multiply with, too."""
-    if any(type(one) is not nn.Parameter or not one.is_floating_point() for one in model.parameters()):
+    if has_packed_weights(model):
         return OF_PACKED
     return OF_FORMATS.get(model.dtype, OF_16_BITS)
 

@@ -124,8 +124,9 @@ class Cache(Optimization):
         layers = observation.cache.layers
         offloaded, borrowed = _on_host(observation) > 0, borrowing(layers)
         unused = {i for i, layer in enumerate(layers) if keeps_tokens(layer) and not hands_out_what_it_holds(layer)}
-        of_16_bits = computes_in_bfloat16(observation.model)
-        coarse = {i for i, layer in enumerate(layers) if is_coarse(layer, of_16_bits)}
+        coarse = {i for i, layer in enumerate(layers) if is_coarse(layer)}
+        if coarse and computes_in_bfloat16(observation.model):
+            coarse = {i for i in coarse if is_coarse(layers[i], of_16_bits=True)}
         sliding = _sliding_positions(observation.model.config, len(layers))
         told = [
             ()

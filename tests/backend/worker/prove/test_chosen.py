@@ -74,7 +74,7 @@ def test_memory_that_is_too_small_for_the_pass_ends_nothing() -> None:
     def full(*args: Any, **kwargs: Any) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
-    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.float32)
+    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.float32, parameters=lambda: iter(()))
     assert (
         chosen.checked(type("Full", (SimpleNamespace,), {"__call__": full})(**vars(model)), PROMPT, text())
         == RunCounts()
@@ -175,7 +175,7 @@ def held_again(token: int, steps: list[float], most: int = 3) -> tuple[RunCounts
         asked.append(ids)
         return torch.tensor([[*steps, *[-4.0] * 60]])
 
-    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.bfloat16)
+    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.bfloat16, parameters=lambda: iter(()))
     given = type("Fixed", (SimpleNamespace,), {"__call__": lambda self, **more: SimpleNamespace(logits=logits)})
     how = chosen.Drawing(1.0, most, 1.0, lambda tokens, vocabulary: noise)
     return chosen.checked(given(**vars(model)), PROMPT, [token], how, again=again), asked
@@ -248,3 +248,11 @@ def test_what_cannot_be_checked_is_said_with_its_reason(
     elif drafts and not sampled and said != "routers":
         said = ""
     assert said in why and bool(why) is bool(said)
+
+
+def test_beside_packed_weights_a_token_may_lie_further_behind() -> None:
+    """What multiplies with them may be rounded as well."""
+    plain, packed = tiny("llama"), copy.deepcopy(tiny("llama"))
+    packed.extra = torch.nn.Parameter(torch.zeros(4, dtype=torch.uint8), requires_grad=False)
+    assert chosen._slack(plain) == chosen.SLACK[torch.float32]
+    assert chosen._slack(packed) == chosen.OTHER_SLACK > chosen._slack(plain)

@@ -262,9 +262,7 @@ def test_a_cache_is_offloaded_if_its_tensors_are_not_where_the_model_is(
     name: str, make: Any, architecture: str
 ) -> None:
     """The meta device stands in for a GPU here: only where tensors lie is looked at."""
-    there = SimpleNamespace(
-        config=tiny(architecture).config, device=torch.device("cuda", 0), parameters=lambda: iter(())
-    )
+    there = SimpleNamespace(config=tiny(architecture).config, device=torch.device("cuda", 0))
     cache = filled(make(there.config), len(DynamicCache(config=there.config).layers))
     held = bytes_by_device(cache)["cpu"]
     assert claims(seen(cache, there)) == {name}
