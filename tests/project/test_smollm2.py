@@ -210,8 +210,8 @@ def test_four_bits_are_smaller_and_too_much_worse_to_be_a_win(dense: Path, tmp_p
     )
     gate = json.loads(out.read_text(encoding="utf-8"))["quality"]
     assert (gate["state"], gate["cost"], gate["counts"], gate["reference"]) == ("read", "large", False, "A")
-    (verdict,) = [line for line in ran.stdout.splitlines() if line.startswith("No win: ")]
-    assert re.match(
-        r"No win: B has a large quality cost of 0\.\d+ nats, over the tolerance; at that price it ", verdict
-    )
-    assert re.search(r"in one pair of runs and takes \d+% less memory\.", verdict), verdict
+    verdict = " ".join(ran.stdout.split())  # it is wrapped
+    assert re.search(
+        r"No win: B has a large quality cost of 0\.\d+ nats, over the tolerance; at that price it .{0,80}"
+        r"in one pair of runs and takes \d+% less memory\.", verdict
+    ), ran.stdout  # fmt: skip
