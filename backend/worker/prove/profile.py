@@ -66,7 +66,7 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     ends: list[int] = []
     shapes: Counter[ShapedCall] = Counter()
     formats: Counter[tuple[Shape, str]] = Counter()
-    batched: Counter[tuple[ShapedCall, str]] = Counter()
+    batched: Counter[tuple[tuple[Shape, ...], str]] = Counter()
     collectives: Counter[str] = Counter()
     collectives_ns = 0
     spans = Spans()
@@ -94,13 +94,10 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
         if name in SHAPED:
             first = tuple(_shape(one) for one in event.shapes()[:3])
             shapes[name, first] += 1
-            if name in PRODUCTS or name == _BATCHED:
-                dtype = weight_of(name, event.dtypes())
-                number = _FORMATS.get(dtype, str(dtype))
-                if name == _BATCHED:
-                    batched[(name, first), number] += 1
-                else:
-                    formats[weight_of(name, first), number] += 1
+            if name in PRODUCTS:
+                formats[weight_of(name, first), _format(event, name)] += 1
+            elif name == _BATCHED:
+                batched[first, _format(event, name)] += 1
     _fold_batches(shapes, formats, batched)
     del ops[_STEP_END]
     inside, first_end = _within(regions), min(ends, default=math.inf)
@@ -120,8 +117,14 @@ def trace(generate: Callable[[], int], cuda: bool, stacks: Iterable[Shape] = ())
     )  # fmt: skip
 
 
+def _format(event: Any, name: str) -> str:
+    """Of the second matrix of a product."""
+    dtype = weight_of(name, event.dtypes())
+    return _FORMATS.get(dtype, str(dtype))
+
+
 def _fold_batches(
-    shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[ShapedCall, str]]
+    shapes: Counter[ShapedCall], formats: Counter[tuple[Shape, str]], batched: Counter[tuple[tuple[Shape, ...], str]]
 ) -> None:
     """Count what a linear layer multiplies in a batch as the plain product that it is. torch makes a batch of it where
     its weight needs no gradient and its input is a part of a larger tensor, as the last token's states are."""
@@ -129,7 +132,7 @@ def _fold_batches(
     for (name, given), n in shapes.items():
         if name == _LINEAR:
             layers[given[:2]] += n
-    for ((_, given), number), n in batched.items():
+    for (given, number), n in batched.items():
         first, second = given[:2]
         if not (calls := layers[first, second[:0:-1]]):
             continue
