@@ -28,7 +28,7 @@ function makeLedger(box) {
     }
     head.append(top);
     // on a narrow screen CSS makes blocks of its rows, which are a table all the same
-    for (const [part, role] of [[table, 'table'], [head, 'rowgroup'], [body, 'rowgroup'], [top, 'row']]) part.role = role;
+    for (const [part, role] of [[head, 'rowgroup'], [body, 'rowgroup'], [top, 'row']]) part.role = role;
     const axes = [...new Set(arms.flatMap(arm => arm.ledger.map(row => row.axis)))];
     for (const axis of axes) {
       const group = grouped(arms, axis);
@@ -47,8 +47,10 @@ function makeLedger(box) {
   }
 
   function fold(table, button, axes, digest) {
+    const none = !all && !digest.shown.length;
     table.classList.toggle('td-folded', !all);
-    table.classList.toggle('td-none', !all && !digest.shown.length);
+    table.classList.toggle('td-none', none);
+    table.role = none ? 'presentation' : 'table'; // without a row to show, only its line is left
     button.hidden = digest.shown.length === axes;
     setText(button, all ? 'Only what differs or is not verified' : 'All ' + axes + ' axes with their proof');
     button.setAttribute('aria-expanded', String(all));
