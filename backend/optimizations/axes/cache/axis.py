@@ -162,6 +162,8 @@ class Cache(Optimization):
             proof += f"; of {compared} layers {strange} kept other keys or values than one pass over the text gives"
         if unheld:
             proof += f"; {unheld} layers could not be held against one pass over the text, which failed"
+        elif not compared and (bits or effective == STATIC_FP8.name):
+            proof += "; not held against one pass over the text"
         if moved:
             proof += f"; {moved} of {len(told)} layers moved to other addresses during the run"
         elif stayed:

@@ -184,6 +184,17 @@ def test_a_quantized_cache_is_known_by_its_codes_whatever_was_planned(name: str,
     assert f"{held:,} bytes" in proof and f"{bits or 8} bits per element" in proof
 
 
+@pytest.mark.parametrize("rounds", [True, False])
+def test_of_a_cache_that_rounds_it_is_said_whether_it_was_held_against_a_pass(rounds: bool) -> None:
+    model = tiny("llama")
+    for slots in (True, False):
+        cache = slots_of(rounds) if slots else filled(QuantizedCache("fp8", model.config) if rounds else DynamicCache())
+        found = seen(cache, model)
+        assert ("; not held against one pass" in AXIS.find(found).proof) is rounds
+        for counts in (RunCounts(compared_layers=2.0, strange_layers=0.0), RunCounts(unheld_layers=2.0)):
+            assert "; not held" not in AXIS.find(replace(found, counts=counts)).proof
+
+
 def slots_of(eight_bits: bool) -> Any:
     """A filled cache of the custom loop, four layers."""
     cache = StaticSlotCache(tiny("llama").config, 32, eight_bits)
