@@ -64,7 +64,8 @@ function makeRace(button, slider, clock, speed, texts, marks) {
 
   function step(now) {
     if (!playing || !element.isConnected) return;
-    at = Math.min(length, at + (now - before) / 1000 * Number(speed.value));
+    const passed = Math.max(0, now - before); // a frame may have begun before the button was pressed
+    at = Math.min(length, at + passed / 1000 * Number(speed.value));
     before = now;
     if (at >= length) playing = false;
     slider.value = at;
