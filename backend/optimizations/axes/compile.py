@@ -152,6 +152,10 @@ class Compile(Optimization):
         counts, trace = observation.counts, observation.trace()
         steps, reached = int(counts.counted_steps or 0), int(counts.compiled_matrices or 0)
         expected = steps * int(counts.matrices or 0)
+        planned = observation.plan.generate.compile_mode
+        if planned and counts.counted_steps == 0:
+            none = "the only token came from the pass over the prompt: no decode step ran that could be compiled"
+            return Finding(self.name, planned, none, outcome="not_applicable")
         if not reached:
             told = f"in {steps} steps no weight of the model reached code of Inductor"
             others = compiled_calls(trace).total()

@@ -103,6 +103,8 @@ class CompileCache(Optimization):
         before, published = int(counts.cache_files_before or 0), int(counts.cache_files_published or 0)
         if not counts.own_code_files:
             return Finding(self.name, "unknown", f"{told}; no generated code was loaded from this worker's own cache")
+        if counts.graphs and not hits and not misses:
+            return Finding(self.name, "unknown", f"{told}; torch looked for no graph in its cache: it is switched off")
         if before or published:
             shared, compiled = int(counts.cache_files_shared or 0), int(counts.cache_files_compiled or 0)
             told += (

@@ -235,7 +235,8 @@ class _Start:
         breaks: Counter[str] = Counter()
         for reason, count in counters["graph_break"].items():
             breaks[first_line(reason)] += count
-        cache = Counter(hit=inductor["fxgraph_cache_hit"], miss=inductor["fxgraph_cache_miss"])
+        missed = inductor["fxgraph_cache_miss"] + inductor["fxgraph_cache_bypass"]  # not there, or not to be kept
+        cache = Counter(hit=inductor["fxgraph_cache_hit"], miss=missed)
         return _Start(len(get_compilation_metrics()), inductor["cudagraph_skips"], breaks, cache)
 
 

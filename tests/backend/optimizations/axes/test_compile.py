@@ -239,6 +239,14 @@ def test_modes_and_graphs_are_told_apart_by_what_was_counted(look: Observation, 
         assert found.reached == found.expected, "what there was, was everywhere"
 
 
+@pytest.mark.parametrize("axis", ["compile", "cuda_graphs"])
+def test_one_token_has_no_step_that_could_be_compiled_or_replayed(axis: str) -> None:
+    """A pass over the prompt may have been compiled all the same."""
+    for calls in (0, 2):
+        assert AXIS[axis].find(seen(calls=calls, counted_steps=0.0)).outcome == "not_applicable"
+        assert AXIS[axis].find(seen(calls=calls)).outcome == ""
+
+
 @pytest.mark.parametrize(
     ("look", "reached", "expected"),
     [
@@ -285,6 +293,8 @@ OWN = {"own_code_files": 3, "compile_cold_s": 12.0}
     [
         ({}, "unknown", None, "no generated code"),
         ({"fx_cache_misses": 3}, "unknown", None, "no generated code"),
+        (OWN | {"graphs": 2, "cache_files_published": 40, "cache_files_compiled": 40}, "unknown", None, "switched off"),
+        (OWN | {"cache_files_published": 40, "cache_files_compiled": 40}, "torch", (40, 40), "of its 40 files"),
         (OWN | {"fx_cache_misses": 3}, "fresh", None, "3 were compiled in 12.0 s; the worker's cache was empty"),
         (OWN | {"fx_cache_misses": 3, "artefacts_loaded_bytes": 5000, "artefacts_saved_bytes": 5000}, "artefacts",
          (0, 3), "0 graphs came from a cache"),
