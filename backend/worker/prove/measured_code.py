@@ -5,11 +5,12 @@ What is looked at takes a millisecond of a large model, once, when the last toke
 
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
+from torch.nn.modules import module as every
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
@@ -19,6 +20,14 @@ from backend.worker.prove.parts import part_with, parts_of
 _KINDS: dict[str, PartKind] = {"attention": "attention", "rotary": "attention", "experts": "mixture"}
 """What functions with such a word in their name compute."""
 THE_MODEL = "the model"
+_SETTINGS: dict[str, Callable[[], Any]] = {
+    "autocast": lambda: [
+        (one, torch.get_autocast_dtype(one)) for one in ("cpu", "cuda") if torch.is_autocast_enabled(one)
+    ],
+    "float32 products on a GPU": lambda: torch.backends.cuda.matmul.fp32_precision,
+    "float32 products on a CPU": lambda: torch.backends.mkldnn.matmul.fp32_precision,
+}
+"""Of torch, for every product."""
 
 
 class MeasuredCode:
@@ -50,6 +59,15 @@ def _functions(model: Any) -> Iterator[tuple[str, Any]]:
         yield f"attention {name}", ALL_ATTENTION_FUNCTIONS[name]
     for name in ALL_EXPERTS_FUNCTIONS:
         yield f"experts {name}", ALL_EXPERTS_FUNCTIONS[name]
+    for config in (model.config, *(getattr(model.config, name) for name in model.config.sub_configs)):
+        yield f"attention of {type(config).__name__}", getattr(config, "_attn_implementation", None)
+        yield f"experts of {type(config).__name__}", getattr(config, "_experts_implementation", None)
+    for functions, kind in ((ALL_ATTENTION_FUNCTIONS, "attention"), (ALL_EXPERTS_FUNCTIONS, "experts")):
+        yield f"{kind}, how it is found", getattr(type(functions), "get_interface", None)
+    for hooks in (every._global_forward_pre_hooks, every._global_forward_hooks):
+        yield from ((f"hook {number} of every module", hook) for number, hook in hooks.items())
+    for name in _SETTINGS:
+        yield name, _SETTINGS[name]()
 
 
 def _modules(model: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -75,4 +93,4 @@ def _changed(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(_same, one, other))
-    return one is other or (isinstance(one, int) and one == other)
+    return one is other or (isinstance(one, int | str | list) and one == other)

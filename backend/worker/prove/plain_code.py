@@ -133,13 +133,14 @@ def _share(own: Any, bare: Any, path: str) -> None:
 
 
 def _turned_anew(module: Any, device: Any) -> None:
-    """Give a module of rotary positions its frequencies by its own code, from the config."""
+    """Give a module of rotary positions its frequencies by its own code, from the config, in their own format: those of
+    a model that was cast as a whole are rounded."""
     names = [name for name in module._non_persistent_buffers_set if "inv_freq" in name]
     if names and hasattr(module, "config"):
         with torch.device("cpu"):
             anew = type(module)(module.config)
         for name in names:
-            module._buffers[name] = anew._buffers[name].to(device, module._buffers[name].dtype)
+            module._buffers[name] = anew._buffers[name].to(device)
 
 
 def _multiplies(linear: Any) -> Any:

@@ -1,7 +1,8 @@
 """What a proof finds is true of the measured run only where that had the same code and the same tensors."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -101,6 +102,53 @@ def test_a_function_is_that_of_all_parts_that_call_it(patch: Any, kind: Any) -> 
         swapped = code.add_to(NOT_HELD, tiny("llama")).swapped
     every = {"attention": ATTENTION, "mixture": [], "other": ["torch.nn.functional.linear"]}
     assert swapped == {kind: every[kind]}
+
+
+def with_value(where: Any, name: str, value: Any) -> Callable[[], Any]:
+    """Also of what cannot be deleted, as a patch would."""
+
+    @contextmanager
+    def changed() -> Iterator[None]:
+        before = getattr(where, name)
+        setattr(where, name, value)
+        try:
+            yield
+        finally:
+            setattr(where, name, before)
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("patch", "kind", "told"),
+    [
+        (with_value(tiny("llama").config, "_attn_implementation", "flex_attention"), "attention", ATTENTION),
+        (with_value(tiny("llama").config, "_experts_implementation", "grouped_mm"), "mixture", []),
+        (with_value(AttentionInterface, "get_interface", print), "attention", ATTENTION),
+        (with_value(ExpertsInterface, "get_interface", print), "mixture", []),
+        (with_value(torch.backends.cuda.matmul, "fp32_precision", "tf32"), "other", ["float32 products on a GPU"]),
+        (with_value(torch.backends.mkldnn.matmul, "fp32_precision", "bf16"), "other", ["float32 products on a CPU"]),
+        (lambda: torch.autocast("cpu", torch.bfloat16), "other", ["autocast"]),
+    ],
+    ids=["attention", "experts", "attention's choice", "experts' choice", "GPU", "CPU", "autocast"],
+)
+def test_what_decides_how_parts_compute_counts_as_they_do(patch: Any, kind: Any, told: list[str]) -> None:
+    code = MeasuredCode(tiny("llama"))
+    with patch():
+        assert code.add_to(NOT_HELD, tiny("llama")).swapped == {kind: told}
+        inside = MeasuredCode(tiny("llama"))
+    assert not code.add_to(NOT_HELD, tiny("llama")).swapped
+    assert inside.add_to(NOT_HELD, tiny("llama")).swapped == {kind: told}
+
+
+def test_a_hook_of_every_module_is_seen() -> None:
+    code = MeasuredCode(tiny("llama"))
+    hook = torch.nn.modules.module.register_module_forward_hook(lambda *_: None)
+    try:
+        (told,) = code.add_to(NOT_HELD, tiny("llama")).swapped["other"]
+    finally:
+        hook.remove()
+    assert told == f"hook {hook.id} of every module"
 
 
 def test_what_else_was_found_stays() -> None:
