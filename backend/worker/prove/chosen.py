@@ -4,7 +4,7 @@ One pass over the whole text gives the logits that each token was chosen from. W
 numbers that do not depend on the text, so every token can be looked at by itself.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -118,12 +118,14 @@ def uncounted(tokens: int) -> str:
 def checked(
     model: Any, prompt: Sequence[int], generated: Sequence[int], drawing: Drawing | None = None,
     routing: Routing | None = None, again: Again | None = None, cache: Any = None, padding: int = 0,
+    rows: Collection[int] = (0,),
 ) -> RunCounts:  # fmt: skip
     """Counts the tokens that were not chosen as they should: of a greedy text among the last, else among the first,
     since a seed draws in their order. Nothing is counted where the text is too long, or the GPU's memory too small.
 
     Drawn tokens at the limits of the filters are held against the logits of `again`, which are rounded as the run's.
-    What `cache` kept of the text, behind so many places of padding, is held against the pass too.
+    What `cache` kept of the text, behind so many places of padding, is held against the pass too: all of it in `rows`,
+    its prompt in the others.
 
     With `routing` they are the first ones too, whose steps are made again; UnknownRoutes where these do not tell their
     experts. What was compiled is passed by: nothing is compiled for this one length.
@@ -145,7 +147,7 @@ def checked(
             slack = _slack(model) * logits.std(-1)
             counts = RunCounts(checked_tokens=float(new))
             if anew is not None:
-                kept = compare(cache, anew, padding, len(prompt))
+                kept = compare(cache, anew, padding, len(prompt), rows, has_packed_weights(model))
                 counts.compared_layers, counts.strange_layers = float(kept.compared), float(kept.strange)
             if drawing is None:
                 strange = _greedy(logits, ids[0, -new:], slack)

@@ -314,14 +314,18 @@ class GenerateRunner(MeasuredRunner):
                 counts.update(
                     checked(
                         self.model.model, self._prompt, measured.streamer.ids, drawing, routing, again, cache,
-                        padding,
+                        padding, self._rows_like_the_first(measured),
                     )
                 )  # fmt: skip
                 for row, ids in self._other_texts(measured) if routing is None else ():
                     drawing = self._drawing(job, row) if job.temperature else None
-                    found = checked(self.model.model, self._prompt, ids, drawing)
-                    counts.checked_tokens = (counts.checked_tokens or 0) + (found.checked_tokens or 0)
-                    counts.strange_tokens = (counts.strange_tokens or 0) + (found.strange_tokens or 0)
+                    found = checked(
+                        self.model.model, self._prompt, ids, drawing, cache=measured.cache, padding=padding, rows=[row]
+                    )
+                    for name in ("checked_tokens", "strange_tokens"):
+                        setattr(counts, name, (getattr(counts, name) or 0) + (getattr(found, name) or 0))
+                    if found.strange_layers:
+                        counts.strange_layers = max(counts.strange_layers or 0, found.strange_layers)
             except UnknownRoutes as unknown:
                 self._check_failed = str(unknown)
             except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
@@ -329,6 +333,14 @@ class GenerateRunner(MeasuredRunner):
                     :300
                 ]
         return counts
+
+    def _rows_like_the_first(self, measured: Measured) -> list[int]:
+        """Places in the batch of the texts that are the first one, wholly."""
+        if self._measured_texts is None:
+            return [0]
+        begin, ids = measured.task.prompt.tokens, measured.streamer.ids
+        texts = self._measured_texts[:, begin : begin + len(ids)].tolist()
+        return [row for row, text in enumerate(texts) if text == ids] or [0]
 
     def _other_texts(self, measured: Measured) -> list[tuple[int, list[int]]]:
         """Place in the batch and new ids of a few of its texts, all of which have one prompt: of greedy ones those that
@@ -351,8 +363,9 @@ class GenerateRunner(MeasuredRunner):
         padding = int((measured.task.prompt.mask[0] == 0).sum())
         try:
             found = checked(
-                self.model.model, self._prompt, measured.streamer.ids, cache=measured.cache, padding=padding
-            )
+                self.model.model, self._prompt, measured.streamer.ids, cache=measured.cache, padding=padding,
+                rows=self._rows_like_the_first(measured),
+            )  # fmt: skip
         except torch.OutOfMemoryError:
             return RunCounts()
         except Exception:  # of a pass that no user asked for: the run that it would end is complete

@@ -23,10 +23,11 @@ TOLD = {("growing", "gpt_oss"): 4, ("without windows", "gpt_oss"): 4, ("static",
 def filled(kind: str, architecture: str = "llama", ids: Any = IDS, mask: Any = None) -> Any:
     """By a prompt of all tokens but five, and steps."""
     model, cache = tiny(architecture), MAKE[kind](tiny(architecture).config)
+    places = None if mask is None else (mask.cumsum(-1) - 1).clamp(min=0)
     with torch.no_grad():
         for begin, end in ((0, ids.shape[1] - 5), *((at, at + 1) for at in range(ids.shape[1] - 5, ids.shape[1]))):
-            given = None if mask is None else mask[:, :end]
-            model(input_ids=ids[:, begin:end], attention_mask=given, past_key_values=cache, use_cache=True)
+            given = {} if mask is None else {"attention_mask": mask[:, :end], "position_ids": places[:, begin:end]}
+            model(input_ids=ids[:, begin:end], past_key_values=cache, use_cache=True, **given)
     return cache
 
 
@@ -65,11 +66,53 @@ def test_of_a_batch_each_text_must_have_the_prompt(kind: str, row: int) -> None:
     assert compare(cache, of_pass(), 0, prompt).strange == 1
 
 
-@pytest.mark.parametrize(("tokens", "strange"), [(1, 0), (2, 1)])
-def test_one_token_of_thirty_may_have_gone_elsewhere(tokens: int, strange: int) -> None:
-    cache = filled("growing")
-    cache.layers[1].keys[:, :, 5 : 5 + tokens] *= -1
-    assert compare(cache, of_pass(), 0).strange == strange
+@pytest.mark.parametrize(("row", "rows", "strange"), [(1, [0, 1, 2], 1), (1, [0, 1], 1), (1, [0, 2], 0), (1, [0], 0)])
+@pytest.mark.parametrize("kind", MAKE)
+def test_texts_that_are_the_first_one_are_compared_to_their_end(
+    kind: str, row: int, rows: list[int], strange: int
+) -> None:
+    cache = filled(kind, ids=IDS.expand(3, -1))
+    cache.layers[1].keys[row, :, 27] *= -1
+    assert compare(cache, of_pass(), 0, IDS.shape[1] - 5, rows) == (4, strange)
+
+
+@pytest.mark.parametrize(("first", "tokens", "strange"), [(5, 1, 0), (5, 2, 1), (25, 1, 0), (25, 2, 1)])
+def test_in_16_bits_one_token_of_the_prompt_and_one_of_a_few_steps_may_have_gone_elsewhere(
+    first: int, tokens: int, strange: int
+) -> None:
+    """Five tokens were written by steps."""
+    cache, one = filled("growing"), of_pass()
+    cache.layers[1].keys[:, :, first : first + tokens] *= -1
+    assert compare(cache, one, 0, 25).strange == 1
+    for layer in cache.layers:
+        layer.keys, layer.values = layer.keys.bfloat16(), layer.values.bfloat16()
+    assert compare(cache, one, 0, 25).strange == strange
+
+
+@pytest.mark.parametrize(
+    ("dtype", "packed", "least"), [("float32", False, 0.01), ("bfloat16", False, 0.2), ("float32", True, 0.5)]
+)
+def test_how_far_a_token_may_lie_apart_depends_on_what_rounds_it(dtype: str, packed: bool, least: float) -> None:
+    for share, strange in ((0.8, 0), (1.2, 1)):
+        cache = filled("growing")
+        cache.layers[1].values[:, :, :9] *= 1 + share * least
+        for layer in cache.layers:
+            layer.keys, layer.values = (one.to(getattr(torch, dtype)) for one in (layer.keys, layer.values))
+        assert compare(cache, of_pass(), 0, 25, packed=packed).strange == strange
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_step_that_believes_to_be_one_further_is_seen(kind: str) -> None:
+    """Whose prompt is much longer than what follows."""
+    model, cache = tiny("llama"), MAKE[kind](tiny("llama").config)
+    with torch.no_grad():
+        model(input_ids=IDS[:, :28], past_key_values=cache, use_cache=True)
+        for at in (28, 29):
+            model(
+                input_ids=IDS[:, at : at + 1], past_key_values=cache, use_cache=True,
+                position_ids=torch.tensor([[at + 1]]),
+            )  # fmt: skip
+    assert compare(cache, of_pass(), 0, 28).strange == 4
 
 
 def test_a_window_holds_the_newest() -> None:
