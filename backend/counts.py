@@ -76,6 +76,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     accepted_tokens: float | None = msgspec.field(default=None, name="accepted")
     # draft tokens that look-ups in the text should have proposed, computed anew
     due_drafts: float | None = None
+    # of those, the tokens that the text went on with, which should have been accepted
+    due_accepted: float | None = None
     # the last tokens of a greedy text, or the first of a sampled one and of one that steps were made again for, and
     # those of them that the model, with this seed and these settings, would not choose
     checked_tokens: float | None = None
@@ -90,6 +92,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
 
     # tokens that were asked for and not generated, though no text had ended
     missing_tokens: float | None = None
+    # tokens beyond those that were asked for, or after one that ends the text
+    surplus_tokens: float | None = None
 
     # passes through the model in the measured run, that of the prompt included
     passes: float | None = None

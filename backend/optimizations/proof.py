@@ -154,6 +154,8 @@ def missing(counts: RunCounts) -> dict[str, int]:
         found["positions of the text that no pass was given"] = due - int(counts.model_positions)
     if counts.missing_tokens:
         found["tokens that were asked for and not generated"] = int(counts.missing_tokens)
+    if counts.surplus_tokens:
+        found["tokens that were generated and not asked for"] = int(counts.surplus_tokens)
     if counts.strange_tokens:
         found[f"of {counts.checked_tokens:.0f} tokens those that the model would not choose"] = int(
             counts.strange_tokens

@@ -12,6 +12,7 @@ from transformers.generation.utils import GenerationMixin
 
 from tests.sabotage.damage import model_changed
 from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.test_tokens import another_seed
 
 UNLIKELY = 7
 TWICE = "Pip has a red ball. Tim has a blue ball. Pip has a red ball. Tim has a"
@@ -98,6 +99,21 @@ def _one_at_a_time() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def _one_accepted() -> Iterator[None]:
+    """Of draft tokens that are right, one is accepted in each step."""
+    plain = torch.Tensor.cumsum
+
+    def cumsum(self: Any, *args: Any, **more: Any) -> Any:
+        if sys._getframe(1).f_code.co_name == "_assisted_decoding":
+            self = self.clone()
+            self[:, 1:] = True
+        return plain(self, *args, **more)
+
+    with mock.patch.object(torch.Tensor, "cumsum", cumsum):
+        yield
+
+
 WORK = (("prompt", TWICE), ("max_new_tokens", 24))
 SABOTEURS = [
     Sabotage("speculation", "prompt-lookup", "removed", _removed, work=WORK, turns_to=("failed",)),
@@ -120,6 +136,14 @@ SABOTEURS = [
     Sabotage(
         "speculation", "prompt-lookup", "drafts are taken unchecked", _unchecked, work=WORK, turns_to=("partial",),
         tier="full",
+    ),
+    Sabotage(
+        "speculation", "prompt-lookup", "one right draft in a step is accepted", _one_accepted,
+        work=(("prompt", TWICE), ("max_new_tokens", 48)), turns_to=("partial",), tier="full",
+    ),
+    Sabotage(
+        "speculation", "prompt-lookup", "tokens are drawn with another seed", another_seed,
+        beside=(("dtype", "float32"),), work=(*WORK, ("temperature", 0.5)), turns_to=("partial",), tier="full",
     ),
 ]  # fmt: skip
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)

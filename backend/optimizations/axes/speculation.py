@@ -96,13 +96,16 @@ class Speculation(Optimization):
             proof += f"; {further} more passes through the model than steps"
         strange = int(counts.strange_tokens or 0)
         if strange:
-            proof += f"; {strange} of the last {counts.checked_tokens:.0f} tokens are none that the model would choose"
+            proof += f"; {strange} of {counts.checked_tokens:.0f} tokens are none that the model would choose"
         drafts = int(counts.draft_tokens or 0)
         fewer = max(0, int(counts.due_drafts or 0) - drafts) if drafts else 0  # without any there is no effect
         if fewer:
             proof += f"; {fewer} more were to be found in the text"
+        rejected = max(0, int(counts.due_accepted or 0) - accepted) if accepted > 0 else 0
+        if rejected:
+            proof += f"; the text went on with {rejected} more of those that should have been proposed"
         outcome: Outcome = "" if counts.draft_tokens and accepted > 0 else "no_effect"
-        expected = steps + further + strange + fewer
+        expected = steps + further + strange + fewer + rejected
         return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), expected, outcome)
 
 

@@ -1,6 +1,7 @@
 """Counts draft tokens proposed by prompt lookup during generation."""
 
-from collections.abc import Collection, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
@@ -17,7 +18,12 @@ class DraftCounter:
     def __init__(self) -> None:
         self.lookups = 0
         self.lengths: list[int] = []  # of the texts that were looked in
-        self.draft_tokens = 0
+        self.drafted: list[int] = []  # how many draft tokens each proposed
+
+    @property
+    def draft_tokens(self) -> int:
+        """That all of them proposed."""
+        return sum(self.drafted)
 
     def __enter__(self) -> "DraftCounter":
         self._plain = PromptLookupCandidateGenerator.get_candidates
@@ -32,7 +38,7 @@ class DraftCounter:
             found = plain(generator, input_ids, **kwargs)
             self.lookups += 1
             self.lengths.append(input_ids.shape[1])
-            self.draft_tokens += found[0].shape[1] - input_ids.shape[1]
+            self.drafted.append(found[0].shape[1] - input_ids.shape[1])
             return found
 
         return get_candidates
@@ -55,14 +61,34 @@ def drafts_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, 
 
     ids: of the whole text; end: how long it may become; eos: ids that end it, which are not proposed
     """
-    return sum(_drafts(ids[:length], most, end, eos) for length in lengths if length + 1 != end)
+    return sum(len(_drafts(ids[:length], most, end, eos)) for length in lengths if length + 1 != end)
 
 
-def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
+def accepted_due(ids: Sequence[int], lengths: Sequence[int], most: int, end: int, eos: Collection[int]) -> int:
+    """How many of them a greedy text goes on with, and so should have been accepted: up to the first one that is
+    another, and without the token that every step adds."""
+    due = 0
+    for length in (length for length in lengths if length + 1 != end):
+        drafts, after = _drafts(ids[:length], most, end, eos), ids[length:-1]
+        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(drafts, after, strict=False))
+        due += sum(1 for _ in alike)
+    return due
+
+
+def rows_drawn(lengths: Sequence[int], drafted: Sequence[int], tokens: int) -> Iterator[tuple[int, int]]:
+    """Of each step of a sampled text, up to so many tokens of it: how many tokens it drew at once, and how many of
+    these, from the first on, the text has."""
+    first = lengths[0]
+    for length, after, drafts in zip(lengths, [*lengths[1:], first + tokens], drafted, strict=True):
+        if length - first < tokens:
+            yield drafts + 1, min(drafts + 1, after - length)
+
+
+def _drafts(text: Sequence[int], most: int, end: int, eos: Collection[int]) -> Sequence[int]:
     for size in range(min(_LONGEST, len(text) - 1), 0, -1):
         newest = text[-size:]
         for place in range(len(text) - size):
             if text[place : place + size] == newest:
                 found = text[place + size : min(place + size + most, end)]
-                return next((at for at, one in enumerate(found) if one in eos), len(found))
-    return 0
+                return list(itertools.takewhile(lambda one: one not in eos, found))
+    return []

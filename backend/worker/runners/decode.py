@@ -40,7 +40,7 @@ from backend.worker.prove.chosen import (
 from backend.worker.prove.kept import can_be_compared
 from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
-from backend.worker.prove.prompt_lookup import drafts_due
+from backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due, rows_drawn
 from backend.worker.prove.routes import Recorded, UnknownRoutes
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
 from backend.worker.runners.cache import Caches
@@ -274,6 +274,7 @@ class GenerateRunner(MeasuredRunner):
         counts.passes = float(measured.meter.steps)
         if not self.cancelled.is_set():
             counts.missing_tokens = float(self._missing_tokens(job, measured.streamer.ids))
+            counts.surplus_tokens = float(self._surplus_tokens(job, measured.streamer.ids))
         if self._passes is not None:
             counts.update(self._passes.counts())
         if job.plan.generate.cache.fixed:
@@ -281,21 +282,30 @@ class GenerateRunner(MeasuredRunner):
         if job.prove and not self.cancelled.is_set():
             counts.update(self._held(measured))
             if measured.drafts.lengths and not job.temperature:  # filters of sampling keep drafts out
-                counts.due_drafts = float(self._drafts_due(measured))
+                counts.due_drafts, counts.due_accepted = (
+                    float(self._due(due, measured)) for due in (drafts_due, accepted_due)
+                )
         held = bytes_by_device(measured.cache)
         counts.kv_cpu_bytes, counts.kv_cuda_bytes = held.get("cpu"), held.get("cuda")
         return counts
 
-    def _drafts_due(self, measured: Measured) -> int:
+    def _due(self, due: Callable[..., int], measured: Measured) -> int:
         job, prompt = measured.task.job, measured.task.prompt.ids[0].tolist()
         eos = () if job.ignore_eos else self.model.eos
         end, most = len(prompt) + job.max_new_tokens, job.plan.generate.prompt_lookup
-        return drafts_due([*prompt, *measured.streamer.ids], measured.drafts.lengths, most, end, eos)
+        return due([*prompt, *measured.streamer.ids], measured.drafts.lengths, most, end, eos)
 
     def _missing_tokens(self, job: Generate, ids: list[int]) -> int:
         """Of the first row; none where its text has ended."""
         ended = not job.ignore_eos and any(one in self.model.eos for one in ids)
         return 0 if ended else max(0, job.max_new_tokens - len(ids))
+
+    def _surplus_tokens(self, job: Generate, ids: list[int]) -> int:
+        """Of the first row; in a batch, rows that have ended go on as padding."""
+        asked = job.max_new_tokens
+        if not job.ignore_eos and job.batch_size == 1:
+            asked = min(asked, next((place + 1 for place, one in enumerate(ids) if one in self.model.eos), asked))
+        return max(0, len(ids) - asked)
 
     def _held(self, measured: Measured) -> RunCounts:
         """What the prompt and the choice of tokens come to, held against the request and the model."""
@@ -305,7 +315,7 @@ class GenerateRunner(MeasuredRunner):
         if beyond == ROUNDED and can_be_compared(measured.cache) and not follows_routes(job.plan):
             counts.update(self._kept(measured))
         if not beyond:
-            drawing = self._drawing(job) if job.temperature else None
+            drawing = self._drawing(job, drafts=measured.drafts) if job.temperature else None
             routing = functools.partial(self._routes, measured.task) if follows_routes(job.plan) else None
             again, padding = self._again(measured.task), int((measured.task.prompt.mask[0] == 0).sum())
             # steps that tell their experts are taken with the same memory
@@ -413,15 +423,26 @@ class GenerateRunner(MeasuredRunner):
         job, tokens = measured.task.job, len(self._prompt) + len(measured.streamer.ids)
         return beyond_check(job.plan, job.temperature > 0, job.batch_size) or self._check_failed or uncounted(tokens)
 
-    def _drawing(self, job: Generate, row: int = 0) -> Drawing:
-        return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job, row))
+    def _drawing(self, job: Generate, row: int = 0, drafts: DraftCounter | None = None) -> Drawing:
+        return Drawing(job.temperature, job.top_k, job.top_p, functools.partial(self._noise, job, row, drafts))
 
-    def _noise(self, job: Generate, row: int, tokens: int, vocabulary: int) -> torch.Tensor:
-        """(tokens, vocabulary) of a row: `torch.multinomial` divides probabilities by exponential numbers."""
-        device, rows = self.model.model.device, (job.batch_size, vocabulary)
+    def _noise(
+        self, job: Generate, row: int, drafts: DraftCounter | None, tokens: int, vocabulary: int
+    ) -> torch.Tensor:
+        """(tokens, vocabulary) of a row: `torch.multinomial` divides probabilities by exponential numbers. A step with
+        drafts draws several tokens at once."""
+        device = self.model.model.device
         drawn = torch.Generator(device).manual_seed(job.seed)
-        each = [torch.empty(rows, device=device).exponential_(generator=drawn)[row] for _ in range(tokens)]
-        return -torch.stack(each).log()
+
+        def exponential(rows: int) -> torch.Tensor:
+            return torch.empty(rows, vocabulary, device=device).exponential_(generator=drawn)
+
+        if drafts is None or not drafts.lengths:
+            each = torch.stack([exponential(job.batch_size)[row] for _ in range(tokens)])
+        else:
+            steps = rows_drawn(drafts.lengths, drafts.drafted, tokens)
+            each = torch.cat([exponential(rows)[:kept] for rows, kept in steps])[:tokens]
+        return -each.log()
 
 
 def cached_tokens(cache: Any) -> int:

@@ -21,6 +21,7 @@ from backend.worker.measure.meter import Meter
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prove.chosen import Logits
 from backend.worker.prove.profile import mark_step
+from backend.worker.prove.prompt_lookup import DraftCounter
 from backend.worker.runners.base import Measured, Task
 from backend.worker.runners.decode import GenerateRunner, Unmeasured, cached_tokens
 
@@ -121,7 +122,9 @@ class LoopRunner(GenerateRunner):
         found = super()._received()
         return self._graph_calls.reads.received if found is None else found
 
-    def _noise(self, job: Generate, row: int, tokens: int, vocabulary: int) -> torch.Tensor:
+    def _noise(
+        self, job: Generate, row: int, drafts: DraftCounter | None, tokens: int, vocabulary: int
+    ) -> torch.Tensor:
         rows, seed = (job.batch_size, vocabulary), torch.tensor([job.seed])
         return torch.stack([gumbel(rows, seed, torch.tensor([step]))[row] for step in range(tokens)])
 

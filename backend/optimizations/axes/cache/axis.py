@@ -240,9 +240,14 @@ def _bytes_text(observation: Observation) -> str:
 
 
 def _bits(part: Any) -> int:
-    """Bits per element, a power of two: bytes of the largest tensor over the elements it encodes. Padded rows
-    (optimum-quanto) may raise the ratio a little."""
-    codes = max(inner_tensors(part), key=lambda tensor: int(tensor.nbytes))
+    """Bits per element, a power of two: bytes of the codes over the elements that they encode. Scales of a few tokens
+    may be larger than codes, and a last row that optimum-quanto fills up may be as long as the first one."""
+    tensors = list(inner_tensors(part))
+    of_codes = [one for one in tensors if one.element_size() == 1 or not one.is_floating_point()]
+    codes = max(of_codes or tensors, key=lambda tensor: int(tensor.nbytes))
+    packed = getattr(part, "_data", None)
+    if (bits := getattr(packed, "_bits", 0)) and len(codes) == -(-len(packed) * bits // 8):
+        return int(bits)
     numbers = next(_numbers(part), 0) or codes.numel()
     return 1 << max(0, int(8 * codes.nbytes // numbers).bit_length() - 1)
 

@@ -87,13 +87,13 @@ def _hands_out_in_place(layer: Any, parts: Sequence[Any]) -> bool:
 
 def _follows(given: Callable[[], Any], part: Any, tokens: int) -> bool:
     """Whether what is given has so many tokens, and changes with the first and the last text of this part, and there;
-    with the first row of the largest tensor where it is packed."""
+    with the first or the last row of the largest tensor where it is packed: what padding wrote may stand for zeros."""
     before = given().contiguous()
     if before.shape[-2] != tokens:
         return False
     largest = max(inner_tensors(part), key=lambda tensor: int(tensor.nbytes))
     if largest is not part:
-        return not _equal(before, _changed(given, largest, 0))
+        return any(not _equal(before, _changed(given, largest, row)) for row in {0, len(largest) - 1})
     if before.shape[0] != part.shape[0]:
         return False
     return all(not _equal(before[i], _changed(given, part, i)[i]) for i in {0, len(part) - 1})

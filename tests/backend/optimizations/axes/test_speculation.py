@@ -149,7 +149,15 @@ def test_tokens_that_the_model_would_not_choose_are_against_it(strange: int | No
     )
     found = AXIS.find(seen(counts))
     assert (found.reached, found.expected) == (8, expected)
-    assert ("3 of the last 12 tokens are none that the model would choose" in found.proof) is bool(strange)
+    assert ("3 of 12 tokens are none that the model would choose" in found.proof) is bool(strange)
+
+
+@pytest.mark.parametrize(("due", "rejected"), [(None, 0), (4, 0), (7, 3)])
+def test_drafts_that_the_text_went_on_with_and_were_not_accepted_are_against_it(due: int | None, rejected: int) -> None:
+    counts = RunCounts(lookups=8, steps=8, draft_tokens=20, accepted_tokens=4, due_accepted=due)
+    found = AXIS.find(seen(counts))
+    assert (found.reached, found.expected) == (8, 8 + rejected)
+    assert (f"; the text went on with {rejected} more" in found.proof) is bool(rejected)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ TOLD = {("growing", "gpt_oss"): 4, ("without windows", "gpt_oss"): 4, ("static",
 def filled(kind: str, architecture: str = "llama", ids: Any = IDS, mask: Any = None) -> Any:
     """By a prompt of all tokens but five, and steps."""
     model, cache = tiny(architecture), MAKE[kind](tiny(architecture).config)
-    places = None if mask is None else (mask.cumsum(-1) - 1).clamp(min=0)
+    places: Any = None if mask is None else (mask.cumsum(-1) - 1).clamp(min=0)
     with torch.no_grad():
         for begin, end in ((0, ids.shape[1] - 5), *((at, at + 1) for at in range(ids.shape[1] - 5, ids.shape[1]))):
             given = {} if mask is None else {"attention_mask": mask[:, :end], "position_ids": places[:, begin:end]}

@@ -8,7 +8,7 @@ import pytest
 import torch
 from transformers.generation.candidate_generator import PromptLookupCandidateGenerator
 
-from backend.worker.prove.prompt_lookup import DraftCounter, drafts_due
+from backend.worker.prove.prompt_lookup import DraftCounter, accepted_due, drafts_due, rows_drawn
 
 CASES: list[tuple[list[int], int, int, tuple[int, ...], int]] = [
     ([1, 2, 3, 4, 1, 2], 10, 99, (), 4),  # what followed "1 2", up to the end
@@ -57,3 +57,29 @@ def test_look_ups_are_counted_with_the_lengths_that_they_looked_in() -> None:
     assert drafts.draft_tokens == drafts_due([1, 2, 1, 2, 1, 2], drafts.lengths, 3, 40, ())
     with mock.patch.object(drafts, "lookups", 0):
         assert drafts.counts(3, 3).lookups == 0
+
+
+@pytest.mark.parametrize(
+    ("after", "due"),
+    [
+        ([3, 4, 1, 2, 9], 4),  # all four drafts, and a token of the step's own
+        ([3, 4, 9, 2, 9], 2),
+        ([9, 4, 1, 2, 9], 0),
+        ([3, 4, 1, 2], 3),  # the text ends with the last draft, which is its step's own token then
+        ([3], 0),
+    ],
+)
+def test_drafts_that_the_text_goes_on_with_should_have_been_accepted(after: list[int], due: int) -> None:
+    text = [1, 2, 3, 4, 1, 2]
+    assert accepted_due([*text, *after], [6], 10, 99, ()) == due
+    assert accepted_due([*text, *after], [6], 1, 99, ()) == min(due, 1)
+    assert accepted_due([*text, *after], [6], 10, 7, ()) == 0, "one more token is the last"
+    assert accepted_due([*text, *after], [6], 10, 99, (3,)) == 0, "what ends a text is not proposed"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "rows"),
+    [(1, [(6, 3)]), (3, [(6, 3)]), (4, [(6, 3), (1, 1)]), (5, [(6, 3), (1, 1), (3, 1)]), (9, [(6, 3), (1, 1), (3, 3)])],
+)
+def test_a_step_draws_for_all_of_its_drafts(tokens: int, rows: list[tuple[int, int]]) -> None:
+    assert list(rows_drawn([10, 13, 14], [5, 0, 2], tokens)) == rows

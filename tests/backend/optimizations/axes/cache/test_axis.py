@@ -216,6 +216,23 @@ def test_a_static_cache_in_8_bits_is_known_by_its_codes_and_scales() -> None:
 
 
 @pytest.mark.filterwarnings("ignore")  # optimum-quanto's own, when it is imported
+@pytest.mark.parametrize(("tokens", "padding"), [(2, 0), (64, 0), (64, 40)])
+def test_few_tokens_in_quantos_codes_and_padding_beside_them_are_told(tokens: int, padding: int) -> None:
+    """Codes of two tokens take less than their scales and half of what they are padded to; those of padding are zeros
+    that stand for zeros."""
+    from backend.worker.patch.quanto import unpack_with_torch
+
+    unpack_with_torch()
+    model, cache = tiny("llama"), QuantizedCache("quanto", tiny("llama").config, nbits=4)
+    for layer in range(4):
+        keys, values = states(tokens, 2, 32)
+        keys[:, :, :padding] = values[:, :, :padding] = 0
+        cache.update(keys, values, layer)
+        cache.update(*states(1, 2, 32), layer)
+    assert claims(seen(cache, model, "quantized-quanto4")) == {"quantized-quanto4"}
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_quantos_codes_are_found_inside_its_tensors() -> None:
     from backend.worker.patch.quanto import unpack_with_torch
 

@@ -254,6 +254,8 @@ def test_every_pass_without_a_step_of_our_loop_counts_for_generate(
         (RunCounts(checked_tokens=5, strange_tokens=2, model_passes=4), 2, "model: 1; of 5"),
         (RunCounts(missing_tokens=0), 0, ""),
         (RunCounts(missing_tokens=3), 3, "; tokens that were asked for and not generated: 3"),
+        (RunCounts(surplus_tokens=0), 0, ""),
+        (RunCounts(surplus_tokens=2), 2, "; tokens that were generated and not asked for: 2"),
         (RunCounts(checked_tokens=5, filtered_tokens=3), 0, "; top_k and top_p decided 3 of 5 tokens"),
         (RunCounts(checked_tokens=5, strange_tokens=2, model_positions=4, positions=9, lookups=5), 0, ""),
     ],
