@@ -21,6 +21,7 @@ from transformers import AutoConfig, activations, masking_utils, modeling_rope_u
 from transformers.utils import output_capturing
 
 from backend.models.source import ModelSource
+from backend.optimizations.tensor_bytes import triton_weights
 
 _SPACES = (torch, nn.functional, masking_utils, modeling_rope_utils, activations)
 _IMPORTED = [(space, {name: one for name, one in vars(space).items() if callable(one)}) for space in _SPACES]
@@ -129,7 +130,26 @@ def _share(own: Any, bare: Any, path: str) -> None:
         elif _alike(theirs, child):
             _share(theirs, child, f"{path}{name}.")
         elif any(True for _ in child.parameters()):
+            if not _multiplies_packed(theirs):
+                raise Unlike(f"{path}{name} is a {type(theirs).__name__} and no {type(child).__name__}")
             bare._modules[name] = theirs
+
+
+def _multiplies_packed(theirs: Any) -> bool:
+    """Whether a module has packed weights of its own, or what it computes is a part of one that has: nothing else takes
+    another's place."""
+    if type(theirs).__name__ == "Slice":
+        return True
+    whole = theirs.whole if type(theirs).__name__ == "Fused" else theirs
+    deep = whole is not theirs or type(theirs).__name__ == "PackedExperts"
+    tensors = [*whole.parameters(deep), *whole.buffers(deep), *vars(whole).values()]
+    packed = any(isinstance(one, torch.Tensor) and not _is_plain(one) for one in tensors)
+    return packed or bool(triton_weights(theirs))
+
+
+def _is_plain(tensor: torch.Tensor) -> bool:
+    kinds = (nn.Parameter, torch.Tensor, nn.Buffer)
+    return type(tensor) in kinds and tensor.is_floating_point() and tensor.element_size() > 1
 
 
 def _turned_anew(module: Any, device: Any) -> None:

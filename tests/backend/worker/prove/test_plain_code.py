@@ -147,20 +147,37 @@ class Packed(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self, own: Any) -> None:
         super().__init__()
-        self.own = own.weight.detach().clone()
+        self.register_buffer("scale", own.weight.detach().abs().amax() / 127)
+        self.register_buffer("codes", (own.weight.detach() / self.scale).round().to(torch.int8))
 
     def forward(self, x: Any) -> Any:
-        return x @ self.own.T
+        return x @ (self.codes * self.scale).T
 
 
 def test_what_multiplies_with_packed_weights_is_left_as_it_is() -> None:
     model = copy.deepcopy(tiny("llama"))
-    wanted = logits(model)
     attention = model.model.layers[0].self_attn
     attention.q_proj = packed = Packed(attention.q_proj)
+    wanted = logits(model)
     plain = plain_copy(model)
     assert plain.model.layers[0].self_attn.q_proj is packed
     torch.testing.assert_close(logits(plain), wanted, rtol=1e-4, atol=1e-4)
+
+
+class Faster(torch.nn.Linear):  # type: ignore[misc]
+    """Of another name, with plain numbers."""
+
+
+@pytest.mark.parametrize("part", ["self_attn", "self_attn.q_proj", "mlp"])
+def test_a_module_of_another_name_is_no_reference_of_its_own(part: str) -> None:
+    """What it gives would be held against itself."""
+    model = copy.deepcopy(tiny("llama"))
+    theirs = model.model.layers[1].get_submodule(part)
+    theirs.__class__ = Faster if part.endswith("q_proj") else type("Faster", (type(theirs),), {})
+    if part == "self_attn":
+        theirs.o_proj = Packed(theirs.o_proj)  # a packed part of it makes no difference
+    with pytest.raises(Unlike, match=rf"model\.layers\.1\.{part} is a Faster and no "):
+        plain_copy(model)
 
 
 def test_a_model_without_a_part_of_its_class_is_none_of_it() -> None:
