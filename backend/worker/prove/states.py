@@ -1,4 +1,4 @@
-"""Holds the hidden states that a replayed forward pass left against those of the model's own code."""
+"""Holds the hidden states that a measured forward pass gave against those of the model's own code."""
 
 from typing import Any
 

@@ -7,6 +7,7 @@ that somebody waits for. With `cuda_graphs=manual` each is a replay; the graphs 
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ import torch
 
 from backend.counts import RunCounts
 from backend.messages import Generate, PhaseName
+from backend.optimizations.proof import Held
 from backend.plan import GeneratePlan
 from backend.predict.lengths import WARM_UP, WARM_UP_PROMPTS
 from backend.worker.compiler.ledger import compile_config
@@ -23,6 +25,7 @@ from backend.worker.measure.meter import Meter, TokenRow
 from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
+from backend.worker.prove.measured_code import MeasuredCode
 from backend.worker.prove.profile import mark_step
 from backend.worker.prove.states import held_against_pass
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
@@ -37,7 +40,8 @@ class ForwardRunner(MeasuredRunner):
     _seen = 0  # positions in the output of the latest pass
     _captured: CapturedPasses | None = None
     _captured_for: GeneratePlan | None = None
-    _states: Any = None  # what the latest replay left, (B, S, H)
+    _states: Any = None  # what the latest pass gave, (B, S, H)
+    _strange = 0  # positions of it that are not those of a pass beside the measured ones
 
     def _prepare(self, job: Generate) -> Task:
         self._keep_graphs(job.plan.generate)
@@ -66,6 +70,7 @@ class ForwardRunner(MeasuredRunner):
 
     def _measure(self, task: Task, cache: Any, meter: Any) -> None:
         self._passes(task.job.plan.generate, task.prompt, task.job.max_new_tokens, meter.tick)
+        self._code = MeasuredCode(self.model.model)
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._passes(task.job.plan.generate, task.prompt, steps)
@@ -83,7 +88,15 @@ class ForwardRunner(MeasuredRunner):
         counts = held_against(asked_ids(self.model.tokenizer, job), prompt, self._graph_calls.reads.received)
         if self._states is not None:
             counts.update(held_against_pass(self.model.model, prompt.ids, prompt.mask, self._states))
+        self._states, self._strange = None, int(counts.strange_positions or 0)
         return counts
+
+    def _held_to_plain_code(self, task: Task) -> Held:
+        """Also what the measured passes gave, of which the model's parts know nothing."""
+        held = super()._held_to_plain_code(task)
+        if not self._strange:
+            return held
+        return replace(held, odd={**held.odd, "other": [*held.odd.get("other", ()), "what the measured passes gave"]})
 
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")
@@ -91,6 +104,7 @@ class ForwardRunner(MeasuredRunner):
     def _passes(self, plan: GeneratePlan, prompt: Prompt, most: int, done: Callable[[], None] = lambda: None) -> int:
         """Up to `most` passes, until cancelled; returns how many. `done` is called after each."""
         call, sums = self._call(plan), None
+        self._states = None
         inputs = {"input_ids": prompt.ids, "attention_mask": prompt.mask}  # (B, S)
         if self._captured is not None:
             inputs = without_idle_mask(inputs)
@@ -102,7 +116,7 @@ class ForwardRunner(MeasuredRunner):
                 output = call(**inputs)
                 self._seen = output[0].shape[1]
                 sums = _added(sums, output[0])
-                if self._captured is not None:
+                if finished == most - 1:
                     self._states = output[0]
                 del output
                 mark_step()
@@ -125,7 +139,7 @@ class ForwardRunner(MeasuredRunner):
     def _keep_graphs(self, plan: GeneratePlan) -> None:
         """Those of earlier runs with this plan, of whatever lengths; they would be no part of another's memory."""
         if self._captured is not None and plan != self._captured_for:
-            self._captured = self._captured_for = self._states = None
+            self._captured = self._captured_for = None
             self._warm.clear()
 
 

@@ -245,7 +245,7 @@ def _bits(part: Any) -> int:
     tensors = list(inner_tensors(part))
     of_codes = [one for one in tensors if one.element_size() == 1 or not one.is_floating_point()]
     codes = max(of_codes or tensors, key=lambda tensor: int(tensor.nbytes))
-    packed = getattr(part, "_data", None)
+    packed: Any = getattr(part, "_data", None)
     if (bits := getattr(packed, "_bits", 0)) and len(codes) == -(-len(packed) * bits // 8):
         return int(bits)
     numbers = next(_numbers(part), 0) or codes.numel()
