@@ -1,5 +1,6 @@
-"""Whether a model's plain tensors hold the numbers of the files that it was loaded from: a few rows of each."""
+"""Whether a model's plain tensors hold the numbers of the files that it was loaded from: some rows of each."""
 
+import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,9 @@ import torch
 from safetensors import safe_open
 from torch import nn
 from transformers.conversion_mapping import get_model_conversion_mapping
+
+DRAWN, MOST_STACKED = 8, 64
+"""Rows of a tensor that are drawn, and matrices of a stack, such as experts, of each of which one is."""
 
 
 class Numbers(NamedTuple):
@@ -30,17 +34,23 @@ def held_to_files(folder: Path, model: Any, plain: Any) -> Numbers:
         if own is None or list(own.shape) != shape or 0 in shape or not shape or made.search(name):
             continue
         compared += 1
-        if any(not _same(stored[row], own[row]) for row in _rows(shape)):
+        if any(not _same(stored[row], own[row]) for row in _rows(name, shape)):
             other.append(name)
     return Numbers(compared, tuple(sorted(other)))
 
 
-def _rows(shape: list[int]) -> list[tuple[slice, ...]]:
-    """The first row of a tensor, one in the middle and the last; of a vector all of it."""
+def _rows(name: str, shape: list[int]) -> list[tuple[slice, ...]]:
+    """The first row of a tensor, the last, and some that its name draws, of a stack of matrices of each of the first
+    ones; of a vector all of it."""
     if len(shape) == 1:
         return [(slice(None),)]
-    places = [[0] * (len(shape) - 1), [size // 2 for size in shape[:-1]], [size - 1 for size in shape[:-1]]]
-    return [tuple(slice(place, place + 1) for place in row) for row in places]
+    chance = random.Random(name)
+    sizes = shape[:-1]
+    places = [[0] * len(sizes), [size - 1 for size in sizes]]
+    for draw in range(max(DRAWN, min(MOST_STACKED, sizes[0]) if len(sizes) > 1 else 0)):
+        place = [chance.randrange(size) for size in sizes]
+        places.append([draw % sizes[0], *place[1:]] if len(sizes) > 1 else place)
+    return [tuple(slice(one, one + 1) for one in place) for place in places]
 
 
 def _stored(folder: Path) -> Iterator[tuple[str, Any]]:

@@ -45,6 +45,7 @@ from backend.worker.prove.plain_parts import held_to_plain_code
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
 
+MOST_TEXTS = 8  # of a batch that are held against the model's own code
 REFILL_STEPS = 2
 """Steps between giving memory back and the measured run: a prompt and a token."""
 
@@ -390,7 +391,7 @@ class MeasuredRunner(ABC):
         if self.model.plan.parallel.devices > 1 or own_group().size > 1:
             return Held(unheld="the model lies on several devices")
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        texts = min(2, task.job.batch_size)  # so that a part that computes one of them is seen
+        texts = min(MOST_TEXTS, task.job.batch_size)  # so that a part that computes some of them is seen
         return held_to_plain_code(self.model.model, ids, self.model.plan.source, self.model.folder, texts)
 
     def _busy_s(self, task: Task) -> float | None:

@@ -53,7 +53,12 @@ def swapped_rows(weight: Any) -> None:
     weight.copy_(weight.flip(0))
 
 
-CHANGES: list[Callable[[Any], None]] = [first_row, last_number, fewer_bits, swapped_rows]
+def rows_between(weight: Any) -> None:
+    """Neither the first, nor the middle one, nor the last."""
+    weight[..., 1 : weight.shape[-2] // 2, :] = 0
+
+
+CHANGES: list[Callable[[Any], None]] = [first_row, last_number, fewer_bits, swapped_rows, rows_between]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -63,6 +68,15 @@ def test_another_number_is_found(folder: Path, change: Callable[[Any], None]) ->
     with torch.no_grad():
         change(weight)
     assert held(folder, model).other == (name,)
+
+
+def test_every_expert_is_compared(tmp_path: Path) -> None:
+    build("gpt_oss", dtype="bfloat16").save_pretrained(tmp_path)
+    for expert in range(4):
+        model = AutoModelForCausalLM.from_pretrained(tmp_path, dtype="bfloat16")
+        with torch.no_grad():
+            model.model.layers[1].mlp.experts.down_proj[expert] = 0
+        assert held(tmp_path, model).other == ("model.layers.1.mlp.experts.down_proj",)
 
 
 def test_a_vector_is_compared_as_a_whole(folder: Path) -> None:

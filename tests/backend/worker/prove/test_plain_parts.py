@@ -174,6 +174,27 @@ def test_a_few_tokens_may_be_sent_elsewhere() -> None:
         hook.remove()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_without_routers_no_position_may_differ(dtype: str) -> None:
+    model = build("llama", dtype=dtype)
+    hook = model.model.layers[1].mlp.register_forward_hook(lambda _, given, output: output * _but_the_third(output))
+    assert held_to_plain_code(model, TEXT).odd == {"other": ["model.layers.1.mlp"]}
+    hook.remove()
+    assert held_to_plain_code(model, TEXT).odd == {}
+
+
+def _but_the_third(output: Any) -> Any:
+    return (torch.arange(output.shape[1]) != 2)[None, :, None]
+
+
+def test_a_part_that_computes_two_of_three_texts_is_told_by_all_of_them() -> None:
+    model = build("llama")
+    plain = model.model.layers[1].mlp.forward
+    model.model.layers[1].mlp.forward = lambda states: plain(states[:2].repeat(2, 1, 1)[: len(states)])
+    assert held_to_plain_code(model, TEXT, texts=2).odd == {}
+    assert held_to_plain_code(model, TEXT, texts=3).odd == {"other": ["model.layers.1.mlp"]}
+
+
 def test_a_part_that_computes_one_text_of_a_batch_is_told_by_a_batch() -> None:
     model = build("llama")
     plain = model.model.layers[1].mlp.forward
