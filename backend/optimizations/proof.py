@@ -86,6 +86,7 @@ class Held:
     modules  names of the modules that this is true of
     tensors  how many tensors were held against the files that the model was loaded from
     other    names of those of them with other numbers
+    packed   of packed matrices, by name, how far their products lie from those with the numbers of the files
     """
 
     parts: Counter[PartKind] = field(default_factory=Counter)
@@ -96,6 +97,7 @@ class Held:
     modules: frozenset[str] = frozenset()
     tensors: int = 0
     other: Sequence[str] = ()
+    packed: Mapping[str, float] = field(default_factory=dict)
 
 
 NOT_HELD = Held()

@@ -7,6 +7,7 @@ from unittest import mock
 
 import torch
 
+from backend.optimizations.tensor_bytes import inner_tensors
 from backend.worker.load import loader
 
 
@@ -56,6 +57,16 @@ def unpack(layer: Any) -> None:
                 module.in_features, module.out_features, bias is not None, weight.device, torch.bfloat16
             )
             setattr(parent, name, dense)
+
+
+def other_rows(layer: Any) -> None:
+    """Packed codes of each row are those of another one, their scales stay."""
+    for module in layer.modules():
+        weight = module._parameters.get("weight")
+        if weight is not None and type(weight) is not torch.nn.Parameter and hasattr(module, "in_features"):
+            codes = max(inner_tensors(weight), key=lambda part: int(part.nbytes))
+            with torch.inference_mode():
+                codes.copy_(codes.flip(0).clone())
 
 
 def beside(layer: Any) -> None:

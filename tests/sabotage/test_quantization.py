@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from backend.paths import PRESETS
-from tests.sabotage.damage import beside, in_layers, some_layers, unpack
+from tests.sabotage.damage import beside, in_layers, other_rows, some_layers, unpack
 from tests.sabotage.saboteur import Sabotage, tests_of
 from tests.sabotage.small_models import wide_llama
 from tests.sabotage.test_tokens import measured
@@ -61,6 +61,13 @@ SABOTEURS = [
     Sabotage(
         "quantization", choice, f"dense copies of {share} multiply", in_layers(share, beside),
         turns_to=("partial", "failed"), tier="full",
+    )
+    for choice in ON_A_CPU
+    for share in ("one", "all")
+] + [
+    Sabotage(
+        "quantization", choice, f"{share} of the layers hold other numbers", in_layers(share, other_rows),
+        turns_to=("partial",), tier="full",
     )
     for choice in ON_A_CPU
     for share in ("one", "all")

@@ -26,9 +26,9 @@ def held_to_files(folder: Path, model: Any, plain: Any) -> Numbers:
     """`plain`: the model with fused matrices taken apart, whose tensors have the names of a checkpoint. Left out are
     tensors that are packed, that transformers makes of several, or that have another name or shape in their file."""
     tensors = {name: one for name, one in plain.named_parameters(remove_duplicate=False) if _is_plain(one)}
-    made = re.compile("|".join(_made_of_others(model)) or "(?!)")
+    made = made_of_others(model)
     compared, other = 0, []
-    for name, stored in _stored(folder):
+    for name, stored in stored_tensors(folder):
         own = tensors.get(name, tensors.get(f"{model.base_model_prefix}.{name}"))
         shape = list(stored.get_shape())
         if own is None or list(own.shape) != shape or 0 in shape or not shape or made.search(name):
@@ -53,7 +53,7 @@ def _rows(name: str, shape: list[int]) -> list[tuple[slice, ...]]:
     return [tuple(slice(one, one + 1) for one in place) for place in places]
 
 
-def _stored(folder: Path) -> Iterator[tuple[str, Any]]:
+def stored_tensors(folder: Path) -> Iterator[tuple[str, Any]]:
     """Names of tensors in files, and what reads parts of them."""
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
@@ -61,10 +61,11 @@ def _stored(folder: Path) -> Iterator[tuple[str, Any]]:
                 yield name, file.get_slice(name)
 
 
-def _made_of_others(model: Any) -> list[str]:
-    """Patterns of names whose numbers transformers computes while it loads."""
+def made_of_others(model: Any) -> re.Pattern[str]:
+    """Finds names whose numbers transformers computes while it loads."""
     every = get_model_conversion_mapping(model) or []
-    return [pattern for one in every if hasattr(one, "operations") for pattern in one.target_patterns]
+    names = [pattern for one in every if hasattr(one, "operations") for pattern in one.target_patterns]
+    return re.compile("|".join(names) or "(?!)")
 
 
 def _is_plain(tensor: Any) -> bool:

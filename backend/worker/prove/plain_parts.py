@@ -22,11 +22,15 @@ from backend.models.source import ModelSource
 from backend.optimizations.proof import Held, PartKind
 from backend.optimizations.tensor_bytes import has_packed_weights
 from backend.worker.prove.file_numbers import Numbers, held_to_files
+from backend.worker.prove.packed_numbers import packed_beside_files
 from backend.worker.prove.parts import parts_of
 from backend.worker.prove.plain_code import Unlike, as_imported, config_of, plain_copy
 
 TOKENS = 48
 """Of the text: the plain model takes more memory and time than the other one."""
+LONGEST, LONGEST_OF_ALL, MOST_PARAMETERS = 512, 1_024, 500_000_000
+"""Tokens of a run's text that are compared at most, and of all texts of a batch; on a CPU of models up to that size,
+with which both passes over them take seconds."""
 LATER = 5
 """Tokens, by which texts of a batch are told apart."""
 LONGEST_WINDOW = 512
@@ -44,11 +48,12 @@ weights, and on a GPU."""
 
 
 def held_to_plain_code(
-    model: Any, ids: Sequence[int], source: ModelSource | None = None, folder: Path | None = None, texts: int = 1
-) -> Held:
+    model: Any, ids: Sequence[int], source: ModelSource | None = None, folder: Path | None = None, texts: int = 1,
+    length: int = 0,
+) -> Held:  # fmt: skip
     """`ids`: a text, which is repeated until it is long enough; `source`: has the config; `folder`: the files that the
     model was loaded from, if there are any, to which its tensors are held; `texts`: as many of one length and different
-    tokens in a batch. What stands in the way is said in `unheld`.
+    tokens in a batch; `length`: tokens of the run's text. What stands in the way is said in `unheld`.
     """
     try:
         with torch.inference_mode(), torch.compiler.set_stance("force_eager"), warnings.catch_warnings():
@@ -56,8 +61,11 @@ def held_to_plain_code(
             with as_imported():
                 plain = plain_copy(model, source and config_of(source, folder))
             numbers = Numbers() if folder is None else held_to_files(folder, model, plain)
-            held = _held(model, plain, _texts(model, ids, texts))
-            return replace(held, tensors=numbers.compared, other=numbers.other)
+            packed = {} if folder is None else packed_beside_files(folder, model, plain)
+            held = _held(model, plain, _texts(model, ids, texts, length))
+            if turned := _turned_otherwise(model, plain):
+                held = replace(held, odd={**held.odd, "attention": [*turned, *held.odd.get("attention", ())]})
+            return replace(held, tensors=numbers.compared, other=numbers.other, packed=packed)
     except torch.OutOfMemoryError:
         return Held(unheld="it needs more memory than is free")
     except Unlike as unlike:
@@ -66,14 +74,32 @@ def held_to_plain_code(
         return Held(unheld=f"it failed: {type(error).__name__}: {error}"[:300], broke=True)
 
 
-def _texts(model: Any, ids: Sequence[int], texts: int) -> Any:
-    """(texts, tokens + 1), each of which begins a few tokens later in the text"""
+def _texts(model: Any, ids: Sequence[int], texts: int, length: int) -> Any:
+    """(texts, tokens + 1), each of which begins a few tokens later in the text: as long as that of the run, if that
+    takes no long time"""
     config = model.config.get_text_config(decoder=True)
     window = getattr(config, "sliding_window", None) or 0
     tokens = max(TOKENS, window + PAST_WINDOW if window <= LONGEST_WINDOW else 0)
+    if model.device.type == "cuda" or model.num_parameters() <= MOST_PARAMETERS:
+        tokens = max(tokens, min(length, LONGEST, LONGEST_OF_ALL // texts))
     tokens = min(tokens, (getattr(config, "max_position_embeddings", None) or tokens) - 1)
     rows = [[ids[(row * LATER + place) % len(ids)] for place in range(tokens + 1)] for row in range(texts)]
     return torch.tensor(rows, device=model.device)
+
+
+def _turned_otherwise(model: Any, plain: Any) -> list[str]:
+    """Modules of rotary positions with other frequencies than the config's, such as rounded ones, which turn long texts
+    alone. Left out are those that follow the length of a text."""
+    found = []
+    for name, module in plain.named_modules():
+        kinds = getattr(module, "rope_type", "")
+        if any(kind in str(kinds) for kind in ("dynamic", "longrope")):
+            continue
+        for buffer in (one for one in module._non_persistent_buffers_set if "inv_freq" in one):
+            own = model.get_submodule(name)._buffers.get(buffer)
+            if own is None or not torch.allclose(own.float(), module._buffers[buffer].float(), rtol=1e-5, atol=0):
+                found.append(f"{name} ({buffer})")
+    return found
 
 
 def _held(model: Any, plain: Any, text: Any) -> Held:

@@ -392,7 +392,8 @@ class MeasuredRunner(ABC):
             return Held(unheld="the model lies on several devices")
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
         texts = min(MOST_TEXTS, task.job.batch_size)  # so that a part that computes some of them is seen
-        return held_to_plain_code(self.model.model, ids, self.model.plan.source, self.model.folder, texts)
+        source, folder, job = self.model.plan.source, self.model.folder, task.job
+        return held_to_plain_code(self.model.model, ids, source, folder, texts, task.prompt.tokens + job.max_new_tokens)
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""

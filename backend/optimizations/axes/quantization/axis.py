@@ -1,6 +1,7 @@
 """How many bits each weight takes."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -25,6 +26,10 @@ from backend.plan import Plan
 from backend.predict.weights import packed_matrices
 from backend.script.parts import Script
 
+APART_8_BITS, APART_4_BITS = 0.1, 0.5
+"""How far products with packed matrices may lie from those with the numbers that were packed, as a share of their
+length. Measured were up to 1.6% of int8, 17% of nf4 and int4, and 25% of fp4; other numbers make 140%, half of them
+70%."""
 _SAMPLE = 256  # blocks to look at
 _BLOCK = 32  # weights that share an MXFP4 scale
 _MXFP4_MAGNITUDES = 8  # of 4-bit floats with a sign
@@ -156,9 +161,11 @@ class Quantization(Optimization):
             return Finding(self.name, "none", f"as the checkpoint holds them: {proof}")
         if unused[effective]:
             proof += f"; {unused[effective]} of them are not what their layers multiply with"
+        far, told_of_files = _unlike_files(observation.plain().packed, effective)
+        proof += told_of_files
         if not expected:
             return Finding(self.name, effective, proof)
-        return Finding(self.name, effective, proof, kinds[effective] - unused[effective], expected)
+        return Finding(self.name, effective, proof, max(0, kinds[effective] - unused[effective] - far), expected)
 
     def _dense(self, observation: Observation, total: int) -> Finding:
         """Without any quantized weight: none, or experts that were dequantized while they were loaded."""
@@ -175,6 +182,18 @@ class Quantization(Optimization):
             f"{_BLOCK}, as MXFP4 does"
         )
         return Finding(self.name, "mxfp4-dequantized", proof, coarse, len(experts))
+
+
+def _unlike_files(packed: Mapping[str, float], kind: str) -> tuple[int, str]:
+    """How many packed matrices multiply otherwise than the numbers of their files, rounded to so many bits, would; and
+    the words for a proof."""
+    if not packed:
+        return 0, ""
+    limit = APART_8_BITS if "8" in kind else APART_4_BITS
+    far = [name for name, apart in packed.items() if not apart <= limit]  # NaN is far
+    if far:
+        return len(far), f"; {len(far)} of {len(packed)} multiply otherwise than the numbers of their files: {far[0]}"
+    return 0, f"; {len(packed)} multiply as the numbers of their files do, within {max(packed.values()):.1%}"
 
 
 def _quantized(model: Any) -> list[tuple[str, int, list[Any], Any]]:

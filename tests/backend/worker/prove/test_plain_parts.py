@@ -20,8 +20,9 @@ LAYERS = 4
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("architecture", CONFIGS)
-def test_every_part_of_a_sound_model_gives_what_its_own_code_gives(architecture: str, dtype: str) -> None:
-    held = held_to_plain_code(tiny(architecture, dtype=dtype), TEXT)
+@pytest.mark.parametrize("length", [0, 240])
+def test_every_part_of_a_sound_model_gives_what_its_own_code_gives(architecture: str, dtype: str, length: int) -> None:
+    held = held_to_plain_code(tiny(architecture, dtype=dtype), TEXT, length=length)
     assert not held.odd and not held.unheld
     assert held.parts["attention"] == LAYERS
     assert held.parts["mixture"] == (LAYERS if architecture == "gpt_oss" else 0)
@@ -156,6 +157,31 @@ def test_a_short_text_is_repeated_up_to_the_positions_of_the_model() -> None:
     model.config.max_position_embeddings = 20
     held_to_plain_code(model, [3])
     assert seen == [(1, 48), (1, 1), (1, 19), (1, 1)]
+
+
+@pytest.mark.parametrize(("texts", "length", "tokens"), [(1, 20, 48), (1, 90, 90), (1, 9_000, 255), (8, 9_000, 128)])
+def test_the_text_is_as_long_as_that_of_the_run_up_to_a_limit(
+    texts: int, length: int, tokens: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert plain_parts._texts(build("llama"), TEXT, texts, length).shape == (texts, tokens + 1)
+    monkeypatch.setattr(plain_parts, "MOST_PARAMETERS", 1000)
+    assert plain_parts._texts(build("llama"), TEXT, texts, length).shape == (texts, 49)
+
+
+@pytest.mark.parametrize(("length", "odd"), [(48, False), (90, True)])
+def test_positions_that_end_early_are_seen_in_a_text_as_long_as_the_run_s(length: int, odd: bool) -> None:
+    model = build("llama")
+    plain = model.model.rotary_emb.forward
+    model.model.rotary_emb.forward = lambda x, position_ids: plain(x, position_ids.clamp(max=60))
+    assert ("attention" in held_to_plain_code(model, TEXT, length=length).odd) is odd
+
+
+def test_frequencies_of_a_model_that_was_cast_as_a_whole_are_rounded() -> None:
+    model = build("llama", dtype="bfloat16")
+    rotary = model.model.rotary_emb
+    assert not held_to_plain_code(model, TEXT).odd
+    rotary.inv_freq = rotary.inv_freq.bfloat16()
+    assert held_to_plain_code(model, TEXT).odd == {"attention": ["model.rotary_emb (inv_freq)"]}
 
 
 def test_a_few_tokens_may_be_sent_elsewhere() -> None:
