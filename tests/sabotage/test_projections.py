@@ -50,11 +50,30 @@ def thrown_away() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def each_slice_anew() -> Iterator[None]:
+    """What the fused product gave for a slice is not used: the whole product is made again for it."""
+    fused_forward, slice_forward = patch.Fused.forward, patch.Slice.forward
+    made = dict[int, Any]()
+
+    def forward(self: Any, x: Any) -> Any:
+        made[id(self.later)] = self
+        return fused_forward(self, x)
+
+    def take(self: Any, x: Any) -> Any:
+        made[id(self.later)].whole(x)
+        return slice_forward(self, x)
+
+    with mock.patch.object(patch.Fused, "forward", forward), mock.patch.object(patch.Slice, "forward", take):
+        yield
+
+
 SABOTEURS = [
     Sabotage("projections", "fused", "in parts", in_parts(lambda i: True), model=llama),
     Sabotage("projections", "fused", "half in parts", in_parts(lambda i: i % 2 == 0), model=llama, tier="full"),
     Sabotage("projections", "fused", "one in parts", in_parts(lambda i: i == 5), model=llama, tier="full"),
     Sabotage("projections", "fused", "in parts, after a fused product", thrown_away, model=llama, tier="full"),
+    Sabotage("projections", "fused", "each slice makes the product again", each_slice_anew, model=llama, tier="full"),
     Sabotage("projections", "fused", "removed", unfused, model=llama, tier="full"),
     Sabotage(
         "projections", "fused", "packed, one in parts", in_parts(lambda i: i == 0),
