@@ -32,8 +32,8 @@ weights (LLM.int8 looks for outliers among all rows of a pass). On a GPU a pass 
 than a step; what is not chosen by its logit lies about four below. Steps that are made again take the same kernels in
 the same order."""
 
-SWAPPED = 1 / 8
-"""Share of a greedy text's tokens that may be the second likeliest by more than the slack."""
+SWAPPED, SWAPPED_NEAR = 1 / 8, 5
+"""Share of a greedy text's tokens that may be the second likeliest by more than the slack, and by how many times."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,9 @@ def checked(
     routing: Routing | None = None, again: Again | None = None, cache: Any = None, padding: int = 0,
     rows: Collection[int] = (0,),
 ) -> RunCounts:  # fmt: skip
-    """Counts the tokens that were not chosen as they should: of a greedy text among the last, else among the first,
-    since a seed draws in their order. Nothing is counted where the text is too long, or the GPU's memory too small.
+    """Counts the tokens that were not chosen as they should: of a greedy text among the last and some of those before
+    them, else among the first, since a seed draws in their order. Nothing is counted where the text is too long, or the
+    GPU's memory too small.
 
     Drawn tokens at the limits of the filters are held against the logits of `again`, which are rounded as the run's.
     What `cache` kept of the text, behind so many places of padding, is held against the pass too: all of it in `rows`,
@@ -133,7 +134,10 @@ def checked(
     if drawing is not None or routing is not None:
         generated = generated[:MOST_CHECKED]
     ids = torch.tensor([[*prompt, *generated]], device=model.device)
-    new = min(len(generated), MOST_CHECKED)
+    new, end = min(len(generated), MOST_CHECKED), len(generated)
+    spread = torch.linspace(0, end - new // 2 - 1, new - new // 2).round().long()  # and all of the last ones
+    places = torch.cat([spread, torch.arange(end - new // 2, end)]).to(ids.device)
+    chosen = ids[0, len(prompt) :][places]
     if not new or ids.shape[1] > MOST_TOKENS:
         return RunCounts()
     try:
@@ -142,7 +146,8 @@ def checked(
             anew = OnePass() if can_be_compared(cache) else None
             with followed or nullcontext():
                 logits = model(
-                    input_ids=ids[:, :-1], past_key_values=anew, use_cache=anew is not None, logits_to_keep=new
+                    input_ids=ids[:, :-1], past_key_values=anew, use_cache=anew is not None,
+                    logits_to_keep=places + len(prompt) - 1,
                 ).logits[0].float()  # fmt: skip
             slack = _slack(model) * logits.std(-1)
             counts = RunCounts(checked_tokens=float(new))
@@ -150,7 +155,7 @@ def checked(
                 kept = compare(cache, anew, padding, len(prompt), rows, has_packed_weights(model))
                 counts.compared_layers, counts.strange_layers = float(kept.compared), float(kept.strange)
             if drawing is None:
-                strange = _greedy(logits, ids[0, -new:], slack)
+                strange = _greedy(logits, chosen, slack)
             else:
                 strange, edge, decided = _drawn(logits, ids[0, -new:], slack, drawing)
                 if again is not None and edge.any():
@@ -176,7 +181,8 @@ def _greedy(logits: torch.Tensor, ids: torch.Tensor, slack: torch.Tensor) -> tor
     swapped with it."""
     best = logits.topk(2)
     behind = best.values[:, 0] - _of(logits, ids) > slack
-    swapped = behind & (best.indices[:, 1] == ids)
+    near = best.values[:, 0] - _of(logits, ids) <= SWAPPED_NEAR * slack
+    swapped = behind & near & (best.indices[:, 1] == ids)
     few = swapped.sum() <= max(1, len(ids) * SWAPPED)
     return behind & ~(swapped & few)
 
