@@ -153,7 +153,7 @@ class Compile(Optimization):
         steps, reached = int(counts.counted_steps or 0), int(counts.compiled_matrices or 0)
         expected = steps * int(counts.matrices or 0)
         planned = observation.plan.generate.compile_mode
-        if planned and counts.counted_steps == 0:
+        if planned and counts.counted_steps == 0 and not reached:
             none = "the only token came from the pass over the prompt: no decode step ran that could be compiled"
             return Finding(self.name, planned, none, outcome="not_applicable")
         if not reached:
@@ -175,7 +175,7 @@ class Compile(Optimization):
         strange, checked = int(counts.strange_positions or 0), int(counts.checked_positions or 0)
         if strange:
             proof += f"; {strange:,} of {checked:,} positions are not what a pass that is not compiled gives"
-            reached -= -(-reached * strange // checked)
+            reached = max(0, reached - -(-reached * strange // max(1, checked)))
         # weights that no graph received are products outside already: others are those of attention
         missed = outside if reached == expected or strange else 0
         return Finding(self.name, mode, f"{proof}; {_history(observation)}", reached, expected + missed)

@@ -189,7 +189,7 @@ class CudaGraphs(Optimization):
         trace = observation.trace()
         steps, matrices = int(counts.counted_steps or 0), int(counts.matrices or 0)
         manual, replayed = int(counts.manual_replays or 0), int(counts.replayed_matrices or 0)
-        if counts.counted_steps == 0 and not manual:
+        if counts.counted_steps == 0 and not manual and not replayed:
             return Finding(self.name, "off", "no decode step ran that could be replayed", outcome="not_applicable")
         told = f"{trace.runtime['cudaGraphLaunch']} graph launches and {sum(trace.kernels.values()):,} kernels in "
         told += f"{trace.steps} extra tokens"
