@@ -209,6 +209,44 @@ def test_experts_that_dense_copies_compute_do_not_use_their_codes(dense: bool, d
     assert torch.equal(experts.codes, before), "they were not put back"
 
 
+class PackedLinear(torch.nn.Module):  # type: ignore[misc]
+    """Rows in codes, and a dense copy of them for `where`, given the input and both products."""
+
+    def __init__(self, where: Callable[[Any, Any, Any], Any]) -> None:
+        super().__init__()
+        self.in_features, self.where = 16, where
+        self.codes = torch.randint(1, 9, (12, 16), dtype=torch.uint8)
+        self.copy = self.codes.clone()
+
+    def forward(self, x: Any) -> Any:
+        return self.where(x, x @ self.codes.to(x.dtype).T, x @ self.copy.to(x.dtype).T)
+
+
+def first_text(x: Any, packed: Any, dense: Any) -> Any:
+    return torch.cat([packed[:1], dense[1:]])
+
+
+def first_column(x: Any, packed: Any, dense: Any) -> Any:
+    return torch.cat([packed[..., :1], dense[..., 1:]], -1)
+
+
+@pytest.mark.parametrize(
+    ("where", "used"),
+    [
+        (lambda x, packed, dense: packed, True),
+        (lambda x, packed, dense: dense, False),
+        (lambda x, packed, dense: packed if x.shape[1] == 1 else dense, False),
+        (first_text, False),
+        (first_column, False),
+    ],
+    ids=["always", "never", "not for prompts", "not for other texts", "not for other columns"],
+)
+def test_packed_rows_must_be_used_for_prompts_texts_and_columns(where: Any, used: bool) -> None:
+    layer = PackedLinear(where)
+    assert multiplies_with(layer, [layer.codes], torch.float32) is used
+    assert torch.equal(layer.codes, layer.copy), "they were not put back"
+
+
 @pytest.mark.parametrize(("magnitudes", "effective"), [(8, "mxfp4-dequantized"), (9, "none")])
 def test_experts_with_more_magnitudes_than_a_4_bit_float_are_not_from_mxfp4(magnitudes: int, effective: str) -> None:
     weight = (torch.arange(64.0) % magnitudes).view(1, 64, 1)
