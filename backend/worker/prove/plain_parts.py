@@ -28,7 +28,7 @@ from backend.worker.prove.plain_code import Unlike, as_imported, config_of, plai
 
 TOKENS = 48
 """Of the text: the plain model takes more memory and time than the other one."""
-LONGEST, LONGEST_OF_ALL, MOST_PARAMETERS = 512, 1_024, 500_000_000
+LONGEST, LONGEST_OF_ALL, MOST_PARAMETERS = 512, 1_024, 200_000_000
 """Tokens of a run's text that are compared at most, and of all texts of a batch; on a CPU of models up to that size,
 with which both passes over them take seconds."""
 LATER = 5
