@@ -64,22 +64,6 @@ def one_file_is_left_out() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def never_asked() -> Iterator[None]:
-    """As with torch's environment variables that switch its caches off."""
-    import torch
-
-    caches = (torch._inductor.config, "fx_graph_cache"), (torch._functorch.config, "enable_autograd_cache")
-    before = [getattr(config, name) for config, name in caches]
-    for config, name in caches:
-        setattr(config, name, False)
-    try:
-        yield
-    finally:
-        for (config, name), value in zip(caches, before, strict=True):
-            setattr(config, name, value)
-
-
 def _cache(choice: str, manner: str, patch: Any) -> Sabotage:
     return Sabotage("compile_cache", choice, manner, patch, COMPILED, llama, tier="full")
 
@@ -89,6 +73,5 @@ SABOTEURS = [
     _cache("artefacts", "neither saved nor loaded", neither_saved_nor_loaded),
     _cache("torch", "shared with nobody", shared_with_nobody),
     _cache("torch", "one file is left out", one_file_is_left_out),
-    _cache("torch", "never asked for a graph", never_asked),
 ]
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
