@@ -299,11 +299,13 @@ def test_captured_batches_with_the_kernels_have_the_texts_of_generate(
     rows.CHOSEN.clear()
 
 
+@pytest.mark.parametrize("packed", ["", "int8", "float8_e4m3fn"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 @pytest.mark.parametrize(("count", "rows", "columns"), [(2, 97, 64), (8, 4096, 4096), (17, 40, 11008), (32, 130, 2880)])
 def test_products_of_several_rows_are_those_of_double_precision(
-    kernels: Any, dtype: str, count: int, rows: int, columns: int
+    kernels: Any, dtype: str, packed: str, count: int, rows: int, columns: int
 ) -> None:
+    """Dense, and of 8 bits with scales."""
     import torch
     from triton.runtime.errors import OutOfResources
 
@@ -313,10 +315,14 @@ def test_products_of_several_rows_are_those_of_double_precision(
     def random(*shape: int) -> Any:
         return torch.randn(*shape, device="cuda", dtype=kind)
 
-    x, w, bias, residual = random(count, columns), random(2 * rows, columns) * 0.05, random(2 * rows), None
+    x, w, bias, scale = random(count, columns), random(2 * rows, columns) * 0.05, random(2 * rows), None
+    whole = w.double()
+    if packed:
+        w, scale = torch.randint(-100, 100, w.shape, device="cuda").to(getattr(torch, packed)), random(2 * rows) / 1e3
+        whole = w.double() * scale.double()[:, None]
     for gated, gelu in ((False, False), (True, False), (True, True)):
         used = 2 * rows if gated else rows
-        expected = x.double() @ w[:used].double().T + bias[:used].double()
+        expected = x.double() @ whole[:used].T + bias[:used].double()
         if gated:
             first, second = expected.chunk(2, -1)
             act = torch.nn.functional.gelu(first, approximate="tanh") if gelu else torch.nn.functional.silu(first)
@@ -325,14 +331,17 @@ def test_products_of_several_rows_are_those_of_double_precision(
         expected += residual.double()
         for way, how in kernels.rows.WAYS.items():
             try:
-                out = kernels.rows.by_tiles(x, w[:used], bias[:used], residual, gated, gelu, how)
+                out = kernels.rows.by_tiles(
+                    x, w[:used], bias[:used], residual, gated, gelu, how, scale=None if scale is None else scale[:used]
+                )
             except OutOfResources:
                 continue  # a multiprocessor holds less: `kept.measured` leaves such a way out too
             error = float((out.double() - expected).norm() / expected.norm())
             assert error < limit, (way, gated, gelu, error)
 
 
-def test_int8_of_torchao_is_read_as_it_is() -> None:
+@pytest.mark.parametrize("texts", [1, 3])
+def test_int8_of_torchao_is_read_as_it_is(kernels: Any, texts: int) -> None:
     """Compared with torchao's own path for the same int8 weights."""
     import torch
     from torchao.quantization import Int8WeightOnlyConfig, quantize_
@@ -344,7 +353,11 @@ def test_int8_of_torchao_is_read_as_it_is() -> None:
         quantize_(model.model, Int8WeightOnlyConfig(set_inductor_config=False))
         return model
 
-    assert torch.equal(Maker(with_kernels(packed()), 60)(prompt(9)), greedy(packed(), prompt(9)))
+    kernels.rows.CHOSEN.clear()
+    asked = prompt(9, texts)
+    assert torch.equal(Maker(with_kernels(packed()), 60)(asked), greedy(packed(), asked))
+    eight_bits = [key for key in kernels.rows.CHOSEN if key[-1] == "torch.int8"]
+    assert len(eight_bits) == (4 if texts > 1 else 0)
 
 
 @pytest.mark.parametrize("length", [40, 128, 1000, 3000])

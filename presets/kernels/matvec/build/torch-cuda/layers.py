@@ -7,8 +7,8 @@ from . import exchange, ops, steps
 
 
 class Linear(nn.Module):
-    """Replaces nn.Linear, dense or with torchao's int8 or 4-bit weights: a matrix-vector product in one kernel, and of
-    a dense matrix that with a token of each of a few texts."""
+    """Replaces nn.Linear, dense or with torchao's 8-bit or 4-bit weights: a matrix-vector product in one kernel, and of
+    a matrix that is dense or of 8 bits that with a token of each of a few texts."""
 
     can_torch_compile = True
     has_backward = False
@@ -18,7 +18,7 @@ class Linear(nn.Module):
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:
         matrix = ops.matrix(self.weight) if input.is_cuda else None
-        if matrix is None or not ops.few(input, self.weight):
+        if matrix is None or not ops.few(input, matrix[0]):
             return nn.functional.linear(input, self.weight, self.bias)
         return ops.linear(input, matrix[0], matrix[1], self.bias)
 
@@ -31,7 +31,7 @@ class SummedLinear(nn.Module):
 
     def forward(self, x):
         matrix = ops.matrix(self.weight) if x.is_cuda else None
-        if matrix is None or not ops.few(x, self.weight):
+        if matrix is None or not ops.few(x, matrix[0]):
             part = nn.functional.linear(x, self.weight)
         else:
             part = ops.linear(x, *matrix, None)

@@ -76,7 +76,7 @@ def _symmetric(weight: torch.Tensor) -> bool:
 
 
 def few(x: torch.Tensor, weight: torch.Tensor) -> bool:
-    """Whether x (..., K) is one token, or one of each of a few texts that a kernel multiplies with this weight."""
+    """Whether x (..., K) is one token, or one of each of a few texts that a kernel multiplies with these rows."""
     if x.shape[:-1].numel() == 1:
         return True
     return x.ndim == 3 and x.shape[1] == 1 and x.shape[0] <= rows.MOST and rows.fits(weight)
@@ -88,7 +88,7 @@ def linear(
 ) -> torch.Tensor:
     """(..., K) of one token, or of several where `rows.fits` -> (..., N)."""
     if x.shape[:-1].numel() > 1:
-        return rows.product(x.contiguous(), weight, bias)
+        return rows.product(x.contiguous(), weight, bias, scale=scale)
     out = torch.empty(*x.shape[:-1], sizes(weight)[0], dtype=x.dtype, device=x.device)
     product(x.contiguous(), weight, out, scale=scale, bias=bias)
     return out
@@ -121,11 +121,13 @@ def fits(module: nn.Module, hidden: torch.Tensor, cache: object) -> bool:
         return False
     if ranks and parts.norms[3] is not None:  # a norm of a sum of which each rank has a part
         return False
-    dense = several or parts.shifts[0] is not None  # no kernel with quantized weights computes a LayerNorm
+    normed = parts.shifts[0] is not None  # no kernel of one token with quantized weights computes a LayerNorm
     if parts.experts is not None and (ranks or several or experts.of(parts.experts) is None):
         return False
-    weights = map(rows_of, parts.products)
-    return all(matrix(weight) is not None and (rows.fits(weight) or not dense) for weight in weights)
+    read = [matrix(rows_of(product)) for product in parts.products]
+    if several:
+        return all(one is not None and rows.fits(one[0]) for one in read)
+    return all(one is not None and (one[1] is None or not normed) for one in read)
 
 
 MAX_PREFETCH_BYTES = 20 << 20  # 0: never prefetch. L2 has 50 MB on Hopper, shared with everything else that is read
@@ -167,8 +169,9 @@ def layer(
     def run() -> torch.Tensor:
         if hidden.shape[0] > 1:
             return texts.decoder_layer_of_texts(
-                *state, weights, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns, **more
-            )
+                *state, weights, scales, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns,
+                **more,
+            )  # fmt: skip
         return decoder_layer(
             *state, weights, scales, biases, parts.norms, parts.shifts, parts.heads, parts.eps, scaling, turns,
             getattr(parts.attention, "sinks", None), **more,
@@ -201,7 +204,7 @@ def shared_layer(
     several = hidden.shape[0] > 1
     if several:
         part = texts.attention_of_texts(
-            hidden, cos, sin, *cache, weights[:2], biases, before, heads, eps, scaling, first, turns
+            hidden, cos, sin, *cache, weights[:2], scales[:2], biases, before, heads, eps, scaling, first, turns
         )
     else:
         part = decoder_layer_attention(
@@ -210,7 +213,7 @@ def shared_layer(
         )  # fmt: skip
     middle = add_up(output, part)
     if several:
-        part = texts.feed_forward_of_texts(middle, weights[2:], wide_biases, between, eps, first)
+        part = texts.feed_forward_of_texts(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     else:
         part = feed_forward(middle, weights[2:], scales[2:], wide_biases, between, eps, first)
     return add_up(down, part)

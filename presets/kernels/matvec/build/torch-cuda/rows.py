@@ -2,7 +2,8 @@
 
 Tensor cores multiply 16 or 32 vectors, of which some may be empty. What multiplies fastest depends on shape, number of
 vectors and card, so it is measured when a shape is first seen, which is during warm-up, and kept: the library's product
-against the tile sizes in WAYS. `CHOSEN` says what was found.
+against the tile sizes in WAYS. `CHOSEN` says what was found. Rows of 8 bits become numbers of the vectors' format, in
+which they are exact, on the way to the tensor cores: no library's product reads them as they are.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from . import kept
-from .products import _prefetch, act, can_be_early, gate, key_of
+from .products import _prefetch, act, can_be_early, gate, key_of, reads
 
 MOST = 32  # vectors
 LATE = 1.2  # a layer of our products alone was faster than one with the library's where it is faster by up to 14%
@@ -27,6 +28,11 @@ WAYS: dict[str, dict[str, int]] = {
     "64x128, 6 ahead, turned": {"BN": 64, "BK": 128, "TURNED": 1, "num_warps": 4, "num_stages": 6},
 }
 """Tile sizes: rows of the matrix in a program, columns loaded at once, and loads under way."""
+OF_8_BITS: dict[str, dict[str, int]] = WAYS | {
+    "32x256, 4 ahead": {"BN": 32, "BK": 256, "TURNED": 0, "num_warps": 4, "num_stages": 4},
+    "32x256, 9 ahead": {"BN": 32, "BK": 256, "TURNED": 0, "num_warps": 4, "num_stages": 9},
+    "64x256, 4 ahead, turned": {"BN": 64, "BK": 256, "TURNED": 1, "num_warps": 4, "num_stages": 4},
+}
 
 ALL = {LIBRARY: torch.__version__, **WAYS}
 CHOSEN: dict[kept.Key, kept.Measured] = {}
@@ -64,12 +70,14 @@ def tokendyno_rows_norm(
 
 @triton.jit
 def tokendyno_rows_product(
-    x, w, bias, residual, out, B, N, K: tl.constexpr, BIAS: tl.constexpr, RESIDUAL: tl.constexpr, GATED: tl.constexpr,
-    ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BB: tl.constexpr,
-    TURNED: tl.constexpr, WHOLE: tl.constexpr, AHEAD: tl.constexpr, EARLY: tl.constexpr,
+    x, w, scale, bias, residual, out, B, N, K: tl.constexpr, SCALED: tl.constexpr, BIAS: tl.constexpr,
+    RESIDUAL: tl.constexpr, GATED: tl.constexpr, ACTED: tl.constexpr, GELU: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr, BB: tl.constexpr, TURNED: tl.constexpr, WHOLE: tl.constexpr, AHEAD: tl.constexpr,
+    EARLY: tl.constexpr,
 ):  # fmt: skip
     """out (B, N) = residual + x (B, K) @ w (N, K).T + bias; gated: w is (2N, K), out = act(first) * second.
 
+    SCALED  w is of 8 bits, with a scale for each row
     ACTED   out = residual + act(...), as in `products`
     BB      vectors that are multiplied, B of them real; TURNED: rows of w, not vectors, are the rows of the product
     WHOLE   K and N are multiples of the tile
@@ -96,6 +104,7 @@ def tokendyno_rows_product(
         here = (k + columns < K)[None, :]
         known = None if WHOLE else inside & here
         weights = tl.load(at + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
+        weights = weights.to(x.dtype.element_ty)
         vectors = tl.load(x + tokens[:, None] * K + k + columns[None, :], mask=real & here, other=0.0)
         if TURNED:
             total = tl.dot(weights, tl.trans(vectors), total, input_precision="ieee")
@@ -103,12 +112,17 @@ def tokendyno_rows_product(
             total = tl.dot(vectors, tl.trans(weights), total, input_precision="ieee")
         if GATED:
             others = tl.load(more + k, mask=known, other=None if WHOLE else 0.0, eviction_policy="evict_first")
+            others = others.to(x.dtype.element_ty)
             if TURNED:
                 second = tl.dot(others, tl.trans(vectors), second, input_precision="ieee")
             else:
                 second = tl.dot(vectors, tl.trans(others), second, input_precision="ieee")
     if TURNED:
         total, second = tl.trans(total), tl.trans(second)
+    if SCALED:
+        total *= tl.load(scale + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
+        if GATED:
+            second *= tl.load(scale + N + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
     if BIAS:
         total += tl.load(bias + rows, mask=rows < N, other=0.0).to(tl.float32)[None, :]
         if GATED:
@@ -125,9 +139,10 @@ def tokendyno_rows_product(
 
 
 def fits(weight: torch.Tensor) -> bool:
-    """Whether the kernel reads this weight: dense rows."""
-    plain = type(weight) in (torch.nn.Parameter, torch.Tensor)
-    return plain and weight.is_floating_point() and weight.is_contiguous() and weight.shape[1] % 16 == 0
+    """Whether the kernel reads these rows: dense ones, or those of 8 bits that have a scale each."""
+    plain = type(weight) in (torch.nn.Parameter, torch.Tensor) and weight.is_contiguous()
+    kind = (weight.element_size() > 1 and weight.is_floating_point()) or reads(weight)
+    return plain and kind and weight.shape[1] % 16 == 0
 
 
 def norm(
@@ -147,27 +162,29 @@ def norm(
 
 def product(
     x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None = None, residual: torch.Tensor | None = None,
-    gated: bool = False, gelu: bool = False, acted: bool = False,
+    gated: bool = False, gelu: bool = False, acted: bool = False, scale: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """x (..., K) -> residual + x @ w.T + bias (..., N), in the way that is fastest for this shape. acted: activated,
-    ungated."""
-    key = key_of(w, gated, x.shape[:-1].numel())
+    ungated; scale: (rows of w,), of those of 8 bits."""
+    key, ways = key_of(w, gated, x.shape[:-1].numel()), ALL if scale is None else OF_8_BITS
 
     def run(way: str) -> torch.Tensor:
         if way == LIBRARY:
             return by_library(x, w, bias, residual, gated, gelu, acted)
-        return by_tiles(x, w, bias, residual, gated, gelu, WAYS[way], acted=acted)
+        return by_tiles(x, w, bias, residual, gated, gelu, OF_8_BITS[way], acted=acted, scale=scale)
 
     if key not in CHOSEN:
         if torch.cuda.is_current_stream_capturing():
-            return run(LIBRARY)
-        CHOSEN[key] = preferred(kept.fastest(key, ALL, run))
+            return run(next(iter(ways)))
+        CHOSEN[key] = preferred(kept.fastest(key, ways, run))
     return run(CHOSEN[key][0])
 
 
 def settle(weights: list[torch.Tensor], vectors: int, gated: bool, run: Callable[[], object]) -> None:
     """See `kept.settle`. weights, gated: as of `ops.decoder_layer`."""
-    kept.settle({key_of(w, gated and place == 2, vectors): w for place, w in enumerate(weights)}, CHOSEN, ALL, run)
+    kept.settle(
+        {key_of(w, gated and place == 2, vectors): w for place, w in enumerate(weights)}, CHOSEN, ALL | OF_8_BITS, run
+    )
 
 
 def preferred(found: kept.Measured) -> kept.Measured:
@@ -194,7 +211,7 @@ def by_library(
 
 def by_tiles(
     x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, residual: torch.Tensor | None, gated: bool,
-    gelu: bool, how: dict[str, int], early: bool | None = None, acted: bool = False,
+    gelu: bool, how: dict[str, int], early: bool | None = None, acted: bool = False, scale: torch.Tensor | None = None,
 ) -> torch.Tensor:  # fmt: skip
     """The same in one kernel."""
     early = can_be_early() if early is None else early
@@ -202,10 +219,11 @@ def by_tiles(
     rows = w.shape[0] // (2 if gated else 1)
     out = torch.empty(*x.shape[:-1], rows, dtype=x.dtype, device=x.device)
     tokendyno_rows_product[(triton.cdiv(rows, how["BN"]),)](
-        x, w, x if bias is None else bias, x if residual is None else residual, out, count, rows, K=columns,
-        BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, ACTED=acted, GELU=gelu,
+        x, w, *(x if one is None else one for one in (scale, bias, residual)), out, count, rows, K=columns,
+        SCALED=scale is not None, BIAS=bias is not None, RESIDUAL=residual is not None, GATED=gated, ACTED=acted,
+        GELU=gelu,
         BB=max(8 if how["TURNED"] else 16, triton.next_power_of_2(count)),
         WHOLE=rows % how["BN"] == 0 and columns % how["BK"] == 0,
-        AHEAD=512 if columns >= 512 else 64, EARLY=early, launch_pdl=early, **how,
+        AHEAD=512 if columns >= 512 else max(64, 128 // w.element_size()), EARLY=early, launch_pdl=early, **how,
     )  # fmt: skip
     return out
