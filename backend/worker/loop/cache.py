@@ -64,6 +64,10 @@ class LayerSlots:
                 torch._dynamo.mark_static_address(self.added)
             self.added.zero_().masked_fill_(~self.filled[:, None, None], torch.finfo(dtype).min)
 
+    def taken(self) -> tuple[int, int]:
+        """Decode steps since the prompt, and the current slot. Waits for the device."""
+        return int(self._cache.step), int(self.current)
+
     def fill(self) -> None:
         """Count the current slot as filled: before the step that writes it."""
         self.filled.index_fill_(1, self.current, True)
@@ -169,6 +173,13 @@ class RingSlotLayer(SlotLayer, StaticSlidingWindowLayer):  # type: ignore[misc]
         """The host counts the tokens of a window too."""
         super().replayed(tokens)
         self.cumulative_length_int = tokens
+
+    def oldest(self) -> tuple[int, int]:
+        """Tokens that were written since the last reset, and the slot of the oldest that is left. Waits for the
+        device."""
+        steps, current = self.slots.taken() if self.slots.decoding else (0, 0)
+        tokens = int(self.get_seq_length()) + steps
+        return tokens, current if tokens > self.slots.size else 0
 
 
 class StaticSlotCache(StaticCache):  # type: ignore[misc]

@@ -16,6 +16,7 @@ from backend.counts import RunCounts
 from backend.optimizations.tensor_bytes import has_packed_weights
 from backend.plan import Plan
 from backend.worker.prove.kept import OnePass, can_be_compared, compare
+from backend.worker.prove.parts import parts_of
 from backend.worker.prove.routes import Followed, Routing
 
 MOST_CHECKED = 64
@@ -152,7 +153,10 @@ def checked(
             slack = _slack(model) * logits.std(-1)
             counts = RunCounts(checked_tokens=float(new))
             if anew is not None:
-                kept = compare(cache, anew, padding, len(prompt), rows, has_packed_weights(model))
+                kept = compare(
+                    cache, anew, padding, len(prompt), rows, has_packed_weights(model),
+                    "mixture" in parts_of(model).values(), _window(model),
+                )  # fmt: skip
                 counts.compared_layers, counts.strange_layers = float(kept.compared), float(kept.strange)
             if drawing is None:
                 strange = _greedy(logits, chosen, slack)
@@ -168,6 +172,12 @@ def checked(
             return counts
     except torch.OutOfMemoryError:
         return RunCounts()
+
+
+def _window(model: Any) -> int:
+    """Tokens; 0 where there is none, or layers attend in chunks."""
+    config = model.config.get_text_config(decoder=True)
+    return 0 if getattr(config, "attention_chunk_size", None) else getattr(config, "sliding_window", None) or 0
 
 
 def _slack(model: Any) -> float:
