@@ -44,6 +44,37 @@ if "backend.worker.ranks" in sys.orig_argv:
 """
 
 
+SUMMED = """
+import sys
+if "backend.worker.ranks" in sys.orig_argv:
+    import torch.distributed as dist
+    plain = dist.all_reduce
+    def all_reduce(tensor, *args, **more):
+        {does}
+    dist.all_reduce = all_reduce
+"""
+
+EMPTIED = """
+import sys
+if "backend.worker.ranks" in sys.orig_argv:
+    import torch.distributed as dist
+    from transformers import PreTrainedModel
+    plain = PreTrainedModel.from_pretrained.__func__
+    def load(cls, *args, **more):
+        found = plain(cls, *args, **more)
+        model = found[0] if isinstance(found, tuple) else found
+        if dist.is_initialized() and dist.get_rank():
+            model.model.layers[1].self_attn.o_proj.weight.data.zero_()
+        return found
+    PreTrainedModel.from_pretrained = classmethod(load)
+"""
+
+
+def summed(does: str) -> Patch:
+    """All sums are made, to no use."""
+    return in_ranks(SUMMED.format(does=does))
+
+
 def unsummed(layers: int, style: str = "MoeExpertsParallel", of_layer: int = 1) -> Patch:
     """The ranks do not add up the parts of the last module in this style of each of the first so many layers, which
     have `of_layer` of them."""
@@ -88,6 +119,15 @@ SABOTEURS = [
         ("tensor-2", llama, "half of the layers' feed-forward", unsummed(2, "RowwiseParallel", 2)),
         ("tensor-2", olmo, "one layer's feed-forward", unsummed(1, "RowwiseParallel", 2)),
         ("expert-2", mixtral, "one layer's attention", unsummed(1, "RowwiseParallel")),
+    )
+] + [
+    Sabotage("parallel", "tensor-2", manner, patch, model=model, tier="full", turns_to=("partial",))
+    for model in ("pocket", llama)
+    for manner, patch in (
+        ("sums are thrown away", summed("return plain(tensor.clone(), *args, **more)")),
+        ("sums are halved", summed("plain(tensor, *args, **more); tensor.div_(2)")),
+        ("sums are the largest part", summed("return plain(tensor, *args, **more | {'op': dist.ReduceOp.MAX})")),
+        ("one rank has zeros for one matrix", in_ranks(EMPTIED)),
     )
 ]  # fmt: skip
 REASONS = {

@@ -34,7 +34,7 @@ def held_to_files(folder: Path, model: Any, plain: Any) -> Numbers:
         if own is None or list(own.shape) != shape or 0 in shape or not shape or made.search(name):
             continue
         compared += 1
-        if any(not _same(stored[row], own[row]) for row in _rows(name, shape)):
+        if any(not same_numbers(stored[row], own[row]) for row in _rows(name, shape)):
             other.append(name)
     return Numbers(compared, tuple(sorted(other)))
 
@@ -72,7 +72,7 @@ def _is_plain(tensor: Any) -> bool:
     return type(tensor) in (nn.Parameter, torch.Tensor) and tensor.is_floating_point() and not tensor.is_meta
 
 
-def _same(stored: Any, own: Any) -> bool:
+def same_numbers(stored: Any, own: Any) -> bool:
     """A row as it is stored, and as it is held: in the format that it was loaded in."""
     held = own.detach().to("cpu")
     return stored.is_floating_point() and bool(torch.equal(stored.to(held.dtype), held))

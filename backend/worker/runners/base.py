@@ -44,6 +44,7 @@ from backend.worker.prove.measured_code import MeasuredCode
 from backend.worker.prove.plain_parts import held_to_plain_code
 from backend.worker.prove.profile import trace
 from backend.worker.prove.prompt_lookup import DraftCounter
+from backend.worker.prove.rank_parts import held_on_ranks
 
 MOST_TEXTS = 8  # of a batch that are held against the model's own code
 REFILL_STEPS = 2
@@ -373,6 +374,8 @@ class MeasuredRunner(ABC):
             own_group().exchange, functools.cache(lambda: self._plain(task)),
         )  # fmt: skip
         with self.channel.phasing("prove") as steps:
+            if own_group().size > 1:
+                measured.counts.update(self._held_on_ranks(task))
             findings = find_all(observation, steps.step)
             if self._cuda:
                 extra.step_busy_s = self._busy_s(task)
@@ -394,6 +397,13 @@ class MeasuredRunner(ABC):
         texts = min(MOST_TEXTS, task.job.batch_size)  # so that a part that computes some of them is seen
         source, folder, job = self.model.plan.source, self.model.folder, task.job
         return held_to_plain_code(self.model.model, ids, source, folder, texts, task.prompt.tokens + job.max_new_tokens)
+
+    def _held_on_ranks(self, task: Task) -> RunCounts:
+        plan = self.model.plan.parallel
+        ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
+        return held_on_ranks(
+            self.model.model, ids, self.model.folder, own_group(), dispatched=plan.exchanges.all_to_all > 0
+        )
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""
