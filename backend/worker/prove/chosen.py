@@ -93,11 +93,14 @@ def beyond_check(plan: Plan, sampled: bool, rows: int = 1) -> str:
     """Why tokens of such runs cannot be held against a pass over the whole text, as the end of a sentence; "" if they
     can: not after a cache that rounds what it keeps, nor where the experts of a mixture's steps cannot be told; on
     ranks only greedy ones are, so far. rows: texts at once"""
+    ranks = plan.load.parallel.ranks > 1
+    if follows_routes(plan) and ranks:
+        return "on several ranks only that of models without experts is, on a GPU"
     if follows_routes(plan) and (plan.generate.compile_mode or plan.generate.prompt_lookup or rows > 1):
         return "on a GPU routers may choose other experts in the pass that tokens are held against"
     if plan.generate.prompt_lookup and not sampled:
         return ""
-    if plan.load.parallel.ranks > 1 and sampled:
+    if ranks and sampled:
         return "on several ranks only greedy text is"
     if plan.load.attention == "flex_attention":
         return "flex_attention would compile the pass that tokens are held against"

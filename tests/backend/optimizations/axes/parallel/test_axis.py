@@ -10,6 +10,7 @@ import pytest
 from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import Workload
+from backend.counts import RunCounts
 from backend.hardware import FarHost, Machine
 from backend.models import resolve
 from backend.models.source import ModelSource
@@ -160,7 +161,9 @@ def test_each_kind_of_exchange_is_counted(
     )
     monkeypatch.setattr(proof, "_held", lambda model: proof._Held(10, 1, 2))
     trace = Trace(Counter(), Counter(), Counter(), 2, collectives=Counter(seen))
-    found = AXIS.find(Observation(None, None, plan, lambda: trace, gather=lambda mine: [mine, mine]))
+    found = AXIS.find(
+        Observation(None, None, plan, lambda: trace, RunCounts(joined_modules=9), gather=lambda mine: [mine, mine])
+    )
     assert (found.effective, found.expected) == ("tensor-2", 2 * 10 + passes * 19)
     assert found.expected is not None and found.reached == found.expected - missing
 
