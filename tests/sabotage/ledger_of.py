@@ -13,10 +13,14 @@ from backend.runs.run import Run
 from tests.support.worker import request
 
 
-def run_of(choices: Mapping[str, str], model: str = "pocket", models_dir: Path | None = None, **work: Any) -> Run:
-    """A finished run of one arm, with a model loaded for it alone."""
+def run_of(
+    choices: Mapping[str, str], model: str = "pocket", models_dir: Path | None = None, own_process: bool = False,
+    **work: Any,
+) -> Run:  # fmt: skip
+    """A finished run of one arm, with a model loaded for it alone; `own_process`: by a worker that nothing patched
+    here reaches, and whose GPU memory nothing has used."""
     with mock.patch.object(os, "_exit"), mock.patch.object(sys, "stdin"):
-        bench = open_bench(models_dir=models_dir, executor="in-process")
+        bench = open_bench(models_dir=models_dir, executor="subprocess" if own_process else "in-process")
         bench.start()
         try:
             run = bench.wait(bench.submit(request(choices, model=model, **work)), 300)

@@ -47,12 +47,15 @@ def run(text: str, constraints: str, given: list[Any], dtype: Any, pack: int) ->
 
 
 def _taken(tile: Any, pack: int, axis: int) -> list[Any]:
-    """Registers of a tile: one element each, or two of 16 bits."""
+    """Registers of a tile: one element each, two of 16 bits, or four of 8."""
     if pack == 1:
         return [_bits(tile)]
     parts = tile.unflatten(axis, (-1, pack)).movedim(axis if axis < 0 else axis + 1, 0)
     if tile.element_size() == 4:
         return [_bits(part) for part in parts]
+    if tile.element_size() == 1:
+        first, second, third, fourth = (part.to(torch.int32) & 255 for part in parts)
+        return [first | second << 8 | third << 16 | fourth << 24]
     words = [part.contiguous().view(torch.int16).to(torch.int32) & 0xFFFF for part in parts]
     return [low | high << 16 for low, high in zip(words[::2], words[1::2], strict=True)]
 
@@ -176,10 +179,16 @@ def _to_8_bits(high: Any, low: Any) -> Any:
     return second | first << 8
 
 
+def _fused(one: Any, two: Any, three: Any, dtype: Any) -> Any:
+    low, high = (_halves(one, dtype) * _halves(two, dtype) + _halves(three, dtype)).unbind(-1)
+    return _paired(dtype)(high.contiguous().view(torch.int32), low.contiguous().view(torch.int32))
+
+
 COMPUTES: dict[str, Callable[..., Any]] = {
     "mov.b32": lambda one: one,
     "mov.u32": lambda one: one,
     "shl.b32": lambda one, by: one << by,
+    "shr.b32": lambda one, by: one >> by & (1 << 32 - int(by)) - 1,
     "and.b32": torch.bitwise_and,
     "xor.b32": torch.bitwise_xor,
     "add.u32": torch.add,
@@ -190,6 +199,7 @@ COMPUTES: dict[str, Callable[..., Any]] = {
     "add.f32": _floats(torch.add),
     "sub.f32": _floats(torch.sub),
     "mul.f32": _floats(torch.mul),
+    "fma.rn.bf16x2": lambda one, two, three: _fused(one, two, three, torch.bfloat16),
     "cvt.f32.f16": lambda one: _halves(one, torch.float16)[..., 0].contiguous().view(torch.int32),
     "cvt.rn.f16x2.f32": _paired(torch.float16),
     "cvt.rn.bf16x2.f32": _paired(torch.bfloat16),

@@ -24,6 +24,7 @@ from backend.optimizations.expert_rows import FALLBACK, GROUPED_MM, LOOP, expert
 from backend.optimizations.plain_code import odd_parts
 from backend.optimizations.proof import Observation, Trace, coverage, hides, prompt_passes, traced_passes
 from backend.optimizations.subject import Rule, Subject, When, blocked
+from backend.optimizations.tensor_bytes import local_part
 from backend.plan import Plan
 from backend.script.parts import Script
 
@@ -86,7 +87,7 @@ _TRITON_RULES = (
 def _copies(trace: Trace, mixtures: Sequence[Any]) -> int:
     """How often a mixture copied the weights of its tokens' experts: all of them are rows of a matrix per expert, so
     that a tensor of three dimensions is indexed."""
-    matrices = [[tuple(one.shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
+    matrices = [[tuple(local_part(one).shape) for one in mixture.parameters() if one.ndim == 3] for mixture in mixtures]
     weights = {shape for shapes in matrices for shape in shapes}
     copied = sum(n for (name, shapes), n in trace.shapes.items() if name == "aten::index" and shapes[0] in weights)
     return copied // max(1, len(matrices[0]))

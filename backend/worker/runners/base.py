@@ -23,7 +23,7 @@ from backend.evidence import Finding
 from backend.messages import Compiled, Finished, Generate, RankMemory, Score, Started
 from backend.optimizations import Observation
 from backend.optimizations.proof import Held
-from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors
+from backend.optimizations.tensor_bytes import bytes_by_device, bytes_on, cache_tensors, local_part
 from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
 from backend.worker.group import own_group
@@ -366,7 +366,7 @@ class MeasuredRunner(ABC):
         task = measured.task
 
         def profiled() -> Any:
-            stacks = {tuple(one.shape) for one in self.model.model.parameters() if one.ndim == 3}
+            stacks = {tuple(local_part(one).shape) for one in self.model.model.parameters() if one.ndim == 3}
             return trace(lambda: self._repeat(task, self._profiled_steps(task)), self._cuda, stacks)
 
         observation = Observation(
