@@ -48,7 +48,7 @@ def of_ranks(observation: Observation) -> Finding:
 
 def _joined(counts: RunCounts) -> tuple[str, int]:
     """What ranks hand on, held against their parts: as the end of the proof, and how much of it is odd."""
-    if counts.joined_modules is None:
+    if not counts.joined_modules:
         return "; what the ranks hand on was not held against their parts", 1
     odd, other = int(counts.odd_joined or 0), int(counts.other_shards or 0)
     said = f"; what {int(counts.joined_modules)} modules hand on was held against the ranks' parts"

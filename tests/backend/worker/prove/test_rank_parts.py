@@ -203,6 +203,7 @@ def test_nothing_is_counted_where_the_pass_fails(found: dict[str, list[float]]) 
     ("counts", "odd", "said"),
     [
         (RunCounts(), 1, "was not held"),
+        (RunCounts(joined_modules=0, odd_joined=0), 1, "was not held"),
         (RunCounts(joined_modules=10, odd_joined=0, held_shards=0, other_shards=0), 0, "10 modules"),
         (RunCounts(joined_modules=10, odd_joined=3, held_shards=8, other_shards=2), 5, "3 of them give something else"),
     ],
