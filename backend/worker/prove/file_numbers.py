@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,17 +26,24 @@ def held_to_files(folder: Path, model: Any, plain: Any) -> Numbers:
     """`plain`: the model with fused matrices taken apart, whose tensors have the names of a checkpoint. Left out are
     tensors that are packed, that transformers makes of several, or that have another name or shape in their file."""
     tensors = {name: one for name, one in plain.named_parameters(remove_duplicate=False) if _is_plain(one)}
-    made = made_of_others(model)
     compared, other = 0, []
-    for name, stored in stored_tensors(folder):
-        own = tensors.get(name, tensors.get(f"{model.base_model_prefix}.{name}"))
+    for name, own, stored in of_the_same_name(folder, model, tensors):
         shape = list(stored.get_shape())
-        if own is None or list(own.shape) != shape or 0 in shape or not shape or made.search(name):
+        if list(own.shape) != shape or 0 in shape or not shape:
             continue
         compared += 1
         if any(not same_numbers(stored[row], own[row]) for row in _rows(name, shape)):
             other.append(name)
     return Numbers(compared, tuple(sorted(other)))
+
+
+def of_the_same_name(folder: Path, model: Any, tensors: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Names, tensors of the model and what reads theirs in files, but for those that transformers makes of several."""
+    made = made_of_others(model)
+    for name, stored in stored_tensors(folder):
+        own = tensors.get(name, tensors.get(f"{model.base_model_prefix}.{name}"))
+        if own is not None and not made.search(name):
+            yield name, own, stored
 
 
 def _rows(name: str, shape: list[int]) -> list[tuple[slice, ...]]:

@@ -21,7 +21,7 @@ from torch.distributed.tensor._utils import compute_local_shape_and_global_offse
 from backend.counts import RunCounts
 from backend.optimizations.tensor_bytes import local_part
 from backend.worker.group import Group
-from backend.worker.prove.file_numbers import made_of_others, same_numbers, stored_tensors
+from backend.worker.prove.file_numbers import of_the_same_name, same_numbers
 from backend.worker.prove.plain_parts import tolerance
 
 TOKENS, PLACES, ROWS = 12, 48, 6
@@ -250,11 +250,10 @@ def _begin(parameter: Any, part: Any, columns: int) -> tuple[int, int]:
 
 def _held_to_files(folder: Path, model: Any) -> Iterator[tuple[str, bool]]:
     """Names of tensors that have the same name in files, and whether this rank's part has the same numbers."""
-    tensors, made = dict(model.named_parameters(remove_duplicate=False)), made_of_others(model)
-    for name, stored in stored_tensors(folder):
-        own = tensors.get(name, tensors.get(f"{model.base_model_prefix}.{name}"))
+    tensors = dict(model.named_parameters(remove_duplicate=False))
+    for name, own, stored in of_the_same_name(folder, model, tensors):
         shape = list(stored.get_shape())
-        if own is None or made.search(name) or not 1 <= len(shape) <= 2:
+        if not 1 <= len(shape) <= 2:
             continue
         if len(shape) == 2 and name.endswith("bias") and torch.distributed.get_rank():
             continue  # of experts, which the first rank adds alone

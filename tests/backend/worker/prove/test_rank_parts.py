@@ -12,11 +12,11 @@ from unittest import mock
 import pytest
 import torch
 import torch.distributed as dist
-from torch.distributed.tensor import DTensor
 
 from backend.counts import RunCounts
 from backend.messages import Failed
 from backend.optimizations.axes.parallel.proof import _joined
+from backend.optimizations.tensor_bytes import local_part
 from backend.worker.load.parallel import distributed_config
 from backend.worker.patch.shards import make_local
 from backend.worker.prove.rank_parts import held_on_ranks
@@ -67,31 +67,17 @@ BROKEN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @contextmanager
-def changed(model: Any, path: str, rank: int = 1) -> Iterator[None]:
-    """One rank's part of a tensor has other numbers."""
-    whole = model.get_parameter(path)
-    part = whole.to_local() if isinstance(whole, DTensor) else whole
+def multiplied(model: Any, path: str, *factors: float) -> Iterator[None]:
+    """Each rank's part of a tensor, by its own factor."""
+    part = local_part(model.get_parameter(path))
     before = part.detach().clone()
     with torch.no_grad():
-        part.mul_(2 if dist.get_rank() == rank else 1)
+        part.mul_(factors[dist.get_rank()])
     try:
         yield
     finally:
         with torch.no_grad():
             part.copy_(before)
-
-
-@contextmanager
-def emptied(model: Any, path: str) -> Iterator[None]:
-    whole = model.get_parameter(path).to_local()
-    before = whole.detach().clone()
-    with torch.no_grad():
-        whole.zero_()
-    try:
-        yield
-    finally:
-        with torch.no_grad():
-            whole.copy_(before)
 
 
 def in_a_rank(rank: int, port: int, folder: str) -> None:
@@ -120,9 +106,9 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
                 with summed_as(other):
                     counts(name)
             for tensor in ("layers.1.mlp.down_proj", "layers.2.self_attn.q_proj", "embed_tokens", "norm"):
-                with changed(model, f"model.{tensor}.weight"):
+                with multiplied(model, f"model.{tensor}.weight", 1, 2):
                     counts(f"changed {tensor}")
-            with emptied(model, "model.layers.1.self_attn.o_proj.weight"):
+            with multiplied(model, "model.layers.1.self_attn.o_proj.weight", 0, 0):
                 counts("emptied", False)
             for part in ("model.embed_tokens", "lm_head"):
                 hook = model.get_submodule(part).register_forward_hook(lambda _, args, output: output * 1.1)
@@ -134,7 +120,7 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
             counts("local")
             with summed_as(BROKEN["halved"]):
                 counts("local, halved")
-            with changed(model, "model.layers.1.mlp.down_proj.weight"):
+            with multiplied(model, "model.layers.1.mlp.down_proj.weight", 1, 2):
                 counts("local, changed")
         else:
             counts("intact")
