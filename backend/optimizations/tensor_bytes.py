@@ -170,10 +170,12 @@ def _is_tensor(value: Any) -> bool:
 
 
 def has_packed_weights(model: Any) -> bool:
-    """Whether some parameters are no plain numbers: what multiplies with them may round its other factor, too."""
-    from torch import nn
+    """Whether some parameters are no plain numbers: what multiplies with them may round its other factor, too. This
+    rank's part of a plain matrix is plain."""
+    from torch import Tensor, nn
 
-    return any(type(one) is not nn.Parameter or not one.is_floating_point() for one in model.parameters())
+    parts = map(local_part, model.parameters())
+    return any(type(one) not in (nn.Parameter, Tensor) or not one.is_floating_point() for one in parts)
 
 
 def computes_in_bfloat16(model: Any) -> bool:

@@ -19,6 +19,7 @@ from backend.optimizations.axes.parallel.proof import _joined
 from backend.optimizations.tensor_bytes import local_part
 from backend.worker.load.parallel import distributed_config
 from backend.worker.patch.shards import make_local
+from backend.worker.prove.plain_parts import OF_FORMATS, tolerance
 from backend.worker.prove.rank_parts import held_on_ranks
 from tests.support.tiny_models import build
 
@@ -94,6 +95,8 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
             model = AutoModelForCausalLM.from_pretrained(
                 path, dtype=torch.float32, distributed_config=distributed_config(kind, RANKS, 1)
             ).eval()
+
+        found[f"{kind}: tolerance"] = [tolerance(model)]
 
         def counts(name: str, files: bool = True, kind: str = kind, model: Any = model, path: Path = path) -> None:
             made = held_on_ranks(model, IDS, path if files else None, group)
@@ -175,6 +178,12 @@ def test_a_part_on_one_rank_with_other_numbers_than_its_file_is_counted(
     found: dict[str, list[float]], tensor: str
 ) -> None:
     assert found[f"llama: {tensor}"][3] == 1
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt_oss"])
+def test_a_split_model_is_held_as_close_as_a_whole_one(found: dict[str, list[float]], kind: str) -> None:
+    """Parts of matrices are no packed weights."""
+    assert found[f"{kind}: tolerance"] == [OF_FORMATS[torch.float32]]
 
 
 def test_a_part_of_zeros_is_counted_without_files(found: dict[str, list[float]]) -> None:
