@@ -88,7 +88,8 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
     os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
     torch.set_num_threads(1)
     dist.init_process_group("gloo", rank=rank, world_size=RANKS)
-    group, found = Together(), {}
+    group = Together()
+    found: dict[str, list[float | None]] = {}
     for kind in ("llama", "gpt_oss"):
         path = Path(folder, kind)
         with torch.inference_mode(False):
