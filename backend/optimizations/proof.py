@@ -114,6 +114,7 @@ class Observation:
     counts   what was counted while loading, warming up and running
     gather   what every rank gives, by rank, where several run the model; returns once all have given theirs
     plain    what its parts give, held against its own code; found out on first use
+    unjoined why what the ranks hand on was not held against their parts, if it was not
     """
 
     model: Any
@@ -123,6 +124,7 @@ class Observation:
     counts: RunCounts = field(default_factory=RunCounts)
     gather: Callable[[bytes], Sequence[bytes]] = lambda mine: [mine]
     plain: Callable[[], Held] = lambda: NOT_HELD
+    unjoined: str = ""
 
 
 def further_passes(counts: RunCounts) -> int:

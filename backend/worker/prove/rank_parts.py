@@ -57,10 +57,11 @@ class _Seen(NamedTuple):
 
 def held_on_ranks(
     model: Any, ids: Sequence[int], folder: Path | None, group: Group, dispatched: bool = False
-) -> RunCounts:
-    """All ranks of the group must call it. ids: a text; folder: the files that the model was loaded from, if there are
-    any; dispatched: whether the ranks send tokens to each other's experts, which then add up nothing. Nothing is
-    counted where it failed."""
+) -> tuple[RunCounts, str]:
+    """What was counted, and "" or why nothing was: an error of one of the ranks. All ranks of the group must call it.
+
+    ids: a text; folder: the files that the model was loaded from, if there are any; dispatched: whether the ranks send
+    tokens to each other's experts, which then add up nothing."""
     seen: dict[str, _Seen] = {}
     try:
         seen = _passed(model, ids, dispatched)
@@ -68,15 +69,16 @@ def held_on_ranks(
     except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
         mine = _Told(failed=f"{type(error).__name__}: {error}"[:300])
     every = [msgspec.msgpack.decode(one, type=_Told) for one in group.exchange(msgspec.msgpack.encode(mine))]
-    if any(one.failed for one in every):
-        return RunCounts()
+    if failed := next((f"rank {rank}: {one.failed}" for rank, one in enumerate(every) if one.failed), ""):
+        return RunCounts(), failed
     odd = {name for name in mine.parts if not _adds_up(name, seen[name], [one.parts for one in every], model)}
     found = group.exchange(msgspec.msgpack.encode(sorted(odd)))
     odd.update(*(msgspec.msgpack.decode(one, type=list[str]) for one in found), *(one.odd for one in every))
-    return RunCounts(
+    counts = RunCounts(
         joined_modules=float(len(seen)), odd_joined=float(len(odd)),
         held_shards=float(sum(one.shards for one in every)), other_shards=float(sum(len(one.other) for one in every)),
     )  # fmt: skip
+    return counts, ""
 
 
 def _passed(model: Any, ids: Sequence[int], dispatched: bool) -> dict[str, _Seen]:

@@ -375,7 +375,8 @@ class MeasuredRunner(ABC):
         )  # fmt: skip
         with self.channel.phasing("prove") as steps:
             if own_group().size > 1:
-                measured.counts.update(self._held_on_ranks(task))
+                counts, observation.unjoined = self._held_on_ranks(task)
+                measured.counts.update(counts)
             findings = find_all(observation, steps.step)
             if self._cuda:
                 extra.step_busy_s = self._busy_s(task)
@@ -398,7 +399,7 @@ class MeasuredRunner(ABC):
         source, folder, job = self.model.plan.source, self.model.folder, task.job
         return held_to_plain_code(self.model.model, ids, source, folder, texts, task.prompt.tokens + job.max_new_tokens)
 
-    def _held_on_ranks(self, task: Task) -> RunCounts:
+    def _held_on_ranks(self, task: Task) -> tuple[RunCounts, str]:
         plan = self.model.plan.parallel
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
         return held_on_ranks(

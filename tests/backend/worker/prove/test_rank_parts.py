@@ -90,6 +90,7 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
     dist.init_process_group("gloo", rank=rank, world_size=RANKS)
     group = Together()
     found: dict[str, list[float | None]] = {}
+    failed: dict[str, str] = {}
     for kind in ("llama", "gpt_oss"):
         path = Path(folder, kind)
         with torch.inference_mode(False):
@@ -100,7 +101,7 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
         found[f"{kind}: tolerance"] = [tolerance(model)]
 
         def counts(name: str, files: bool = True, kind: str = kind, model: Any = model, path: Path = path) -> None:
-            made = held_on_ranks(model, IDS, path if files else None, group)
+            made, failed[name] = held_on_ranks(model, IDS, path if files else None, group)
             found[f"{kind}: {name}"] = [made.joined_modules, made.odd_joined, made.held_shards, made.other_shards]
 
         if kind == "llama":
@@ -118,8 +119,9 @@ def in_a_rank(rank: int, port: int, folder: str) -> None:
                 hook = model.get_submodule(part).register_forward_hook(lambda _, args, output: output * 1.1)
                 counts(f"{part} gives something else")
                 hook.remove()
-            with mock.patch.object(type(model), "forward", side_effect=RuntimeError("no")):
+            with mock.patch.object(type(model), "forward", side_effect=RuntimeError("no") if rank else None):
                 counts("failed")
+            assert failed["failed"] == "rank 1: RuntimeError: no" and not any(failed[one] for one in BROKEN)
             make_local(model)
             counts("local")
             with summed_as(BROKEN["halved"]):
@@ -205,5 +207,10 @@ def test_nothing_is_counted_where_the_pass_fails(found: dict[str, list[float]]) 
     ],
 )
 def test_the_proof_misses_what_is_odd(counts: RunCounts, odd: int, said: str) -> None:
-    text, missed = _joined(counts)
+    text, missed = _joined(counts, "")
     assert missed == odd and said in text
+
+
+def test_the_proof_says_why_nothing_was_held() -> None:
+    text, missed = _joined(RunCounts(), "rank 1: RuntimeError: no")
+    assert missed == 1 and text.endswith("was not held against their parts (rank 1: RuntimeError: no)")
