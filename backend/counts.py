@@ -87,6 +87,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     compared_layers: float | None = None
     strange_layers: float | None = None
     unheld_layers: float | None = None
+    # layers of the cache that had other code in the measured run than afterwards
+    swapped_layers: float | None = None
     # modules of a split model whose parts were held against what all ranks together give, those of them that give
     # something else, parts of matrices that were held against files, on all ranks, and those with other numbers
     joined_modules: float | None = None

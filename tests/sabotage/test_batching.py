@@ -6,12 +6,15 @@ from contextlib import AbstractContextManager
 from typing import Any
 from unittest import mock
 
+import pytest
 from transformers import ContinuousBatchingConfig
 from transformers.generation.continuous_batching.cache import PagedAttentionCache
 
 from backend.traffic.draw import Draw
 from backend.worker.runners import choice, continuous, static_batch
+from tests.sabotage.ledger_of import ledger
 from tests.sabotage.saboteur import Sabotage, tests_of
+from tests.sabotage.test_tokens import without_mlps
 
 WORK = (("traffic", (Draw(6, (30, 60), (3, 9)), 1, 3)),)
 LONG = (("traffic", (Draw(5, (60, 90), (3, 6)), 1, 3)),)  # three prompts do not fit into a step of 128 tokens
@@ -91,3 +94,25 @@ REASONS: dict[tuple[str, str], str] = (
 )
 
 test_sabotage_turns_the_row, test_the_control_is_verified = tests_of(SABOTEURS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("batching", "runner"), [("static", static_batch.StaticRunner), ("continuous", continuous.ContinuousRunner)]
+)
+def test_mixtures_that_are_left_out_while_requests_are_served_turn_their_row(batching: str, runner: Any) -> None:
+    """They are back before anything is proved."""
+    plain, work = runner._serve, dict[str, Any](WORK)
+
+    def serve(self: Any, task: Any, log: Any) -> None:
+        mend = without_mlps(self.model.model)
+        try:
+            plain(self, task, log)
+        finally:
+            mend()
+
+    with mock.patch.object(runner, "_serve", serve):
+        row = ledger({"batching": batching}, **work)["experts"]
+    assert row.status == "partial" and "4 were something else in the measured run" in row.finding.proof
+    intact = ledger({"batching": batching}, **work)
+    assert {intact[axis].status for axis in ("experts", "attention", "dtype", "batching")} == {"verified"}

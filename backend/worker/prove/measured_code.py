@@ -7,17 +7,22 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 import torch
 from torch.nn.modules import module as every
+from transformers.integrations import moe, sdpa_attention
 from transformers.integrations.moe import ALL_EXPERTS_FUNCTIONS
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from backend.optimizations.proof import Held, PartKind
 from backend.worker.prove.parts import part_with, parts_of
 
-_KINDS: dict[str, PartKind] = {"attention": "attention", "rotary": "attention", "experts": "mixture"}
+_KINDS: dict[str, PartKind] = {
+    "attention": "attention", "rotary": "attention", "experts": "mixture", "integrations.moe": "mixture"
+}  # fmt: skip
 """What functions with such a word in their name compute."""
 THE_MODEL = "the model"
 _SETTINGS: dict[str, Callable[[], Any]] = {
@@ -26,24 +31,38 @@ _SETTINGS: dict[str, Callable[[], Any]] = {
     ],
     "float32 products on a GPU": lambda: torch.backends.cuda.matmul.fp32_precision,
     "float32 products on a CPU": lambda: torch.backends.mkldnn.matmul.fp32_precision,
-}
-"""Of torch, for every product."""
+    "kernels for scaled dot-product attention": lambda: [
+        torch.backends.cuda.flash_sdp_enabled(), torch.backends.cuda.mem_efficient_sdp_enabled(),
+        torch.backends.cuda.math_sdp_enabled(), torch.backends.cuda.cudnn_sdp_enabled(),
+    ],
+    "modes that see every operator": lambda: [
+        torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
+    ],
+}  # fmt: skip
+"""Of torch, for every product, for attention, and for all that it computes."""
 
 
 class MeasuredCode:
     """Taken at the end of a measured run, and held against the same model when its proof begins."""
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, cache: Any = None) -> None:
         self._functions, self._modules = dict(_functions(model)), dict(_modules(model))
+        self._cache = _of_cache(cache)
 
-    def add_to(self, held: Held, model: Any) -> Held:
-        """With the parts in which something has been exchanged since then."""
+    def changed_layers(self, cache: Any) -> int:
+        """How many layers of the run's cache have other code than when it ended."""
+        return len(_changed(self._cache, _of_cache(cache)))
+
+    def add_to(self, held: Held, model: Any, now: "MeasuredCode | None" = None) -> Held:
+        """With the parts in which something has been exchanged since then. now: what was taken of further steps that
+        set something for as long as they run."""
+        now = now or MeasuredCode(model)
         parts = parts_of(model)
         swapped = defaultdict[PartKind, list[str]](list)
-        modules = _changed(self._modules, dict(_modules(model)))
+        modules = _changed(self._modules, now._modules)
         for name in dict.fromkeys(part_with(module, parts) for module in modules):
             swapped[parts.get(name, "other")].append(name)
-        for function in _changed(self._functions, dict(_functions(model))):
+        for function in _changed(self._functions, now._functions):
             kind: PartKind = next((its for word, its in _KINDS.items() if word in function), "other")
             of = [name for name, its in parts.items() if its == kind] if kind != "other" else [function]
             swapped[kind] = list(dict.fromkeys(swapped[kind] + of))
@@ -53,7 +72,7 @@ class MeasuredCode:
 
 def _functions(model: Any) -> Iterator[tuple[str, Any]]:
     """Those that the model's file and its modules call by name."""
-    for space in (torch.nn.functional, sys.modules[type(model).__module__]):
+    for space in (torch.nn.functional, sys.modules[type(model).__module__], moe, sdpa_attention):
         yield from ((f"{space.__name__}.{name}", one) for name, one in vars(space).items() if callable(one))
     for name in ALL_ATTENTION_FUNCTIONS:
         yield f"attention {name}", ALL_ATTENTION_FUNCTIONS[name]
@@ -64,6 +83,7 @@ def _functions(model: Any) -> Iterator[tuple[str, Any]]:
         yield f"experts of {type(config).__name__}", getattr(config, "_experts_implementation", None)
     for functions, kind in ((ALL_ATTENTION_FUNCTIONS, "attention"), (ALL_EXPERTS_FUNCTIONS, "experts")):
         yield f"{kind}, how it is found", getattr(type(functions), "get_interface", None)
+    yield from ((f"torch.nn.Module.{name}", getattr(torch.nn.Module, name)) for name in ("__call__", "_call_impl"))
     for hooks in (every._global_forward_pre_hooks, every._global_forward_hooks):
         yield from ((f"hook {number} of every module", hook) for number, hook in hooks.items())
     for name in _SETTINGS:
@@ -77,7 +97,20 @@ def _modules(model: Any) -> Iterator[tuple[str, tuple[Any, ...]]]:
         hooks = (*module._forward_pre_hooks.values(), *module._forward_hooks.values())
         own = module.__dict__.get("forward")
         code = own if own is None else getattr(own, "__func__", own)
-        yield name or THE_MODEL, (module, type(module).forward, code, *hooks, *tensors, *map(_address, tensors))
+        of_class = type(module).forward, type(module).__call__
+        yield name or THE_MODEL, (module, *of_class, code, *hooks, *tensors, *map(_address, tensors))
+
+
+def _of_cache(cache: Any) -> dict[str, tuple[Any, ...]]:
+    """Of each layer its methods, and those of the whole cache."""
+    layers = getattr(cache, "layers", ())
+    return {str(place): (*_methods(cache), *_methods(layer)) for place, layer in enumerate(layers)}
+
+
+def _methods(one: Any) -> Iterator[Any]:
+    """Also those that were set on the object itself."""
+    for space in (*(vars(its) for its in type(one).__mro__[:-1]), vars(one)):
+        yield from (method for method in space.values() if isinstance(method, FunctionType | MethodType | partial))
 
 
 def _address(tensor: Any) -> Any:

@@ -21,10 +21,11 @@ class PassCounter:
     count      of passes; None where they cannot be counted
     positions  of a row, summed over the passes; None where `count` is
     read       ids (B, tokens) of each pass until the prompt was read: the last one may have drafts behind it
-    code       what the model's code and tensors were when the generation ended; None before
+    code       what the code of the model and of its cache, and the model's tensors were when the generation ended;
+               None before
     """
 
-    def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor) -> None:
+    def __init__(self, model: Any, plan: GeneratePlan, prompt: torch.Tensor, cache: Any = None) -> None:
         hidden = plan.compile_mode is not None or plan.cuda_graphs == "manual"
         watched = not hidden or plan.prefill_chunk or plan.prefill_graphs
         self._watched = model.get_input_embeddings() if watched else None
@@ -33,7 +34,7 @@ class PassCounter:
         self.positions = self.count
         self.read: list[Any] = []
         self.code: MeasuredCode | None = None
-        self._model = model
+        self._model, self._cache = model, cache
         self._left = prompt.shape[1]
 
     def __enter__(self) -> "PassCounter":
@@ -44,7 +45,8 @@ class PassCounter:
     def __exit__(self, *exc: object) -> None:
         if self._watched is not None:
             self._hook.remove()
-        self.code = MeasuredCode(self._model)
+        self.code = MeasuredCode(self._model, self._cache)
+        self._cache = None
 
     def _add(self, _: object, given: Sequence[Any]) -> None:
         ids = given[0]  # (rows, tokens); rows that are left out count as if they were positions

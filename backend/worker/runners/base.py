@@ -389,7 +389,11 @@ class MeasuredRunner(ABC):
     def _plain(self, task: Task) -> Held:
         """What the model's parts give for this prompt, held against its own code, and whether the run had them."""
         held = self._held_to_plain_code(task)
-        return held if self._code is None else self._code.add_to(held, self.model.model)
+        return held if self._code is None else self._code.add_to(held, self.model.model, self._code_alike(task))
+
+    def _code_alike(self, task: Task) -> MeasuredCode | None:
+        """What the code is in further steps of this kind of run, where these set something for as long as they run."""
+        return None
 
     def _held_to_plain_code(self, task: Task) -> Held:
         if self.model.plan.parallel.devices > 1 or own_group().size > 1:

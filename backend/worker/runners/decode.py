@@ -116,7 +116,7 @@ class GenerateRunner(MeasuredRunner):
         )
 
     def _measure(self, task: Task, cache: Any, meter: Meter) -> None:
-        with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids) as self._passes:
+        with PassCounter(self.model.model, task.job.plan.generate, task.prompt.ids, cache) as self._passes:
             self._generate(task, cache, task.job.max_new_tokens, task.job.ignore_eos, meter)
         self._code, self._measured_texts = self._passes.code, self._texts
 
@@ -279,6 +279,8 @@ class GenerateRunner(MeasuredRunner):
             counts.update(self._passes.counts())
         if job.plan.generate.cache.fixed:
             counts.moved_layers = float(measured.meter.moved_layers())
+        if self._code is not None:
+            counts.swapped_layers = float(self._code.changed_layers(measured.cache))
         if job.prove and not self.cancelled.is_set():
             counts.update(self._held(measured))
             if measured.drafts.lengths and not job.temperature:  # filters of sampling keep drafts out

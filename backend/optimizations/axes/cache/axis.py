@@ -148,7 +148,8 @@ class Cache(Optimization):
         stayed = _stayed(layers) if effective.startswith("offloaded") else 0
         strange = int(observation.counts.strange_layers or 0)
         unheld = int(observation.counts.unheld_layers or 0)
-        reached = max(0, votes[effective] - moved - stayed - strange - unheld)
+        swapped = int(observation.counts.swapped_layers or 0)
+        reached = max(0, votes[effective] - moved - stayed - strange - unheld - swapped)
         beside = max(map(beside_bytes, filter(keeps_tokens, layers)), default=0)
         if beside > _COUNTERS_BYTES:
             proof += f"; up to {beside:,} bytes of other tensors in a layer"
@@ -160,6 +161,8 @@ class Cache(Optimization):
             proof += f"; {len(coarse)} layers hold numbers that were rounded to fewer bits than they take"
         if compared := int(observation.counts.compared_layers or 0):
             proof += f"; of {compared} layers {strange} kept other keys or values than one pass over the text gives"
+        if swapped:
+            proof += f"; {swapped} layers had other code in the measured run"
         if unheld:
             proof += f"; {unheld} layers could not be held against one pass over the text, which failed"
         elif not compared and (bits or effective == STATIC_FP8.name):

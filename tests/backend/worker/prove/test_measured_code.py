@@ -9,7 +9,11 @@ from unittest import mock
 import pytest
 import torch
 import transformers.models.llama.modeling_llama as llama_code
-from transformers import AttentionInterface
+from torch.overrides import BaseTorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import AttentionInterface, DynamicCache
+from transformers.cache_utils import DynamicLayer
+from transformers.integrations import moe, sdpa_attention
 from transformers.integrations.moe import ExpertsInterface
 
 from backend.optimizations.proof import NOT_HELD, Held
@@ -94,6 +98,9 @@ def test_a_method_of_a_class_is_that_of_all_its_modules() -> None:
         (lambda: mock.patch.dict(AttentionInterface._global_mapping, {"sdpa": print}), "attention"),
         (lambda: mock.patch.dict(ExpertsInterface._global_mapping, {"grouped_mm": print}), "mixture"),
         (lambda: mock.patch.object(torch.nn.functional, "linear", print), "other"),
+        (lambda: mock.patch.object(moe, "_grouped_mm", print), "mixture"),
+        (lambda: mock.patch.object(sdpa_attention, "repeat_kv", print), "attention"),
+        (lambda: mock.patch.object(llama_code.LlamaAttention, "__call__", print), "attention"),
     ],
 )
 def test_a_function_is_that_of_all_parts_that_call_it(patch: Any, kind: Any) -> None:
@@ -129,9 +136,16 @@ def with_value(where: Any, name: str, value: Any) -> Callable[[], Any]:
         (with_value(torch.backends.cuda.matmul, "fp32_precision", "tf32"), "other", ["float32 products on a GPU"]),
         (with_value(torch.backends.mkldnn.matmul, "fp32_precision", "bf16"), "other", ["float32 products on a CPU"]),
         (lambda: torch.autocast("cpu", torch.bfloat16), "other", ["autocast"]),
+        (lambda: torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH), "attention", ATTENTION),
+        (BaseTorchFunctionMode, "other", ["modes that see every operator"]),
+        (TorchDispatchMode, "other", ["modes that see every operator"]),
+        (with_value(torch.nn.Module, "_call_impl", print), "other", ["torch.nn.Module._call_impl"]),
     ],
-    ids=["attention", "experts", "attention's choice", "experts' choice", "GPU", "CPU", "autocast"],
-)
+    ids=[
+        "attention", "experts", "attention's choice", "experts' choice", "GPU", "CPU", "autocast", "kernels",
+        "functions", "operators", "calls",
+    ],
+)  # fmt: skip
 def test_what_decides_how_parts_compute_counts_as_they_do(patch: Any, kind: Any, told: list[str]) -> None:
     code = MeasuredCode(tiny("llama"))
     with patch():
@@ -149,6 +163,30 @@ def test_a_hook_of_every_module_is_seen() -> None:
     finally:
         hook.remove()
     assert told == f"hook {hook.id} of every module"
+
+
+def test_a_cache_with_other_methods_is_counted_by_its_layers() -> None:
+    cache = DynamicCache()
+    for layer in range(3):
+        cache.update(torch.ones(1, 2, 4, 8), torch.ones(1, 2, 4, 8), layer)
+    code = MeasuredCode(tiny("llama"), cache)
+    assert code.changed_layers(cache) == 0
+    cache.layers[1].update = lambda *_: None
+    assert code.changed_layers(cache) == 1
+    del cache.layers[1].update
+    with mock.patch.object(DynamicLayer, "update", lambda *_: None):
+        assert code.changed_layers(cache) == 3
+        inside = MeasuredCode(tiny("llama"), cache)
+    with mock.patch.object(DynamicCache, "update", lambda *_: None, create=True):
+        assert code.changed_layers(cache) == 3
+    assert (code.changed_layers(cache), inside.changed_layers(cache)) == (0, 3)
+    assert MeasuredCode(tiny("llama")).changed_layers(None) == 0
+
+
+def test_further_steps_that_set_something_are_compared_as_they_were() -> None:
+    with mock.patch.object(torch.nn.functional, "linear", print):
+        code, alike = MeasuredCode(tiny("llama")), MeasuredCode(tiny("llama"))
+    assert code.add_to(NOT_HELD, tiny("llama")).swapped and not code.add_to(NOT_HELD, tiny("llama"), alike).swapped
 
 
 def test_what_else_was_found_stays() -> None:

@@ -195,6 +195,12 @@ def test_of_a_cache_that_rounds_it_is_said_whether_it_was_held_against_a_pass(ro
             assert "; not held" not in AXIS.find(replace(found, counts=counts)).proof
 
 
+def test_layers_that_had_other_code_in_the_measured_run_do_not_count() -> None:
+    found = replace(seen(filled(DynamicCache()), tiny("llama")), counts=RunCounts(swapped_layers=1.0))
+    row = AXIS.find(found)
+    assert (row.reached, row.expected) == (1, 2) and "1 layers had other code in the measured run" in row.proof
+
+
 def slots_of(eight_bits: bool) -> Any:
     """A filled cache of the custom loop, four layers."""
     cache = StaticSlotCache(tiny("llama").config, 32, eight_bits)
