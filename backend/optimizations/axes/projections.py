@@ -126,6 +126,9 @@ class Projections(Optimization):
         """Counts the groups of matrices in the model, and in the trace the products with a fused one."""
         groups = [group for module in observation.model.modules() for group in GROUPS if _has(module, group)]
         fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
+        if not groups and observation.plan.load.projections == "fused":
+            none = "the model has no matrices with an input in common that are named like those of Llama or BERT"
+            return Finding(self.name, "fused", none, outcome="no_effect")
         if not fused:
             return Finding(self.name, "separate", f"{len(groups)} groups of matrices share an input; none is fused")
         seen = products(observation, fused)

@@ -80,6 +80,8 @@ def local_mapping(packages: Mapping[str, str | Path], device: str) -> dict[str, 
     for name, package in packages.items():
         layer = name if name in known else aliases.get(name, name)
         plain = getattr(nn, layer, None)
+        if plain is nn.RMSNorm:  # which calls its epsilon otherwise than the layer that kernels replace
+            plain = None
         if isinstance(plain, type) and issubclass(plain, nn.Module) and not hasattr(plain, "kernel_layer_name"):
             _make_replaceable(plain)
         found[layer] = {device: LocalLayerRepository(repo_path=Path(package), layer_name=name)}

@@ -116,7 +116,7 @@ class Attention(Optimization):
         probed = probe.calls(observation.model)
         name = probe.effective(probed)
         trace, heads = observation.trace(), traced.heads_of(observation.model)
-        calls = traced.calls(trace, heads)
+        calls = traced.calls(trace, heads, inline=not probed)
         others, whole = calls.others(name), trace.matching("::decoder_layer").total()
         if others and not calls.of(name) and not name.startswith(("flash", PUBLISHER)):
             name, others = max(others, key=others.__getitem__), Counter()

@@ -69,8 +69,11 @@ class Calls:
         return +found
 
 
-def calls(trace: Trace, heads: Heads) -> Calls:
-    """Count them. Compiled code calls fused kernels without the operator in front; math is torch's own softmax."""
+def calls(trace: Trace, heads: Heads, inline: bool = False) -> Calls:
+    """Count them. Compiled code calls fused kernels without the operator in front; math is torch's own softmax.
+
+    inline: the layers' code calls no function of attention, so that scores may have texts and heads in one dimension.
+    """
     sdpa = repeated = softmax = grouped = 0
     for (name, shapes), n in trace.shapes.items():
         if name == _SDPA:
@@ -82,6 +85,8 @@ def calls(trace: Trace, heads: Heads) -> Calls:
             _, first, second, _ = shapes[0]
             mine = heads.keys < heads.queries and first == heads.keys and first * second == heads.queries
             grouped, softmax = grouped + n * mine, softmax + n * (not mine)
+        elif name == "aten::softmax" and inline and len(shapes[0]) == 3:
+            softmax += n * (shapes[0][0] % heads.queries == 0)
     fused = sum(trace.ops[name] for name in _FUSED)
     flex = regions(trace, lambda graph: graph.co_name == "flex_attention").total()
     return Calls(max(sdpa, fused), repeated, grouped, max(0, softmax - trace.ops[_MATH]), flex)

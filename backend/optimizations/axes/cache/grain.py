@@ -38,8 +38,7 @@ def _coarse(part: Any, of_16_bits: bool) -> bool:
     tokens = tokens.float() if packed else tokens
     rows = torch.unique(tokens.flatten(1), dim=0)  # the same tokens give the same values without their place
     rows = rows[(rows != 0).any(-1)].abs()  # (T, heads * D), without slots that nothing was written to
-    numbers = rows.flatten()
-    numbers = numbers[numbers != 0][:_NUMBERS]
+    numbers = rows[_first_seen(rows) & (rows != 0)][:_NUMBERS]  # where a part of a key is not turned, only that part
     if len(numbers) < _LEAST:
         return False
     different = len(torch.unique(numbers))
@@ -48,6 +47,16 @@ def _coarse(part: Any, of_16_bits: bool) -> bool:
     if not packed and different <= most:
         return True
     return part.shape[-1] >= _WIDTH and _levels(rows.reshape(-1, part.shape[-1])) <= _OF_4_BITS
+
+
+def _first_seen(rows: Any) -> Any:
+    """Whether a number (T, N) is the first like it in its column."""
+    import torch
+
+    numbers, order = rows.sort(dim=0, stable=True)
+    new = torch.ones_like(rows, dtype=torch.bool)
+    new[1:] = numbers.diff(dim=0) != 0
+    return torch.zeros_like(new).scatter_(0, order, new)
 
 
 def _levels(rows: Any) -> int:

@@ -85,12 +85,15 @@ class Kernels(Optimization):
         """Counts the layers that should have a kernel, those that have, and the calls of the kernels' own operators."""
         model, load = observation.model, observation.plan.load
         slots = [one for one in layers(model) if one.kernel]
-        if not slots:
-            return Finding(self.name, "off", "no layers replaced")
         offered = {one.layer for one in slots}
         if load.kernels == "local":
             offered |= set(kernel_packages.layers(Path(load.kernels_path), load.device))
         wanted = [one for one in layers(model) if one.layer in offered]
+        if offered and not wanted:
+            none = f"the model has no layer that the folder has a kernel for ({', '.join(sorted(offered))})"
+            return Finding(self.name, "local", none, outcome="no_effect")
+        if not slots:
+            return Finding(self.name, "off", "no layers replaced")
         names = own_names({one.package for one in slots})
         reached, expected = _counted(observation, slots, len(wanted), names)
         kinds = {one.kind for one in slots}

@@ -12,6 +12,7 @@ from backend.script.parts import Script
 from backend.script.source import call, quoted
 
 _OWN = "backend/worker/loop/loop.py"
+_CHUNKED = ("llama4", "llama4_text")
 _MASKED = ("auto", "eager", "sdpa", "sdpa-gqa")
 _AHEAD = 3  # steps that the host may have launched before it reads that a text has ended
 LOOP_NAME, STEP_NAME = "own decode loop", "own decode step"  # ranges in a profile
@@ -42,6 +43,19 @@ _RULES = (
         "flex_attention do not accept.",
         "transformers 5.22: masking_utils.flash_attention_mask, flex_attention_mask",
         attention="eager",
+    ),
+    _blocked(
+        lambda s: s.facts.architecture in _CHUNKED,
+        "The custom decode loop has masks for full and sliding-window attention; this architecture attends in chunks.",
+        "transformers 5.22: modeling_llama4.py, create_chunked_causal_mask",
+        loop="generate",
+    ),
+    _blocked(
+        lambda s: s.facts.architecture == "bloom",
+        "The custom decode loop attends to every slot of a static cache; this architecture makes its position biases "
+        "(ALiBi) for the tokens so far alone.",
+        "transformers 5.22: modeling_bloom.py, build_alibi_tensor",
+        loop="generate",
     ),
     _blocked(
         drafts,

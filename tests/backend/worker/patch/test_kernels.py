@@ -76,8 +76,8 @@ def plan(kind: KernelsKind, folder: Path | str = "", compiled: bool = False) -> 
     return LoadPlan(ModelSource("random"), kernels=kind, kernels_path=str(folder), kernels_compiled=compiled)
 
 
-def found(model: Any) -> Any:
-    return AXIS.find(Observation(model, None, Plan(plan("off"))))
+def found(model: Any, load: LoadPlan | None = None) -> Any:
+    return AXIS.find(Observation(model, None, Plan(load or plan("off"))))
 
 
 def logits(model: Any) -> torch.Tensor:
@@ -101,9 +101,25 @@ def test_our_rms_norm_replaces_every_one_and_computes_the_same(architecture: str
 
 @pytest.mark.parametrize("architecture", ["gpt2", "gemma3_text"])
 def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: str) -> None:
-    model = build(architecture)
-    put_in(model, plan("local", kernel_packages.BUNDLED))
+    model, asked = build(architecture), plan("local", kernel_packages.BUNDLED)
+    put_in(model, asked)
     assert found(model).effective == "off"
+    row = found(model, asked)
+    assert (row.effective, row.outcome) == ("local", "no_effect")
+    assert "no layer that the folder has a kernel for" in row.proof and "RMSNorm" in row.proof
+
+
+def test_a_model_whose_norms_were_left_alone_has_failed() -> None:
+    assert found(build("llama"), plan("local", kernel_packages.BUNDLED)).effective == "off"
+
+
+def test_torchs_own_rmsnorm_whose_epsilon_may_be_missing_is_left_alone() -> None:
+    model = build("llama")
+    norm = torch.nn.RMSNorm(16)
+    model.add_module("other", norm)
+    put_in(model, plan("local", kernel_packages.BUNDLED))
+    torch.testing.assert_close(norm(torch.ones(2, 16)), torch.ones(2, 16))
+    assert "forward" not in vars(norm) and found(model).effective == "local"
 
 
 def test_off_replaces_nothing_and_is_found_off() -> None:

@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import model_type_to_module_name
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
+from backend.models.families import ENCODERS
 from backend.models.source import ModelSource
 from backend.optimizations import subject_of
 from backend.optimizations.axes.attention.axis import AXIS
@@ -37,7 +38,7 @@ PLAN = Plan(LoadPlan(ModelSource("random")))
 def test_the_tables_are_what_the_classes_of_transformers_say(flag: str, names: frozenset[str]) -> None:
     folder = Path(transformers.__file__).parent / "models"
     without = set()
-    for architecture in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
+    for architecture in (*MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *ENCODERS):
         module = model_type_to_module_name(architecture)
         source = folder / module / f"modeling_{module}.py"
         if source.is_file() and "True" not in re.findall(rf"^    {flag}\s*=\s*(\w+)", source.read_text(), re.MULTILINE):

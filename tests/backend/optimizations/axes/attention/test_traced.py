@@ -43,6 +43,11 @@ def test_softmax_is_of_attention_by_its_dimensions_and_grouped_by_its_heads() ->
     assert calls(made, Heads(4, 4)).eager == 5
 
 
+def test_texts_and_heads_in_one_dimension_count_where_no_function_of_attention_is_called() -> None:
+    made = trace({("aten::softmax", ((16, 5, 5),)): 3, ("aten::softmax", ((6, 5, 5),)): 2})
+    assert calls(made, Heads(8, 8), inline=True).eager == 3 and calls(made, Heads(8, 8)).eager == 0
+
+
 def test_the_softmax_inside_of_sdpa_is_not_eager_attention() -> None:
     made = trace({(SDPA, NEW): 4, (SOFTMAX, SCORES): 4}, _scaled_dot_product_attention_math=4)
     counted = calls(made, Heads(4, 2))

@@ -113,6 +113,15 @@ def test_one_token_over_and_over_is_no_rounding() -> None:
         assert not is_coarse(layer(keys, values))
 
 
+def test_a_few_tokens_over_and_over_of_which_a_quarter_is_turned_are_no_rounding() -> None:
+    for dtype in FORMATS:
+        keys, values = drawn(dtype, 400)
+        again = torch.arange(400) % 6
+        keys[..., 8:], repeated = keys[:, :, again, 8:], values[:, :, again]
+        assert not is_coarse(layer(keys, repeated))
+        assert is_coarse(layer(keys, scaled_fp8(values)))
+
+
 @pytest.mark.parametrize("tokens", [1, 7])
 def test_few_numbers_tell_nothing(tokens: int) -> None:
     keys, values = drawn(torch.bfloat16, tokens)

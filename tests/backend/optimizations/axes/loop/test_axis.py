@@ -1,6 +1,7 @@
 """loop: whose steps they were is seen in a profile; what it refuses does fail when it is done all the same."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,15 @@ def test_what_it_cannot_do_is_refused_with_a_fix(more: dict[str, str], axis: str
     verdicts = check(make_config("pocket", {"loop": "own"} | more), facts(), H200, Workload(prompt="x")).verdicts
     ours = [v for v in verdicts if v.axis == "loop" and v.level == "blocked"]
     assert [v.fix for v in ours if axis in v.fix] == [{axis: fix}]
+
+
+@pytest.mark.parametrize("architecture", ["llama4_text", "bloom"])
+def test_architectures_whose_masks_it_does_not_make_are_refused(architecture: str) -> None:
+    known = replace(facts(), architecture=architecture)
+    verdicts = check(
+        make_config("pocket", {"loop": "own", "cache": "static"}), known, H200, Workload(prompt="x")
+    ).verdicts
+    assert [v.fix for v in verdicts if v.axis == "loop" and v.level == "blocked"] == [{"loop": "generate"}]
 
 
 def test_after_the_fixes_it_runs_and_a_note_remains() -> None:
