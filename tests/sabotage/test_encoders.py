@@ -37,6 +37,17 @@ def larger_embeddings(model: Any) -> Any:
     return mock.patch.object(model.embeddings, "forward", lambda *given, **more: plain(*given, **more) * 1.5)
 
 
+def every_other_pass(model: Any) -> Any:
+    """Each second pass gives what the one before gave."""
+    plain, given = model.forward, list[Any]()
+
+    def forward(*args: Any, **more: Any) -> Any:
+        given.append(given[-1] if len(given) % 2 else plain(*args, **more))
+        return given[-1]
+
+    return mock.patch.object(model, "forward", forward)
+
+
 def nothing_where_it_is_compiled() -> Any:
     plain = BertLayer.forward
 
@@ -49,6 +60,7 @@ def nothing_where_it_is_compiled() -> Any:
 
 SABOTEURS = [
     Sabotage("dtype", "float32", "half of the layers", while_measured(half_of_the_layers), model=bert),
+    Sabotage("dtype", "float32", "each second pass is not made", while_measured(every_other_pass), model=bert),
     Sabotage(
         "dtype", "float32", "other states before the layers", while_measured(larger_embeddings), model=bert,
         tier="full",

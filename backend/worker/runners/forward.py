@@ -25,7 +25,7 @@ from backend.worker.measure.meter import Meter, TokenRow
 from backend.worker.prompt.asked import asked_ids, held_against
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt, max_positions, read_prompt
-from backend.worker.prove.measured_code import MeasuredCode
+from backend.worker.prove.passes import PassCounter
 from backend.worker.prove.profile import mark_step
 from backend.worker.prove.states import held_against_pass
 from backend.worker.runners.base import Measured, MeasuredRunner, Outcome, Task
@@ -42,6 +42,7 @@ class ForwardRunner(MeasuredRunner):
     _captured_for: GeneratePlan | None = None
     _states: Any = None  # what the latest pass gave, (B, S, H)
     _strange = 0  # positions of it that are not those of a pass beside the measured ones
+    _left_out = 0  # measured passes in which the model's embeddings were not asked, as far as that can be seen
 
     def _prepare(self, job: Generate) -> Task:
         self._keep_graphs(job.plan.generate)
@@ -69,8 +70,10 @@ class ForwardRunner(MeasuredRunner):
         return (CudaPassMeter if self._cuda else PassMeter)(sampler)
 
     def _measure(self, task: Task, cache: Any, meter: Any) -> None:
-        self._passes(task.job.plan.generate, task.prompt, task.job.max_new_tokens, meter.tick)
-        self._code = MeasuredCode(self.model.model)
+        plan = task.job.plan.generate
+        with PassCounter(self.model.model, plan, task.prompt.ids) as passes:
+            made = self._passes(plan, task.prompt, task.job.max_new_tokens, meter.tick)
+        self._code, self._left_out = passes.code, 0 if passes.count is None else made - passes.count
 
     def _repeat(self, task: Task, steps: int) -> int:
         return self._passes(task.job.plan.generate, task.prompt, steps)
@@ -94,9 +97,9 @@ class ForwardRunner(MeasuredRunner):
     def _held_to_plain_code(self, task: Task) -> Held:
         """Also what the measured passes gave, of which the model's parts know nothing."""
         held = super()._held_to_plain_code(task)
-        if not self._strange:
-            return held
-        return replace(held, odd={**held.odd, "other": [*held.odd.get("other", ()), "what the measured passes gave"]})
+        odd = ["what the measured passes gave"] * bool(self._strange)
+        odd += [f"{self._left_out} measured passes, which it did not make"] * bool(self._left_out)
+        return replace(held, odd={**held.odd, "other": [*odd, *held.odd.get("other", ())]}) if odd else held
 
     def _outcome(self, measured: Measured) -> Outcome:
         return Outcome("cancelled" if self.cancelled.is_set() else "length")

@@ -144,7 +144,7 @@ class Loop(Optimization):
                 none += f"; {further} more passes through the model gave no token"
             return Finding(self.name, "generate", none + without, passes - lost, max(1, passes + further))
         prompts = int(counts.batches or 1)  # of many requests, one of each batch
-        further = max(0, further - _AHEAD)
+        further = max(0, further - (_AHEAD if observation.plan.load.device == "cuda" else 0))
         expected = max(0, passes - prompts) + max(0, trace.steps - 1) + further  # the prompt's pass is no step
         reached = min(own, max(0, passes - prompts)) + min(traced, max(0, trace.steps - 1))
         began = "a prefill" if prompts == 1 else f"{prompts} prefills"
