@@ -40,9 +40,10 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     allocator_peak_bytes: float | None = None
     allocator_reserved_bytes: float | None = None
     weight_bytes: float | None = None
-    # what this worker's process holds beyond what it held before its first measured run, caches not counted, and what
-    # of that the proof of this run left
+    # what this worker's process holds beyond what it held before its first measured run, or before it compiled, caches
+    # not counted, and what of that the proof of this run left; on a CPU also what it held then
     left_bytes: float | None = None
+    clean_bytes: float | None = None
     proof_left_bytes: float | None = None
     # 1 where the profiler of the proof could not be detached from the GPU's driver, 0 where it was
     profiler_attached: float | None = None

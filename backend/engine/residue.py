@@ -5,6 +5,7 @@ lengths, graphs, what a profile allocated. And a profiler that stays attached to
 worker is kept for the next run only where none of that would count as the run's own.
 """
 
+import math
 from dataclasses import dataclass, field
 
 import msgspec
@@ -12,8 +13,8 @@ import msgspec
 from backend.messages import Finished, Generate, encode
 
 TOLERATED_SHARE = 0.025
-"""Of the worker's peak: what may be left without a new worker being started. A proof leaves 2.3% in the smallest worker
-on a CPU that computes bfloat16, 1.2% in float32 (MEASUREMENTS.md)."""
+"""Of the smallest peak that a run there can have: what may be left without a new worker being started. A proof leaves
+2.3% in the smallest worker on a CPU that computes bfloat16, 1.2% in float32 (MEASUREMENTS.md)."""
 
 
 @dataclass(slots=True)
@@ -23,6 +24,7 @@ class Residue:
     left_bytes        what all runs left, the model not counted
     proof_left_bytes  what the latest proof left
     attached          the profiler of a proof still listens to the GPU
+    peak_bytes        of the latest run; on a CPU what the process held before its first one, if that is less
     """
 
     runs: set[bytes] = field(default_factory=set)
@@ -50,7 +52,7 @@ class Residue:
         self.attached = (
             self.attached if finished.extra.profiler_attached is None else bool(finished.extra.profiler_attached)
         )
-        self.peak_bytes = float(finished.peak_memory_bytes)
+        self.peak_bytes = min(float(finished.peak_memory_bytes), finished.extra.clean_bytes or math.inf)
 
     def disturbs(self, command: Generate) -> str:
         """Why this run needs a new worker, in a few words; "" if it can be measured here."""

@@ -242,6 +242,8 @@ class MeasuredRunner(ABC):
         if self._compiling.settings != settings:
             self._warm.clear()
             self._graph_calls.forget()
+        if not self._cuda and (job.plan.generate.compile_mode or not job.warmup):
+            self._note_clean(task)  # what a compiler leaves in its process is part of no other run's peak
         if job.warmup:
             with self._graph_calls:
                 self._warm_up(task)
@@ -265,13 +267,17 @@ class MeasuredRunner(ABC):
         """Begin a run at the same level of memory as any other: without what the warm-up and earlier runs no longer
         use, but with what a few steps of this one allocate again, which must not take time of the first token."""
         self._memory.empty()
-        if self._clean is None:
-            cache = self._new_cache(task)
-            self._new_meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
-            self._clean = self._memory.settled() - self._cache_bytes(cache)
-            del cache
+        self._note_clean(task)
         self._repeat(task, min(REFILL_STEPS, task.job.max_new_tokens))
         self._settle = False
+
+    def _note_clean(self, task: Task) -> None:
+        """What the process holds before it runs anything; the first time counts."""
+        if not self._settle or self._clean is not None:
+            return
+        cache = self._new_cache(task)
+        self._new_meter(task, cache, Sampler(self._memory))  # what the clock of every run takes is no residue
+        self._clean = self._memory.settled() - self._cache_bytes(cache)
 
     def _cache_bytes(self, cache: Any) -> int:
         """Of the device whose memory is measured."""
@@ -361,6 +367,7 @@ class MeasuredRunner(ABC):
         measured.meter.release()
         now = self._memory.settled()
         measured.counts.left_bytes = float(now - self._cache_bytes(kept()) - self._clean)
+        measured.counts.clean_bytes = None if self._cuda else float(self._clean)
 
     def _prove(self, measured: Measured, extra: RunCounts) -> "Proof":
         task = measured.task

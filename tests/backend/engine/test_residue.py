@@ -83,6 +83,17 @@ def test_a_profiler_that_still_listens_disturbs_every_run(proofs: tuple[float | 
     assert kept or "profiler" in residue.disturbs(RUN)
 
 
+def test_a_run_of_much_memory_does_not_hide_what_a_small_one_would_have_with_it() -> None:
+    residue = Residue()
+    residue.begin(RUN)
+    ended = finished(16 * MIB, 0, 850 * MIB)
+    residue.note(ended)
+    assert residue.disturbs(OTHER) == ""
+    ended.extra.clean_bytes = 380.0 * MIB
+    residue.note(ended)
+    assert "16 MiB" in residue.disturbs(OTHER)
+
+
 def test_the_limit_is_a_share_of_the_peak() -> None:
     edge = TOLERATED_SHARE * 400
     assert after(RUN, edge, 0).disturbs(OTHER) == "" != after(RUN, edge + 0.1, 0).disturbs(OTHER)
