@@ -29,8 +29,11 @@ def texts_sentence(found: TextComparison | None) -> str:
     sentence = f"The texts differ from token {found.tokens_equal_until:,} on (counted from 0)"
     if found.gap is not None:
         first, second = (repr(text) for text in found.likeliest)
-        sentence += f", where the two likeliest tokens, {first} and {second}, are {three(found.gap)} logits apart"
-    why = f"The arms differ in {', '.join(found.causes)}." if found.causes else "The arms have the same plan."
+        apart = f"{three(found.gap)} logits apart" if found.gap else "exactly tied"
+        sentence += f", where the two likeliest tokens, {first} and {second}, are {apart}"
+    why = "The arms differ in nothing that is known to change a text."
+    if found.causes:
+        why = f"The arms differ in {', '.join(found.causes)}."
     return f"{sentence}. {why}"
 
 

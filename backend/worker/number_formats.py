@@ -10,8 +10,8 @@ import time
 
 import torch
 
-SIZES = ((8 << 20, 256), (96 << 20, 1_024))
-"""Bytes of all weights in bfloat16, and the side of a matrix."""
+SIZES = ((8 << 20, 160), (96 << 20, 1_024))
+"""Bytes of all weights in bfloat16, and the side of a matrix, as models of that size have them."""
 
 ROWS = (1, 8)
 """Sequences in a batch."""

@@ -7,7 +7,10 @@ from backend.optimizations import axis_names
 from backend.runs.texts import CAUSES, TextComparison, compare_texts, equal_until
 from backend.views.sentences import texts_sentence
 
-PLAIN = {"dtype": "bfloat16", "cache": "dynamic", "attention": "eager", "speculation": "off", "loading": "plain"}
+PLAIN = {
+    "dtype": "bfloat16", "cache": "dynamic", "attention": "eager", "speculation": "off", "loading": "plain",
+    "prefill": "whole", "parallel": "off",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,8 @@ def test_the_first_token_that_differs(a: list[int], b: list[int], at: int | None
     [
         ({}, []),
         ({"loading": "device_map"}, []),
+        ({"prefill": "chunks-512"}, ["order of summation"]),
+        ({"parallel": "tensor-2"}, ["order of summation"]),
         ({"dtype": "float32"}, ["number format"]),
         ({"cache": "static"}, ["order of summation"]),
         ({"cache": "quantized-fp8"}, ["number format", "order of summation"]),
@@ -35,8 +40,16 @@ def test_the_causes_are_those_of_the_choices_that_differ(change: dict[str, str],
     assert compare_texts([[1], [2]], [PLAIN, PLAIN | change], None).causes == causes
 
 
-def test_every_axis_that_is_named_as_a_cause_exists() -> None:
-    assert {axis for axes in CAUSES.values() for axis in axes} <= set(axis_names())
+NO_CAUSE = {"loading", "compile_cache"}
+"""They decide how a model or its code is read, not what is computed."""
+OF_REQUESTS = {
+    "batching", "batch_size", "batch_order", "page_size", "batch_tokens", "scheduler", "async_batching", "batch_graphs",
+}  # fmt: skip
+
+
+def test_every_axis_is_a_cause_or_known_to_be_none() -> None:
+    """Texts of many requests are compared on a page of their own."""
+    assert {axis for axes in CAUSES.values() for axis in axes} == set(axis_names()) - NO_CAUSE - OF_REQUESTS
 
 
 def test_a_probe_of_another_token_is_not_taken() -> None:
@@ -52,5 +65,9 @@ def test_it_is_said_with_the_gap_and_the_cause_and_only_equal_tokens_are_called_
         "0.0312 logits apart. The arms differ in order of summation."
     )
     assert "the same" not in texts_sentence(found)
+    assert texts_sentence(TextComparison(3, 0.0, [" a", " b"])) == (
+        "The texts differ from token 3 on (counted from 0), where the two likeliest tokens, ' a' and ' b', are exactly "
+        "tied. The arms differ in nothing that is known to change a text."
+    )
     assert texts_sentence(TextComparison(None)) == "Both arms generated the same tokens."
     assert texts_sentence(None) == ""
