@@ -15,13 +15,16 @@ _TITLES: dict[Kind, str] = {
 }
 _COLUMNS = (
     Column("Change"),
-    Column("Time per token", right=True),
+    Column("Median a token", right=True),
     Column("Speed-up", right=True),
     Column("95% interval", right=True, optional=True),
     Column("Peak memory", right=True, optional=True),
     Column("Text", optional=True),
     Column("Quality", optional=True),
     Column(below=True),
+)
+_SPEED_UP = (
+    "Speed-up: the sums of all steps after the first, by pairs of runs; single slow steps count there, not in a median."
 )
 
 
@@ -41,6 +44,8 @@ def ablation_table(found: AblationDocument, screen: Screen) -> str:
         rows = [_row(step, f"without {step.change}" if kind == "without" else step.change) for step in steps]
         rows = [_row(step, "all of them") for step in whole] + rows
         blocks.append([screen.paint(heading, "bold"), *table(_COLUMNS, rows, screen)])
+    if any(step.comparison for step in found.steps):
+        blocks.append(fold(_SPEED_UP, screen.columns))
     if any(step.comparison and step.comparison.pairs == 1 for step in found.steps):
         blocks.append(
             fold("One round gives no interval, so nothing is known of the scatter. Use --rounds 3.", screen.columns)
