@@ -53,6 +53,8 @@ class RunCounts(msgspec.Struct, omit_defaults=True, repr_omit_defaults=True, kw_
     # loading: what the allocator's warm-up reserved, and what reached the GPU through host memory
     load_warmup_bytes: float | None = None
     load_moved_bytes: float | None = None
+    # tensors of the model that its checkpoint lacks
+    drawn_tensors: float | None = None
 
     # the prompt as the model received it: positions in a row, how many of them are padding
     positions: float | None = None

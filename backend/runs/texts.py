@@ -14,8 +14,8 @@ from backend.plan import CACHES
 CAUSES = {
     "number format": ("dtype", "quantization", "cache"),
     "order of summation": (
-        "attention", "cache", "compile", "cuda_graphs", "loop", "experts", "kernels", "parallel", "prefill", "projections",
-        "shapes",
+        "attention", "cache", "compile", "cuda_graphs", "loop", "experts", "kernels", "parallel", "prefill",
+        "projections", "shapes",
     ),
     "verification of several tokens at once": ("speculation",),
 }  # fmt: skip

@@ -130,7 +130,7 @@ class Dtype(Optimization):
         that are missing included; tensors that the model's class keeps in float32, those that a quantization packs, and
         biases beside those, need not have the planned format. Products whose factors torch may round do not count,
         nor do parts of the model that give something else than its own code, and tensors with other numbers than their
-        files. If comparing them ends in an error, one is missing."""
+        files or in none of them. If comparing them ends in an error, one is missing."""
         sizes: Counter[str] = Counter()
         tensors: Counter[str] = Counter()
         kept, beside_packed = kept_in_float32(observation.model), set(_biases_of_packed(observation.model))
@@ -165,6 +165,11 @@ class Dtype(Optimization):
         held = observation.plain()
         odd, compared = odd_parts(held, *_answers_for(observation.model))
         odd, compared = odd + len(held.other) + held.broke, compared + of_files(held)
+        if drawn := int(observation.counts.drawn_tensors or 0):
+            odd, compared = (
+                odd + drawn,
+                f"{compared}; {drawn:,} tensors are not in the checkpoint, and were drawn at random",
+            )
         proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}{compared}"
         return Finding(self.name, main, proof, tensors[main], tensors.total() + absent + odd)
 

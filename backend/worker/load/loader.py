@@ -147,6 +147,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                     path, dtype=plan.dtype, output_loading_info=True, **safe, **more
                 )
             observed.note = "; ".join(filter(None, [drawn_anew(told["missing_keys"]), observed.note]))
+            observed.counts["drawn_tensors"] = float(len(told["missing_keys"]))
             quantization.finish(model, plan)
             parallel.finish(model, plan)
             model = moved(model, plan, observed)

@@ -9,6 +9,7 @@ import pytest
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
 from backend.config import Workload
+from backend.counts import RunCounts
 from backend.evidence import Evidence, Finding
 from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
@@ -130,6 +131,17 @@ def test_a_rank_counts_its_part_of_a_matrix_and_the_products_with_it(
         found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"))), lambda: trace))
     assert (found.reached, found.expected) == (reached, expected), found.proof
     assert found.effective == held
+
+
+def test_tensors_that_were_drawn_at_random_do_not_count() -> None:
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.RMSNorm(8))
+    for drawn in (0.0, 3.0):
+        counts = RunCounts(drawn_tensors=drawn)
+        found = AXIS.find(Observation(model, None, Plan(LoadPlan(ModelSource("random"))), counts=counts))
+        assert (found.reached, found.expected) == (3, 3 + drawn)
+        assert ("; 3 tensors are not in the checkpoint" in found.proof) == bool(drawn)
 
 
 @pytest.mark.parametrize(("keys", "values", "counted"), [

@@ -57,3 +57,4 @@ def test_tensors_that_a_checkpoint_lacks_are_named(lacking: list[str], tmp_path:
         lacking
     )
     assert ("checkpoint" in loaded.remark) is bool(lacking)
+    assert loaded.counts["drawn_tensors"] == len(lacking)
