@@ -20,6 +20,7 @@ PACKAGES = (
     "numpy", "tokenizers", "safetensors", "huggingface-hub", "gguf", "triton", "accelerate",
     "torchao", "optimum", "optimum-quanto", "gptqmodel", "compressed-tensors", "hqq",
     "mslk", "flash-attn", "flash-attn-3", "flash-attn-4",
+    "aqlm", "amd-quark", "auto-round", "fbgemm-gpu", "flute-kernel", "qutlass", "sinq", "spqr_quant", "vptq",
 )  # fmt: skip
 
 

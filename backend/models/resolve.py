@@ -180,9 +180,15 @@ def _facts(
     known = describe(config, where)
     notes = [RANDOM_NOTE * (source.kind == "random"), known.note]
     if known.stored and known.stored.layout == "unknown" and weights is None:
+        how = f" with {known.quantization}" if known.quantization else ""
+        do = (
+            "Choose another one"
+            if known.quantization == "hqq"
+            else "Download it and give its folder, or choose another"
+        )
         raise InputError(
-            f"{where}: this checkpoint is quantized with {known.stored.method}, and how many bytes that takes is not "
-            f"known: {known.stored.reason}. Download it and give its folder, or choose another checkpoint."
+            f"{where}: this checkpoint is quantized{how}, and how many bytes that takes is not known: "
+            f"{known.stored.reason}. {do}."
         )
     if known.stored and known.stored.layout == "decompressed":
         notes.append("transformers unpacks compressed-tensors at the first step: it needs as much memory as dense.")

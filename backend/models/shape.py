@@ -6,6 +6,7 @@ from backend.errors import InputError
 from backend.models.facts import LayerKind
 from backend.models.families import FAMILIES, Family
 from backend.models.files.config_fields import Fields, show
+from backend.models.stored import quant_method, quantization_part
 from backend.models.windows import read_windows
 
 ITEMSIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
@@ -127,8 +128,8 @@ def read_dtype(fields: Fields) -> str | None:
 
 def read_quantization(fields: Fields) -> str | None:
     """How the checkpoint is quantized, in the word that transformers uses; None if it is not."""
-    part = fields.part("quantization_config")
-    return part.text("quant_method") if part else None
+    part = quantization_part(fields)
+    return quant_method(part) or None if part else None
 
 
 def _refuse_kernels(fields: Fields) -> None:

@@ -15,6 +15,9 @@ Layout = Literal["choice", "gptq", "awq", "fp8", "decompressed", "mxfp4", "unkno
 DENSE_ANYWAY = re.compile(r"lm_head|embed|norm|gate$|router|score$|output$")
 """Modules that have no matrix which would be packed, or a small one: a list may leave them out."""
 VISION = re.compile(r"vis|projector|audio|mtp")
+TOWER = re.compile(r"vis|audio|mtp")
+"""Of those, whole parts; a projector alone is small."""
+HEAD = re.compile(r"lm_head|embed_out|output$")
 
 SKIPS = ("modules_to_not_convert", "llm_int8_skip_modules", "ignore", "ignored_layers", "skip_modules")
 """Where the methods list what they left dense."""
@@ -27,6 +30,13 @@ TORCHAO = {
     "Int4WeightOnlyConfig": "torchao-int4",
 }
 """Config of torchao -> the choice of the axis `quantization` that packs alike."""
+
+CONVERTED = ("bitsandbytes", "torchao", "quanto")
+"""Libraries for which transformers decides by that list what to pack, and leaves the head dense only without a list, or
+where it names the head (`get_modules_to_not_convert`)."""
+
+OF_CONV1D = ("gpt2",)
+"""Architectures whose layers are no linear ones; who packed them for GPTQ is not known here."""
 
 EXPERTS_STAY = ("gptq", "awq", "bitsandbytes", "torchao", "quanto")
 """Libraries that pack linear layers only, while transformers 5 stacks experts: it cannot load their packed experts."""
@@ -58,27 +68,34 @@ class StoredFormat:
 
 def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
     """The format that a config states; None for a dense checkpoint. InputError for a field of the wrong kind."""
-    part = config.part("quantization_config")
+    part = quantization_part(config)
     if part is None:
         return None
-    method = part.text("quant_method") or ("bitsandbytes" if part.has("load_in_4bit", "load_in_8bit") else "")
+    method, architecture = quant_method(part), config.text("model_type")
+    if method == "mxfp4" and architecture != "gpt_oss":
+        return _unknown(method, "transformers packs the experts of gpt-oss alone in MXFP4")
     if method == "mxfp4":
         return StoredFormat(method, "mxfp4")
+    if architecture in OF_CONV1D and method in ("gptq", "awq"):
+        return _unknown(method, "its layers are Conv1D, which transformers does not load packed in this way")
     if experts and method in EXPERTS_STAY:
         return _unknown(method, "transformers 5 stacks a layer's experts and cannot load them packed in this way")
     skipped = [str(name) for field in SKIPS for name in part.items(field, 100_000) or ()]
     strange = next((name for name in skipped if not (DENSE_ANYWAY.search(name) or VISION.search(name))), None)
     if strange is not None:
         return _unknown(method, f"it leaves out {show(strange)}, whose share of the weights is not known here")
-    dense = any(VISION.search(name) for name in skipped)
+    listed = any(part.has(field) for field in SKIPS)
+    if method in CONVERTED and listed and not any(map(HEAD.search, skipped)):
+        return _unknown(method, "its list of what stays dense does not name lm_head, which is then packed too")
+    dense = any(map(TOWER.search, skipped))
     match method:
-        case "gptq" if not part.has("dynamic", "modules_in_block_to_quantize"):
+        case "gptq" if not part.has("dynamic", "modules_in_block_to_quantize") and not part.flag("lm_head", False):
             return _grouped(part, "gptq", dense)
         case "awq" if part.raw("version", "format") in (None, "gemm", "GEMM", "gemv", "GEMV"):
             return _grouped(part, "awq", dense)
         case "fp8":
             return _fp8(part, dense)
-        case "compressed-tensors":
+        case "compressed-tensors" if not part.flag("use_optimized_inference", False):
             return StoredFormat(method, "decompressed")
         case "bitsandbytes":
             return _bitsandbytes(part, dense)
@@ -88,7 +105,20 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
             return StoredFormat(method, "choice", f"quanto-{part.raw('weights')}", vision_dense=dense)
         case "hqq":
             return _unknown(method, "transformers 5.22 cannot load HQQ weights")
+    if not method:
+        return _unknown(method, "quantization_config names no quant_method")
     return _unknown(method, "this format, or this variant of it, is not modeled here")
+
+
+def quantization_part(config: Fields) -> Fields | None:
+    """`quantization_config`, of the whole model or of its text model; None for a dense checkpoint."""
+    text = config.part("text_config")
+    return config.part("quantization_config") or (text.part("quantization_config") if text else None)
+
+
+def quant_method(part: Fields) -> str:
+    """The word that transformers uses; "" if there is none."""
+    return part.text("quant_method") or ("bitsandbytes" if part.has("load_in_4bit", "load_in_8bit") else "")
 
 
 def _grouped(part: Fields, layout: Literal["gptq", "awq"], dense: bool) -> StoredFormat:
@@ -128,6 +158,8 @@ def _torchao(part: Fields, dense: bool) -> StoredFormat:
     name = kind.text("_type") if kind else None
     data = kind.part("_data") if kind else None
     group = data.raw("group_size") if data else None
+    if part.flag("include_input_output_embeddings", False):
+        return _unknown("torchao", "it packs embeddings and head, too")
     if name not in TORCHAO or (name == "Int4WeightOnlyConfig" and group not in (None, 128)):
         return _unknown("torchao", f"{name or 'its quant_type'} is not modeled here")
     return StoredFormat("torchao", "choice", TORCHAO[name], vision_dense=dense)

@@ -73,9 +73,9 @@ def test_random_takes_a_hub_id_of_the_catalogue_and_a_folder(folder: Path) -> No
 
 
 def test_random_weights_take_the_shape_of_a_folder_and_nothing_else(folder: Path) -> None:
-    more = {"attn_implementation": "eager", "quantization_config": {"quant_method": "mxfp4"}, "auto_map": {"A": "b.C"}}
+    more = {"attn_implementation": "eager", "quantization_config": {"quant_method": "fp8"}, "auto_map": {"A": "b.C"}}
     (folder / "config.json").write_text(json.dumps(TINY | more))
-    assert resolve(str(folder)).quantization == "mxfp4"
+    assert resolve(str(folder)).quantization == "fp8"
     facts = resolve(f"random:{folder}")
     assert facts.quantization is None and json.loads(facts.source.config_json) == TINY
 

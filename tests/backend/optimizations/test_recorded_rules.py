@@ -1,4 +1,4 @@
-"""Which rules hold for 800 drawn subjects, on either side of each edge, is as `recorded_rules.json` has it.
+"""Which rules hold for 1,000 drawn subjects, on either side of each edge, is as `recorded_rules.json` has it.
 
 A rule that holds elsewhere was meant to, or is a fault: an arm is refused that ran, or runs where it cannot.
 `python -m tests.backend.optimizations.test_recorded_rules` records all anew, axes and choices included that are new.
@@ -27,13 +27,28 @@ from backend.optimizations.mxfp4 import KERNELS
 from tests.support.machines import CPU, GIB, H200, facts
 
 FILE = Path(__file__).with_name("recorded_rules.json")
-DRAWS = 800
+DRAWS = 1_000
 MODELS = (
     "pocket", "random:gpt2", "random:bert-base-uncased", "random:Mistral-7B-v0.1", "random:Gemma-3-1b",
     "random:gpt-oss-20b", "gpt-oss-20b", "random:Qwen3-0.6B", "Llama-3-8B", "random:Llama-3-8B", "random:Olmo-3-7B",
 )  # fmt: skip
-ARCHITECTURES = ("falcon", "gemma2", "bloom", "phi3", "gptj", "opt", "qwen3", "llama", "gpt_oss", "a_new_one")
-CHECKPOINTS = ("mxfp4", "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "torchao", "quanto", "hqq")
+ARCHITECTURES = (
+    "falcon",
+    "gemma2",
+    "bloom",
+    "llama4_text",
+    "phi3",
+    "gptj",
+    "opt",
+    "qwen3",
+    "llama",
+    "gpt_oss",
+    "a_new_one",
+)
+CHECKPOINTS = (
+    "mxfp4", "fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "torchao", "quanto", "hqq", "aqlm", "eetq",
+    "vptq", "quark", "auto-round", "bitnet", "fbgemm_fp8", "higgs", "spqr", "fp_quant", "sinq",
+)  # fmt: skip
 CACHES = (
     (CacheLayers(4, "full", 64),), (CacheLayers(4, "full", 64, even=False),), (CacheLayers(4, "fixed", 64),),
     (CacheLayers(4, "full", 64, state_bytes=8),), (CacheLayers(2, "full", 64), CacheLayers(2, "fixed", 0)),

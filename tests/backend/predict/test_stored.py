@@ -20,6 +20,7 @@ MISTRAL = LLAMA | {"model_type": "mistral", "intermediate_size": 14336, "num_key
 GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": True, "damp_percent": 0.01}
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}
 FP8 = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
+TORCHAO = {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}}}
 NF4 = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
 
 PUBLISHED = [
@@ -124,7 +125,14 @@ UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ({"quant_method": "hqq"}, "cannot load HQQ"),
     ({"quant_method": "aqlm"}, "not modeled"),
     ({"quant_method": "from-the-future"}, "not modeled"),
-    ({}, "not modeled"),
+    ({}, "names no quant_method"),
+    (GPTQ | {"lm_head": True}, "not modeled"),
+    (NF4 | {"llm_int8_skip_modules": ["embed_tokens"]}, "does not name lm_head"),
+    ({"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_skip_modules": []}, "does not name lm_head"),
+    (TORCHAO | {"modules_to_not_convert": ["embed_tokens"]}, "does not name lm_head"),
+    (TORCHAO | {"include_input_output_embeddings": True}, "embeddings and head"),
+    ({"quant_method": "compressed-tensors", "use_optimized_inference": True}, "not modeled"),
+    ({"quant_method": "mxfp4"}, "experts of gpt-oss alone"),
     (GPTQ | {"bits": 5}, "5 bits"),
     (GPTQ | {"group_size": "many"}, "group_size"),
     (GPTQ | {"dynamic": {"-:.*down.*": {}}}, "not modeled"),
@@ -140,6 +148,32 @@ UNKNOWN: list[tuple[dict[str, Any], str]] = [
 def test_an_unknown_format_is_refused_with_a_reason(quantization: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
         resolve(written(tmp_path, LLAMA, quantization))
+
+
+def test_layers_of_gpt2_are_not_taken_for_packed_ones(tmp_path: Path) -> None:
+    config = {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 300, "n_positions": 64}
+    with pytest.raises(InputError, match="Conv1D"):
+        resolve(written(tmp_path, config, GPTQ))
+
+
+def test_a_list_that_names_the_head_is_as_none(tmp_path: Path) -> None:
+    listed = weight_bytes(resolve(written(tmp_path, LLAMA, NF4 | {"llm_int8_skip_modules": ["lm_head"]})))
+    assert listed == weight_bytes(resolve(written(tmp_path, LLAMA, NF4)))
+
+
+def test_the_text_models_own_quantization_counts(tmp_path: Path) -> None:
+    text = {"model_type": "gemma3_text", "hidden_size": 64, "num_hidden_layers": 2, "quantization_config": NF4}
+    config = {"model_type": "gemma3", "text_config": text, "vision_config": {"model_type": "siglip_vision_model"}}
+    facts = resolve(written(tmp_path, config, None))
+    assert facts.quantization == "bitsandbytes" and facts.stored is not None and facts.stored.choice == "bnb-nf4"
+
+
+@pytest.mark.parametrize(
+    ("skipped", "dense"), [(["lm_head", "multi_modal_projector"], False), (["lm_head", "vision_tower"], True)]
+)
+def test_a_projector_alone_is_no_vision_tower(skipped: list[str], dense: bool, tmp_path: Path) -> None:
+    facts = resolve(written(tmp_path, LLAMA, NF4 | {"llm_int8_skip_modules": skipped}))
+    assert facts.stored is not None and facts.stored.vision_dense is dense
 
 
 def test_packed_experts_that_transformers_cannot_load_are_refused(tmp_path: Path) -> None:

@@ -49,9 +49,21 @@ _LIBRARIES = (
     ("gptq", "gptqmodel"),
     ("awq", "gptqmodel"),
     ("compressed-tensors", "compressed-tensors"),
-    ("hqq", "hqq"),
+    ("aqlm", "aqlm"),
+    ("vptq", "vptq"),
+    ("quark", "amd-quark"),
+    ("auto-round", "auto-round"),
+    ("eetq", "kernels"),
+    ("fbgemm_fp8", "fbgemm-gpu"),
+    ("higgs", "flute-kernel"),
+    ("spqr", "spqr_quant"),
+    ("fp_quant", "qutlass"),
+    ("sinq", "sinq"),
 )
 """(method of a checkpoint, a package that transformers needs for it): `validate_environment` of its quantizers."""
+
+_ON_GPUS = ("bitnet", "eetq", "fbgemm_fp8", "fp_quant", "higgs", "spqr", "vptq")
+"""Methods whose weights transformers loads on a GPU alone."""
 
 
 def _needs_library(method: str, package: str) -> Rule:
@@ -67,10 +79,23 @@ CHECKPOINT = (
     Rule(
         "note",
         _left_to_checkpoint,
-        "This checkpoint is already quantized: none leaves its weights as they are, and the ledger names their format.",
+        "This checkpoint is already quantized: quantization=none leaves its weights as they are, and the ledger names "
+        "their format.",
         _MERGE,
     ),
     *(_needs_library(method, package) for method, package in _LIBRARIES),
+    blocked(
+        lambda s: s.facts.quantization in _ON_GPUS and not s.cuda,
+        "transformers loads weights in this checkpoint's format on a GPU only. Choose another checkpoint of the model.",
+        "transformers 5.22: quantizers/, validate_environment",
+        (),
+    ),
+    blocked(
+        lambda s: s.facts.quantization == "hqq",
+        "transformers 5.22 cannot load weights that HQQ has packed. Choose another checkpoint of the model.",
+        "transformers 5.22: quantizers/quantizer_hqq.py has no conversion for saved weights",
+        (),
+    ),
     Rule(
         "note",
         lambda s: s.facts.quantization == "fp8" and not (s.cuda and s.machine.capability >= (8, 9)),

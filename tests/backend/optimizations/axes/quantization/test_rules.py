@@ -131,3 +131,27 @@ def test_that_experts_stay_dense_is_said_of_dense_mixtures_alone(
         any("experts, and with them most of the bytes, stay as they are" in v.reason for v in of(found, "note"))
         is noted
     )
+
+
+@pytest.mark.parametrize(
+    ("method", "package"), [("aqlm", "aqlm"), ("quark", "amd-quark"), ("auto-round", "auto-round"), ("sinq", "sinq")]
+)
+def test_the_package_of_a_rare_format_is_asked_for_before_loading(method: str, package: str) -> None:
+    given = replace(facts("random:Qwen3-0.6B"), random=False, quantization=method)
+    reasons = [v.reason for v in judge(given, without(package, H200)).blocked]
+    assert any(f"pip install {package}" in reason for reason in reasons)
+    there = replace(H200, packages=(*H200.packages, (package, "1.0")))
+    assert judge(given, there).blocked == ()
+
+
+@pytest.mark.parametrize("method", ["eetq", "bitnet", "spqr"])
+def test_a_format_that_needs_a_gpu_says_so_on_a_cpu(method: str) -> None:
+    given = replace(facts("random:Qwen3-0.6B"), random=False, quantization=method)
+    assert any("on a GPU only" in v.reason for v in judge(given, CPU).blocked)
+    assert not any("on a GPU only" in v.reason for v in judge(given, H200).blocked)
+
+
+def test_what_hqq_has_packed_is_refused_everywhere() -> None:
+    given = replace(facts("random:Qwen3-0.6B"), random=False, quantization="hqq")
+    for machine in (CPU, H200):
+        assert any("cannot load weights that HQQ has packed" in v.reason for v in judge(given, machine).blocked)
