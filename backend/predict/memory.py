@@ -9,6 +9,7 @@ bytes are those of one GPU (`parallel.py`); where the layers of one process lie 
 from dataclasses import dataclass, replace
 
 from backend.models import ModelFacts
+from backend.models.attention_support import NO_SDPA
 from backend.plan import DYNAMIC, UNWINDOWED
 from backend.predict import device_map
 from backend.predict.kv import KvBytes, kv_bytes
@@ -206,11 +207,11 @@ def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, 
 
 
 def attention_of(facts: ModelFacts, setup: Setup) -> str:
-    """The attention in use: the one asked for, else transformers' default: sdpa, but eager with sinks or capped scores
-    (gemma 2)."""
+    """The attention in use: the one asked for, else transformers' default: sdpa, but eager with sinks and where the
+    architecture has no sdpa."""
     if setup.attention is not None:
         return setup.attention
-    return "eager" if facts.sinks or facts.architecture == "gemma2" else "sdpa"
+    return "eager" if facts.sinks or facts.architecture in NO_SDPA else "sdpa"
 
 
 def cublas_workspace_bytes(setup: Setup) -> int:

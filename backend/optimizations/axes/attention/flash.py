@@ -6,7 +6,7 @@ would actually be used.
 
 from collections.abc import Callable
 
-from backend.optimizations.axes.attention.support import NO_FLASH
+from backend.models.attention_support import NO_FLASH
 from backend.optimizations.conditions import compiles, half_precision
 from backend.optimizations.subject import Rule, Subject
 

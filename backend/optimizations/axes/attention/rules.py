@@ -1,6 +1,6 @@
 """When sdpa, sdpa with GQA and flex_attention can run."""
 
-from backend.optimizations.axes.attention.support import NO_FLEX, NO_SDPA
+from backend.models.attention_support import NO_FLEX, NO_SDPA
 from backend.optimizations.conditions import half_precision, kv_cache, uses_own_loop
 from backend.optimizations.subject import Rule, Subject
 

@@ -13,11 +13,11 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from transformers.models.auto.configuration_auto import model_type_to_module_name
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
+from backend.models.attention_support import NO_FLASH, NO_FLEX, NO_SDPA
 from backend.models.families import ENCODERS
 from backend.models.source import ModelSource
 from backend.optimizations import subject_of
 from backend.optimizations.axes.attention.axis import AXIS
-from backend.optimizations.axes.attention.support import NO_FLASH, NO_FLEX, NO_SDPA
 from backend.plan import LoadPlan, Plan
 from backend.script.parts import Script
 from backend.worker.patch import attention
