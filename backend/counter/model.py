@@ -13,6 +13,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 from backend.counter.cache import Ran, count_cache, observed
 from backend.counter.matrices import list_matrices
 from backend.counter.refused import Refused
+from backend.counter.workspace import count_workspace
 from backend.models.counted import Counted
 from backend.models.facts import CacheLayers
 from backend.models.families import is_encoder
@@ -91,6 +92,7 @@ def count(values: dict[str, Any]) -> Counted:
         experts_per_token=min(experts, _number(text, EXPERTS_PER_TOKEN, 1)),
         sinks=any(name.rpartition(".")[2] == "sinks" for name, _ in model.named_parameters()),
         note=_note(values, model, encoder),
+        workspace=count_workspace(read_config(values), encoder),
     )
 
 

@@ -98,4 +98,5 @@ def counted_facts(config: dict[str, Any], found: Counted, where: str = "the conf
         matrices=tuple(found.matrices),
         float32_in=tuple(found.float32_in.items()),
         counted_cache=tuple(found.cache),
+        counted_workspace=tuple((dtype, tuple(factors)) for dtype, factors in found.workspace.items()),
     )

@@ -94,6 +94,7 @@ class ModelFacts:
     matrices           the weight matrices by kind and shape, embeddings and head included
     stored             the format of a checkpoint that is packed already, as its config states it
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
+    counted_workspace  what a pass over a prompt takes, by number format, where counted: see `Counted.workspace`
     """
 
     model: str
@@ -129,6 +130,7 @@ class ModelFacts:
     matrices: tuple[Matrix, ...] = ()
     float32_in: tuple[tuple[str, int], ...] = ()
     counted_cache: tuple[CacheLayers, ...] = ()
+    counted_workspace: tuple[tuple[str, tuple[float, ...]], ...] = ()
     stored: StoredFormat | None = None
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from backend.models import ModelFacts
+from backend.models.attention_support import NO_SDPA
 
 INDEX_BYTES = 8  # token ids, positions and expert indices are int64
 
@@ -77,12 +78,13 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
     rows = work.batch * work.length
     live = LIVE_TENSORS.get(facts.architecture, _LiveTensors())
     eager, fixed = work.attention == "eager", _ids(facts, work) + _masks(facts, work)
-    scores = work.batch * facts.heads * work.length * work.keys if eager else 0
+    by_hand = eager or _in_plain_products(facts, work)
+    scores = work.batch * facts.heads * work.length * work.keys if by_hand else 0
     queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
     repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) and work.copied else 0
     streams = (live.streams - 1) * facts.hidden
     moments = [
-        rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + scores * work.size,
+        rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + eager * scores * work.size,
         (rows * (streams + 2 * queries) + work.batch * work.keys * repeated + _bias(work)) * work.size
         + scores * _score_bytes(facts, work),
         rows * (streams + 4 * queries + 2 * keys) * work.size,  # rotary embedding of the queries
@@ -93,7 +95,24 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
         moments.append(rows * facts.hidden * (3 * work.size + 2 * 4))
     if live.qk_norm:
         moments.append(rows * (streams + max(7 * queries, 5 * queries + 4 * keys)) * work.size)
-    return fixed + max(moments)
+    return max(fixed + max(moments), _counted(facts, work))
+
+
+def _counted(facts: ModelFacts, work: Work) -> int:
+    """What the architecture's own code took for so many tokens, where that was counted, on a CPU and with the attention
+    that it takes by itself; 0 otherwise. What is written out above knows no more than what Llama's layers make."""
+    counted, wide = dict(facts.counted_workspace), 1
+    factors = counted.get("float32" if work.size == 4 else "bfloat16", ())
+    if not factors and work.size == 4:
+        factors, wide = counted.get("bfloat16", ()), 2
+    usual = "eager" if facts.sinks or facts.architecture in NO_SDPA else "sdpa"
+    if not factors or work.attention != usual or not (work.cpu or usual == "eager"):
+        return 0
+    if work.attended or work.tensor_ranks > 1 or work.expert_ranks > 1:
+        return 0
+    by_tokens, by_rows, squares, row_squares = factors
+    per_token = by_tokens + by_rows * work.batch + (squares + row_squares * work.batch) * work.length
+    return int(wide * per_token * work.length)
 
 
 def decode_bytes(facts: ModelFacts, work: Work, kv_layer_bytes: int, grows: bool) -> int:
@@ -143,6 +162,10 @@ def _score_bytes(facts: ModelFacts, work: Work) -> int:
     """Bytes per pair of query and key at the peak of eager attention. A CPU converts the scores to float32 before the
     softmax (aten/src/ATen/native/SoftMax.cpp), a GPU within it."""
     size = work.size
+    if work.attention != "eager":
+        return 3 * size  # scores, masked, and after the softmax
+    if facts.architecture == "bloom":
+        return 4 * size  # with position biases, masked, after the softmax, and after the dropout
     if facts.sinks:
         return 4 * size  # scores masked, shifted, after softmax, without the sink
     if facts.architecture in ("gpt2", "bert"):
@@ -150,6 +173,14 @@ def _score_bytes(facts: ModelFacts, work: Work) -> int:
     if size == 4:
         return 2 * size
     return size + 2 * 4 if work.cpu else 2 * size + 4  # masked scores, and the float32 softmax with its copy
+
+
+def _in_plain_products(facts: ModelFacts, work: Work) -> bool:
+    """Whether a CPU's sdpa falls back to products of its own: where keys and values have other sizes, and where one KV
+    head is left to be broadcast (aten/src/ATen/native/transformers/sdp_utils_cpp.cpp)."""
+    uneven = any(not layers.even for layers in facts.counted_cache)
+    broadcast = facts.architecture == "falcon" and facts.kv_heads == 1
+    return work.cpu and work.attention == "sdpa" and (uneven or broadcast)
 
 
 def _feed_forward(facts: ModelFacts, work: Work, rows: int) -> int:

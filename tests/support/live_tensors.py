@@ -1,6 +1,5 @@
 """What torch's allocator would hold while real model code runs on tensors without memory: no weights, no arithmetic."""
 
-import weakref
 from typing import Any, NamedTuple
 
 from tests.support.sharded import materialise, split
@@ -24,34 +23,9 @@ def peaks(
     (`sharded.ranks`), on its first rank."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.utils._python_dispatch import TorchDispatchMode
-    from torch.utils._pytree import tree_leaves
     from transformers import AutoModelForCausalLM, DynamicCache, StaticCache
 
-    class Live(TorchDispatchMode):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.now = self.peak = 0
-            self.seen: dict[int, int] = {}
-
-        def track(self, tensor: Any) -> None:
-            storage = tensor.untyped_storage()
-            key = storage._cdata
-            if key not in self.seen:
-                self.seen[key] = -(-storage.nbytes() // BLOCK) * BLOCK
-                self.now += self.seen[key]
-                self.peak = max(self.peak, self.now)
-                weakref.finalize(storage, self.drop, key)
-
-        def drop(self, key: int) -> None:
-            self.now -= self.seen.pop(key, 0)
-
-        def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # type: ignore[no-untyped-def]
-            out = func(*args, **(kwargs or {}))
-            for leaf in tree_leaves(out):
-                if isinstance(leaf, torch.Tensor):
-                    self.track(leaf)
-            return out
+    from backend.counter.live import Live
 
     dtype = config.dtype if isinstance(config.dtype, torch.dtype) else getattr(torch, config.dtype or "bfloat16")
 
@@ -64,7 +38,7 @@ def peaks(
             model = AutoModelForCausalLM.from_config(config, dtype=dtype, attn_implementation=attention).eval()
         model.tie_weights()
         own = [*model.parameters(), *model.buffers()] if mesh is None else materialise(split(model, mesh))
-        live = Live()
+        live = Live(BLOCK)
         for tensor in own:
             live.track(tensor)
         weights = live.now

@@ -1,12 +1,13 @@
 """Predicted temporary tensors against transformers' own model code, run on meta tensors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backend.models import ModelFacts, resolve
+from backend.models import CacheLayers, ModelFacts, resolve
 from backend.predict.parallel import shard
 from backend.predict.workspace import Work, decode_bytes, prefill_bytes
 from tests.support.live_tensors import peaks
@@ -127,3 +128,41 @@ def test_an_encoder_has_no_logits_and_bert_is_as_it_runs() -> None:
     eager = prefill_bytes(facts, Work(1, tokens, 4, "eager"))
     assert fused == pytest.approx(3 * hidden + 2 * inner, rel=0.1)  # 16.1 MiB were counted on the meta device
     assert eager == pytest.approx(5 * hidden + 2 * scores, rel=0.1)  # 30.2 MiB
+
+
+COUNTED = (("bfloat16", (8.0, 4e6, 2.0, 1e3)), ("float32", (16.0, 8e6, 4.0, 2e3)))
+
+
+@pytest.mark.parametrize(
+    ("more", "size", "counted"),
+    [
+        ({}, 2, True), ({}, 4, True), ({"attended": 900}, 2, False), ({"tensor_ranks": 2}, 2, False),
+        ({"expert_ranks": 2}, 2, False), ({"cpu": False}, 2, False), ({"attention": "eager"}, 2, False),
+    ],
+)  # fmt: skip
+def test_a_counted_architecture_takes_at_least_what_was_counted(more: dict[str, Any], size: int, counted: bool) -> None:
+    known = replace(resolve("random:Qwen3-0.6B"), counted_workspace=COUNTED)
+    work = replace(Work(2, 600, size, "sdpa", cpu=True), **more)
+    wide = size // 2
+    found = int(wide * (8.0 + 4e6 * 2 + (2.0 + 1e3 * 2) * 600) * 600)
+    assert (prefill_bytes(known, work) == found) is counted
+    narrow = replace(known, counted_workspace=COUNTED[:1])
+    assert (prefill_bytes(narrow, work) == found) is counted, "float32 takes twice as much"
+    little = replace(known, counted_workspace=(("bfloat16", (0.0,) * 4),))
+    assert prefill_bytes(little, work) == prefill_bytes(replace(known, counted_workspace=()), work)
+
+
+def test_eager_attention_that_is_an_architectures_own_counts_on_a_gpu_too() -> None:
+    known = replace(resolve("random:Qwen3-0.6B"), counted_workspace=COUNTED, architecture="mpt")
+    assert prefill_bytes(known, Work(1, 600, 2, "eager")) > 2e9 > prefill_bytes(known, Work(1, 600, 2, "sdpa"))
+
+
+def test_a_cpus_sdpa_writes_out_the_scores_of_what_no_kernel_takes() -> None:
+    known = resolve("random:Qwen3-0.6B")
+    uneven = replace(known, counted_cache=(CacheLayers(28, "full", 96, even=False),))
+    falcon = replace(known, architecture="falcon", kv_heads=1)
+    scores = 3 * known.heads * 900 * 900 * 4
+    for model in (uneven, falcon):
+        assert prefill_bytes(model, Work(1, 900, 4, "sdpa", cpu=True)) > scores
+        assert prefill_bytes(model, Work(1, 900, 4, "sdpa")) < scores
+    assert prefill_bytes(known, Work(1, 900, 4, "sdpa", cpu=True)) < scores

@@ -1,0 +1,105 @@
+"""How much memory a pass over a prompt takes beside weights and cache: the model's own code runs on tensors without
+memory that pretend to be a CPU's, so that torch chooses the operators that it would."""
+
+import contextlib
+import copy
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from transformers import AutoModel, AutoModelForCausalLM, DynamicCache
+from transformers.initialization import no_init_weights
+
+from backend.counter.live import Live
+from backend.models.counting import LAYERS
+
+LENGTHS = ((256, 512), (32, 64))
+"""Of the prompts; short ones for models that read them token by token."""
+SECONDS = 3.0
+"""Of a processor, for the passes of a format over prompts of such lengths."""
+FORMATS = (torch.bfloat16, torch.float32)
+FEW_LAYERS = 8
+"""As many as one of each kind need; the temporary tensors of a layer are gone before the next."""
+
+
+def count_workspace(config: Any, encoder: bool) -> dict[str, list[float]]:
+    """By number format what a pass over B prompts of S tokens takes: factors, in bytes, of S, of B S, of S^2 and of
+    B S^2. Without a format whose pass depends on numbers, as a loop over experts does, or takes too long."""
+    with contextlib.suppress(TimeoutError):
+        return _counted(shortened(config), encoder) or _counted(config, encoder)
+    return {}
+
+
+def shortened(config: Any) -> Any:
+    """The same model with a few layers."""
+    few = copy.deepcopy(config)
+    text = few.get_text_config(decoder=True)
+    for name in LAYERS:
+        layers = vars(text).get(name)
+        if isinstance(layers, int) and layers > FEW_LAYERS:
+            for field, value in vars(text).items():
+                if isinstance(value, list) and len(value) == layers:
+                    setattr(text, field, value[:FEW_LAYERS])
+            setattr(text, name, FEW_LAYERS)
+    return few
+
+
+def _counted(config: Any, encoder: bool) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    left = list(LENGTHS)
+    for dtype in FORMATS:
+        while left:
+            try:
+                found[str(dtype).removeprefix("torch.")] = _factors(config, encoder, dtype, left[0])
+                break
+            except TimeoutError:
+                left.pop(0)
+                if not left:
+                    raise
+            except Exception:  # of any model's code, which no user asked for
+                break
+    return found
+
+
+def _factors(config: Any, encoder: bool, dtype: torch.dtype, lengths: tuple[int, int]) -> list[float]:
+    with FakeTensorMode(allow_non_fake_inputs=True), torch.inference_mode():
+        auto = AutoModel if encoder else AutoModelForCausalLM
+        with no_init_weights():
+            model = auto.from_config(config, dtype=dtype, trust_remote_code=False).eval()
+        model.tie_weights()
+        live = Live(seconds=SECONDS)
+        for tensor in (*model.parameters(), *model.buffers()):
+            live.track(tensor)
+        with live:
+            taken = {(rows, tokens): _pass(model, live, encoder, rows, tokens) for rows in (1, 2) for tokens in lengths}
+    return fitted(taken, lengths)
+
+
+def _pass(model: Any, live: Live, encoder: bool, rows: int, tokens: int) -> int:
+    before = live.now
+    ids = torch.zeros(rows, tokens, dtype=torch.long)
+    live.peak = live.now
+    if encoder:
+        model(input_ids=ids, attention_mask=torch.ones(rows, tokens, dtype=torch.long))
+        return live.peak - before
+    cache = DynamicCache(config=model.config)
+    out = model(
+        input_ids=ids, past_key_values=cache, use_cache=True, logits_to_keep=1,
+        position_ids=torch.arange(tokens)[None],
+    )  # fmt: skip
+    scores = out.logits[:, -1, :].to(torch.float32, copy=True)
+    peak = live.peak
+    del out, scores, ids
+    return peak - live.now  # what is still alive is the cache
+
+
+def fitted(taken: dict[tuple[int, int], int], lengths: tuple[int, int]) -> list[float]:
+    """The factors by which these four passes, by rows (1, 2) and tokens, take what they do; none is negative."""
+    by_rows = {}
+    short, long = lengths
+    for rows in (1, 2):
+        square = (taken[rows, long] / long - taken[rows, short] / short) / (long - short)
+        by_rows[rows] = taken[rows, long] / long - max(0.0, square) * long, max(0.0, square)
+    (line, square), (line_2, square_2) = by_rows[1], by_rows[2]
+    of_rows, of_row_squares = max(0.0, line_2 - line), max(0.0, square_2 - square)
+    return [max(0.0, line - of_rows), of_rows, max(0.0, square - of_row_squares), of_row_squares]
