@@ -59,8 +59,17 @@ def test_a_model_that_reads_token_by_token_is_counted_with_shorter_prompts(monke
         return [1.0, 2.0, 3.0, 4.0]
 
     monkeypatch.setattr(workspace, "_factors", factors)
-    assert set(count_workspace(None, False)) == {"bfloat16", "float32"}
+    bloom = AutoConfig.for_model("bloom", **SHAPES["bloom"])
+    assert set(count_workspace(bloom, False)) == {"bfloat16", "float32"}
     assert asked == [*workspace.LENGTHS, workspace.LENGTHS[1]]
+
+
+def test_a_deep_model_is_counted_with_a_few_of_its_layers() -> None:
+    shape = {"num_hidden_layers": 40, "hidden_size": 64, "num_attention_heads": 4, "sliding_window": 32}
+    deep = AutoConfig.for_model("gemma3_text", **shape)
+    few = workspace.shortened(deep)
+    assert (few.num_hidden_layers, few.layer_types) == (8, deep.layer_types[:8]) and deep.num_hidden_layers == 40
+    assert workspace.shortened(few).num_hidden_layers == 8
 
 
 def test_a_pass_that_takes_too_long_ends() -> None:
