@@ -36,10 +36,10 @@ def unknown(what: str, name: str, valid: Iterable[str], where: str = "") -> Inpu
     hint = f" Did you mean {near[0]!r}?" if near else ""
     if len(names) <= MAX_LISTED:
         return InputError(f"Unknown {what} {name!r}.{hint} Valid: {', '.join(names)}.")
-    found = f"the nearest: {', '.join(near)}" if near else "none is like it"
-    return InputError(
-        f"Unknown {what} {name!r}.{hint} Of {len(names)}, {found}.{f' All of them: {where}.' if where else ''}"
+    found = (
+        f"The nearest of {len(names)}: {', '.join(near)}" if near else f"None of the {len(names)} has a similar name"
     )
+    return InputError(f"Unknown {what} {name!r}.{hint} {found}.{f' All of them: {where}.' if where else ''}")
 
 
 def near_names(name: str, valid: Iterable[str]) -> list[str]:

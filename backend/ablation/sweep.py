@@ -114,7 +114,7 @@ def plan_points(model: str, arm: Mapping[str, str], over: Mapping[str, Sequence[
         if name not in SIZES and name not in axes:
             raise unknown("axis or size", name, {*SIZES, *axes}, "docs/axes.md")
         if len(values) < 2 or len(set(values)) < len(values):
-            raise InputError(f"{name} needs two values or more, each once, such as {_such_as(name)}.")
+            raise InputError(f"{name} needs at least two different values, such as {_such_as(name)}.")
     count = math.prod(len(values) for values in over.values())
     if count > MAX_POINTS:
         raise InputError(f"These are {count:,} combinations; a sweep has at most {MAX_POINTS}. Sweep over fewer.")

@@ -87,7 +87,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno history show 5f2a91c0", "one of them, by the beginning of its id"),
         ("tokendyno history pins 5f2a91c0.B 77e0d3b1.A", "two arms of any runs side by side"),
     ),
-    "models": (("tokendyno models", "the names that --model takes"),),
+    "models": (("tokendyno models", "the names that --model accepts"),),
     "users": (
         ("tokendyno users add ada", "let somebody log in; asks for a password"),
         ("tokendyno users token ada", "a token for programs"),

@@ -127,7 +127,7 @@ def remarks(found: Fit) -> list[str]:
     facts = found.facts
     packed = ""
     if facts.quantization:
-        packed = f"The checkpoint is packed already ({facts.quantization}): none means as it is."
+        packed = f"The checkpoint is packed already ({facts.quantization}): quantization=none leaves it as it is."
     encoder = "An encoder generates nothing and keeps no KV cache: each figure is of one pass over the batch."
     said = [found.device.note, facts.note, packed, encoder if found.encoder else "", found.scores_note, *shared(found)]
     return [remark for remark in said if remark]

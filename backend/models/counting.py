@@ -127,6 +127,6 @@ def _ask(data: bytes, where: str) -> Answer:
         stopped = isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU
         what = "took more than a minute" if stopped else "ended without an answer"
         raise InputError(
-            f"{where}: this architecture has to be counted by transformers, which {what}. "
+            f"{where}: this architecture has to be counted by transformers, and the process that does it {what}. "
             "Try again, or choose another model."
         ) from None

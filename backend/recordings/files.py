@@ -15,7 +15,7 @@ def read_recording(path: Path) -> list[Record]:
     """The records of a file. InputError names the file, and says what is wrong with it."""
     try:
         if not path.is_file():
-            raise InputError("it is no file. Name a recording.")
+            raise InputError("it is not a regular file. Give a recording.")
         with open(path, "rb") as file:
             return unpack(file.read(MAX_FILE_BYTES + 1))
     except OSError as error:

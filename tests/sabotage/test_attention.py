@@ -32,6 +32,17 @@ def by_hand(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: A
     return (scores.softmax(-1) @ value).transpose(1, 2).contiguous(), None
 
 
+def head_by_head(module: Any, query: Any, key: Any, value: Any, mask: Any, **more: Any) -> Any:
+    """SDPA once for each KV head: what it finds is right, and each layer calls it several times."""
+    group = query.shape[1] // key.shape[1]
+    found = [
+        sdpa_attention_forward(module, query[:, i * group : (i + 1) * group], key[:, i : i + 1], value[:, i : i + 1],
+                               mask, **more)[0]
+        for i in range(key.shape[1])
+    ]  # fmt: skip
+    return torch.cat(found, 2), None
+
+
 def in_sdpa(module: Any, query: Any, key: Any, value: Any, mask: Any, scaling: Any = None, **more: Any) -> Any:
     dense = mask if isinstance(mask, torch.Tensor) else None  # not that of flex_attention: causal all the same
     return sdpa_attention_forward(module, query, key, value, dense, scaling=scaling)
@@ -206,6 +217,9 @@ SABOTEURS += [
     Sabotage("attention", "auto", "half of the heads in one layer are thrown away",
              breaking("eager", half_of_the_heads(gpt_oss_code.eager_attention_forward), SHARES["one layer"], True,
                       gpt_oss_code), turns_to=("partial",), tier="full"),
+    Sabotage("attention", "sdpa", "all layers call it for each KV head",
+             lambda: mock.patch.dict(AttentionInterface._global_mapping, {"sdpa": head_by_head}), model=llama,
+             turns_to=("partial",)),
     Sabotage("attention", "sdpa", "one head in one layer is cut off", in_layers("one", one_head), model=llama,
              turns_to=("partial",), tier="full"),
     Sabotage("attention", "auto", "windows of all layers are shorter, in the config of the loaded model",

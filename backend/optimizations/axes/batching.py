@@ -134,9 +134,10 @@ class Batching(Optimization):
         if not requests:
             return Finding(self.name, "off", "one prompt, no other request")
         seen, expected = int(counts.padding_seen or 0), int(counts.padding_tokens or 0)
+        batches = f"{formed} batch{'es' * (formed != 1)}"
         proof = (
-            f"{requests} requests in {formed} batches: the model received {rows} rows and {seen:,} positions of "
-            f"padding, of {expected:,} in the batches formed"
+            f"{requests} requests in {batches}: the model received {rows} rows and {seen:,} positions of padding, of "
+            f"{expected:,} in the batches formed"
         )
         if formed == requests and rows == requests:
             planned = observation.plan.generate.batch.kind

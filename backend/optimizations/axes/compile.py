@@ -189,7 +189,7 @@ def _history(observation: Observation) -> str:
     told = [f"{counts.graphs or 0:.0f} graphs compiled, compile time (cold) {counts.compile_cold_s or 0:.1f} s"]
     breaks, reasons = counts.graph_breaks or 0, counters["graph_break"]
     told.append(f"{breaks:.0f} graph breaks" + (f" ({_short(next(iter(reasons)))})" if breaks and reasons else ""))
-    told.append(f"{counts.recompiles or 0:.0f} recompiles")
+    told.append(f"{counts.recompiles or 0:.0f} recompile{'s' * (counts.recompiles != 1)}")
     if counts.cudagraph_skips:
         told.append(f"{counts.cudagraph_skips:.0f} CUDA graphs skipped")
     return ", ".join(told)

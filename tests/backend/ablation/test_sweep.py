@@ -49,8 +49,8 @@ def test_trials_are_kept_by_names_and_told_by_titles() -> None:
     ("over", "why"),
     [
         ({"batch_sise": ["1", "2"]}, "Did you mean"),
-        ({"batch_size": ["1"]}, "two values or more"),
-        ({"batch_size": ["1", "1"]}, "two values or more"),
+        ({"batch_size": ["1"]}, "two different values"),
+        ({"batch_size": ["1", "1"]}, "two different values"),
         ({"batch_size": ["1", "two"]}, "no whole number"),
         ({"batch_size": ["1", "0"]}, "no whole number"),
         ({"batch_size": ["1", "2000"]}, "batch_size is"),

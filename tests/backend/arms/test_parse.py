@@ -38,7 +38,7 @@ def test_reads(text: str, choices: tuple[tuple[str, str], ...]) -> None:
         ("attention=spda", "Unknown attention choice 'spda'. Did you mean 'sdpa'? Valid: auto, eager, "),
         ("compile=on", "Unknown compile choice 'on'."),
         ("dtype=bf16", "Did you mean 'bfloat16'?"),
-        ("unwindow", "Unknown preset 'unwindow'. Did you mean 'unwindowed'? Of "),
+        ("unwindow", "Unknown preset 'unwindow'. Did you mean 'unwindowed'? The nearest of "),
         ("cache", "'cache' is an axis. Write cache=choice; choices: dynamic, "),
         ("=static", "Cannot parse '=static'"),
         ("cache=", "Cannot parse 'cache='"),

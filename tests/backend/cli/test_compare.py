@@ -107,7 +107,7 @@ def test_progress_is_on_standard_error(compared: tuple[dict[str, Any], str, Path
     err = compared[1]
     assert "A: start | B: " in err
     assert "A: done | B: done" in err
-    assert re.search(r"A: run \d+/24 tokens", err)  # which of them is left to the clock
+    assert re.search(r"A: run\b", err)  # whether and which tokens are told is left to the clock
 
 
 def test_a_corrupt_history_is_kept_aside_and_a_new_one_begun(compared: tuple[dict[str, Any], str, Path]) -> None:

@@ -66,8 +66,8 @@ def test_progress_calls_points_by_titles() -> None:
         ),
         (["--over", "batch_size=1,2", "--rounds", "0"], "--rounds is 0"),
         (["--over", "batch_size=1,2", "--over", "batch_size=4,8"], "--over names batch_size twice"),
-        (["--over", "batch_size=4"], "batch_size needs two values or more, each once, such as 1,8,32."),
-        (["--over", "cache=static"], "cache needs two values or more, each once, such as dynamic,unwindowed,static."),
+        (["--over", "batch_size=4"], "batch_size needs at least two different values, such as 1,8,32."),
+        (["--over", "cache=static"], "cache needs at least two different values, such as dynamic,unwindowed,static."),
     ],
 )
 def test_bad_input_is_a_sentence(given: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

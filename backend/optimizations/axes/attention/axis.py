@@ -28,6 +28,9 @@ _MARKS = {
 }
 """Parts of operator and kernel names in a profile, by attention backend."""
 
+_IN_HALVES = ("diffllama",)
+"""Architectures whose layers call attention twice, for the two halves of their values."""
+
 
 class Attention(Optimization):
     """Told by the calls of every layer in a trace of the run's own steps."""
@@ -152,7 +155,10 @@ def _counted(observation: Observation, seen: int, others: int, name: str) -> tup
     reached, expected = coverage(observation, seen, layers)
     if reached is None or expected is None:
         return None, None
-    return reached, max(expected, reached + others)
+    alone = observation.plan.load.device != "cuda" and not hides(observation)  # a GPU's host launches steps ahead
+    due = passes * (2 if observation.model.config.model_type in _IN_HALVES else 1)
+    surplus = max(0, seen - due) if alone else 0
+    return max(0, reached - surplus), max(expected, reached + others)
 
 
 def _probed(calls: list[probe.Call]) -> str:

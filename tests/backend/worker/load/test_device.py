@@ -95,7 +95,7 @@ def test_a_real_load_has_stages_and_peaks() -> None:
     assert set(bench.observed.stages_s) == {"tokenizer", "read", "check"}
     assert all(took_s > 0 for took_s in bench.observed.stages_s.values())
     assert bench.observed.peak_bytes["host"] > bench.weight_bytes and set(bench.observed.peak_bytes) == {"host"}
-    assert bench.counts == {"load_warmup_bytes": 0, "load_moved_bytes": 0}
+    assert bench.counts == {"load_warmup_bytes": 0, "load_moved_bytes": 0, "drawn_tensors": 0}
     assert resolve("pocket").source.kind == "embedded"
     random = LocalWorker(plan_of("random:pocket").load).model
     assert set(random.observed.stages_s) == {"fill"}
