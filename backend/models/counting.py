@@ -35,6 +35,9 @@ NOT_PASSED_ON = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "decoder_layers", "encoder_layers")
 
+ENTRIES = 25_000
+"""Of a field, a nested config or a text, and labels: a model for 21,843 classes has as many."""
+
 _one_at_a_time = threading.Lock()
 _wait: ContextVar[bool] = ContextVar("wait", default=True)
 
@@ -76,8 +79,18 @@ def count(config: dict[str, Any], where: str) -> Counted:
 
 
 def _bound(config: dict[str, Any], where: str) -> None:
-    """InputError for a number of layers that no model has: the process would only be stopped by its limits."""
+    """InputError for numbers and lengths that no model has: the process would only be stopped by its limits."""
     for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        sizes = {name: len(value) for name, value in part.items() if isinstance(value, str | list | dict)}
+        sizes |= {
+            "its fields": len(part),
+            "num_labels": labels if isinstance(labels := part.get("num_labels"), int) else 0,
+        }
+        for name, size in sizes.items():
+            if size > ENTRIES:
+                raise InputError(
+                    f"{where}: {name!r} has {size:,} entries; at most {ENTRIES:,} are read. Correct the file."
+                )
         fields = Fields(part, where)
         for name in LAYERS:
             if fields.has(name):

@@ -43,6 +43,22 @@ def never(*_: Any, **__: Any) -> Any:
     raise AssertionError("a process was started")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"num_labels": 10**9}, {"hybrid_override_pattern": "M" * 30_000}, {"layer_types": ["full"] * 30_000},
+        dict.fromkeys(map(str, range(30_000))), {"text_config": {"labels": dict.fromkeys(map(str, range(30_000)))}},
+    ],
+    ids=["labels", "text", "list", "fields", "nested"],
+)  # fmt: skip
+def test_more_entries_than_any_model_has_are_refused_without_a_process(
+    change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "run", never)
+    with pytest.raises(InputError, match="entries; at most 25,000 are read"):
+        counting.count(FALCON | change, "config.json")
+
+
 @pytest.mark.parametrize("change", [{"num_hidden_layers": 10**9}, {"text_config": {"n_layer": 5_000}}])
 def test_more_layers_than_any_model_has_start_no_process(
     change: dict[str, Any], monkeypatch: pytest.MonkeyPatch
