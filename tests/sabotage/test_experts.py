@@ -74,6 +74,25 @@ def fewer_inside(where: Which) -> Callable[[], AbstractContextManager[None]]:
     return broken
 
 
+@contextmanager
+def every_expert() -> Iterator[None]:
+    """All experts compute each token, and those that it was not routed to count nothing: right, and not sparse."""
+    real = ExpertsInterface.get_interface
+
+    def get(self: Any, name: str, default: Any) -> Any:
+        asked = real(self, name, default)
+
+        def compute(module: Any, hidden: Any, index: Any, weights: Any) -> Any:
+            experts = torch.arange(module.num_experts).expand(len(hidden), -1).contiguous()
+            all_weights = torch.zeros(experts.shape, dtype=weights.dtype).scatter(1, index, weights)
+            return asked(module, hidden, experts, all_weights)
+
+        return compute
+
+    with mock.patch.object(ExpertsInterface, "get_interface", get):
+        yield
+
+
 def always_the_same(code: Any, name: str) -> Callable[[], AbstractContextManager[Any]]:
     """Routers of that class score as ever, and send each token to the first experts, in every pass."""
     kind = getattr(code, name)
@@ -141,6 +160,10 @@ SABOTEURS = [
              model=mixtral, turns_to=("partial",), tier="full")
     for choice, _ in OTHERS
     for share in ("one", "half", "all")
+] + [
+    Sabotage("experts", choice, "every expert computes each token", every_expert, model=mixtral, turns_to=("partial",),
+             tier="slow" if choice == "grouped_mm" else "full")
+    for choice, _ in OTHERS
 ] + [
     Sabotage("experts", choice, "one expert for two behind the router of one layer",
              fewer_inside(lambda layer: layer == 1), model=mixtral, turns_to=("partial",), tier="full")

@@ -11,6 +11,9 @@ from backend.plan import RANDOM_SEED
 from backend.worker.load.auto_class import auto_class
 from backend.worker.load.words import word_of
 
+_STD = 0.02
+"""Of parameters that nothing else draws: transformers' usual one."""
+
 
 def random_model(config_json: str, dtype: str, attention: str | None, device: str) -> Any:
     """A model of the architecture in `config_json` (the text of a config.json), with random weights on `device`."""
@@ -29,13 +32,22 @@ def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
 def initialize(model: Any, device: str) -> Any:
     """Allocate a model of the meta device on `device` and fill it by the model's own initialization.
 
-    The weights are the same for the same seed, device and version of torch.
+    The weights are the same for the same seed, device and version of torch. What that initialization leaves out, as it
+    does the routers of ERNIE 4.5, would hold whatever lies in memory: such parameters are drawn, buffers are zero.
     """
     model.to_empty(device=device)
-    torch.manual_seed(RANDOM_SEED)
-    model.tie_weights()
-    model.initialize_weights()
-    model.tie_weights()
+    unset = [one for one in (*model.parameters(), *model.buffers()) if one.is_floating_point() and one.numel()]
+    unset = [] if device == "meta" else unset
+    with torch.no_grad():
+        for tensor in unset:
+            tensor[(0,) * tensor.ndim] = torch.nan
+        torch.manual_seed(RANDOM_SEED)
+        model.tie_weights()
+        model.initialize_weights()
+        model.tie_weights()
+        for tensor in unset:
+            if tensor[(0,) * tensor.ndim].isnan().item():
+                tensor.normal_(0, _STD) if isinstance(tensor, torch.nn.Parameter) else tensor.zero_()
     return model
 
 
