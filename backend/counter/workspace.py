@@ -54,7 +54,7 @@ def _counted(config: Any, encoder: bool) -> dict[str, list[float]]:
                 break
             except TimeoutError:
                 left.pop(0)
-                if not left:
+                if not left and not found:
                     raise
             except Exception:  # of any model's code, which no user asked for
                 break

@@ -13,8 +13,8 @@ import msgspec
 from backend.messages import Finished, Generate, encode
 
 TOLERATED_SHARE = 0.025
-"""Of the smallest peak that a run there can have: what may be left without a new worker being started. A proof leaves
-2.3% in the smallest worker on a CPU that computes bfloat16, 1.2% in float32 (MEASUREMENTS.md)."""
+"""Of the smallest peak that a run there can have: what may be left without a new worker being started. A proof left
+3.4% in the smallest worker on a CPU that computes float32 (MEASUREMENTS.md), so that it takes one run."""
 
 
 @dataclass(slots=True)

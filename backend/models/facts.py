@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.models.attention_support import NO_SDPA
 from backend.models.source import ModelSource
 from backend.models.stored import StoredFormat
 
@@ -132,6 +133,11 @@ class ModelFacts:
     counted_cache: tuple[CacheLayers, ...] = ()
     counted_workspace: tuple[tuple[str, tuple[float, ...]], ...] = ()
     stored: StoredFormat | None = None
+
+    @property
+    def lacks_sdpa(self) -> bool:
+        """Whether transformers refuses sdpa for it, and takes eager attention by itself."""
+        return self.sinks or self.architecture in NO_SDPA
 
     @property
     def cache_layers(self) -> tuple[CacheLayers, ...]:

@@ -9,7 +9,6 @@ bytes are those of one GPU (`parallel.py`); where the layers of one process lie 
 from dataclasses import dataclass, replace
 
 from backend.models import ModelFacts
-from backend.models.attention_support import NO_SDPA
 from backend.plan import DYNAMIC, UNWINDOWED
 from backend.predict import device_map
 from backend.predict.kv import KvBytes, kv_bytes
@@ -211,7 +210,7 @@ def attention_of(facts: ModelFacts, setup: Setup) -> str:
     architecture has no sdpa."""
     if setup.attention is not None:
         return setup.attention
-    return "eager" if facts.sinks or facts.architecture in NO_SDPA else "sdpa"
+    return "eager" if facts.lacks_sdpa else "sdpa"
 
 
 def cublas_workspace_bytes(setup: Setup) -> int:

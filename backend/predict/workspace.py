@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from backend.models import ModelFacts
-from backend.models.attention_support import NO_SDPA
 
 INDEX_BYTES = 8  # token ids, positions and expert indices are int64
 
@@ -105,7 +104,7 @@ def _counted(facts: ModelFacts, work: Work) -> int:
     factors = counted.get("float32" if work.size == 4 else "bfloat16", ())
     if not factors and work.size == 4:
         factors, wide = counted.get("bfloat16", ()), 2
-    usual = "eager" if facts.sinks or facts.architecture in NO_SDPA else "sdpa"
+    usual = "eager" if facts.lacks_sdpa else "sdpa"
     if not factors or work.attention != usual or not (work.cpu or usual == "eager"):
         return 0
     if work.attended or work.tensor_ranks > 1 or work.expert_ranks > 1:

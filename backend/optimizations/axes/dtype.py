@@ -166,10 +166,8 @@ class Dtype(Optimization):
         odd, compared = odd_parts(held, *_answers_for(observation.model))
         odd, compared = odd + len(held.other) + held.broke, compared + of_files(held)
         if drawn := int(observation.counts.drawn_tensors or 0):
-            odd, compared = (
-                odd + drawn,
-                f"{compared}; {drawn:,} tensors are not in the checkpoint, and were drawn at random",
-            )
+            odd += drawn
+            compared += f"; {drawn:,} tensors are not in the checkpoint, and were drawn at random"
         proof = f"weights: {count:,} bytes in {main}{rest}{cached}{multiplied}{compared}"
         return Finding(self.name, main, proof, tensors[main], tensors.total() + absent + odd)
 

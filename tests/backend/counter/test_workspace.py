@@ -72,6 +72,17 @@ def test_a_deep_model_is_counted_with_a_few_of_its_layers() -> None:
     assert workspace.shortened(few).num_hidden_layers == 8
 
 
+def test_a_format_that_takes_too_long_costs_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def factors(config: Any, encoder: bool, dtype: Any, lengths: tuple[int, int]) -> list[float]:
+        if dtype == workspace.FORMATS[1]:
+            raise TimeoutError
+        return [1.0, 2.0, 3.0, 4.0]
+
+    monkeypatch.setattr(workspace, "_factors", factors)
+    bloom = AutoConfig.for_model("bloom", **SHAPES["bloom"])
+    assert count_workspace(bloom, False) == {"bfloat16": [1.0, 2.0, 3.0, 4.0]}
+
+
 def test_a_pass_that_takes_too_long_ends() -> None:
     with mock.patch.object(workspace, "SECONDS", 0.0):
         assert count_workspace(AutoConfig.for_model("bloom", **SHAPES["bloom"]), False) == {}

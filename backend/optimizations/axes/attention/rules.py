@@ -9,7 +9,7 @@ _ANYWAY = (("attention", "auto"),)
 
 def without_sdpa(subject: Subject) -> bool:
     """Whether transformers refuses sdpa for this model and defaults to eager attention."""
-    return subject.facts.sinks or subject.facts.architecture in NO_SDPA
+    return subject.facts.lacks_sdpa
 
 
 _NO_SDPA_RULES = (
