@@ -63,6 +63,15 @@ def test_an_arm_has_the_same_peak_first_and_after_a_longer_run(bench: Bench) -> 
     assert "earlier runs left" in again.arms["A"].phases["start"].note
 
 
+@pytest.mark.slow
+def test_what_compiling_left_is_no_part_of_an_arm_that_does_not_compile(bench: Bench) -> None:
+    first = peak_of(done(bench, {"dtype": "float32"}, max_new_tokens=16))
+    done(bench, {"dtype": "float32", "cache": "static", "compile": "default"}, max_new_tokens=16)
+    again = done(bench, {"dtype": "float32"}, max_new_tokens=16)
+    assert peak_of(again) == pytest.approx(first, rel=TOLERANCE)
+    assert "earlier runs left" in again.arms["A"].phases["start"].note
+
+
 @pytest.mark.full
 def test_an_arm_has_the_same_peak_after_twenty_others(bench: Bench) -> None:
     first = peak_of(probe(bench))
