@@ -3,6 +3,7 @@
 With another visitor's word one could read the answers to that visitor's events, or end them. So Gradio never sees the
 word itself: the gate sends on a digest of it and of the visitor, which nobody else can bring about. Of a request to
 Gradio only the fields that the page sends are kept; others, such as the id of an event, name things of other visitors.
+A body that names a file is refused (`ui.gate.body`).
 
 Gradio also keeps, for every session, the answers that nobody has fetched. The oldest are forgotten here, those of the
 address with the most sessions first; and an address may wait for so many answers only.
@@ -10,6 +11,7 @@ address with the most sessions first; and an address may wait for so many answer
 
 import hashlib
 import hmac
+import json
 import secrets
 import time
 from collections import OrderedDict
@@ -17,12 +19,10 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
-import msgspec
-
-from backend.errors import UNDECODABLE
 from backend.hosting.limits import Limits
 from backend.hosting.visitor import Visitor
 from ui.gate.asgi import Message, Receive, Refused, Scope, header
+from ui.gate.body import read_json
 from ui.gate.routes import API, MCP
 
 JOIN, STREAM, HEARTBEAT = f"{API}/queue/join", f"{API}/queue/data", f"{API}/heartbeat/"
@@ -114,9 +114,8 @@ class Sessions:
     # --- requests ---------------------------------------------------------------------------------
 
     def concerns(self, method: str, path: str) -> bool:
-        """Whether a request names a session; that of an MCP client names none."""
-        posted = method == "POST" and path.rstrip("/") != MCP
-        return posted or path.rstrip("/") == STREAM or path.startswith(HEARTBEAT)
+        """Whether a request has a body, or names a session without one."""
+        return method == "POST" or path.rstrip("/") == STREAM or path.startswith(HEARTBEAT)
 
     async def rewrite(self, scope: Scope, receive: Receive, visitor: Visitor) -> Receive:
         """Put the visitor's own session into a request. Refused for a body that cannot be one."""
@@ -145,24 +144,24 @@ class Sessions:
                 return once(message, receive)
             whole += message.get("body", b"")
             last = not message.get("more_body", False)
-        body = msgspec.json.encode(self._fields(bytes(whole), scope["path"], visitor))
+        value = read_json(bytes(whole))
+        if scope["path"].rstrip("/") != MCP:  # whose clients name no session
+            value = self._fields(value, scope["path"], visitor)
+        body = json.dumps(value, separators=(",", ":")).encode()
         kept = [(key, value) for key, value in scope["headers"] if key not in (b"content-length", b"transfer-encoding")]
         scope["headers"] = [*kept, (b"content-length", str(len(body)).encode())]
         return once({"type": "http.request", "body": body, "more_body": False}, receive)
 
-    def _fields(self, body: bytes, path: str, visitor: Visitor) -> dict[str, msgspec.Raw]:
-        try:
-            found = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
-            word = msgspec.json.decode(found.get("session_hash", msgspec.Raw(b"null")), type=str | None)
-        except UNDECODABLE:
-            raise Refused(400, "This request cannot be read. Reload the page.") from None
-        if word is not None and len(word) > MAX_WORD:
-            raise Refused(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
-        kept = {name: found[name] for name in FIELDS if name in found}
+    def _fields(self, value: Any, path: str, visitor: Visitor) -> dict[str, Any]:
+        if not isinstance(value, dict) or not isinstance(value.get("session_hash"), str | None):
+            raise Refused(400, "This request cannot be read. Reload the page.")
+        kept = {name: value[name] for name in FIELDS if name in value}
+        word: str | None = value.get("session_hash")
         if word is not None:
-            pull = path.rstrip("/") == PULL
-            name = SHARED if pull else self.name(visitor, word)
-            kept["session_hash"] = msgspec.Raw(msgspec.json.encode(name))
+            if len(word) > MAX_WORD:
+                raise Refused(400, f"The name of a session may have {MAX_WORD} characters. Reload the page.")
+            name = SHARED if path.rstrip("/") == PULL else self.name(visitor, word)
+            kept["session_hash"] = name
             if path.rstrip("/") == JOIN:
                 self.keep(visitor.address, name)
         return kept
