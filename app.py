@@ -24,6 +24,7 @@ from backend.errors import InputError
 from backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
 from backend.hosting.users import Accounts, OneAccount, Users
 from backend.paths import default_history, default_users
+from ui.gate.log import BoundedLog
 
 if TYPE_CHECKING:  # importing them takes a second, and must come after `withhold`
     from gradio import Blocks
@@ -32,6 +33,8 @@ if TYPE_CHECKING:  # importing them takes a second, and must come after `withhol
 
 DEFAULT_PORT = 7860
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+"""Hosts that mean every address of this machine, and the one under which its own browser finds the page."""
 MAX_UPLOAD = "1kb"
 GRADIO_FOLDER = "GRADIO_TEMP_DIR"
 
@@ -125,6 +128,7 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     given = _parser(env, space).parse_args(arguments)
     if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
         refuse(f"Port {given.port!r} must be a number from 1 to 65535.")
+    given.host = given.host.removeprefix("[").removesuffix("]")  # an IPv6 address, as in a browser
     models_dir = _folder("models", given.models_dir)
     kernels_dir = _folder("kernels", given.kernels_dir)
     auth, users = _login(given.auth), Path(given.users).expanduser()
@@ -132,7 +136,7 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     try:
         limits = limits_of(mode, _listed(given.models), _listed(given.allow_kernels))
         if space:  # all visitors come through one proxy
-            limits = replace(limits, address_connections=None)
+            limits = replace(limits, address_connections=None, address_unsent_bytes=None)
     except InputError as error:
         refuse(str(error))
     if mode == "local" and (space or given.share or given.host not in LOOPBACK):
@@ -219,6 +223,11 @@ def check_port(host: str, port: int) -> None:
         refuse(f"Port {port} on {host} cannot be used ({error.strerror}). Choose another with --port.")
 
 
+def in_address(host: str) -> str:
+    """A host as it stands in an address: an IPv6 address has brackets there."""
+    return f"[{host}]" if ":" in host else host
+
+
 def own_gradio_folder(env: MutableMapping[str, str]) -> None:
     """Give Gradio a folder of this process's own, which is removed at its end, unless the environment names one: the
     one in /tmp that it would use belongs to whoever started a Gradio app on this machine first."""
@@ -260,6 +269,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "100"  # Gradio keeps and copies them with every event, and shows nobody
     # Gradio warns about "<script>" in a message, but messages are shown as text
     warnings.filterwarnings("ignore", "A `<script>` tag was found", UserWarning)
+    sys.stderr = BoundedLog(sys.stderr)  # Gradio prints tracebacks of its own
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -267,12 +277,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from ui.quick_start import quick_start
 
+    os.environ.pop("GRADIO_SERVER_NAME", None)  # read above; Gradio would try the port there, which IPv6 fails
     with quick_start():
         bench, demo = launch(options, withheld)
     try:
         bench.start(measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
-        shown = "127.0.0.1" if options.host in ("0.0.0.0", "::") else options.host
-        print(f"tokendyno is ready at http://{shown}:{options.port}", flush=True)
+        shown = ANY_ADDRESS.get(options.host, options.host)
+        print(f"tokendyno is ready at http://{in_address(shown)}:{options.port}", flush=True)
         if demo.share_url:
             print(f"public link: {demo.share_url}", flush=True)
         ended.wait()
@@ -324,7 +335,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     pulls.functions = pulls_of(demo)
     try:
         demo.launch(
-            server_name=options.host, server_port=options.port, share=options.share,
+            server_name=in_address(options.host), server_port=options.port, share=options.share,
             state_session_capacity=limits.sessions,
             theme=theme(), css=style(), prevent_thread_lock=True, quiet=True, ssr_mode=False, run_history=False,
             _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
@@ -336,6 +347,9 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
             ]},
         )  # fmt: skip
         bound_connections(demo.server, limits)
+    except OSError as error:  # Gradio also wants this port on 127.0.0.1, whatever the host
+        close(bench, demo)
+        refuse(f"The page cannot be served ({error}). Choose another port with --port.")
     except BaseException:
         close(bench, demo)
         raise

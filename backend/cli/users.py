@@ -16,7 +16,7 @@ ACTIONS = ("list", "add", "remove", "token", "revoke")
 
 
 def users(options: argparse.Namespace) -> int:
-    """List users, add one or change a password, remove one, make a token, or revoke all tokens of one."""
+    """List users, add one or change a password, remove one, make a token, or revoke tokens and logins of one."""
     found = Users(Path(options.users).expanduser())
     action, name = options.action, options.name or ""
     if action == "list" and name:
@@ -37,7 +37,7 @@ def users(options: argparse.Namespace) -> int:
             print(found.new_token(name))
             say(f"This token is shown only once. A program of {name} sends it as Authorization: Bearer TOKEN.")
         case "revoke":
-            say(f"{found.revoke(name)} tokens of {name} no longer work.")
+            say(f"{found.revoke(name)} tokens of {name} no longer work, and {name} must log in again.")
     return 0
 
 

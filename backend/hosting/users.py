@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Protocol
 
 import msgspec
+from msgspec.structs import replace
 
 from backend.errors import UNDECODABLE, InputError
 from backend.files.lock import locked
@@ -37,11 +38,13 @@ COST, BLOCK, LANES = 1 << 14, 8, 1
 """Parameters of scrypt: 16 MiB and about 50 ms for each attempt."""
 
 
-class UserEntry(msgspec.Struct, forbid_unknown_fields=True):
-    """One user. `password`: salt and scrypt of it in hex, with a colon between; `tokens`: SHA-256 of each in hex."""
+class UserEntry(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """One user. `password`: salt and scrypt of it in hex, with a colon between; `tokens`: SHA-256 of each in hex;
+    `revoked`: how often tokens and logins were revoked."""
 
     password: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{32}:[0-9a-f]{64}\Z")]
     tokens: list[str] = []
+    revoked: int = 0
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -54,6 +57,10 @@ class Accounts(Protocol):
     def password_is(self, name: str, password: str) -> bool: ...
     def of_token(self, token: str) -> str | None: ...
     def names(self) -> list[str]: ...
+    def entry(self, name: str) -> str | None:
+        """What a login is bound to: it is another text once the password is another, the user was revoked, or was
+        removed and added again; None for nobody."""
+        ...
 
 
 class OneAccount:
@@ -66,6 +73,9 @@ class OneAccount:
 
     def names(self) -> list[str]:
         return [self._name]
+
+    def entry(self, name: str) -> str | None:
+        return self._hash.hex() if name == self._name else None
 
     def password_is(self, name: str, password: str) -> bool:
         same = hmac.compare_digest(_scrypt(password[: MAX_PASSWORD + 1], self._salt), self._hash)
@@ -87,6 +97,10 @@ class Users:
     def names(self) -> list[str]:
         """Who may log in, sorted. InputError if the file cannot be read."""
         return sorted(self._current())
+
+    def entry(self, name: str) -> str | None:
+        found = self._current().get(name)
+        return None if found is None else f"{found.password}:{found.revoked}"
 
     def password_is(self, name: str, password: str) -> bool:
         """Whether a user has this password. It takes as long for an unknown name as for a known one."""
@@ -112,8 +126,8 @@ class Users:
             if name not in users and len(users) >= MAX_USERS:
                 raise InputError(f"{self.path} has {MAX_USERS:,} users already. Remove one first.")
             salt = secrets.token_bytes(16)
-            tokens = users[name].tokens if name in users else []
-            users[name] = UserEntry(f"{salt.hex()}:{_scrypt(password, salt).hex()}", tokens)
+            known = users.get(name, UserEntry(""))
+            users[name] = replace(known, password=f"{salt.hex()}:{_scrypt(password, salt).hex()}")
 
     def remove(self, name: str) -> None:
         """Remove a user and the user's tokens. InputError if there is none."""
@@ -128,14 +142,14 @@ class Users:
             entry = self._known(users, name)
             if len(entry.tokens) >= MAX_TOKENS:
                 raise InputError(f"{name} has {MAX_TOKENS} tokens already. Revoke them first: tokendyno users revoke.")
-            users[name] = UserEntry(entry.password, [*entry.tokens, _sha256(token)])
+            users[name] = replace(entry, tokens=[*entry.tokens, _sha256(token)])
         return token
 
     def revoke(self, name: str) -> int:
-        """Revoke all tokens of a user; returns how many there were."""
+        """Revoke all tokens of a user and end every login; returns how many tokens there were."""
         with self._changed() as users:
             entry = self._known(users, name)
-            users[name] = UserEntry(entry.password)
+            users[name] = replace(entry, tokens=[], revoked=entry.revoked + 1)
         return len(entry.tokens)
 
     # --- the file ---------------------------------------------------------------------------------

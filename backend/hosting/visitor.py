@@ -5,6 +5,7 @@ that neither the history nor a log can be used to become that guest.
 """
 
 import hashlib
+import ipaddress
 import re
 import secrets
 from dataclasses import dataclass
@@ -37,6 +38,20 @@ class Visitor:
 
 
 LOCAL_USER = Visitor(LOCAL)
+
+
+def counted_address(text: str) -> str:
+    """What a network address counts as where visitors are told apart by it: of IPv6 its /64, which is what one customer
+    of a network is given; of IPv4 the address. Text that is no address counts as it is."""
+    try:
+        address = ipaddress.ip_address(text.strip())
+    except ValueError:
+        return text[:64]
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(address), 64), strict=False))
 
 
 def new_cookie() -> str:

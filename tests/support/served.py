@@ -31,12 +31,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class Served:
-    """A running app. `errors`: what it wrote to standard error so far is in this file."""
+    """A running app. `address`: where it says that it is; `errors`: what it wrote to standard error so far is in this
+    file."""
 
     port: int
     process: subprocess.Popen[str]
     errors: Path
     history: Path
+    address: str
 
     @property
     def url(self) -> str:
@@ -88,7 +90,7 @@ def served(folder: Path, *arguments: str, env: Mapping[str, str] = {}) -> Iterat
     try:
         line = next((line for line in process.stdout if "ready" in line), "")
         assert line, (folder / "log").read_text()
-        yield Served(port, process, folder / "log", history)
+        yield Served(port, process, folder / "log", history, line.split()[-1])
     finally:
         process.terminate()
         code = process.wait(30)

@@ -1,5 +1,7 @@
 """Options, environment variables and refusals of app.py."""
 
+import contextlib
+import http.client
 import os
 import shutil
 import socket
@@ -30,6 +32,7 @@ def test_defaults_listen_on_this_machine_alone() -> None:
         (["--port", "7002"], {"TOKENDYNO_PORT": "7000"}, "port", 7002),
         ([], {"TOKENDYNO_HOST": "0.0.0.0"}, "host", "0.0.0.0"),
         ([], {"GRADIO_SERVER_NAME": "::1"}, "host", "::1"),
+        (["--host", "[::1]"], {}, "host", "::1"),
         ([], {"SPACE_ID": "org/space"}, "host", "0.0.0.0"),
         (["--auth", "me:a:b"], {}, "auth", ("me", "a:b")),
         ([], {"TOKENDYNO_AUTH": "me:secret"}, "auth", ("me", "secret")),
@@ -125,6 +128,21 @@ def test_a_folder_of_gradio_that_is_not_ours_is_no_obstacle(tmp_path: Path) -> N
     assert [path.name for path in temporary.iterdir()] == ["gradio"], "nothing is left behind"
 
 
+@pytest.mark.slow
+def test_the_page_is_served_on_an_ipv6_address(tmp_path: Path) -> None:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this machine has no ::1")
+    with served(tmp_path, "--host", "::1", env={"GRADIO_SERVER_NAME": "::1"}) as app_:
+        link = http.client.HTTPConnection("::1", app_.port, timeout=30)
+        with contextlib.closing(link):
+            link.request("GET", "/config")
+            assert link.getresponse().status == 200
+        assert app_.address == f"http://[::1]:{app_.port}"
+
+
 def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "presets" / "arms", tmp_path / "arms")
     shutil.copy(ROOT / "presets" / "prompts.toml", tmp_path)
@@ -171,4 +189,5 @@ def test_a_team_without_users_is_one_sentence_and_exit_code_2(
 def test_connections_of_one_address_are_not_counted_behind_the_proxy_of_a_space(
     env: dict[str, str], most: int | None
 ) -> None:
-    assert app.parse(["--mode", "public"], env).limits.address_connections == most
+    limits = app.parse(["--mode", "public"], env).limits
+    assert limits.address_connections == most and (limits.address_unsent_bytes is None) == (most is None)

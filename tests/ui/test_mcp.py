@@ -48,4 +48,10 @@ def test_a_run_of_a_tool_belongs_to_the_user_of_its_token(tmp_path: Path) -> Non
         assert not finished(calls(app.url, ada, ("stop", {"run": run})))[1][0][0]
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}).encode()
         assert app.ask("/gradio_api/mcp", body, {"Content-Type": "application/json"}).status == 401
+        file = {"path": "http://huggingface.co/a", "meta": {"_type": "gradio.FileData"}}
+        call = {"name": "check", "arguments": {"model": file}}
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+        sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        naming = app.ask("/gradio_api/mcp", body, {**sent, "Authorization": f"Bearer {ada}"})
+        assert naming.status == 400 and "takes no files" in naming.said
         assert app.ask("/gradio_api/mcp/schema", headers={"Authorization": f"Bearer {ada}"}).status == 404

@@ -1,39 +1,90 @@
-"""Connections: how many may be open, at all and from one address, and how long one may take to ask for something.
+"""Connections: how many may be open, at all and from one address, how long one may take to ask for something, and how
+much of what was asked for may wait to be read.
 
-uvicorn bounds neither: a client that opens connections and sends nothing, or a header that never ends, would keep them
-until no file can be opened any more.
+uvicorn bounds none of it: a client that opens connections and sends nothing, or a header that never ends, would keep
+them until no file can be opened any more, and one that asks for reports and never reads would fill the memory.
 """
 
 import asyncio
+import socket
+import struct
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 from backend.hosting.limits import Limits
+from backend.hosting.visitor import counted_address
 
 REQUEST_S = 15.0
 """How long a connection may take from its beginning, or from the end of a response, to the end of the next header."""
+
+STALL_S = 15.0
+"""How long a connection may take to read `STALL_BYTES` of an answer that waits for it."""
+
+STALL_BYTES = 64 * 1024
+"""With `STALL_S` about 4 KiB/s: no link on which the page could be used is slower."""
 
 MAX_HEADER_BYTES = 64 * 1024
 HEADER_END = b"\r\n\r\n"
 LOOK_EVERY_S = 5.0
 
 
+class Stalled(Protocol):
+    """A connection that has more to read than its transport passes on at once (64 KiB)."""
+
+    counted: str
+    progress_s: float
+
+    def unsent(self) -> int: ...
+
+    def drop(self) -> None: ...
+
+
+class Unsent:
+    """Bytes that wait to be read, of all connections and of those of one address. Past a limit, connections are dropped
+    that have read nothing for the longest time, those of the address with the most bytes first."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._most, self._most_of_address = limits.unsent_bytes, limits.address_unsent_bytes
+        self.stalled: set[Stalled] = set()
+
+    def enforce(self) -> None:
+        """Drop connections until what waits is within the limits."""
+        waiting: Counter[str] = Counter()
+        for each in self.stalled:
+            waiting[each.counted] += each.unsent()
+        while waiting:
+            address, of_address = waiting.most_common(1)[0]
+            over_address = self._most_of_address is not None and of_address > self._most_of_address
+            if not over_address and waiting.total() <= self._most:
+                return
+            mine = [each for each in self.stalled if each.counted == address]
+            slowest = min(mine, key=lambda each: each.progress_s)
+            waiting[address] -= slowest.unsent()
+            self.stalled.discard(slowest)
+            slowest.drop()
+
+
 def bound_connections(server: Any, limits: Limits) -> None:
     """From now on the server of Gradio (a `uvicorn.Server`) takes no connections over the limits."""
     base: Any = server.config.http_protocol_class
     open_by_address: Counter[str] = Counter()
+    unsent = Unsent(limits)
 
     class Bounded(base):  # type: ignore[misc]
-        """A connection that is closed at once if there are too many, and later if it asks for nothing."""
+        """A connection that is closed at once if there are too many, and later if it asks for nothing or reads
+        nothing."""
 
         counted = ""
         idle_s = 0.0
+        progress_s = 0.0
+        left_bytes = 0
+        postponed = False
         header_bytes = 0
         header_end = b""
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
-            address = self.client[0] if self.client else ""
+            address = counted_address(self.client[0]) if self.client else ""
             most = limits.address_connections
             if open_by_address.total() >= limits.connections or (most and open_by_address[address] >= most):
                 transport.abort()
@@ -48,7 +99,41 @@ def bound_connections(server: Any, limits: Limits) -> None:
                 if not open_by_address[self.counted]:
                     del open_by_address[self.counted]
                 self.counted = ""
+            unsent.stalled.discard(self)
             super().connection_lost(exc)
+
+        # --- answers that wait to be read ---------------------------------------------------------
+
+        def unsent(self) -> int:
+            return int(self.transport.get_write_buffer_size())
+
+        def drop(self) -> None:
+            """Close without sending what is left, which the system would keep as long as nobody reads it."""
+            link = self.transport.get_extra_info("socket")
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.transport.abort()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self.progress_s, self.left_bytes = self.loop.time(), self.unsent()
+            if self.counted:
+                unsent.stalled.add(self)
+                unsent.enforce()
+
+        def resume_writing(self) -> None:
+            unsent.stalled.discard(self)
+            super().resume_writing()
+            if self.postponed:
+                self.postponed = False
+                super().on_response_complete()
+
+        def on_response_complete(self) -> None:
+            """The next request of a connection is looked at once the last answer has been read."""
+            self.postponed = bool(self.flow.write_paused)
+            if not self.postponed:
+                super().on_response_complete()
+
+        # --- requests -----------------------------------------------------------------------------
 
         def data_received(self, data: bytes) -> None:
             before = self.cycle
@@ -73,8 +158,13 @@ def bound_connections(server: Any, limits: Limits) -> None:
         def look(self) -> None:
             if not self.counted:
                 return
-            self.idle_s = self.idle_s + LOOK_EVERY_S if self.waiting else 0.0
-            if self.idle_s >= REQUEST_S:
+            stalled = self in unsent.stalled
+            if stalled and self.left_bytes - self.unsent() >= STALL_BYTES:
+                self.progress_s, self.left_bytes = self.loop.time(), self.unsent()
+            self.idle_s = self.idle_s + LOOK_EVERY_S if self.waiting and not stalled else 0.0
+            if stalled and self.loop.time() - self.progress_s >= STALL_S:
+                self.drop()
+            elif self.idle_s >= REQUEST_S:
                 self.transport.abort()
             else:
                 self.loop.call_later(LOOK_EVERY_S, self.look)

@@ -3,6 +3,7 @@ scope, and names a session that is that visitor's alone."""
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Protocol
 
 from backend.errors import InputError
@@ -114,13 +115,13 @@ class Gate:
         if path == "/":
             scope["query_string"] = without_gradios_own(scope["query_string"])
         if own is not None and visitor is not None:
-            async with self._lines.turn(visitor.address):
-                await own.answer(scope, receive, send, visitor)
+            async with self._lines.turn(visitor.address) as end_turn:
+                await own.answer(scope, receive, _after(end_turn, send), visitor)
             return
-        async with self._lines.turn(visitor.address if visitor and method == "POST" else ""):
-            left = await self._pulls.answer(scope, receive, send)
+        async with self._lines.turn(visitor.address if visitor and method == "POST" else "") as end_turn:
+            left = await self._pulls.answer(scope, receive, _after(end_turn, send))
             if left is not None:
-                await self._app(scope, left, send)
+                await self._app(scope, left, _after(end_turn, send))
 
     # --- logins -----------------------------------------------------------------------------------
 
@@ -166,6 +167,14 @@ async def _go(send: Send, path: str, cookie: tuple[bytes, bytes] | None = None) 
 
 def _with(path: str, query: str) -> str:
     return f"{path}?{query}" if query else path
+
+
+def _after(done: Callable[[], None], send: Send) -> Send:
+    async def send_after(message: Message) -> None:
+        done()
+        await send(message)
+
+    return send_after
 
 
 def _adding(send: Send, cookie: tuple[bytes, bytes]) -> Send:

@@ -1,7 +1,7 @@
 """Requests of one address: so many are answered at a time, further ones wait, so that nobody has all of the server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 
@@ -13,17 +13,28 @@ class Lines:
         self._lines: dict[str, tuple[asyncio.Semaphore, int]] = {}
 
     @asynccontextmanager
-    async def turn(self, address: str) -> AsyncIterator[None]:
-        """Wait for this request's turn; "" never waits."""
+    async def turn(self, address: str) -> AsyncIterator[Callable[[], None]]:
+        """Wait for this request's turn; "" never waits. It ends with the context, or as soon as what is handed out is
+        called: a turn lasts while an answer is made, not while somebody takes their time to read it."""
         if not address or self._most is None:
-            yield
+            yield lambda: None
             return
         line, many = self._lines.get(address) or (asyncio.Semaphore(self._most), 0)
         self._lines[address] = line, many + 1
+        held = False
+
+        def end() -> None:
+            nonlocal held
+            if held:
+                held = False
+                line.release()
+
         try:
-            async with line:
-                yield
+            await line.acquire()
+            held = True
+            yield end
         finally:
+            end()
             line, many = self._lines.pop(address)
             if many > 1:
                 self._lines[address] = line, many - 1

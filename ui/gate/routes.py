@@ -18,6 +18,10 @@ _GET = {
 }  # fmt: skip
 _POST = {f"{API}/queue/join", f"{API}/run/predict", f"{API}/component_server"}
 _GET_BELOW = ("/assets/", "/static/", "/svelte/")
+MAX_FILE_NAME = 200
+"""Characters of the path of one of Gradio's own files, with folders: a file system cannot look for a name of more than
+255 bytes, and Gradio answers that with an internal error."""
+
 _HEARTBEAT = re.compile(rf"{API}/heartbeat/[A-Za-z0-9_-]{{1,64}}")
 
 
@@ -31,7 +35,8 @@ def exists(method: str, path: str, mcp: bool = False) -> bool:
         return path in _POST or (mcp and path == MCP)
     if method not in ("GET", "HEAD"):
         return False
-    return path in _GET or path.startswith(_GET_BELOW) or bool(_HEARTBEAT.fullmatch(path))
+    file = path.startswith(_GET_BELOW) and path.isascii() and len(path) <= MAX_FILE_NAME
+    return path in _GET or file or bool(_HEARTBEAT.fullmatch(path))
 
 
 def open_to_all(path: str) -> bool:

@@ -1,15 +1,17 @@
 """Who sends a request: the local user, a guest by cookie, a user by login, or a program by token."""
 
 import hashlib
+import ipaddress
 import secrets
 import threading
 import time
 from collections import OrderedDict
+from typing import NamedTuple
 
 from backend.hosting.limits import Limits
 from backend.hosting.throttle import Throttle
 from backend.hosting.users import Accounts
-from backend.hosting.visitor import LOCAL, Visitor, guest, new_cookie
+from backend.hosting.visitor import LOCAL, Visitor, counted_address, guest, new_cookie
 from ui.gate.asgi import Header, Refused, Scope, cookies, header, set_cookie
 
 GUEST_COOKIE = "tokendyno_visitor"
@@ -22,6 +24,14 @@ NAME_SHARE = 10
 few that somebody else could keep the user out by failing from one."""
 
 
+class _Login(NamedTuple):
+    """Who logged in, by which entry of the file of users, and until when."""
+
+    name: str
+    entry: str
+    until_s: float
+
+
 class Visitors:
     """Tells visitors apart. `framed`: the page is shown in a frame of another site; `forwarded`: a proxy that is
     trusted says where requests come from."""
@@ -32,7 +42,7 @@ class Visitors:
         self.limits, self.accounts, self.framed, self._forwarded = limits, accounts, framed, forwarded
         self._by_address = Throttle(limits.logins, limits.logins_per_s)
         self._by_name = Throttle(limits.logins * NAME_SHARE, limits.logins_per_s)
-        self._logins: OrderedDict[str, tuple[str, float]] = OrderedDict()
+        self._logins: OrderedDict[str, _Login] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -41,9 +51,9 @@ class Visitors:
         return self.limits.login or self.accounts is not None
 
     def address(self, scope: Scope) -> str:
-        """Where a request comes from."""
-        named = header(scope, b"x-forwarded-for").partition(",")[0].strip() if self._forwarded else ""
-        return named[:64] or (scope["client"][0] if scope.get("client") else "")
+        """Where a request comes from, as it is counted."""
+        peer = scope["client"][0] if scope.get("client") else ""
+        return counted_address((self._forwarded and _forwarded_for(scope)) or peer)
 
     def find(self, scope: Scope) -> Visitor | None:
         """Who sends this request; None for somebody who has still to log in or to take a cookie. Refused for a wrong
@@ -55,7 +65,7 @@ class Visitors:
             owner = guest(given.get(GUEST_COOKIE, ""))
             return Visitor(owner, address) if owner else None
         name = self._of_token(scope, address) or self._of_login(given.get(LOGIN_COOKIE, ""))
-        if name is None or self.accounts is None or name not in self.accounts.names():
+        if name is None:
             return None
         return Visitor(LOCAL if self.limits.mode == "local" else name, address)
 
@@ -76,13 +86,14 @@ class Visitors:
         _check_failures(counted)
         for throttle, key in counted:
             throttle.take(key)
-        if not self.accounts.password_is(name, password):
+        entry = self.accounts.entry(name)
+        if entry is None or not self.accounts.password_is(name, password):
             return None
         for throttle, key in counted:
             throttle.give_back(key)
         value = secrets.token_urlsafe(32)
         with self._lock:
-            self._logins[_hash(value)] = name, time.monotonic() + LOGIN_S
+            self._logins[_hash(value)] = _Login(name, entry, time.monotonic() + LOGIN_S)
             while len(self._logins) > MAX_LOGINS:
                 self._logins.popitem(last=False)
         return self._cookie(scope, LOGIN_COOKIE, value, LOGIN_S)
@@ -95,8 +106,10 @@ class Visitors:
 
     def _of_login(self, value: str) -> str | None:
         with self._lock:
-            name, until_s = self._logins.get(_hash(value), ("", 0.0))
-        return name if until_s > time.monotonic() else None
+            login = self._logins.get(_hash(value))
+        if login is None or self.accounts is None or login.until_s <= time.monotonic():
+            return None
+        return login.name if self.accounts.entry(login.name) == login.entry else None
 
     def _of_token(self, scope: Scope, address: str) -> str | None:
         kind, _, token = header(scope, b"authorization").partition(" ")
@@ -111,6 +124,22 @@ class Visitors:
 
     def _cookie(self, scope: Scope, name: str, value: str, max_age_s: int) -> Header:
         return set_cookie(name, value, max_age_s, framed=self.framed, secure=scope.get("scheme") == "https")
+
+
+def _forwarded_for(scope: Scope) -> str:
+    """The address from which the trusted proxy was reached; "" where it names none. Each proxy adds at the end of
+    X-Forwarded-For who asked it, and a visitor may send a beginning of any kind. Addresses of private networks at the
+    end are further proxies of the same host, so it is the last public one, else the last."""
+    values = b",".join(value for key, value in scope["headers"] if key == b"x-forwarded-for")
+    named = list(filter(None, (part.strip() for part in values.decode("latin-1").split(","))))
+    return next(filter(_is_public, reversed(named)), named[-1] if named else "")
+
+
+def _is_public(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).is_global
+    except ValueError:
+        return False
 
 
 def _check_failures(counted: list[tuple[Throttle, str]]) -> None:

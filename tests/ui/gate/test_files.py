@@ -88,8 +88,7 @@ def calls_of(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Call):
             yield function, node
-        named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        yield from calls_of(node, node.name if named else function)
+        yield from calls_of(node, node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function)
 
 
 def test_gradio_takes_nothing_for_a_file_that_has_no_path() -> None:

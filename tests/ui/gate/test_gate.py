@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +95,7 @@ CLOSED = [
     ("GET", "/gradio_api/call/stop/1"), ("GET", "/static/%2e%2e/config"),
     ("GET", "/login"), ("GET", "/docs"), ("GET", "/openapi.json"), ("PUT", JOIN),
     ("DELETE", "/"), ("OPTIONS", "/"), ("GET", "/gradio_api/heartbeat/a/b"), ("GET", "/assets\\..\\x"),
+    ("GET", "/assets/" + "x" * 1_000), ("GET", "/static/" + "x/" * 3_000), ("GET", "/assets/" + "%C3%A4" * 150),
 ]  # fmt: skip
 OPEN = [
     ("GET", "/"), ("HEAD", "/"), ("GET", "/config"), ("GET", "/gradio_api/info"), ("GET", "/gradio_api/info/"),
@@ -163,6 +164,7 @@ def test_a_request_that_gradio_cannot_carry_out_is_refused(caplog: pytest.LogCap
         ("http://evil.example", False),
         ("http://localhost.evil.example:7860", False),
         ("http://127.0.0.1.evil.example:7860", False),
+        ("http://[fe80::1%eth0]:7860", True),
         ("http://bench.lan:7860", True),
         ("http://a.gradio.live", True),
         ("http://gradio.live.evil.example", False),
@@ -181,7 +183,19 @@ def test_a_refusal_repeats_no_secret(local: Site) -> None:
     assert answer.status_code == 421 and "'[redacted]'" in answer.json()["detail"]
 
 
-@pytest.mark.parametrize("host", ["", "127.0.0.1:x", "[::1]x", "[::1", "a b", "127.0.0.1, localhost"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "",
+        "127.0.0.1%.evil.example",
+        "127.0.0.1%25.evil.example:80",
+        "127.0.0.1:x",
+        "[::1]x",
+        "[::1",
+        "a b",
+        "127.0.0.1, localhost",
+    ],
+)
 def test_a_host_that_cannot_be_one_is_not_answered(local: Site, host: str) -> None:
     assert local.ask("GET", "/", headers={"Host": host}).status_code == 421
 
@@ -307,9 +321,28 @@ def test_in_a_frame_of_a_space_the_cookie_is_secure_and_in_a_partition_of_its_ow
     assert "https://*.hf.space" in answer.headers["content-security-policy"]
 
 
-def test_a_trusted_proxy_says_where_a_request_comes_from_and_nobody_else_does() -> None:
-    scope = {"headers": [(b"x-forwarded-for", b"1.2.3.4, 10.0.0.1")], "client": ("10.0.0.9", 1)}
-    assert Visitors(LIMITS["public"], forwarded=True).address(scope) == "1.2.3.4"
+@pytest.mark.parametrize(
+    ("forwarded", "address"),
+    [
+        (["1.2.3.4, 10.0.0.1"], "1.2.3.4"),
+        (["5.6.7.8, 1.2.3.4, 10.0.0.1"], "1.2.3.4"),  # the first was sent by the visitor
+        (["5.6.7.8", "1.2.3.4"], "1.2.3.4"),
+        (["5.6.7.8, 1.2.3.4"], "1.2.3.4"),
+        (["anything, 1.2.3.4,, 10.0.0.1, 192.168.0.1"], "1.2.3.4"),
+        (["2a00:1:2:3:aaaa::1, 10.0.0.1"], "2a00:1:2:3::/64"),
+        (["10.0.0.7, 10.0.0.1"], "10.0.0.1"),
+        (["x" * 100], "x" * 64),
+        ([], "10.0.0.9"),
+        ([" , "], "10.0.0.9"),
+    ],
+)
+def test_the_trusted_proxy_says_where_a_request_comes_from_and_nobody_else_does(
+    forwarded: list[str], address: str
+) -> None:
+    """With the first address of the header, one visitor had as many addresses as they liked."""
+    headers = [(b"x-forwarded-for", each.encode()) for each in forwarded]
+    scope = {"headers": headers, "client": ("10.0.0.9", 1)}
+    assert Visitors(LIMITS["public"], forwarded=True).address(scope) == address
     assert Visitors(LIMITS["public"]).address(scope) == "10.0.0.9"
 
 
@@ -348,14 +381,37 @@ def test_a_login_lasts_until_the_logout(team: Site) -> None:
     finished(visit())
 
 
-def test_a_user_who_is_removed_is_out_at_once(team: Site) -> None:
+def remove(users: Users) -> None:
+    users.remove("ada")
+
+
+def remove_and_add(users: Users) -> None:
+    users.remove("ada")
+    users.add("ada", "correct horse")
+
+
+def change_password(users: Users) -> None:
+    users.add("ada", "another password")
+
+
+def revoke(users: Users) -> None:
+    users.revoke("ada")
+
+
+@pytest.mark.parametrize("change", [remove, remove_and_add, change_password, revoke])
+def test_a_login_ends_with_what_it_was_made_by(team: Site, change: Callable[[Users], None]) -> None:
+    """The cookie held the name alone: whoever had it later had the new user's runs open to them."""
+
     async def visit() -> None:
-        async with team.client() as client:
+        async with team.client() as client, team.client() as other:
             await client.post("/login", data={"name": "ada", "password": "correct horse"})
-            assert (await client.get("/config")).status_code == 200
+            await other.post("/login", data={"name": "bob", "password": "battery staple"})
             assert isinstance(team.visitors.accounts, Users)
-            team.visitors.accounts.remove("ada")
+            team.visitors.accounts.new_token("ada")
+            assert (await client.get("/config")).status_code == 200, "a further token ends nothing"
+            change(team.visitors.accounts)
             assert (await client.get("/config")).status_code == 401
+            assert (await other.get("/config")).status_code == 200
 
     finished(visit())
 

@@ -1,6 +1,7 @@
 """A real app on loopback against what strangers do to it: connections, sessions, hosts, a team's logins."""
 
 import json
+import select
 import socket
 import time
 import urllib.parse
@@ -16,9 +17,15 @@ from backend.hosting.limits import LIMITS
 from backend.hosting.users import Users
 from tests.support.processes import wait_for
 from tests.support.served import Served, served
-from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S
+from ui.gate.connections import MAX_HEADER_BYTES, REQUEST_S, STALL_S
 
 pytestmark = pytest.mark.slow
+
+SMALL_REPORT = "/files/recorded-batching.json"
+"""140 KiB."""
+
+REPORT = "/files/recorded-compile.html"
+"""5 MB."""
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -66,6 +73,37 @@ def silence_s(team: Served) -> Iterator["Future[float]"]:
         yield thread.submit(wait)
 
 
+def unread(app: Served, path: str, requests: int, headers: str = "") -> socket.socket:
+    """A connection that asks for something several times and reads nothing. Of what comes, the system keeps 2.5 MiB."""
+    link = socket.socket()
+    link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    link.connect(("127.0.0.1", app.port))
+    link.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{headers}\r\n".encode() * requests)
+    return link
+
+
+def reset(link: socket.socket) -> bool:
+    """Whether the other end has given up a connection, without reading what it sent before."""
+    poll = select.poll()
+    poll.register(link, select.POLLERR | select.POLLHUP)
+    return bool(poll.poll(0))
+
+
+@pytest.fixture(scope="module")
+def stalled_s(team: Served) -> Iterator["Future[float]"]:
+    """Seconds until a connection that reads nothing of its answers is closed. It is opened before the other tests."""
+
+    def wait() -> float:
+        begin_s = time.monotonic()
+        with unread(team, SMALL_REPORT, 40, f"Cookie: {log_in(team, 'ada', 'correct horse')}\r\n") as link:
+            wait_for(lambda: reset(link), STALL_S + 40)
+        return time.monotonic() - begin_s
+
+    with ThreadPoolExecutor(1) as thread:
+        yield thread.submit(wait)
+
+
+@pytest.mark.usefixtures("stalled_s")
 @pytest.mark.usefixtures("silence_s")
 def test_one_users_history_is_not_anothers(team: Served) -> None:
     """`attach` gave a second visitor the first one's prompt, settings and text."""
@@ -210,6 +248,63 @@ def test_a_program_runs_two_arms_in_five_lines_as_the_user_of_its_token(team: Se
         found = ada.predict(run=run, wait_s=60, api_name="/result")
     assert found["status"] == "done", found["message"]
     assert [len(arm["latency_s"]) for arm in found["arms"]] == [8, 8]
+
+
+def test_requests_go_on_while_others_of_their_address_read_no_answers(team: Served) -> None:
+    """Sixteen connections that asked for reports and read none held all turns of their address."""
+    cookie, most = log_in(team, "ada", "correct horse"), LIMITS["team"].address_requests
+    assert most is not None
+
+    def answered_meanwhile() -> bool:
+        links = [unread(team, SMALL_REPORT, 40, f"Cookie: {cookie}\r\n") for _ in range(most)]
+        try:
+            wait_until_idle(team)
+            sent = {"data": [], "fn_index": 99_999, "session_hash": "s"}
+            assert team.post("/gradio_api/run/predict", sent, {"Cookie": cookie}).status == 400
+            return not any(map(reset, links))
+        finally:
+            for link in links:
+                link.close()
+
+    assert any(answered_meanwhile() for _ in range(3)), "each time only once the others had been given up"
+
+
+def wait_until_idle(app: Served) -> None:
+    """Until the app has done nothing for half a second."""
+    process = psutil.Process(app.process.pid)
+
+    def idle() -> bool:
+        begin_s = process.cpu_times().user
+        time.sleep(0.5)
+        return bool(process.cpu_times().user - begin_s < 0.1)
+
+    wait_for(idle)
+
+
+def test_answers_that_nobody_reads_are_bounded(team: Served) -> None:
+    """200 connections took 565 MB."""
+    cookie = log_in(team, "ada", "correct horse")
+    team.ask(REPORT, headers={"Cookie": cookie})
+    process = psutil.Process(team.process.pid)
+    before, largest = process.memory_info().rss, 0
+    links = [unread(team, REPORT, 2, f"Cookie: {cookie}\r\n") for _ in range(60)]
+
+    def given_up() -> int:
+        nonlocal largest
+        largest = max(largest, process.memory_info().rss)
+        return sum(map(reset, links))
+
+    try:
+        wait_for(lambda: given_up() >= 20, what="connections to be given up")
+        print(f"{largest - before:,} bytes for {len(links)} reports")
+        assert largest - before < 600 << 20, "without a limit 1,450 MB"
+    finally:
+        for link in links:
+            link.close()
+
+
+def test_a_connection_that_reads_no_answer_is_closed(stalled_s: "Future[float]") -> None:
+    assert stalled_s.result(STALL_S + 50) > STALL_S - 6
 
 
 def test_a_connection_that_asks_for_nothing_is_closed(silence_s: "Future[float]") -> None:
