@@ -23,6 +23,7 @@ from backend.runs.history_file import (
     damage_of,
     identity,
     open_file,
+    readable_asides,
     set_aside,
 )
 from backend.runs.newer import refuse_newer_now
@@ -47,12 +48,14 @@ class HistoryWriter:
 
     trouble  what is not being kept at this moment; "" while all is well
     suspect  a reader met damage: look at the file before writing on
+    set_aside  what was said when the file was set aside last, since it could not be read; "" if it never was
     """
 
     def __init__(self, path: Path, waiting: Waiting, retention: Retention) -> None:
         self.trouble = ""
         self.messages: list[str] = []
         self.suspect = False
+        self.set_aside = ""
         self._path, self._waiting, self._retention = path, waiting, retention
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -178,16 +181,17 @@ class HistoryWriter:
             self._set_damaged_aside()
         if self._db is not None:
             return
-        message = open_file(self._path)
-        if message:
-            self.report(message)
+        self._say_set_aside(open_file(self._path))
         before, self._file = self._file, identity(self._path)
         self._db = connect(self._path)
         if self._left or (before is not None and self._file != before):
             self._restore(self._db)
             self._left = False
-        elif before is None and self._path.stat().st_size > CHECKED_AT_ONCE_BYTES:
-            threading.Thread(target=self._check_later, name="history-check", daemon=True).start()
+        elif before is None:
+            for message in readable_asides(self._path):
+                self.report(message)
+            if self._path.stat().st_size > CHECKED_AT_ONCE_BYTES:
+                threading.Thread(target=self._check_later, name="history-check", daemon=True).start()
 
     def _leave(self) -> None:
         self.close()
@@ -201,7 +205,12 @@ class HistoryWriter:
         damage = damage_of(self._path)
         if damage:
             self._leave()
-            self.report(aside_message(self._path, damage, set_aside(self._path)))
+            self._say_set_aside(aside_message(self._path, damage, set_aside(self._path)))
+
+    def _say_set_aside(self, message: str) -> None:
+        if message:
+            self.set_aside = message
+            self.report(message)
 
     def _restore(self, db: sqlite3.Connection) -> None:
         """Begin a new file with what running runs had in the old one."""
