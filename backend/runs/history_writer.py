@@ -68,9 +68,10 @@ class HistoryWriter:
         self._deleted, self._deleted_message = Deleted(), ""
 
     def report(self, message: str) -> None:
-        """Say something once. The latest messages are kept."""
+        """Say something once. The latest messages are kept; whoever opens the history says those of the start."""
         if message not in self.messages:
-            log.warning("%s", message)
+            if self._file is not None:
+                log.warning("%s", message)
             self.messages = [*self.messages, message][-MAX_MESSAGES:]
 
     def close(self) -> None:
@@ -182,16 +183,16 @@ class HistoryWriter:
         if self._db is not None:
             return
         self._say_set_aside(open_file(self._path))
+        if self._file is None:
+            for message in readable_asides(self._path):
+                self.report(message)
         before, self._file = self._file, identity(self._path)
         self._db = connect(self._path)
         if self._left or (before is not None and self._file != before):
             self._restore(self._db)
             self._left = False
-        elif before is None:
-            for message in readable_asides(self._path):
-                self.report(message)
-            if self._path.stat().st_size > CHECKED_AT_ONCE_BYTES:
-                threading.Thread(target=self._check_later, name="history-check", daemon=True).start()
+        elif before is None and self._path.stat().st_size > CHECKED_AT_ONCE_BYTES:
+            threading.Thread(target=self._check_later, name="history-check", daemon=True).start()
 
     def _leave(self) -> None:
         self.close()

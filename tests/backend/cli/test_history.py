@@ -54,12 +54,13 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(kept: Path, capsys: pytes
 
 @pytest.mark.parametrize("words", [["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]])
 def test_a_history_that_had_to_be_set_aside_is_no_empty_one(
-    kept: Path, words: list[str], capsys: pytest.CaptureFixture[str]
+    kept: Path, words: list[str], capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     kept.write_text("no database " * 500)
     said = " ".join(sentence(main([*words, "--history", str(kept)]), *capsys.readouterr()).split())
     (aside,) = kept.parent.glob("*.unreadable-*")
     assert f"h.sqlite could not be read (file is not a database). It was kept as {aside.name}, and a new one" in said
+    assert not caplog.records, "it is said once"
 
 
 def test_a_history_that_another_program_has_locked_is_no_empty_one(
