@@ -8,19 +8,19 @@ import atexit
 import importlib.util
 import logging
 import os
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import threading
 import warnings
 from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from backend.errors import InputError
+from backend.files.own_folder import own_folder
 from backend.hosting.limits import ALLOWED_KERNELS, Limits, limits_of
 from backend.hosting.users import Accounts, OneAccount, Users
 from backend.paths import default_history, default_users
@@ -231,17 +231,25 @@ def in_address(host: str) -> str:
 def own_gradio_folder(env: MutableMapping[str, str]) -> None:
     """Give Gradio a folder of this process's own, which is removed at its end, unless the environment names one: the
     one in /tmp that it would use belongs to whoever started a Gradio app on this machine first."""
-    named = env.get(GRADIO_FOLDER)
+    named, opened = env.get(GRADIO_FOLDER), ExitStack()
     try:
         if named:
             Path(named).mkdir(parents=True, exist_ok=True)
             return
-        env[GRADIO_FOLDER] = tempfile.mkdtemp(prefix="tokendyno-page-")
+        env[GRADIO_FOLDER] = str(opened.enter_context(own_folder("tokendyno-page-")))
     except OSError as error:
         what = f"{GRADIO_FOLDER}, {named}," if named else "temporary files"
         advice = "Name another, or unset it." if named else "Set TMPDIR to one that can."
         refuse(f"The folder of {what} cannot be written ({error.strerror}). {advice}")
-    atexit.register(shutil.rmtree, env[GRADIO_FOLDER], ignore_errors=True)
+    atexit.register(opened.close)
+
+
+def end_on_signals(ended: threading.Event) -> None:
+    """Let the app end in good order on Ctrl-C, when it is asked to, and when its terminal is closed, unless it was
+    started to outlive it (nohup)."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda *_: ended.set())
 
 
 def accounts(options: Options) -> Accounts | None:
@@ -272,8 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.stderr = BoundedLog(sys.stderr)  # Gradio prints tracebacks of its own
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s")
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+    end_on_signals(ended)
 
     from ui.quick_start import quick_start
 

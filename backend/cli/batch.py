@@ -10,7 +10,8 @@ import msgspec
 
 from backend.cli.arms import written_arms
 from backend.cli.batch_table import batch_table
-from backend.cli.commands import OK, perform
+from backend.cli.commands import perform
+from backend.cli.exit_codes import OK
 from backend.cli.files import check_folder, check_writable, write_text
 from backend.config import Request, workload_of
 from backend.errors import InputError

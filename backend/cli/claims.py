@@ -14,7 +14,7 @@ from backend.claims.results import RESULTS, Result, check_keep, keep, machine_na
 from backend.claims.trials import ClaimTest, Device
 from backend.claims.view import claims_document, measured_text
 from backend.cli.claims_table import claims_text
-from backend.cli.commands import FAILED, OK, STOPPED
+from backend.cli.exit_codes import FAILED, OK, STOPPED
 from backend.cli.files import check_writable, write_json
 from backend.cli.history_option import history_of
 from backend.cli.progress import close, follow, say, say_notes

@@ -15,6 +15,7 @@ from backend.cli.check_text import check_text
 from backend.cli.doctor import doctor_report
 from backend.cli.doctor_text import doctor_text
 from backend.cli.documents import ModelEntry, ModelsDocument, ShardingDocument
+from backend.cli.exit_codes import BAD_INPUT, FAILED, OK, STOPPED
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
 from backend.cli.fit_table import fit_text, sharding_text
 from backend.cli.history_option import history_of
@@ -40,8 +41,6 @@ from backend.terminal import Screen, screen_of
 from backend.views.check_document import check_document
 from backend.views.document import document, predicted_series
 from backend.views.gate import gate_document
-
-OK, BAD_INPUT, FAILED, STOPPED = 0, 2, 3, 130
 
 
 class CommandFailed(Exception):

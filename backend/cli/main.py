@@ -1,41 +1,82 @@
-"""Entry of the command line: parses, runs one command, and turns every error into one sentence and an exit code."""
+"""Entry of the command line: parses, runs one command, and turns every error into one sentence and an exit code.
 
+The commands are imported only once Ctrl-C is handled, since importing them takes half a second.
+"""
+
+import errno
 import io
 import os
 import sys
 from collections.abc import Sequence
 
-from backend.cli.commands import BAD_INPUT, OK, STOPPED, CommandFailed
-from backend.cli.parser import make_parser
-from backend.errors import InputError
+from backend.cli.exit_codes import BAD_INPUT, OK, STOPPED
 from backend.redact import redact
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of a standard output that takes no more: its disk is full, or its terminal has gone."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry of the console script. Returns the exit code: 0, 2 bad input, 3 failed run, 130 stopped with Ctrl-C."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # generated text must not break an ASCII terminal
     try:
+        return _run(arguments)
+    except KeyboardInterrupt:
+        return _fail("stopped.", STOPPED)
+    except BrokenPipeError:
+        _discard(1)
+        return OK
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename is not None:
+            raise
+        _discard(1)
+        why = f"The output cannot be written ({error.strerror}). Free some space there, or send it elsewhere."
+        return _fail(why, BAD_INPUT)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from backend.cli.commands import CommandFailed
+    from backend.cli.parser import make_parser
+    from backend.errors import InputError
+
+    try:
         options = make_parser().parse_args(arguments)
         code = int(options.act(options))
-        if sys.stdout is not None:
-            sys.stdout.flush()  # raises here, where it is caught, if the reader of the pipe has gone
+        sys.stdout.flush()  # raises here, where it is caught, if nobody takes the output
         return code
+    except SystemExit:  # of --help and --version
+        sys.stdout.flush()
+        raise
     except InputError as error:
         return _fail(str(error), BAD_INPUT)
     except CommandFailed as error:
         return _fail(str(error), error.code)
-    except KeyboardInterrupt:
-        return _fail("stopped.", STOPPED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return OK
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"tokendyno: {redact(sentence)}", file=sys.stderr)
+    try:
+        print(f"tokendyno: {redact(sentence)}", file=sys.stderr)
+    except OSError:
+        _discard(2)
     return code
+
+
+def _open_closed_streams() -> None:
+    """Let standard streams that were closed before the start lead nowhere: else files that are opened later take their
+    numbers, and what is printed goes into them."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free: that of the stream
+            os.set_inheritable(number, True)
+            setattr(sys, name, os.fdopen(number, mode))
+
+
+def _discard(number: int) -> None:
+    """Let a standard stream lead nowhere, so that flushing it at the end raises nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), number)
 
 
 if __name__ == "__main__":

@@ -43,11 +43,15 @@ def find_run(what: str, history: Path) -> Run:
 
 
 def _stored(run_id: str, history: Path) -> list[Record]:
-    if not history.is_file():
+    try:
+        history.stat()
+    except FileNotFoundError:
         return []
+    except OSError:
+        pass  # the store says why
     store = Store(history)
     try:
-        store.require_readable()
+        store.require_whole()
         return store.read(run_id)
     finally:
         store.close()

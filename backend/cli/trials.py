@@ -15,7 +15,8 @@ from backend.ablation.ray_places import ray_places
 from backend.ablation.trials import Stopped, Task, TrialFailed, perform
 from backend.arms.bundles import gave_way
 from backend.cli.arms import written_arms
-from backend.cli.commands import BAD_INPUT, FAILED, OK, STOPPED, CommandFailed
+from backend.cli.commands import CommandFailed
+from backend.cli.exit_codes import BAD_INPUT, FAILED, OK, STOPPED
 from backend.cli.files import check_folder, check_writable
 from backend.cli.history_option import history_of
 from backend.cli.progress import close, follow, say, say_notes

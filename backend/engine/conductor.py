@@ -1,7 +1,6 @@
 """Conducts one run: workers ready, models loaded, arms in turn, every event into the log."""
 
 import contextlib
-import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
 from backend.engine.prediction import predict
 from backend.engine.work import expected_device_s
+from backend.files.own_folder import own_folder
 from backend.hardware import Machine, peak_rates
 from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
 from backend.models import ModelFacts
@@ -111,14 +111,14 @@ class Conductor:
     def _read_texts(self, quality: Quality, together: bool) -> None:
         """All texts through the first arm, whose distributions are kept, then through the second, which is compared
         with them. Each arm then generates once at these lengths, for its speed and for proof of what was in effect."""
-        with tempfile.TemporaryDirectory(dir=private_folder("distributions")) as folder:
+        with own_folder("run-", private_folder("distributions")) as folder:
             for arm in self._arms:
                 if not together:
                     self._drop_others(arm)
                     self._take(arm)
                     self._load(arm)
                 try:
-                    self._score(arm, quality, Path(folder))
+                    self._score(arm, quality, folder)
                 except Halt:
                     self._pool.drop(arm)  # what it had read by then would count as the next run's memory
                     raise

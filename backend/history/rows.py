@@ -79,14 +79,15 @@ class Listing:
         self._store, self._runs, self._team = store, runs, limits.mode == "team"
 
     def find(self, search: Search, visitor: Visitor) -> Found:
-        """One page of the runs that a visitor looks for. A page past the end is empty."""
+        """One page of the runs that a visitor looks for. A page past the end is empty. InputError, as from the other
+        methods, if the history cannot be read now."""
         if self._store.path is None:
             return Found([], 0, 0, 0, search.per_page)
         self._store.settle()
         where, values = search.where()
         scope, mine = self._scope(visitor)
         values |= mine
-        ((kept,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {scope}", mine) or [(0,)]
+        ((kept,),) = self._store.query(f"SELECT count(*) FROM runs WHERE {scope}", mine)
         first = search.page * search.per_page
         if where:  # one pass finds all that match; of those on the page everything is read
             matching = self._store.query(

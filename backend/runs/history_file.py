@@ -16,7 +16,7 @@ import psutil
 from backend.errors import InputError
 from backend.runs import history_schema
 from backend.runs.history_schema import Foreign, check_schema
-from backend.runs.newer import refuse_newer
+from backend.runs.newer import refuse_newer, untouched
 from backend.runs.records import BROKEN_RECORD, Ended, decode_record, encode_record
 from backend.runs.trouble import passes
 
@@ -89,7 +89,8 @@ def open_file(path: Path) -> str:
 def aside_message(path: Path, why: str, aside: Path) -> str:
     """What was done with a file that could not be read."""
     return (
-        f"The history file {path.name} could not be read ({why}). It was kept as {aside.name}, and a new one was begun."
+        f"The history file {path.name} could not be read ({why}). It was kept as {aside.name}, and a new one was "
+        "begun. If you have a backup, put it in its place."
     )
 
 
@@ -125,6 +126,25 @@ def set_aside(path: Path) -> Path:
         with suppress(FileNotFoundError):
             os.replace(path.with_name(path.name + suffix), aside.with_name(aside.name + suffix))
     return aside
+
+
+def readable_asides(path: Path) -> list[str]:
+    """A sentence for each file that was set aside beside a history and that this version can read: an older version
+    took the format of a newer one for damage. Nothing is written to them."""
+    said = []
+    for aside in sorted(path.parent.glob(f"{path.name}.unreadable-*")):
+        with suppress(Foreign, sqlite3.Error, UnicodeError), closing(untouched(aside)) as db:
+            check_schema(db)
+            if aside.stat().st_size <= CHECKED_AT_ONCE_BYTES:
+                _check_pages(db)
+            (runs,) = db.execute("SELECT count(*) FROM runs").fetchone()
+            if runs:
+                said.append(
+                    f"{aside.name} holds {runs:,} run{'' if runs == 1 else 's'}: an older version of tokendyno could "
+                    f"not read it, and this one can. Open it with --history, or, to go on with it, end tokendyno and "
+                    f"let it and {path.name} swap names."
+                )
+    return said
 
 
 # --- opening --------------------------------------------------------------------------------------

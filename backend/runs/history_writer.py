@@ -23,6 +23,7 @@ from backend.runs.history_file import (
     damage_of,
     identity,
     open_file,
+    readable_asides,
     set_aside,
 )
 from backend.runs.newer import refuse_newer_now
@@ -47,12 +48,14 @@ class HistoryWriter:
 
     trouble  what is not being kept at this moment; "" while all is well
     suspect  a reader met damage: look at the file before writing on
+    set_aside  what was said when the file was set aside last, since it could not be read; "" if it never was
     """
 
     def __init__(self, path: Path, waiting: Waiting, retention: Retention) -> None:
         self.trouble = ""
         self.messages: list[str] = []
         self.suspect = False
+        self.set_aside = ""
         self._path, self._waiting, self._retention = path, waiting, retention
         self._db: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -65,9 +68,10 @@ class HistoryWriter:
         self._deleted, self._deleted_message = Deleted(), ""
 
     def report(self, message: str) -> None:
-        """Say something once. The latest messages are kept."""
+        """Say something once. The latest messages are kept; whoever opens the history says those of the start."""
         if message not in self.messages:
-            log.warning("%s", message)
+            if self._file is not None:
+                log.warning("%s", message)
             self.messages = [*self.messages, message][-MAX_MESSAGES:]
 
     def close(self) -> None:
@@ -178,9 +182,10 @@ class HistoryWriter:
             self._set_damaged_aside()
         if self._db is not None:
             return
-        message = open_file(self._path)
-        if message:
-            self.report(message)
+        self._say_set_aside(open_file(self._path))
+        if self._file is None:
+            for message in readable_asides(self._path):
+                self.report(message)
         before, self._file = self._file, identity(self._path)
         self._db = connect(self._path)
         if self._left or (before is not None and self._file != before):
@@ -201,7 +206,12 @@ class HistoryWriter:
         damage = damage_of(self._path)
         if damage:
             self._leave()
-            self.report(aside_message(self._path, damage, set_aside(self._path)))
+            self._say_set_aside(aside_message(self._path, damage, set_aside(self._path)))
+
+    def _say_set_aside(self, message: str) -> None:
+        if message:
+            self.set_aside = message
+            self.report(message)
 
     def _restore(self, db: sqlite3.Connection) -> None:
         """Begin a new file with what running runs had in the old one."""

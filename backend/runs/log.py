@@ -4,8 +4,10 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
+from backend.errors import InputError
 from backend.runs.earlier import expected_s
 from backend.runs.gate import Found, same_pair
 from backend.runs.records import UNREADABLE, Created, Ended, Expected, Record
@@ -66,7 +68,8 @@ class RunLog:
         run.append(record)
 
     def get(self, run_id: str) -> Run | None:
-        """A run by id, read from the store if it is no longer in memory; None if there is none."""
+        """A run by id, read from the store if it is no longer in memory; None if there is none. InputError if the store
+        cannot be read now."""
         with self._lock:
             run = self._runs.get(run_id)
             if run is not None:
@@ -91,7 +94,7 @@ class RunLog:
                 del self._runs[run_id]
 
     def _read(self, run_id: str) -> Run | None:
-        records = self._keeper.read(run_id) or self._shelf(run_id)
+        records = self._shelf(run_id) or self._keeper.read(run_id)
         if not records or not isinstance(records[0], Created):
             return None
         run = Run(records[0])
@@ -106,30 +109,33 @@ class RunLog:
 
     def expect(self, created: Created) -> None:
         """Add to a new run how long its phases took in earlier runs of the same shape, where one tells."""
-        for arm in created.arms:
-            seconds = expected_s(self._keeper, created, arm)
-            if seconds:
-                self.append(created.id, Expected(arm.name, seconds))
+        with suppress(InputError):  # a history that cannot be read stops no run
+            for arm in created.arms:
+                seconds = expected_s(self._keeper, created, arm)
+                if seconds:
+                    self.append(created.id, Expected(arm.name, seconds))
 
     def reading(self, of: Created) -> Found | None:
         """The newest complete run of the same owner that read texts with the two arms of a run; with its arms swapped
-        where there is no other; None if there is none among the latest of its model."""
-        recent = self._keeper.recent(of.request.model, MAX_SEARCHED)
-        for swapped in (False, True):
-            for created in recent:
-                if same_pair(created, of, swapped):
-                    run = self.get(created.id)
-                    if run is not None and run.status == "done":
-                        return Found(run, swapped)
+        where there is no other; None if there is none among the latest of its model, or they cannot be read now."""
+        with suppress(InputError):
+            recent = self._keeper.recent(of.request.model, MAX_SEARCHED)
+            for swapped in (False, True):
+                for created in recent:
+                    if same_pair(created, of, swapped):
+                        run = self.get(created.id)
+                        if run is not None and run.status == "done":
+                            return Found(run, swapped)
         return None
 
     def compared(self, of: Created) -> str:
         """Id of the newest complete run that compared the two arms of a reading with one prompt; "" without one."""
-        for created in self._keeper.recent(of.request.model, MAX_SEARCHED):
-            if created.request.quality is None and created.request.traffic is None and same_pair(of, created):
-                run = self.get(created.id)
-                if run is not None and run.status == "done":
-                    return run.id
+        with suppress(InputError):
+            for created in self._keeper.recent(of.request.model, MAX_SEARCHED):
+                if created.request.quality is None and created.request.traffic is None and same_pair(of, created):
+                    run = self.get(created.id)
+                    if run is not None and run.status == "done":
+                        return run.id
         return ""
 
     def newest(self, owner: str) -> str | None:

@@ -25,7 +25,7 @@ def refuse_newer(path: Path) -> None:
     process has on it (https://www.sqlite.org/howtocorrupt.html, 2.2), and another process then removes its log.
     """
     try:
-        with closing(_untouched(path)) as db:
+        with closing(untouched(path)) as db:
             (number,) = db.execute("PRAGMA user_version").fetchone()
             if not is_newer(number) or not is_ours(db):
                 return
@@ -42,7 +42,7 @@ def refuse_newer_now(db: sqlite3.Connection) -> None:
         raise Newer(number)
 
 
-def _untouched(path: Path) -> sqlite3.Connection:
+def untouched(path: Path) -> sqlite3.Connection:
     """A connection that writes nothing beside the file either, and does not see its log."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
 

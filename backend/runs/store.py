@@ -17,12 +17,11 @@ from typing import Any
 
 from backend.errors import InputError
 from backend.runs.history_file import READ_WAIT_S, check_path, connect
-from backend.runs.history_schema import Newer
 from backend.runs.history_writer import HistoryWriter
 from backend.runs.newer import refuse_newer_now
 from backend.runs.records import BROKEN_RECORD, UNREADABLE, Created, Ended, Record, decode_record
 from backend.runs.retention import Retention
-from backend.runs.trouble import lost_sentence, passes
+from backend.runs.trouble import lost_sentence, passes, unread_sentence
 from backend.runs.waiting import Waiting
 
 log = logging.getLogger("tokendyno")
@@ -131,11 +130,11 @@ class Store:
 
     def read(self, run_id: str) -> list[Record]:
         """All records of a run in order; empty if there is no such run. Where one cannot be read, the run ends there
-        and says so."""
+        and says so. InputError if the file cannot be read now."""
         if self.path is None:
             return list(self._memory.get(run_id, []))
         waiting = self._waiting.of(run_id)  # before the file: what is written meanwhile is in both
-        records = self._read_file(run_id)
+        records = [] if waiting and waiting[0].seq == 0 else self._read_file(run_id)
         records += [item.record for item in waiting if item.seq >= len(records)]
         return records if records and isinstance(records[0], Created) else []
 
@@ -162,7 +161,8 @@ class Store:
         return records
 
     def recent(self, model: str, limit: int) -> list[Created]:
-        """The first records of the newest runs of a model, as it was named, the newest first."""
+        """The first records of the newest runs of a model, as it was named, the newest first. InputError if the file
+        cannot be read now."""
         found = {first.id: first for first in reversed(self._begun()) if first.request.model == model}
         if self.path is not None:
             firsts_of = (
@@ -176,8 +176,8 @@ class Store:
         return sorted(found.values(), key=lambda first: -first.created)[:limit]
 
     def newest(self, owner: str) -> str | None:
-        """Id of an owner's run that was created last; None if there is none. A run from the future, which a clock that
-        jumped has left, counts as older than all others."""
+        """Id of an owner's run that was created last; None if there is none, or the file cannot be read now. A run from
+        the future, which a clock that jumped has left, counts as older than all others."""
         latest = time.time() + CLOCK_SLACK_S
         begun = [one for one in self._begun() if one.owner == owner]
         found: list[tuple[float, str | None]] = [(one.created, one.id) for one in begun]
@@ -186,7 +186,8 @@ class Store:
                 "SELECT created, id FROM runs WHERE owner = ? AND deleted_at IS NULL "
                 "ORDER BY created > ?, created DESC LIMIT 1"
             )
-            found += [(_number(at), str(run_id)) for at, run_id in self.query(newest_of, (owner, latest))]
+            with suppress(InputError):
+                found += [(_number(at), str(run_id)) for at, run_id in self.query(newest_of, (owner, latest))]
         found.reverse()  # of runs of one moment the last counts
         return max(found, key=lambda one: (one[0] <= latest, one[0]))[1] if found else None
 
@@ -197,32 +198,25 @@ class Store:
         return [first for first in firsts if isinstance(first, Created)]
 
     def query(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
-        """Rows of the file; none if it cannot be read now. Only of a history with a `path`."""
+        """Rows of the file. InputError if it cannot be read now. Only of a history with a `path`."""
+        assert self.path is not None
         try:
-            return self._rows(sql, values)
-        except (UnicodeEncodeError, Newer):  # nothing that is kept has half of a character; `trouble` tells the other
+            with closing(connect(self.path, READ_WAIT_S)) as db:
+                return db.execute(sql, values).fetchall()
+        except UnicodeEncodeError:  # nothing that is kept has half of a character
             return []
         except (sqlite3.Error, OSError) as error:
-            log.warning("the history could not be read: %s", error)
             if not passes(error):
+                log.warning("the history could not be read: %s", error)
                 self._writer.suspect = True
                 self._some.set()
-        return []
+            raise InputError(unread_sentence(self.path.name, error)) from error
 
-    def require_readable(self) -> None:
-        """InputError if what is kept cannot be read now."""
-        try:
-            if self.path is not None:
-                self._rows("SELECT 1 FROM runs LIMIT 1", ())
-        except (sqlite3.Error, OSError) as error:
-            raise InputError(
-                self.trouble or f"The history {self.path} cannot be read now ({error}). Try again."
-            ) from error
-
-    def _rows(self, sql: str, values: Sequence[object] | Mapping[str, object]) -> list[tuple[Any, ...]]:
-        assert self.path is not None
-        with closing(connect(self.path, READ_WAIT_S)) as db:
-            return db.execute(sql, values).fetchall()
+    def require_whole(self) -> None:
+        """InputError if the file could not be read and was set aside, so that what it holds now is not what was kept in
+        it."""
+        if self.path is not None and self._writer.set_aside:
+            raise InputError(self._writer.set_aside)
 
     # --- the writer thread ------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What keeps the history from being written, as a sentence: what is not kept now, and what to do."""
+"""What keeps the history from being written or read, as a sentence: what is not kept or shown, and what to do."""
 
 import errno
 import os
@@ -47,7 +47,7 @@ def code_of(error: Exception) -> int:
 
 
 def cause(error: Exception) -> tuple[str, str]:
-    """Why the history is not written, and what to do about it."""
+    """Why the history is not written or read, and what to do about it."""
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         return WORDS[sqlite3.SQLITE_FULL] if full else (os.strerror(error.errno or 0).lower(), "Mend that.")
@@ -67,6 +67,14 @@ def sentence(name: str, error: Exception, state: tuple[int, int, int], most_byte
         else ""
     )
     return f"Runs are not being kept: the history {name} cannot be written, {why}.{waiting} {cure}"
+
+
+def unread_sentence(name: str, error: Exception) -> str:
+    """What cannot be shown now. What may be damage is looked into by the writer at once."""
+    why, cure = cause(error)
+    if not passes(error):
+        cure = "It is being checked, and set aside if it is damaged. Try again; if this stays, move the file away."
+    return f"The history {name} cannot be read: {why}. {cure}"
 
 
 def lost_sentence(runs: int, why: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.cli.commands import BAD_INPUT, OK
+from backend.cli.exit_codes import BAD_INPUT, OK
 from backend.cli.main import main
 from tests.project.test_docs import code_blocks
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -107,3 +108,13 @@ def test_an_unknown_run_and_an_event_that_came_past_the_gate(api: Api) -> None:
     for call in (api.status("0" * 24), api.result("../x"), api.stop(request_of("ada"), "")):
         assert "There is no run of that id" in said(call)
     assert "Something went wrong" in said(api.run(gr.Request(), a=""))
+
+
+def test_a_history_that_cannot_be_read_is_told_and_no_run_is_called_unknown(tmp_path: Path) -> None:
+    history = tmp_path / "h.sqlite"
+    bench = open_bench(history, limits=LIMITS["public"])
+    history.rename(tmp_path / "elsewhere")
+    history.mkdir()
+    for call in (Api(bench).status("0" * 24), Api(bench).result("0" * 24)):
+        assert "The history h.sqlite cannot be read: it cannot be opened. Check" in said(call)
+    bench.close()

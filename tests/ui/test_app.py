@@ -4,9 +4,11 @@ import contextlib
 import http.client
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -122,9 +124,14 @@ def test_a_folder_of_gradio_that_is_not_ours_is_no_obstacle(tmp_path: Path) -> N
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     (temporary / "gradio").write_text("another user's")
+    left = temporary / "tokendyno-page-left"
+    left.mkdir()
     with served(tmp_path, env={"TMPDIR": str(temporary), "GRADIO_TEMP_DIR": ""}) as app_:
         (own,) = temporary.glob("tokendyno-page-*")
         assert app_.ask("/").status == 200 and own.stat().st_mode & 0o077 == 0
+        assert own != left, "what a process left that was killed is removed"
+        app_.process.send_signal(signal.SIGHUP)
+        app_.process.wait(30)
     assert [path.name for path in temporary.iterdir()] == ["gradio"], "nothing is left behind"
 
 
@@ -141,6 +148,24 @@ def test_the_page_is_served_on_an_ipv6_address(tmp_path: Path) -> None:
             link.request("GET", "/config")
             assert link.getresponse().status == 200
         assert app_.address == f"http://[::1]:{app_.port}"
+
+
+def test_the_app_ends_with_its_terminal_unless_it_was_started_to_outlive_it() -> None:
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    ended = threading.Event()
+    try:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        app.end_on_signals(ended)
+        signal.raise_signal(signal.SIGHUP)
+        assert not ended.is_set()
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        app.end_on_signals(ended)
+        signal.raise_signal(signal.SIGHUP)
+        assert ended.is_set()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_a_broken_preset_is_one_sentence_and_exit_code_2(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The Batching page: the same requests to two arms, one live panel. Wiring only: handlers call functions of other
 modules."""
 
+from contextlib import suppress
 from typing import Any
 
 import gradio as gr
@@ -175,11 +176,13 @@ class _Page(RunPage):
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
     """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if that run has one
-    prompt, or does not exist."""
+    prompt, does not exist or cannot be read, which the Compare page says."""
     wanted = request.query_params.get("run") or ""
     found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest(visitor_of(request).owner)
-    run = bench.runs.get(found) if found else None
-    return run if run is not None and run.request.traffic is not None else None
+    with suppress(InputError):
+        run = bench.runs.get(found) if found else None
+        return run if run is not None and run.request.traffic is not None else None
+    return None
 
 
 def _leading(arm: BatchArm) -> dict[str, gr.Dropdown]:

@@ -54,13 +54,15 @@ class Change(_Question, tag="change"):
 
 class Runs(msgspec.Struct):
     """The answer to `Find`. `kept`: whether runs outlive the app; `team`: whether they can be shared; `imports`:
-    whether they can be taken in from files; `trouble`: what is not being kept at this moment."""
+    whether they can be taken in from files; `trouble`: what is not being kept at this moment; `said`: what happened
+    to the file since the start."""
 
     found: Found
     kept: bool
     team: bool
     imports: bool
     trouble: str
+    said: str
 
 
 class Changed(msgspec.Struct):
@@ -97,7 +99,8 @@ def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> ms
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
             found = kept.listing.find(search, visitor)
             found = msgspec.structs.replace(found, rows=[_titled(row) for row in found.rows])
-            return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble)
+            said = " ".join(bench.store.messages)
+            return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble, said)
         case Beside(pins=pins):
             return kept.beside(read_pins(pins), titles=True)
         case Change():

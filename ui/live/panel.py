@@ -11,6 +11,7 @@ from typing import Annotated, TypeVar
 import gradio as gr
 import msgspec
 
+from backend.errors import InputError
 from backend.runs.log import RunLog
 from backend.runs.run import MAX_TOKENS_PER_PULL, Run
 from backend.views import live
@@ -58,7 +59,11 @@ def asked(runs: RunLog, question: object, kind: type[Question]) -> tuple[Questio
         query = msgspec.convert(question, kind, strict=True)
     except msgspec.ValidationError as error:
         raise PullRefused(f"This pull cannot be read: {error}.") from None
-    if not RUN_ID.fullmatch(query.run) or (run := runs.get(query.run)) is None:
+    try:
+        run = runs.get(query.run) if RUN_ID.fullmatch(query.run) else None
+    except InputError as error:
+        raise PullRefused(str(error)) from None
+    if run is None:
         raise PullRefused("There is no such run here.")
     return query, run
 

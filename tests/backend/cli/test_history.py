@@ -1,6 +1,8 @@
 """`tokendyno history` over a file of runs, and where commands keep what they run."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from backend.cli.history_option import history_of
 from backend.cli.main import main
 from backend.cli.parser import make_parser
+from backend.runs import history_file
 from tests.backend.runs.test_newer import newer
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
 from tests.support.command_line import sentence
@@ -47,6 +50,38 @@ def test_a_history_that_cannot_be_read_is_no_empty_one(kept: Path, capsys: pytes
         printed = capsys.readouterr()
         assert printed.out == "" and "a newer version of tokendyno wrote it (format 99" in " ".join(printed.err.split())
         assert "Update tokendyno, or name another file with --history" in " ".join(printed.err.split())
+
+
+@pytest.mark.parametrize("words", [["history"], ["history", "show", "aaaa1111"], ["replay", "aaaa1111"]])
+def test_a_history_that_had_to_be_set_aside_is_no_empty_one(
+    kept: Path, words: list[str], capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    kept.write_text("no database " * 500)
+    said = " ".join(sentence(main([*words, "--history", str(kept)]), *capsys.readouterr()).split())
+    (aside,) = kept.parent.glob("*.unreadable-*")
+    assert f"h.sqlite could not be read (file is not a database). It was kept as {aside.name}, and a new one" in said
+    assert not caplog.records, "it is said once"
+
+
+def test_a_history_that_another_program_has_locked_is_no_empty_one(
+    kept: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(history_file, "WAIT_S", 0.1)
+    with closing(sqlite3.connect(kept, isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        assert main(["history"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "tokendyno: The history h.sqlite cannot be read: another program has locked it. End that" in printed.err
+
+
+@pytest.mark.parametrize("command", ["history", "replay"])
+def test_a_folder_in_the_place_of_a_history_is_told(
+    tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [command, *(["aaaa1111"] if command == "replay" else []), "--history", str(tmp_path)]
+    assert "cannot be written (Is a directory)" in sentence(main(words), *capsys.readouterr())
 
 
 def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,9 @@
 """The entry: bad input is one sentence and exit code 2, and output goes to any terminal or none."""
 
+import errno
 import io
 import json
+import os
 import re
 import shlex
 import shutil
@@ -18,7 +20,7 @@ from backend.cli.help import EXAMPLES
 from backend.cli.main import main
 from backend.cli.parser import make_parser
 from backend.paths import ROOT
-from tests.support.command_line import MODEL, POCKET, cli, sentence
+from tests.support.command_line import MODEL, POCKET, SHORT, cli, sentence
 from tests.support.machines import CPU
 
 BAD = [
@@ -207,9 +209,67 @@ def test_an_ascii_terminal_gets_every_line(monkeypatch: pytest.MonkeyPatch) -> N
     assert b"Prozessor f\\xfcr B\\xe4ren" in raw.getvalue()
 
 
-def test_without_a_standard_output_nothing_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdout", None)
-    assert main(["models"]) == 0
+@pytest.mark.usefixtures("forked")
+def test_without_standard_streams_a_run_succeeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert main(["run", "--model", "pocket", *SHORT, "--no-history"]) == 0
+    assert sys.stdin.read() == ""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        stream.close()
+
+
+def test_files_do_not_take_the_numbers_of_streams_that_were_closed() -> None:
+    shown = "import os; from backend.cli.main import main; main(['models']); print(os.open('/', 0) > 2, file=log)"
+    code = f"import os; log = os.fdopen(os.dup(9), 'w'); {shown}"
+    command = ["bash", "-c", f'exec 9>&1 <&- >&- 2>&-; exec {sys.executable} -c "$0"', code]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert (ran.stdout, ran.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize("command", ["models --json -", "--help"])
+def test_output_that_cannot_be_written_is_one_sentence(command: str) -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "backend", *command.split()], cwd=ROOT, stdout=full, stderr=subprocess.PIPE,
+            text=True, timeout=60, env={**os.environ, "PYTHONUNBUFFERED": ""},
+        )  # fmt: skip
+    line = sentence(ran.returncode, "", ran.stderr)
+    assert line.startswith("tokendyno: The output cannot be written (No space left on device). Free some space")
+
+
+def test_notes_that_cannot_be_written_either_are_no_traceback() -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "backend", "models"], cwd=ROOT, stdout=full, stderr=full, timeout=60
+        )
+    assert ran.returncode == 2
+
+
+def test_a_file_that_is_full_is_not_taken_for_the_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "scratch")
+
+    monkeypatch.setattr(hardware, "detect", full)
+    with pytest.raises(OSError, match="scratch"):
+        main(["doctor"])
+
+
+INTERRUPTED = """
+import os, runpy, signal, sys
+class Finder:
+    def find_spec(name, path, target=None):
+        if name == "backend.cli.parser":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+sys.argv = ["tokendyno", "models"]
+runpy.run_module("backend", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
+    ran = subprocess.run([sys.executable, "-c", INTERRUPTED], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert sentence(ran.returncode, ran.stdout, ran.stderr, want=130) == "tokendyno: stopped."
 
 
 def test_a_reader_that_goes_away_is_no_traceback() -> None:

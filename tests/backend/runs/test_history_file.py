@@ -227,7 +227,7 @@ def test_a_history_that_cannot_be_read_is_told_with_its_new_name(
     aside = [found.name for found in tmp_path.glob("*unreadable*")]
     assert message == (
         f"The history file h.sqlite could not be read (file is not a database). It was kept as {aside[0]}, and a new "
-        "one was begun."
+        "one was begun. If you have a backup, put it in its place."
         if aside
         else ""
     )

@@ -15,6 +15,7 @@ import pytest
 
 from backend.ablation.journal import Journal
 from backend.engine.bench import Bench
+from backend.errors import InputError
 from backend.executors import KINDS
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL
@@ -78,6 +79,27 @@ def test_a_file_that_nobody_may_even_read_holds_no_reader(tmp_path: Path) -> Non
         assert time.monotonic() - begin_s < 1.5
     store.close()
     assert stored(tmp_path / "h.sqlite", "new") == [created("new")]
+
+
+def test_what_cannot_be_read_is_told_and_holds_no_run(tmp_path: Path) -> None:
+    store = Store(tmp_path / "h.sqlite")
+    for record in whole("old"):
+        store.add("old", record)
+    store.flush()
+    log = RunLog(store, lambda run_id: whole("shipped") if run_id == "shipped" else [])
+    (tmp_path / "h.sqlite").rename(tmp_path / "elsewhere")
+    (tmp_path / "h.sqlite").mkdir()
+    said = "The history h.sqlite cannot be read: it cannot be opened. Check that its folder exists and is writable."
+    with pytest.raises(InputError) as told:
+        log.get("old")
+    assert str(told.value) == said and said in answer(log, {"run": "old", "version": 0, "cur": []})
+    assert log.newest(LOCAL) is None and log.get("shipped") is not None
+    first = created("new")
+    run = log.create(first)
+    log.expect(first)
+    assert log.reading(first) is None and log.compared(first) == ""
+    assert log.get("new") is run and store.read("new") == [first]
+    store.close()
 
 
 @pytest.mark.parametrize("code, closed", [("IOERR", True), ("CANTOPEN", True), ("BUSY", False), ("FULL", False)])

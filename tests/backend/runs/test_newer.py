@@ -65,9 +65,8 @@ def test_it_is_left_untouched_and_told_while_runs_wait_in_memory(version: str, t
     one_run(store)
     assert store.read("new") == [created("new"), tokens(0), Ended(1.0, "done")] and store.newest("") == "new"
     assert "3 records of 1 run wait in memory" in store.trouble
-    assert store.read("a") == [] and store.query("SELECT id FROM runs", ()) == []
-    with pytest.raises(InputError, match="a newer version of tokendyno wrote it"):
-        store.require_readable()
+    with pytest.raises(InputError, match=r"cannot be read: a newer version of tokendyno wrote it .* Update tokendyno"):
+        store.read("a")
     with pytest.raises(InputError, match=r"a newer version of tokendyno wrote it.*Nothing was changed"):
         History(store, RunLog(store), LIMITS["local"]).changes.rename("a", "mine", LOCAL_USER)
     store.close()
@@ -75,6 +74,31 @@ def test_it_is_left_untouched_and_told_while_runs_wait_in_memory(version: str, t
     assert [message.split(":")[0] for message in store.messages] == [
         "1 run could not be kept in the history, or only in part"
     ]
+
+
+def test_a_file_that_an_older_version_set_aside_is_mentioned_until_it_is_taken_back(tmp_path: Path) -> None:
+    path, aside = tmp_path / "h.sqlite", tmp_path / "h.sqlite.unreadable-20261130-120000"
+    filled(aside)
+    filled(tmp_path / "h.sqlite.unreadable-20261201-120000")
+    sql(tmp_path / "h.sqlite.unreadable-20261201-120000", *NEW_TABLES)
+    (tmp_path / "h.sqlite.unreadable-20261202-120000").write_bytes(aside.read_bytes()[:20_000])
+    Store(tmp_path / "h.sqlite.unreadable-20261203-120000").close()
+    before = state(tmp_path)
+    said = (
+        "h.sqlite.unreadable-20261130-120000 holds 3 runs: an older version of tokendyno could not read it, and this "
+        "one can. Open it with --history, or, to go on with it, end tokendyno and let it and h.sqlite swap names."
+    )
+    for _ in range(2):
+        store = Store(path)
+        assert store.messages == [said]
+        store.close()
+    after = state(tmp_path)
+    assert {name: after[name][0] for name in before} == {name: found[0] for name, found in before.items()}
+    path.rename(tmp_path / "later")
+    aside.rename(path)
+    store = Store(path)
+    assert store.messages == [] and len(store.read("a")) == 102
+    store.close()
 
 
 def test_once_it_is_moved_away_what_waits_is_kept(tmp_path: Path) -> None:

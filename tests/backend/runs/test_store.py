@@ -22,6 +22,7 @@ from backend.hosting.visitor import LOCAL
 from backend.messages import Samples, Tokens
 from backend.paths import ROOT
 from backend.runs import history_file, history_schema
+from backend.runs import store as run_store
 from backend.runs.log import RunLog
 from backend.runs.records import UNREADABLE, ArmEvent, ArmPlanned, Created, Ended, Record, decode_record
 from backend.runs.retention import Retention
@@ -461,7 +462,7 @@ def test_in_memory_nothing_waits_and_nothing_is_in_trouble() -> None:
     store = Store(None)
     store.add("a", created("a"))
     store.settle()
-    store.require_readable()
+    store.require_whole()
     assert (store.messages, store.trouble) == ([], "")
 
 
@@ -501,19 +502,16 @@ def test_a_reader_that_meets_damage_has_the_file_looked_at(
     error = sqlite3.DatabaseError(code)
     error.sqlite_errorcode = getattr(sqlite3, f"SQLITE_{code}")
 
-    def fail(sql: str, values: object) -> None:
+    def fail(path: Path, wait_s: float) -> None:
         raise error
 
     looked = threading.Event()
     monkeypatch.setattr(store._writer, "_set_damaged_aside", looked.set)
-    monkeypatch.setattr(store, "_rows", fail)
-    assert store.query("SELECT 1", ()) == []
+    monkeypatch.setattr(run_store, "connect", fail)
+    why = "CORRUPT. It is being checked" if looks else "another program has locked it. End that program"
+    with pytest.raises(InputError, match=rf"The history h\.sqlite cannot be read: {why}"):
+        store.query("SELECT 1", ())
     assert looked.wait(5.0 if looks else 0.3) is looks
-    with pytest.raises(InputError, match=rf"The history .*h\.sqlite cannot be read now \({code}\)\. Try again\."):
-        store.require_readable()
-    store._writer.trouble = "It is being moved."
-    with pytest.raises(InputError, match=r"^It is being moved\.$"):
-        store.require_readable()
     store.close()
 
 

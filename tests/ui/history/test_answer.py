@@ -11,6 +11,7 @@ from backend.executors import open_bench
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import Visitor
 from tests.support.kept_runs import history_of, made, run_on
+from tests.support.processes import wait_for
 from ui.history.answer import UNREADABLE, answer
 
 Ask = Callable[..., Any]
@@ -43,6 +44,18 @@ def test_a_visitor_finds_names_shares_and_deletes_his_own_runs_only(ask: Ask) ->
     assert ask({**change, "what": "delete"}) == {"row": None} and listed(ask(find, "bob")) == ["theirs"]
     assert ask({**change, "what": "undelete"})["row"]["name"] == "First"
     assert [arm["pin"] for arm in ask({"ask": "beside", "pins": "mine.A,theirs.B"})["arms"]] == ["mine.A", "theirs.B"]
+
+
+def test_a_history_that_is_damaged_meanwhile_is_no_empty_one(ask: Ask, tmp_path: Path) -> None:
+    find = {"ask": "find", "fields": {}}
+    assert listed(ask(find)) == ["mine"] and ask(find)["said"] == ""
+    (tmp_path / "h.sqlite").write_bytes(b"no database " * 500)
+    assert "The history h.sqlite cannot be read: file is not a database. It is being checked" in ask(find)["error"]
+    wait_for(lambda: "error" not in ask(find), 10, "the new file")
+    reply = ask(find)
+    assert (
+        listed(reply) == [] and "h.sqlite could not be read (file is not a database). It was kept as" in reply["said"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""A temporary folder of this process alone. Where the process is killed, the next one removes it."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def own_folder(prefix: str, parent: Path | None = None) -> Iterator[Path]:
+    """A new folder that only this user can access, removed at the end. Folders of this prefix that killed processes of
+    this user left are removed first: the system ends a process's locks with it, so a folder without a lock is nobody's.
+    Where there are no locks (on some network disks), they stay.
+
+    parent  where it lies; None: in the system's folder for temporary files
+
+    OSError if it cannot be made.
+    """
+    within = Path(tempfile.gettempdir()) if parent is None else parent
+    for other in within.glob(f"{prefix}*"):
+        _remove_if_left(other)
+    draft = Path(tempfile.mkdtemp(prefix=f"new-{prefix}", dir=within))  # it has its name only once it is locked
+    folder = draft.with_name(draft.name.removeprefix("new-"))
+    lock = os.open(draft, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        draft.rename(folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _remove_if_left(folder: Path) -> None:
+    with suppress(OSError):  # of what is no folder, of another user, or locked
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(lock).st_uid == os.geteuid():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
