@@ -1,0 +1,135 @@
+"""Files of a model that do harm in a worker: the file is named instead of the arm, and the next run works."""
+
+import json
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.bench import Bench
+from backend.engine.deadlines import TEXT_LIMIT_S
+from backend.hosting.limits import GIB, LIMITS
+from backend.runs.run import Run
+from tests.hostile.corpus import POCKET
+from tests.support.forked_workers import Nursery, open_forking
+from tests.support.worker import light
+
+COPY = "Copy it again from the original checkpoint, or choose another model."
+TOKENIZER = "The model's tokenizer (tokenizer.json)"
+TEMPLATE = "The model's chat template (chat_template.jinja)"
+ENDLESS = "{{ 7 ** 300000000 }}"
+"""Minutes in one call of C code, which no signal and no thread interrupts."""
+
+
+@pytest.fixture(scope="module")
+def bench(nursery: Nursery) -> Iterator[Bench]:
+    found = open_forking(nursery)
+    found.start()
+    yield found
+    found.close()
+
+
+def changed(name: str, change: dict[str, Any]) -> bytes:
+    """A JSON file of the pocket model with other fields."""
+    return json.dumps(json.loads((POCKET / name).read_text()) | change).encode()
+
+
+def split(pattern: str) -> bytes:
+    """The tokenizer with a regular expression of its own."""
+    rule = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    return changed("tokenizer.json", {"pre_tokenizer": rule})
+
+
+def retyped() -> bytes:
+    """Weights whose first tensor has bytes for another format than its header says."""
+    whole = (POCKET / "model.safetensors").read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + length])
+    header[min(name for name in header if name != "__metadata__")]["dtype"] = "F64"
+    new = json.dumps(header).encode()
+    return struct.pack("<Q", len(new)) + new + whole[8 + length :]
+
+
+def run(bench: Bench, tmp_path: Path, name: str, data: bytes, **work: Any) -> Run:
+    """A run of a model that has this file."""
+    folder = tmp_path / "model"
+    shutil.copytree(POCKET, folder)
+    (folder / name).write_bytes(data)
+    return bench.wait(bench.submit(light(model=str(folder), chat=name == "chat_template.jinja", **work)), 60)
+
+
+def refused(ended: Run, begin: str, end: str = COPY) -> None:
+    assert ended.status == "failed" and ended.bad_input, ended.message
+    assert ended.message.startswith(begin) and ended.message.endswith(end), ended.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"cache_implementation": 5}, {"num_return_sequences": [1]}, {"watermarking_config": 3}, {"__class__": 1}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_generation_config_that_cannot_be_read_is_named(bench: Bench, tmp_path: Path, change: dict[str, Any]) -> None:
+    name = "generation_config.json"
+    refused(run(bench, tmp_path, name, changed(name, change)), f"The model's {name} cannot be read (")
+
+
+def test_weights_that_their_own_library_refuses_are_named(bench: Bench, tmp_path: Path) -> None:
+    ended = run(bench, tmp_path, "model.safetensors", retyped())
+    refused(ended, "The model's model.safetensors cannot be read (SafetensorError: ")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (split(r"(a+)+$|(a|aa)+b|((a*)*)*c"), "(PanicException: Onig: Regex search error: retry-limit-in-match over)"),
+        (
+            changed("tokenizer.json", {"post_processor": {
+                "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [],
+                "special_tokens": {},
+            }}),
+            "(PanicException: no entry found for key)",
+        ),
+    ],
+    ids=["a regex that gives up", "a token that is not there"],
+)  # fmt: skip
+def test_a_tokenizer_that_panics_is_named(bench: Bench, tmp_path: Path, data: bytes, why: str) -> None:
+    ended = run(bench, tmp_path, "tokenizer.json", data, prompt="a" * 40 + "!")
+    refused(ended, f"{TOKENIZER} fails on this prompt {why}. ")
+
+
+def test_a_template_that_calls_itself_is_named(bench: Bench, tmp_path: Path) -> None:
+    ended = run(bench, tmp_path, "chat_template.jinja", b"{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}")
+    refused(ended, f"{TEMPLATE} cannot be rendered (RecursionError: ", "Switch chat off, or use another model.")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "part"),
+    [
+        ("tokenizer.json", split(r"(?:a|a){22}(?!.)"), TOKENIZER),
+        ("chat_template.jinja", ENDLESS.encode(), TEMPLATE),
+    ],
+)
+def test_what_native_code_does_with_a_text_has_a_limit(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, part: str
+) -> None:
+    for use in ("render", "tokenize"):
+        monkeypatch.setitem(TEXT_LIMIT_S, use, 1.0)
+    ended = run(bench, tmp_path, name, data, prompt="a" * 300)
+    refused(ended, f"{part} took longer than 1 s on this prompt and was stopped. ")
+    assert bench.wait(bench.submit(light()), 60).status == "done"
+
+
+def test_a_worker_that_takes_too_much_memory_is_ended_and_the_next_run_works(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "limits", replace(LIMITS["local"], worker_bytes=GIB))
+    ended = run(bench, tmp_path, "chat_template.jinja", b"{% set text = 'x' * 1200000000 %}" + ENDLESS.encode())
+    assert ended.status == "failed" and ended.message == (
+        "Arm A held more than 1.00 GiB of memory during warm-up, the limit here, and was stopped. "
+        f"{TEMPLATE} was being rendered. {COPY}"
+    )
+    assert bench.wait(bench.submit(light()), 60).status == "done"
