@@ -113,7 +113,7 @@ class Ready(Message, frozen=True, tag="ready"):
 
 
 PartUse = Literal["read", "render", "tokenize"]
-"""What a worker does with a part of a model: reads it, renders a chat template, turns a text into tokens."""
+"""What a worker does with a part of a model: reads it, renders a chat template, turns text into tokens or back."""
 
 
 class Reading(Message, frozen=True, tag="reading", omit_defaults=True):

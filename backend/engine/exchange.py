@@ -151,7 +151,7 @@ class Exchange:
         """The arm's worker made no progress for so long."""
         self._pool.drop(arm)
         if (reading := self._reading).use != "read":
-            said = f"The model's {reading.part} took longer than {limit_s:g} s on this prompt and was stopped."
+            said = f"The model's {reading.part} took longer than {limit_s:g} s on this text and was stopped."
             raise Halt("failed", f"{said} {COPY_AGAIN}", bad_input=True)
         raise Halt(
             "failed",

@@ -1,6 +1,7 @@
 """Files of a model that do harm in a worker: the file is named instead of the arm, and the next run works."""
 
 import json
+import re
 import shutil
 import struct
 from collections.abc import Iterator
@@ -23,6 +24,9 @@ TOKENIZER = "The model's tokenizer (tokenizer.json)"
 TEMPLATE = "The model's chat template (chat_template.jinja)"
 ENDLESS = "{{ 7 ** 300000000 }}"
 """Minutes in one call of C code, which no signal and no thread interrupts."""
+
+BOMB = r"(a+)+$|(a|aa)+b|((a*)*)*c"
+GIVES_UP = "(PanicException: Onig: Regex search error: retry-limit-in-match over)"
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +89,11 @@ def test_weights_that_their_own_library_refuses_are_named(bench: Bench, tmp_path
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (split(r"(a+)+$|(a|aa)+b|((a*)*)*c"), "(PanicException: Onig: Regex search error: retry-limit-in-match over)"),
+        (split(BOMB), GIVES_UP),
+        (changed("tokenizer.json", {"decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "Ġ"}, "content": "a" * 40 + "!"},
+            {"type": "Replace", "pattern": {"Regex": BOMB}, "content": ""},
+        ]}}), GIVES_UP),
         (
             changed("tokenizer.json", {"post_processor": {
                 "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [],
@@ -94,11 +102,11 @@ def test_weights_that_their_own_library_refuses_are_named(bench: Bench, tmp_path
             "(PanicException: no entry found for key)",
         ),
     ],
-    ids=["a regex that gives up", "a token that is not there"],
+    ids=["a regex that gives up", "a decoder that gives up", "a token that is not there"],
 )  # fmt: skip
 def test_a_tokenizer_that_panics_is_named(bench: Bench, tmp_path: Path, data: bytes, why: str) -> None:
     ended = run(bench, tmp_path, "tokenizer.json", data, prompt="a" * 40 + "!")
-    refused(ended, f"{TOKENIZER} fails on this prompt {why}. ")
+    refused(ended, f"{TOKENIZER} fails on this text {why}. ")
 
 
 def test_a_template_that_calls_itself_is_named(bench: Bench, tmp_path: Path) -> None:
@@ -106,6 +114,7 @@ def test_a_template_that_calls_itself_is_named(bench: Bench, tmp_path: Path) -> 
     refused(ended, f"{TEMPLATE} cannot be rendered (RecursionError: ", "Switch chat off, or use another model.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "data", "part"),
     [
@@ -119,10 +128,29 @@ def test_what_native_code_does_with_a_text_has_a_limit(
     for use in ("render", "tokenize"):
         monkeypatch.setitem(TEXT_LIMIT_S, use, 1.0)
     ended = run(bench, tmp_path, name, data, prompt="a" * 300)
-    refused(ended, f"{part} took longer than 1 s on this prompt and was stopped. ")
+    refused(ended, f"{part} took longer than 1 s on this text and was stopped. ")
     assert bench.wait(bench.submit(light()), 60).status == "done"
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("chat_template.jinja", b"{{ 'x ' * 2000 }}{{ messages[0].content }}"),
+        ("tokenizer.json", changed("tokenizer.json", {"normalizer": {
+            "type": "Replace", "pattern": {"String": "a"}, "content": "x " * 2000,
+        }})),
+    ],
+)  # fmt: skip
+def test_tokens_that_a_file_adds_count_against_the_limit_of_a_prompt(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
+) -> None:
+    monkeypatch.setattr(bench, "limits", replace(LIMITS["local"], prompt_tokens=100))
+    ended = run(bench, tmp_path, name, data, prompt="a")
+    assert ended.bad_input, ended.message
+    assert re.fullmatch(r"The prompt has \d,\d+ tokens, over the limit of 100 here\. Shorten it\.", ended.message)
+
+
+@pytest.mark.slow
 def test_a_worker_that_takes_too_much_memory_is_ended_and_the_next_run_works(
     bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,7 +28,7 @@ class Unread(InputError):
     """A part of the model could not be read or used; its cause is what a library raised."""
 
     def __init__(self, part: str, use: PartUse, why: str) -> None:
-        fails = "fails on this prompt" if use == "tokenize" else "cannot be read"
+        fails = "fails on this text" if use == "tokenize" else "cannot be read"
         super().__init__(f"The model's {part} {fails} ({why[:400].rstrip('.')}). {COPY_AGAIN}")
 
 
@@ -54,9 +54,14 @@ def named(part: str, folder: Path, names: tuple[str, ...]) -> str:
     return f"{part} ({', '.join(found)})" if found else part
 
 
+def using(tokenizer: Any) -> contextlib.AbstractContextManager[None]:
+    """Around what turns text into tokens, or tokens into text."""
+    return reading(named("tokenizer", Path(tokenizer.name_or_path), TOKENIZER[:1]), "tokenize")
+
+
 def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
     """The ids of a text. Unread where the tokenizer fails on it."""
-    with reading(named("tokenizer", Path(tokenizer.name_or_path), TOKENIZER[:1]), "tokenize"):
+    with using(tokenizer):
         return list(tokenizer(text, **more)["input_ids"])
 
 
