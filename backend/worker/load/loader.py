@@ -138,13 +138,15 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             whole = Path(source.path) if source.kind == "gguf" else path
             with reading(named("config", whole, ("config.json",))):
                 config = AutoConfig.from_pretrained(path, **safe)
+            decoder = not is_encoder(config.model_type)
             if source.kind == "hub":
-                check_cached(path, source.repo, decoder=not is_encoder(config.model_type))
+                check_cached(path, source.repo, decoder)
             with observed.stage("tokenizer"), reading(named("tokenizer", whole, TOKENIZER)):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
                 tokenizer.name_or_path = str(whole)
-            with reading("generation_config.json"), contextlib.suppress(OSError):  # where it is, and is JSON
-                GenerationConfig.from_pretrained(path, local_files_only=True)
+            if decoder:
+                with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
+                    GenerationConfig.from_pretrained(path, local_files_only=True)
             if chosen := forget_own_choices(config):
                 more["config"], observed.note = config, "; ".join(filter(None, [observed.note, chosen]))
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
