@@ -18,6 +18,9 @@ from backend.hosting.limits import Limits
 POLL_S = 0.2
 """A process that fills memory gets about 0.4 GB further in that time."""
 
+FAMILY_S = 1.0
+"""How often descendants are looked for: that reads something of every process of the machine."""
+
 MACHINE_SHARE = 0.75
 """Of the machine's memory, where that is less than the mode's limit: the rest is for the page and the other arm."""
 
@@ -37,7 +40,8 @@ class MemoryWatch:
 
     def __init__(self, limit_bytes: int | None) -> None:
         self.limit_bytes = limit_bytes
-        self._due_s = 0.0
+        self._due_s = self._family_due_s = 0.0
+        self._family = set[psutil.Process]()
 
     @property
     def wait_s(self) -> float:
@@ -45,20 +49,28 @@ class MemoryWatch:
         return float("inf") if self.limit_bytes is None else max(0.0, self._due_s - time.monotonic())
 
     def exceeded(self, executor: Executor) -> bool:
-        """Whether its processes and their descendants hold more private memory. False where no poll is due.
+        """Whether its processes and their descendants hold more memory, files apart. False where no poll is due.
 
-        Of the private memory itself (`uss`) the kernel needs 8 ms for each GB, so that it is asked only where more
-        than the limit is resident, beside files: pages that a fork shares with its parent count twice there.
+        Pages that a fork shares with its parent count twice at first. Where that is over the limit, each page counts
+        once (`pss`), for which the kernel needs 8 ms for each GB; files that are mapped count there too.
         """
         if self.limit_bytes is None or self.wait_s:
             return False
-        self._due_s = time.monotonic() + POLL_S
-        family = set[psutil.Process]()
-        for pid in executor.pids:
-            with contextlib.suppress(psutil.Error):
-                one = psutil.Process(pid)
-                family |= {one, *one.children(recursive=True)}
-        return all(_sum(family, held) > self.limit_bytes for held in (_resident_bytes, _private_bytes))
+        now_s = time.monotonic()
+        self._due_s = now_s + POLL_S
+        if now_s >= self._family_due_s:
+            self._family_due_s = now_s + FAMILY_S
+            self._family = _family_of(executor)
+        return all(_sum(self._family, held) > self.limit_bytes for held in (_resident_bytes, _shared_out_bytes))
+
+
+def _family_of(executor: Executor) -> set[psutil.Process]:
+    found = set[psutil.Process]()
+    for pid in executor.pids:
+        with contextlib.suppress(psutil.Error):
+            one = psutil.Process(pid)
+            found |= {one, *one.children(recursive=True)}
+    return found
 
 
 def _sum(family: set[psutil.Process], held: Callable[[psutil.Process], int]) -> int:
@@ -74,5 +86,6 @@ def _resident_bytes(process: psutil.Process) -> int:
     return int(info.rss) - int(getattr(info, "shared", 0))  # Linux alone tells that
 
 
-def _private_bytes(process: psutil.Process) -> int:
-    return int(process.memory_full_info().uss)
+def _shared_out_bytes(process: psutil.Process) -> int:
+    info = process.memory_full_info()
+    return int(getattr(info, "pss", info.uss))  # Linux alone tells that

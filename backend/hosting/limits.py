@@ -35,7 +35,7 @@ class Limits:
     hub_kernels    kernels downloaded from the Hub, which are binaries; `kernels` lists exceptions
     models         the only models there are; empty: any within `model_bytes`
     model_bytes    weights of a model, and files to be downloaded
-    worker_bytes   host memory of the processes of an arm, and at most three quarters of the machine's
+    worker_bytes   host memory that the processes of an arm hold, and at most three quarters of the machine's
     prompt_bytes   of the prompts of a run together
     prompt_tokens  of a prompt
     new_tokens     of a sequence
