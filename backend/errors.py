@@ -16,6 +16,10 @@ UNDECODABLE = (msgspec.MsgspecError, UnicodeError, RecursionError)
 """What msgspec raises for bytes from anywhere: text that is not UTF-8 and endless nesting are errors of their own."""
 
 
+COPY_AGAIN = "Copy it again from the original checkpoint, or choose another model."
+"""What to do about a file of a model that is at fault."""
+
+
 class InputError(ValueError):
     """Bad input. The text is one or two plain sentences: what is wrong, then what to do about it."""
 

@@ -42,6 +42,7 @@ class Generate(Message, frozen=True, tag="generate"):
     prove   verify afterwards what was in effect, under a profiler; where that cannot be detached from the GPU again,
             it slows later runs of the process, and Finished says so
     traffic many requests instead of the prompt: answered by Steps, Pages and RequestEnds in place of Tokens
+    most_prompt_tokens  refuse a prompt that turns out to have more; 0: no limit but the model's positions
     """
 
     plan: Plan
@@ -60,6 +61,7 @@ class Generate(Message, frozen=True, tag="generate"):
     system: str = ""
     prove: bool = True
     traffic: Traffic | None = None
+    most_prompt_tokens: int = 0
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
@@ -108,6 +110,18 @@ class Ready(Message, frozen=True, tag="ready"):
     pid: int
     import_s: float
     versions: dict[str, str]
+
+
+PartUse = Literal["read", "render", "tokenize"]
+"""What a worker does with a part of a model: reads it, renders a chat template, turns text into tokens or back."""
+
+
+class Reading(Message, frozen=True, tag="reading", omit_defaults=True):
+    """The worker begins to use a part of the model, which alone is at fault for what goes wrong until the next Reading.
+    `part`: with the names of its files, as in "the model's tokenizer (tokenizer.json)"; "" when it is done."""
+
+    part: str = ""
+    use: PartUse = "read"
 
 
 class Amount(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -423,7 +437,7 @@ BatchEvent = Steps | Waits | PagesAllocated | PageMoves | RequestEnds
 """Events of many requests."""
 
 Event = (
-    Ready | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
+    Ready | Reading | Progress | Loaded | Started | Tokens | Samples | Annotation | Finished | Probed | Failed
     | Steps | Waits | PagesAllocated | PageMoves | RequestEnds | Scored
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ from backend.arms.check import Checked
 from backend.arms.check import prompt_tokens as estimated
 from backend.config import Request
 from backend.engine.conductor import Job
+from backend.engine.worker_memory import PREDICTED_SHARE, worker_limit
 from backend.errors import InputError
 from backend.hardware import Machine
 from backend.hosting.limits import Limits
@@ -45,6 +46,16 @@ def check_allowed(
             raise InputError(
                 f"{where}{facts.label} has {_size(weights)} of weights, over the limit of "
                 f"{_size(limits.model_bytes)} here. Choose a smaller model."
+            )
+        most = worker_limit(limits, machine)
+        if (
+            most is not None
+            and machine.device == "cpu"
+            and checked.needed_bytes > (room := int(PREDICTED_SHARE * most))
+        ):
+            raise InputError(
+                f"{where}{facts.label} needs {_size(checked.needed_bytes)} of memory as predicted, over the limit of "
+                f"{_size(room)} here. Choose a smaller model, batch or length."
             )
         refused = [] if limits.hub_kernels else sorted(hub_kernels(checked, facts, machine) - set(limits.kernels))
         if refused:

@@ -300,7 +300,7 @@ class Bench:
         try:
             if job.fresh:
                 self.pool.end_slots()
-            Conductor(job, self.pool, self.runs, self.machine()).perform()
+            Conductor(job, self.pool, self.runs, self.machine(), self.limits).perform()
         except Halt as halt:
             status, message, bad_input = halt.status, halt.message, halt.bad_input
         except Exception:

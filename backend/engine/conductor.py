@@ -15,8 +15,10 @@ from backend.engine.executor import StartError, memory_key
 from backend.engine.pool import WorkerPool
 from backend.engine.prediction import predict
 from backend.engine.work import expected_device_s
+from backend.engine.worker_memory import MemoryWatch, worker_limit
 from backend.files.own_folder import own_folder
 from backend.hardware import Machine, peak_rates
+from backend.hosting.limits import Limits
 from backend.messages import Event, Finished, Generate, Load, Probe, Progress, Ready, Score, Started
 from backend.models import ModelFacts
 from backend.paths import private_folder
@@ -77,11 +79,13 @@ def limit_run(job: Job, limit_s: float | None, wake: Callable[[], None]) -> thre
 class Conductor:
     """One job, on the engine thread. `machine`: as it was when the run began."""
 
-    def __init__(self, job: Job, pool: WorkerPool, log: RunLog, machine: Machine) -> None:
+    def __init__(self, job: Job, pool: WorkerPool, log: RunLog, machine: Machine, limits: Limits) -> None:
         self._job, self._pool, self._runs, self._machine = job, pool, log, machine
         self._run = job.run
         self._arms = [arm.name for arm in job.run.created.arms]
-        self._exchange = Exchange(pool, self._arms, job.cancelled, self._log)
+        self._most_prompt_tokens = limits.prompt_tokens or 0
+        watch = MemoryWatch(worker_limit(limits, machine))
+        self._exchange = Exchange(pool, self._arms, job.cancelled, self._log, watch)
         self._repeat = 0
         self._begin_s = time.monotonic()
 
@@ -204,7 +208,7 @@ class Conductor:
             seed=work.seed, ignore_eos=work.ignore_eos or self._job.facts.random, warmup=True,
             top_k=work.top_k, top_p=work.top_p, chat=work.chat, reasoning_effort=work.reasoning_effort,
             system=work.system,
-            prove=self._repeat == work.repeats - 1, traffic=traffic,
+            prove=self._repeat == work.repeats - 1, traffic=traffic, most_prompt_tokens=self._most_prompt_tokens,
         )  # fmt: skip
 
     def _generate(self, arm: str) -> None:

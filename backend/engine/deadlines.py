@@ -4,13 +4,17 @@ import os
 import time
 
 from backend.errors import InputError
-from backend.messages import PhaseName
+from backend.messages import PartUse, PhaseName
 
 DEADLINE_S: dict[PhaseName, float] = {
     "start": 120, "download": 300, "load": 600, "quantize": 600, "compile": 600, "warmup": 600, "run": 300,
     "prove": 300,
 }  # fmt: skip
 """Seconds without progress after which a phase is ended. TOKENDYNO_DEADLINE_S overrides all of them."""
+
+TEXT_LIMIT_S: dict[PartUse, float] = {"render": 15, "tokenize": 30}
+"""Seconds after which a worker that renders a chat template, or turns a text into tokens, is ended. Either takes
+milliseconds; 1 MiB of text took 0.7 s. What a file of the model makes of a text may take for ever, in native code."""
 
 
 def deadline_override_s() -> float | None:
@@ -30,10 +34,11 @@ def deadline_override_s() -> float | None:
 
 
 class Deadline:
-    """The moment by which a phase must make progress; a new one is made after each step of progress."""
+    """The moment by which a phase must make progress; a new one is made after each step of progress. `use`: what the
+    worker does with a part of its model meanwhile, which may have a limit of its own."""
 
-    def __init__(self, phase: PhaseName) -> None:
-        self.limit_s = deadline_override_s() or DEADLINE_S[phase]
+    def __init__(self, phase: PhaseName, use: PartUse = "read") -> None:
+        self.limit_s = TEXT_LIMIT_S.get(use) or deadline_override_s() or DEADLINE_S[phase]
         self._at_s = time.monotonic() + self.limit_s
 
     @property

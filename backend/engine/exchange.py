@@ -12,6 +12,8 @@ from typing import NoReturn
 from backend.engine.deadlines import Deadline
 from backend.engine.executor import Died, Letter
 from backend.engine.pool import Worker, WorkerPool
+from backend.engine.worker_memory import MemoryWatch
+from backend.errors import COPY_AGAIN
 from backend.messages import (
     Annotation,
     BatchEvent,
@@ -26,6 +28,7 @@ from backend.messages import (
     PhaseName,
     Probed,
     Progress,
+    Reading,
     Ready,
     RequestEnds,
     Samples,
@@ -37,6 +40,7 @@ from backend.messages import (
 )
 from backend.redact import redact
 from backend.runs.records import Status
+from backend.units import bytes_text
 
 CANCEL_GRACE_S = 1.0
 """How long a cancelled worker may take to finish the token in flight before it is killed."""
@@ -65,10 +69,13 @@ class Halt(Exception):
 class Exchange:
     """What one run says to its workers and hears from them. Used by the engine thread only."""
 
-    def __init__(self, pool: WorkerPool, arms: list[str], cancelled: threading.Event, log: LogEvent) -> None:
+    def __init__(
+        self, pool: WorkerPool, arms: list[str], cancelled: threading.Event, log: LogEvent, watch: MemoryWatch
+    ) -> None:
         self.phase: PhaseName = "start"
         self._pool, self._arms, self._cancelled, self._log = pool, arms, cancelled, log
         self._last_step: tuple[object, ...] = ()
+        self._reading, self._watch = Reading(), watch
 
     def wait_ready(self, arm: str) -> None:
         """Wait until the arm's worker accepts commands."""
@@ -79,7 +86,7 @@ class Exchange:
 
     def ask(self, arm: str, command: Command, phase: PhaseName) -> Loaded | Finished | Probed | Scored:
         """Send a command; returns its answer. `phase`: what the worker does until it reports a phase itself."""
-        self.phase = phase
+        self.phase, self._reading = phase, Reading()
         worker = self._pool.slots[arm]
         worker.executor.send(command)
         while True:
@@ -104,26 +111,28 @@ class Exchange:
 
     def _next(self, arm: str, worker: Worker) -> Event:
         """The worker's next event that means progress; memory samples and marks are logged on the way."""
-        deadline = Deadline(self.phase)
+        deadline = Deadline(self.phase, self._reading.use)
         while True:
             if self._cancelled.is_set():
                 self._cancel(arm, worker)
+            if self._watch.exceeded(worker.executor):
+                self._end_large(arm)
             try:
-                letter = self._pool.inbox.get(timeout=deadline.left_s)
+                letter = self._pool.inbox.get(timeout=min(deadline.left_s, self._watch.wait_s))
             except queue.Empty:
-                self._pool.drop(arm)
-                raise Halt(
-                    "failed",
-                    f"Arm {arm} made no progress for {deadline.limit_s:g} s during {PHASES[self.phase]} and was "
-                    "stopped. Run again, or undo this arm's last change.",
-                ) from None
+                if not deadline.left_s:
+                    self._end_late(arm, deadline.limit_s)
+                continue
             lost = self._pool.record(letter)
             if letter.executor is not worker.executor:
                 self._check_others(arm, letter, lost)
                 continue
             match letter.body:
                 case Died(cause=cause):
-                    raise Halt("failed", redact(f"Arm {arm} stopped during {PHASES[self.phase]}: {cause} {_AGAIN}"))
+                    advice = f"Run again. {self._blame}" if self._reading.part else _AGAIN
+                    raise Halt("failed", redact(f"Arm {arm} stopped during {PHASES[self.phase]}: {cause} {advice}"))
+                case Reading() as event:
+                    self._reading, deadline = event, Deadline(self.phase, event.use)
                 case Progress(state="step") as event if _reached(event) == self._last_step:
                     self._log(arm, event)  # no further than before: not progress, so keep the deadline
                 case Progress() as event:
@@ -137,6 +146,34 @@ class Exchange:
                     self._log(arm, event)
                 case _:
                     pass
+
+    def _end_late(self, arm: str, limit_s: float) -> NoReturn:
+        """The arm's worker made no progress for so long."""
+        self._pool.drop(arm)
+        if (reading := self._reading).use != "read":
+            said = f"The model's {reading.part} took longer than {limit_s:g} s on this text and was stopped."
+            raise Halt("failed", f"{said} {COPY_AGAIN}", bad_input=True)
+        raise Halt(
+            "failed",
+            f"Arm {arm} made no progress for {limit_s:g} s during {PHASES[self.phase]} and was stopped. "
+            + (self._blame or "Run again, or undo this arm's last change."),
+        )
+
+    def _end_large(self, arm: str) -> NoReturn:
+        """The arm's processes hold more memory than they may."""
+        self._pool.drop(arm)
+        size = " ".join(bytes_text(self._watch.limit_bytes or 0))
+        raise Halt(
+            "failed",
+            f"Arm {arm} held more than {size} of memory during {PHASES[self.phase]}, the limit here, and was stopped. "
+            + (self._blame or "Choose a smaller model, batch or length."),
+        )
+
+    @property
+    def _blame(self) -> str:
+        """What to do about the part of the model that the worker uses; "" where it uses none."""
+        part, verb = self._reading.part, {"read": "read", "render": "rendered", "tokenize": "used"}[self._reading.use]
+        return part and f"The model's {part} was being {verb}. {COPY_AGAIN}"
 
     def _check_others(self, arm: str, letter: Letter, lost: list[str]) -> None:
         """Halt if another arm of this run has just lost its worker. `arm` is ended too: it may be generating."""

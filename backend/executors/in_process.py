@@ -1,7 +1,8 @@
 """An executor in this process: the worker's loop in a thread, with commands and events handed over as objects.
 
 For places where no second process can be started or given the GPU. It is honest about what a thread cannot do: memory
-is that of the whole process, and a step that is running (a load, a compilation, a token) cannot be interrupted.
+is that of the whole process, which no mode limits, and a step that is running (a load, a compilation, a token, a text
+that a tokenizer splits) cannot be interrupted; only a chat template that loops in Python code is.
 """
 
 import gc

@@ -192,7 +192,8 @@ class Line:
 
 class ZeroGpuWorker(InProcessWorker):
     """Each Load begins a call, for as many seconds as it says; the call before it ends. Like a thread's, its work
-    cannot be interrupted, but the platform ends it after those seconds, which is a death."""
+    cannot be interrupted and its memory is not limited, but the platform ends it after those seconds, which is a death.
+    """
 
     def __init__(self, inbox: Inbox) -> None:
         self._lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()

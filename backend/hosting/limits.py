@@ -35,6 +35,7 @@ class Limits:
     hub_kernels    kernels downloaded from the Hub, which are binaries; `kernels` lists exceptions
     models         the only models there are; empty: any within `model_bytes`
     model_bytes    weights of a model, and files to be downloaded
+    worker_bytes   host memory that the processes of an arm hold, and at most three quarters of the machine's
     prompt_bytes   of the prompts of a run together
     prompt_tokens  of a prompt
     new_tokens     of a sequence
@@ -66,6 +67,7 @@ class Limits:
     kernels: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     model_bytes: int | None = None
+    worker_bytes: int | None = None
     prompt_bytes: int = MIB
     prompt_tokens: int | None = None
     new_tokens: int | None = None
@@ -101,7 +103,8 @@ LIMITS: dict[Mode, Limits] = {
     ),
     "public": Limits(
         "public", local_paths=False, owner_token=False, imports=False, kernel_folder=False, hub_kernels=False,
-        model_bytes=4 * GIB, prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5,
+        model_bytes=4 * GIB, worker_bytes=16 * GIB,
+        prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5,
         run_tokens=65_536, run_s=300, trials=60, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB,
         sessions=256, address_connections=256, address_unsent_bytes=32 * MIB, address_events=64, address_requests=16,
     ),

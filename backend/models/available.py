@@ -19,7 +19,7 @@ def check_loadable(facts: ModelFacts) -> None:
     looked at."""
     path = Path(facts.source.path)
     if facts.source.kind in ("embedded", "folder"):
-        _check_folder(facts, path)
+        _check_folder(path, facts.kind == "decoder")
     elif facts.source.kind == "gguf":
         missing_bytes = read_gguf(path).missing_bytes
         if missing_bytes:
@@ -47,7 +47,9 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
     name = f"{repo}@{revision}" if revision else repo
     lacking = hub_files.lacking(repo, facts.source.at)
     if not lacking:
-        _check_cached(facts)
+        here = hub_files.snapshot(repo, facts.source.at)
+        if here is not None:
+            check_cached(here, repo, decoder=facts.kind == "decoder")
         return
     entry = find(repo)
     shape = f"or run its architecture without a download: random:{entry.name if entry else 'NAME'}"
@@ -70,24 +72,20 @@ def _check_hub(facts: ModelFacts, offline: bool) -> None:
         ) from error
 
 
-def _check_folder(facts: ModelFacts, path: Path) -> None:
+def _check_folder(path: Path, decoder: bool) -> None:
     """InputError unless the files of a model can be loaded, as far as is known without building it."""
     shapes = TensorShapes(path)
     folder.check_weights(path, shapes.see)
     shapes.check()
     tokenizer_files.check_tokenizer(path)
-    if facts.kind == "decoder":
+    if decoder:
         check_generation(path)
 
 
-def _check_cached(facts: ModelFacts) -> None:
+def check_cached(here: Path, repo: str, decoder: bool) -> None:
     """InputError if a file of a finished download is torn: the Hub's client takes a file that is there for whole."""
-    repo = facts.source.repo
-    here = hub_files.snapshot(repo, facts.source.at)
-    if here is None:
-        return
     try:
-        _check_folder(facts, here)
+        _check_folder(here, decoder)
     except InputError as error:
         raise InputError(
             f"{str(error).replace(str(here), repo)} It lies in the Hub's cache, where nothing is downloaded twice: "

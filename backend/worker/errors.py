@@ -6,7 +6,6 @@ import torch
 
 from backend.errors import InputError
 from backend.worker.load.download import DownloadFailed
-from backend.worker.load.unread import Unread
 from backend.worker.measure.finite import UNDO, NotFinite
 
 _UNUSABLE = {
@@ -40,8 +39,6 @@ def explain(error: Exception) -> tuple[str, str, bool]:
         return first, "", False
     if isinstance(error, NotFinite):
         return first, error.advice, False
-    if isinstance(error, Unread):
-        return first, "Copy the files again from the original checkpoint, or choose another model.", False
     if "probability tensor contains either" in text:  # torch.multinomial, where drafts are sampled on a CPU
         return "Tokens were to be drawn from scores that are infinite or not a number (NaN).", UNDO, False
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or any(sign in text for sign in _NO_MEMORY):

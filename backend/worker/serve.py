@@ -29,6 +29,7 @@ from backend.worker.commands import Commands, Work
 from backend.worker.errors import explain
 from backend.worker.group import own_group
 from backend.worker.load.loader import LoadedModel, load
+from backend.worker.load.unread import announce
 from backend.worker.reports import Reports
 from backend.worker.runners.base import Runner
 from backend.worker.runners.choice import runner_for
@@ -96,6 +97,7 @@ def serve(
     transformers.utils.logging.disable_progress_bar()
     worker = Worker(channel, cancelled or commands.cancelled, shared_process)
     reports = Reports()
+    announce.set(channel.send)
     channel.send(ready())
     for command in commands:
         try:

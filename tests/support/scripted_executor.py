@@ -17,20 +17,21 @@ from backend.messages import (
     Load,
     Loaded,
     Progress,
+    Reading,
     Ready,
     Started,
     Tokens,
 )
 
 PROMPT_TOKENS = 5
-Fault = Literal["", "silent", "dies", "stalls"]
+Fault = Literal["", "silent", "dies", "dies reading", "stalls"]
 
 
 class ScriptedExecutor:
     """Answers as a worker does.
 
     fault  what it does instead of generating: silent: it waits for a Cancel; stalls: it reports a download at a rate
-           that changes while no byte arrives
+           that changes while no byte arrives; dies reading: while it uses the tokenizer
     """
 
     def __init__(self, inbox: Inbox, fault: Fault = "", started: "list[ScriptedExecutor] | None" = None) -> None:
@@ -59,7 +60,9 @@ class ScriptedExecutor:
                 self._answer(Progress("run", "begin", 0.0))
                 if self._fault == "stalls":
                     threading.Thread(target=self._stall, daemon=True).start()
-                if self._fault == "dies":
+                if self._fault == "dies reading":
+                    self._answer(Reading("tokenizer (tokenizer.json)", "tokenize"))
+                if self._fault.startswith("dies"):
                     self.alive = False
                     self._inbox.put(Letter(self, Died("The script says so.")))
             case Cancel():

@@ -1,4 +1,4 @@
-"""Reads the header of a safetensors file and checks that the file is complete.
+"""Reads the header of a safetensors file and checks that its tensors fill the file, one after the other.
 
 Format: the header's length in 8 bytes (little endian), a JSON header, then the tensors' bytes
 (https://github.com/huggingface/safetensors#format).
@@ -67,8 +67,11 @@ def read_header(path: Path, seen: Seen | None = None) -> Header:
         found = _summary(raw, path, seen)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise _broken(path, "its header is invalid") from None
-    if size < 8 + length + found.end:
-        raise _broken(path, f"it has {size:,} of {8 + length + found.end:,} bytes")
+    whole = 8 + length + found.end
+    if size < whole:
+        raise _broken(path, f"it has {size:,} of {whole:,} bytes")
+    if size > whole:
+        raise _broken(path, f"it goes on for {size - whole:,} bytes behind its tensors")
     return Header(found.elements, found.tensor_bytes, found.dtype)
 
 
@@ -81,7 +84,7 @@ class _Summary(NamedTuple):
 
 def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Summary:
     """Adds up the tensors, one at a time: all of a hostile header together take ten times its bytes."""
-    elements, total, end, by_dtype = 0, 0, 0, dict[str, int]()
+    elements, total, places, by_dtype = 0, 0, list[tuple[int, int]](), dict[str, int]()
     for name, item in raw.items():
         if len(memoryview(item)) > MAX_TENSOR_JSON:
             raise _broken(path, "the description of a tensor is too long")
@@ -91,9 +94,16 @@ def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Sum
             seen(path, name, tensor.shape)
         size = tensor.data_offsets[1] - tensor.data_offsets[0]
         elements, total = elements + math.prod(tensor.shape), total + size
-        end = max(end, tensor.data_offsets[1])
+        places.append(tensor.data_offsets)
         if tensor.dtype in TORCH_NAMES:
             by_dtype[tensor.dtype] = by_dtype.get(tensor.dtype, 0) + size
+    end = 0
+    for begin, after in sorted(places):
+        if begin != end:
+            raise _broken(
+                path, f"its tensors {'overlap' if begin < end else 'leave a hole'} at byte {min(begin, end):,}"
+            )
+        end = after
     most = max(by_dtype, key=lambda name: by_dtype[name], default=None)
     return _Summary(elements, total, TORCH_NAMES[most] if most else None, end)
 

@@ -11,6 +11,7 @@ import torch
 from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 
 from backend.messages import PhaseName
+from backend.models.available import check_cached
 from backend.models.families import is_encoder
 from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
@@ -24,7 +25,7 @@ from backend.worker.load.own_choices import forget_own_choices, guard_kernels
 from backend.worker.load.progress import LoadProgress
 from backend.worker.load.random_checkpoint import load_as_checkpoint
 from backend.worker.load.random_model import byte_tokenizer, random_model
-from backend.worker.load.unread import reading
+from backend.worker.load.unread import TOKENIZER, blaming_files, named, reading
 from backend.worker.patch import attention
 from backend.worker.patch.apply import put_in
 from backend.worker.patch.projections import fuse
@@ -134,15 +135,23 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             more["attn_implementation"] = plan.attention
         more |= device_keywords(plan)
         with _gguf_read_once() if source.kind == "gguf" else contextlib.nullcontext():
-            with reading("config.json"):
+            whole = Path(source.path) if source.kind == "gguf" else path
+            with reading(named("config", whole, ("config.json",))):
                 config = AutoConfig.from_pretrained(path, **safe)
-            with observed.stage("tokenizer"), reading("tokenizer"):
+            decoder = not is_encoder(config.model_type)
+            if source.kind == "hub":
+                check_cached(path, source.repo, decoder)
+            with observed.stage("tokenizer"), reading(named("tokenizer", whole, TOKENIZER)):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)
+                tokenizer.name_or_path = str(whole)
+            if decoder:
+                with reading("generation_config.json"), contextlib.suppress(OSError):  # none, or no JSON
+                    GenerationConfig.from_pretrained(path, local_files_only=True)
             if chosen := forget_own_choices(config):
                 more["config"], observed.note = config, "; ".join(filter(None, [observed.note, chosen]))
             more |= quantization.keywords(plan, config.dtype if plan.dtype == "auto" else getattr(torch, plan.dtype))
             more |= parallel.keywords(plan, config.model_type)
-            with observing(plan, observed), quantization.observing(plan, observed):
+            with observing(plan, observed), quantization.observing(plan, observed), blaming_files(path):
                 model, told = auto_class(config.model_type).from_pretrained(
                     path, dtype=plan.dtype, output_loading_info=True, **safe, **more
                 )

@@ -1,21 +1,89 @@
-"""What transformers cannot read of a model's files, as an error that names the part: no choice is at fault."""
+"""Which file of the model is at fault where transformers or its libraries fail on one: no choice of the arm is.
+
+While a part of the model is read, or is used on a text, the engine is told: it ends a worker that takes too long over
+a text, and names the part where the worker dies of it. Native code can be interrupted in no other way.
+"""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
 
-from backend.errors import InputError
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig
+
+from backend.errors import COPY_AGAIN, InputError
+from backend.messages import PartUse, Reading
+from backend.worker.load.auto_class import auto_class
+
+announce: ContextVar[Callable[[Reading], object]] = ContextVar("announce", default=lambda reading: None)
+"""Tells the engine what this thread works on."""
+
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json")
 
 
-class Unread(Exception):
-    """A part of the model could not be read; its cause is what transformers raised."""
+class Unread(InputError):
+    """A part of the model could not be read or used; its cause is what a library raised."""
+
+    def __init__(self, part: str, use: PartUse, why: str) -> None:
+        fails = "fails on this text" if use == "tokenize" else "cannot be read"
+        super().__init__(f"The model's {part} {fails} ({why[:400].rstrip('.')}). {COPY_AGAIN}")
 
 
 @contextlib.contextmanager
-def reading(part: str) -> Iterator[None]:
+def reading(part: str, use: PartUse = "read") -> Iterator[None]:
     """Within it, errors that say nothing of files or packages become Unread. `part`: as in "the model's tokenizer"."""
+    announce.get()(Reading(part, use))
     try:
         yield
     except (InputError, OSError, ImportError, MemoryError):
         raise
-    except Exception as error:
-        raise Unread(f"The model's {part} cannot be read: {type(error).__name__}: {error}") from error
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":  # of Rust, by pyo3
+            raise
+        raise Unread(part, use, f"{type(error).__name__}: {error}") from error
+    finally:
+        announce.get()(Reading())
+
+
+def named(part: str, folder: Path, names: tuple[str, ...]) -> str:
+    """A part of the model with those of its files that are there. `folder`: or the one file that holds everything."""
+    found = [folder.name] if folder.is_file() else [name for name in names if (folder / name).is_file()]
+    return f"{part} ({', '.join(found)})" if found else part
+
+
+def using(tokenizer: Any) -> contextlib.AbstractContextManager[None]:
+    """Around what turns text into tokens, or tokens into text."""
+    return reading(named("tokenizer", Path(tokenizer.name_or_path), TOKENIZER[:1]), "tokenize")
+
+
+def token_ids(tokenizer: Any, text: str, **more: Any) -> list[int]:
+    """The ids of a text. Unread where the tokenizer fails on it."""
+    with using(tokenizer):
+        return list(tokenizer(text, **more)["input_ids"])
+
+
+@contextlib.contextmanager
+def blaming_files(folder: Path) -> Iterator[None]:
+    """Within it, errors that the model's files cause, whatever the arm chose, become Unread: safetensors that their own
+    library cannot open, or a config from which transformers builds no model on the meta device either."""
+    try:
+        yield
+    except (InputError, OSError, ImportError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except SafetensorError:
+        for file in sorted(folder.glob("*.safetensors")):
+            with reading(file.name), safe_open(file, "pt"):
+                pass
+        raise
+    except Exception:
+        with (
+            contextlib.suppress(OSError, ImportError, MemoryError),
+            reading("config (config.json)"),
+            torch.device("meta"),
+        ):
+            config = AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+            auto_class(config.model_type).from_config(config)
+        raise

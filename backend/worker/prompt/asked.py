@@ -13,7 +13,8 @@ from backend.counts import RunCounts
 from backend.messages import Generate
 from backend.traffic import TrafficRequest
 from backend.traffic.prompts import prompt_text
-from backend.worker.prompt.chat import RENDER_LIMIT_S, messages, time_limit
+from backend.worker.load.unread import token_ids
+from backend.worker.prompt.chat import messages, rendering
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prompt.requests import Asked
 
@@ -25,7 +26,7 @@ def asked_ids(tokenizer: Any, job: Generate) -> list[int] | None:
     once and not again."""
     text = job.prompt if job.prompt.strip() or not job.prompt_tokens else STOCK_SENTENCE
     try:
-        ids = _of_chat(tokenizer, text, job) if job.chat else tokenizer(text)["input_ids"]
+        ids = _of_chat(tokenizer, text, job) if job.chat else token_ids(tokenizer, text)
     except Exception:  # whatever a stranger's template raises: the run that it would end is complete
         log.warning("the prompt could not be read once more", exc_info=True)
         return None
@@ -60,7 +61,7 @@ def requests_held_against(tokenizer: Any, asked: list[TrafficRequest], read: lis
 
 def _of_request(tokenizer: Any, one: TrafficRequest) -> list[int]:
     text = one.prompt if one.prompt.strip() else prompt_text(one.seed, one.prompt_tokens)
-    ids = one.token_ids or tokenizer(text)["input_ids"]
+    ids = one.token_ids or token_ids(tokenizer, text)
     return [ids[place % len(ids)] for place in range(one.prompt_tokens or len(ids))]
 
 
@@ -71,7 +72,7 @@ def _of_chat(tokenizer: Any, text: str, job: Generate) -> list[int]:
         effort = (
             {"reasoning_effort": job.reasoning_effort} if named else {"enable_thinking": job.reasoning_effort == "on"}
         )
-    with time_limit(RENDER_LIMIT_S):
+    with rendering(tokenizer):
         ids: list[int] = tokenizer.apply_chat_template(
             messages(text, job.system), add_generation_prompt=True, return_dict=False, **effort
         )

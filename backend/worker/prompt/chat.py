@@ -2,21 +2,21 @@
 
 import contextlib
 import ctypes
-import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
-
-from jinja2 import TemplateError
 
 from backend.arms.reasoning import refused
 from backend.config import EFFORTS
 from backend.errors import InputError
 from backend.models.files.folder import template_variables
+from backend.worker.load.unread import Unread, named, reading, token_ids
 
 RENDER_LIMIT_S = 10.0
 """Templates render in milliseconds. jinja's sandbox protects the machine but does not stop loops: nested ones ran for
-over 25 s. Code that cannot be interrupted is ended by the deadline of the phase."""
+over 25 s. Calls of native code cannot be interrupted: a while later the engine ends the worker, if it is a process
+(`TEXT_LIMIT_S`)."""
 
 MAX_ADDED = 1 << 20  # characters: the longest templates, with tools and dates, add a few thousand
 
@@ -37,16 +37,16 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
     rendered = _rendered(tokenizer, text, system, reasoning)
     if system and system.strip() not in rendered:
         raise InputError(
-            "The chat template of this model leaves out the system message. Put it at the beginning of the prompt."
+            f"The model's {template_of(tokenizer)} leaves out the system message. Put it at the beginning of the "
+            "prompt."
         )
     for name, value in _opposite(reasoning).items():
         if _rendered(tokenizer, text, system, {name: value}) == rendered:
             raise InputError(
-                f"The chat template of this model mentions {name} and does nothing with it. Leave the reasoning effort "
-                "empty."
+                f"The model's {template_of(tokenizer)} mentions {name} and does nothing with it. Leave the reasoning "
+                "effort empty."
             )
-    ids: list[int] = tokenizer(rendered, add_special_tokens=False)["input_ids"]
-    return ids
+    return token_ids(tokenizer, rendered, add_special_tokens=False)
 
 
 def messages(text: str, system: str = "") -> list[dict[str, str]]:
@@ -71,28 +71,29 @@ def _opposite(reasoning: dict[str, str | bool]) -> dict[str, str | bool]:
 
 
 def _rendered(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> str:
+    template = f"The model's {template_of(tokenizer)}"
     try:
-        with time_limit(RENDER_LIMIT_S):
+        with rendering(tokenizer):
             rendered: str = tokenizer.apply_chat_template(
                 messages(text, system), tokenize=False, add_generation_prompt=True, **reasoning
             )
     except TimeoutError:
         raise InputError(
-            f"The chat template of this model was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Switch "
-            "chat off, or use another model."
+            f"{template} was not rendered within {RENDER_LIMIT_S:.0f} s and was stopped. Switch chat off, or use "
+            "another model."
         ) from None
-    except (TemplateError, ValueError, TypeError, ArithmeticError, LookupError) as error:
+    except (Unread, OSError, MemoryError) as failed:
+        error = failed.__cause__ or failed
         if system and _renders(tokenizer, text, reasoning):
             raise InputError(
-                f"The chat template of this model takes no system message ({error}). Leave it empty, or put it at the "
-                "beginning of the prompt."
+                f"{template} takes no system message ({error}). Leave it empty, or put it at the beginning of the "
+                "prompt."
             ) from error
-        raise InputError(
-            f"The chat template of this model cannot be rendered ({type(error).__name__}: {error}). Switch chat off."
-        ) from error
+        why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
+        raise InputError(f"{template} cannot be rendered ({why}). Switch chat off, or use another model.") from error
     if len(rendered) > len(text) + len(system) + MAX_ADDED:
         raise InputError(
-            f"The chat template of this model turned {len(text):,} characters into {len(rendered):,}. Switch chat off."
+            f"{template} turned {len(text):,} characters into {len(rendered):,}. Switch chat off, or use another model."
         )
     return rendered
 
@@ -107,32 +108,23 @@ def _renders(tokenizer: Any, text: str, reasoning: dict[str, str | bool]) -> boo
 
 
 @contextlib.contextmanager
+def rendering(tokenizer: Any) -> Iterator[None]:
+    """Around everything that renders its chat template: what fails is the template's fault, and TimeoutError ends what
+    takes too long."""
+    with reading(template_of(tokenizer), "render"), time_limit(RENDER_LIMIT_S):
+        yield
+
+
+def template_of(tokenizer: Any) -> str:
+    """The chat template with the name of its file, as in "the model's chat template"."""
+    folder = Path(tokenizer.name_or_path)
+    first = "chat_template.jinja"
+    return named("chat template", folder, (first if (folder / first).is_file() else "tokenizer_config.json",))
+
+
+@contextlib.contextmanager
 def time_limit(limit_s: float) -> Iterator[None]:
-    """TimeoutError in Python code that takes longer, in any thread."""
-    main = threading.current_thread() is threading.main_thread()
-    with _main_thread_limit(limit_s) if main else _other_thread_limit(limit_s):
-        yield
-
-
-@contextlib.contextmanager
-def _main_thread_limit(limit_s: float) -> Iterator[None]:
-    """By a signal, which only the main thread can receive."""
-
-    def stop(number: int, frame: object) -> None:
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, limit_s)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-@contextlib.contextmanager
-def _other_thread_limit(limit_s: float) -> Iterator[None]:
-    """By an exception that the interpreter raises in this thread between two instructions."""
+    """TimeoutError in Python code of this thread that takes longer, between two instructions of the interpreter."""
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
     thread_id, lock, done = ctypes.c_ulong(threading.get_ident()), threading.Lock(), False
 

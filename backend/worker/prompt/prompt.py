@@ -9,6 +9,7 @@ from backend.config import STOCK_SENTENCE
 from backend.errors import InputError
 from backend.messages import Generate
 from backend.worker.load.loader import LoadedModel
+from backend.worker.load.unread import token_ids
 from backend.worker.prompt.chat import chat_ids
 from backend.worker.vocabulary import known_ids
 
@@ -45,9 +46,13 @@ def read_prompt(model: LoadedModel, job: Generate) -> Prompt:
     if job.chat:
         ids = chat_ids(model.tokenizer, text, job.reasoning_effort, job.system)
     else:
-        ids = model.tokenizer(text)["input_ids"]
+        ids = token_ids(model.tokenizer, text)
     if not ids:
         raise InputError("The prompt has no tokens. Write some text to continue.")
+    if job.most_prompt_tokens and len(ids) > job.most_prompt_tokens and not job.prompt_tokens:
+        raise InputError(
+            f"The prompt has {len(ids):,} tokens, over the limit of {job.most_prompt_tokens:,} here. Shorten it."
+        )
     if job.chat:
         what = "a system message and a user's" if job.system.strip() else "one message"
         reasoning = f", reasoning {job.reasoning_effort}" if job.reasoning_effort else ""

@@ -6,6 +6,7 @@ from backend.errors import InputError
 from backend.traffic import TrafficRequest
 from backend.traffic.prompts import prompt_text
 from backend.worker.load.loader import LoadedModel
+from backend.worker.load.unread import token_ids
 from backend.worker.prompt.prompt import max_positions
 from backend.worker.vocabulary import known_ids
 
@@ -19,22 +20,27 @@ class Asked(NamedTuple):
     max_new_tokens: int
 
 
-def read_requests(model: LoadedModel, requests: list[TrafficRequest]) -> list[Asked]:
-    """All requests, in the order of their arrival. InputError names the first that does not fit."""
+def read_requests(model: LoadedModel, requests: list[TrafficRequest], most_prompt: int = 0) -> list[Asked]:
+    """All requests, in the order of their arrival. InputError names the first that does not fit, or whose prompt turns
+    out to have more than `most_prompt` tokens (0: no limit)."""
     most = max_positions(model.model.config)
     vocab = known_ids(model.model)
-    return [_read(model, one, number, most, vocab) for number, one in enumerate(requests)]
+    return [_read(model, one, number, most, most_prompt, vocab) for number, one in enumerate(requests)]
 
 
-def _read(model: LoadedModel, one: TrafficRequest, number: int, most: int, vocab: int) -> Asked:
+def _read(model: LoadedModel, one: TrafficRequest, number: int, most: int, most_prompt: int, vocab: int) -> Asked:
     ids = one.token_ids
     if not ids:
         text = one.prompt if one.prompt.strip() else prompt_text(one.seed, one.prompt_tokens)
-        ids = list(model.tokenizer(text)["input_ids"])
+        ids = token_ids(model.tokenizer, text)
     if one.prompt_tokens:
         ids = (ids * (one.prompt_tokens // max(1, len(ids)) + 1))[: one.prompt_tokens]
     if not ids:
         raise InputError(f"Request {number + 1} has no tokens. Give it some text.")
+    if most_prompt and len(ids) > most_prompt:
+        raise InputError(
+            f"Request {number + 1} has {len(ids):,} prompt tokens, over the limit of {most_prompt:,} here. Shorten it."
+        )
     total = len(ids) + one.max_new_tokens
     if most and total > most:
         raise InputError(

@@ -28,6 +28,7 @@ from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import Compiling
 from backend.worker.group import own_group
 from backend.worker.load.loader import LoadedModel
+from backend.worker.load.unread import using
 from backend.worker.measure.annotations import Annotations, Window
 from backend.worker.measure.finite import BestScores, NotFinite
 from backend.worker.measure.memory import MemoryMeter, Sampler
@@ -306,7 +307,8 @@ class MeasuredRunner(ABC):
             measured.wall_s = time.perf_counter() - begin_s
             annotations.stop()
             measured.sampler.stop()
-            measured.streamer.close()
+            with using(self.model.tokenizer):
+                measured.streamer.close()
 
     def _refuse_noise(self) -> None:
         """NotFinite if steps so far chose from NaN or infinity, unless somebody has stopped them anyway."""

@@ -18,6 +18,7 @@ from backend.worker.channel import Channel
 from backend.worker.compiler.ledger import compile_config
 from backend.worker.compiler.limit import recompile_limit_kept
 from backend.worker.load.loader import LoadedModel
+from backend.worker.load.unread import token_ids
 from backend.worker.measure.annotations import Window
 from backend.worker.measure.clock import CudaMeter
 from backend.worker.measure.finite import BestOfEach, best_of_drafts
@@ -150,7 +151,7 @@ class GenerateRunner(MeasuredRunner):
 
     def score(self, job: Score) -> None:
         """Everything is as in a run, but for the choice of the next token."""
-        ids = self.model.tokenizer(job.text)["input_ids"]
+        ids = token_ids(self.model.tokenizer, job.text)
         task, expected = self._given_task(job, ids)
         self._compiling.begin(job.plan, 1, task.length or task.prompt.tokens)
         vocabulary = scored_ids(self.model.model)

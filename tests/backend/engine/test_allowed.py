@@ -9,9 +9,10 @@ from backend.arms.check import check
 from backend.arms.parse import make_config
 from backend.config import ArmRequest, Request, Workload, reading_of, workload_of
 from backend.engine.allowed import check_allowed, check_model, hub_kernels
+from backend.engine.worker_memory import worker_limit
 from backend.errors import InputError
 from backend.hardware import Machine
-from backend.hosting.limits import LIMITS, Limits
+from backend.hosting.limits import GIB, LIMITS, Limits
 from backend.models import resolve
 from backend.quality import Quality, QualityText
 from backend.traffic.requests import Traffic, TrafficRequest
@@ -94,6 +95,23 @@ def test_the_weights_of_a_model_at_the_limit() -> None:
     held(asked(model="random:gpt2"), Limits("public", model_bytes=weights))
     with pytest.raises(InputError, match=r"of weights, over the limit of .* Choose a smaller model"):
         held(asked(model="random:gpt2"), Limits("public", model_bytes=weights - 1))
+
+
+def test_the_predicted_memory_at_the_limit_of_a_worker() -> None:
+    request = asked(model="random:gpt2")
+    needed = check(make_config("random:gpt2", {}), resolve("random:gpt2"), CPU, request.workload).needed_bytes
+    held(request, Limits("public", worker_bytes=2 * needed))
+    with pytest.raises(
+        InputError, match=r"of memory as predicted, over the limit of .* smaller model, batch or length"
+    ):
+        held(request, Limits("public", worker_bytes=needed))
+    held(request, Limits("public", worker_bytes=needed), H200)  # the model lies on the GPU
+
+
+def test_a_worker_may_hold_no_more_than_a_share_of_the_machine() -> None:
+    small = replace(CPU, memory_bytes=8 * GIB)
+    assert [worker_limit(PUBLIC, one) for one in (CPU, small)] == [16 * GIB, 6 * GIB]
+    assert worker_limit(LIMITS["local"], small) is None
 
 
 def test_a_list_of_models_is_all_there_is_by_name_hub_id_and_with_random_weights() -> None:

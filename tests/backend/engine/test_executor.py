@@ -92,6 +92,14 @@ def test_the_run_fails_with_the_cause_when_its_executor_dies(bench_of: BenchOf) 
     assert bench.pool.slots == {}
 
 
+def test_the_part_of_the_model_that_an_executor_dies_of_is_named(bench_of: BenchOf) -> None:
+    bench = bench_of(faulty("dies reading"))
+    assert bench.wait(bench.submit(request({})), 10).message == (
+        "Arm A stopped during the measured run: The script says so. Run again. The model's tokenizer (tokenizer.json) "
+        "was being used. Copy it again from the original checkpoint, or choose another model."
+    )
+
+
 def test_a_silent_executor_is_ended_at_its_deadline(bench_of: BenchOf, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOKENDYNO_DEADLINE_S", "0.3")
     bench = bench_of(faulty("silent"))

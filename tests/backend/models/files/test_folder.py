@@ -31,6 +31,16 @@ def safetensors(elements: int = 64, dtype: str = "BF16", itemsize: int = 2) -> b
     return struct.pack("<Q", len(header)) + header.encode() + bytes(end)
 
 
+def places(folder: Path, *offsets: list[int]) -> None:
+    """A file of 128 bytes with tensors at these places."""
+    entries = {
+        f"w{number}": {"dtype": "U8", "shape": [end - begin], "data_offsets": [begin, end]}
+        for number, (begin, end) in enumerate(offsets)
+    }
+    header = json.dumps(entries).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + bytes(128))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
@@ -115,6 +125,15 @@ def two_shards(folder: Path, second: bytes | None) -> None:
 Break = Callable[[Path], object]
 BROKEN: list[tuple[str, Break, str]] = [
     ("truncated", lambda p: (p / "model.safetensors").write_bytes(safetensors()[:-1]), "complete safetensors"),
+    ("two tensors that overlap", lambda p: places(p, [0, 64], [32, 128]), "its tensors overlap at byte 32"),
+    ("the same bytes twice", lambda p: places(p, [0, 128], [0, 128]), "its tensors overlap at byte 0"),
+    ("a hole between two tensors", lambda p: places(p, [0, 64], [96, 128]), "its tensors leave a hole at byte 64"),
+    ("a hole at the beginning", lambda p: places(p, [64, 128]), "its tensors leave a hole at byte 0"),
+    (
+        "more than its tensors",
+        lambda p: (p / "model.safetensors").write_bytes(safetensors() + b"12"),
+        "goes on for 2 bytes behind its tensors",
+    ),
     ("no header", lambda p: (p / "model.safetensors").write_bytes(b"1234"), "truncated"),
     ("empty", lambda p: (p / "model.safetensors").write_bytes(b""), "truncated"),
     ("a huge header", lambda p: (p / "model.safetensors").write_bytes(b"\xff" * 64), "truncated"),

@@ -80,8 +80,8 @@ def test_each_request_gets_the_tokens_it_asked_for_and_the_same_ones(static: Ser
 def test_one_request_that_is_read_wrongly_turns_the_row(worker: LocalWorker, kind: str) -> None:
     plain = read_requests
 
-    def without_a_token(model: Any, requests: list[TrafficRequest]) -> list[Asked]:
-        return [one._replace(ids=one.ids[1:]) if one.number == 2 else one for one in plain(model, requests)]
+    def without_a_token(model: Any, requests: list[TrafficRequest], most: int) -> list[Asked]:
+        return [one._replace(ids=one.ids[1:]) if one.number == 2 else one for one in plain(model, requests, most)]
 
     tokens = sum(one.prompt_tokens for one in TRAFFIC.requests)
     with mock.patch.object(batch, "read_requests", without_a_token):

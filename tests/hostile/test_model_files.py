@@ -1,0 +1,163 @@
+"""Files of a model that do harm in a worker: the file is named instead of the arm, and the next run works."""
+
+import json
+import re
+import shutil
+import struct
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.bench import Bench
+from backend.engine.deadlines import TEXT_LIMIT_S
+from backend.hosting.limits import GIB, LIMITS
+from backend.runs.run import Run
+from tests.hostile.corpus import POCKET
+from tests.support.forked_workers import Nursery, open_forking
+from tests.support.worker import light
+
+COPY = "Copy it again from the original checkpoint, or choose another model."
+TOKENIZER = "The model's tokenizer (tokenizer.json)"
+TEMPLATE = "The model's chat template (chat_template.jinja)"
+ENDLESS = "{{ 7 ** 300000000 }}"
+"""Minutes in one call of C code, which no signal and no thread interrupts."""
+
+BOMB = r"(a+)+$|(a|aa)+b|((a*)*)*c"
+GIVES_UP = "(PanicException: Onig: Regex search error: retry-limit-in-match over)"
+
+
+@pytest.fixture(scope="module")
+def bench(nursery: Nursery) -> Iterator[Bench]:
+    found = open_forking(nursery)
+    found.start()
+    yield found
+    found.close()
+
+
+def changed(name: str, change: dict[str, Any]) -> bytes:
+    """A JSON file of the pocket model with other fields."""
+    return json.dumps(json.loads((POCKET / name).read_text()) | change).encode()
+
+
+def split(pattern: str) -> bytes:
+    """The tokenizer with a regular expression of its own."""
+    rule = {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+    return changed("tokenizer.json", {"pre_tokenizer": rule})
+
+
+def retyped() -> bytes:
+    """Weights whose first tensor has bytes for another format than its header says."""
+    whole = (POCKET / "model.safetensors").read_bytes()
+    length = int.from_bytes(whole[:8], "little")
+    header = json.loads(whole[8 : 8 + length])
+    header[min(name for name in header if name != "__metadata__")]["dtype"] = "F64"
+    new = json.dumps(header).encode()
+    return struct.pack("<Q", len(new)) + new + whole[8 + length :]
+
+
+def run(bench: Bench, tmp_path: Path, name: str, data: bytes, **work: Any) -> Run:
+    """A run of a model that has this file."""
+    folder = tmp_path / "model"
+    shutil.copytree(POCKET, folder)
+    (folder / name).write_bytes(data)
+    return bench.wait(bench.submit(light(model=str(folder), chat=name == "chat_template.jinja", **work)), 60)
+
+
+def refused(ended: Run, begin: str, end: str = COPY) -> None:
+    assert ended.status == "failed" and ended.bad_input, ended.message
+    assert ended.message.startswith(begin) and ended.message.endswith(end), ended.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"cache_implementation": 5}, {"num_return_sequences": [1]}, {"watermarking_config": 3}, {"__class__": 1}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_generation_config_that_cannot_be_read_is_named(bench: Bench, tmp_path: Path, change: dict[str, Any]) -> None:
+    name = "generation_config.json"
+    refused(run(bench, tmp_path, name, changed(name, change)), f"The model's {name} cannot be read (")
+
+
+def test_weights_that_their_own_library_refuses_are_named(bench: Bench, tmp_path: Path) -> None:
+    ended = run(bench, tmp_path, "model.safetensors", retyped())
+    refused(ended, "The model's model.safetensors cannot be read (SafetensorError: ")
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (split(BOMB), GIVES_UP),
+        (changed("tokenizer.json", {"decoder": {"type": "Sequence", "decoders": [
+            {"type": "Replace", "pattern": {"String": "Ġ"}, "content": "a" * 40 + "!"},
+            {"type": "Replace", "pattern": {"Regex": BOMB}, "content": ""},
+        ]}}), GIVES_UP),
+        (
+            changed("tokenizer.json", {"post_processor": {
+                "type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [],
+                "special_tokens": {},
+            }}),
+            "(PanicException: no entry found for key)",
+        ),
+    ],
+    ids=["a regex that gives up", "a decoder that gives up", "a token that is not there"],
+)  # fmt: skip
+def test_a_tokenizer_that_panics_is_named(bench: Bench, tmp_path: Path, data: bytes, why: str) -> None:
+    ended = run(bench, tmp_path, "tokenizer.json", data, prompt="a" * 40 + "!")
+    refused(ended, f"{TOKENIZER} fails on this text {why}. ")
+
+
+def test_a_template_that_calls_itself_is_named(bench: Bench, tmp_path: Path) -> None:
+    ended = run(bench, tmp_path, "chat_template.jinja", b"{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}")
+    refused(ended, f"{TEMPLATE} cannot be rendered (RecursionError: ", "Switch chat off, or use another model.")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "data", "part"),
+    [
+        ("tokenizer.json", split(r"(?:a|a){22}(?!.)"), TOKENIZER),
+        ("chat_template.jinja", ENDLESS.encode(), TEMPLATE),
+    ],
+)
+def test_what_native_code_does_with_a_text_has_a_limit(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, part: str
+) -> None:
+    for use in ("render", "tokenize"):
+        monkeypatch.setitem(TEXT_LIMIT_S, use, 1.0)
+    ended = run(bench, tmp_path, name, data, prompt="a" * 300)
+    refused(ended, f"{part} took longer than 1 s on this text and was stopped. ")
+    assert bench.wait(bench.submit(light()), 60).status == "done"
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("chat_template.jinja", b"{{ 'x ' * 2000 }}{{ messages[0].content }}"),
+        ("tokenizer.json", changed("tokenizer.json", {"normalizer": {
+            "type": "Replace", "pattern": {"String": "a"}, "content": "x " * 2000,
+        }})),
+    ],
+)  # fmt: skip
+def test_tokens_that_a_file_adds_count_against_the_limit_of_a_prompt(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
+) -> None:
+    monkeypatch.setattr(bench, "limits", replace(LIMITS["local"], prompt_tokens=100))
+    ended = run(bench, tmp_path, name, data, prompt="a")
+    assert ended.bad_input, ended.message
+    assert re.fullmatch(r"The prompt has \d,\d+ tokens, over the limit of 100 here\. Shorten it\.", ended.message)
+
+
+@pytest.mark.slow
+def test_a_worker_that_takes_too_much_memory_is_ended_and_the_next_run_works(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bench, "limits", replace(LIMITS["local"], worker_bytes=GIB))
+    ended = run(bench, tmp_path, "chat_template.jinja", b"{% set text = 'x' * 1200000000 %}" + ENDLESS.encode())
+    assert ended.status == "failed" and ended.message == (
+        "Arm A held more than 1.00 GiB of memory during warm-up, the limit here, and was stopped. "
+        f"{TEMPLATE} was being rendered. {COPY}"
+    )
+    assert bench.wait(bench.submit(light()), 60).status == "done"
