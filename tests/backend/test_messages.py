@@ -23,6 +23,7 @@ from backend.messages import (
     Probe,
     Probed,
     Progress,
+    Reading,
     Ready,
     RequestEnds,
     Samples,
@@ -51,6 +52,7 @@ COMMANDS: list[Command] = [
 ]
 EVENTS: list[Event] = [
     Ready(1, 0.5, {"torch": "2.13"}),
+    Reading("tokenizer (tokenizer.json)", "tokenize"),
     Progress("load", "step", 1.5, 0.25, "half\nway"),
     Loaded(10, 5, True),
     Started(3, 2, 8, ["a note"]),
