@@ -136,7 +136,7 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     try:
         limits = limits_of(mode, _listed(given.models), _listed(given.allow_kernels))
         if space:  # all visitors come through one proxy
-            limits = replace(limits, address_connections=None, address_unsent_bytes=None)
+            limits = replace(limits, address_connections=None, address_unread_bytes=None)
     except InputError as error:
         refuse(str(error))
     if mode == "local" and (space or given.share or given.host not in LOOPBACK):
@@ -244,6 +244,12 @@ def own_gradio_folder(env: MutableMapping[str, str]) -> None:
     atexit.register(opened.close)
 
 
+def ask_itself_directly(env: MutableMapping[str, str], host: str) -> None:
+    """Leave the page out of what goes through a proxy: Gradio asks it whether it has started."""
+    given = env.get("no_proxy") or env.get("NO_PROXY") or ""
+    env["no_proxy"] = env["NO_PROXY"] = ",".join(filter(None, [given, "localhost", "127.0.0.1", host]))
+
+
 def end_on_signals(ended: threading.Event) -> None:
     """Let the app end in good order on Ctrl-C, when it is asked to, and when its terminal is closed, unless it was
     started to outlive it (nohup)."""
@@ -285,6 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from ui.quick_start import quick_start
 
     os.environ.pop("GRADIO_SERVER_NAME", None)  # read above; Gradio would try the port there, which IPv6 fails
+    ask_itself_directly(os.environ, options.host)
     with quick_start():
         bench, demo = launch(options, withheld)
     try:

@@ -48,7 +48,7 @@ class Limits:
     body_bytes     of an HTTP request
     sessions       browser tabs whose state is kept
     connections    open at once; `address_connections` of one address
-    unsent_bytes   of answers that wait to be read, of everybody; `address_unsent_bytes` of one address
+    unread_bytes   of answers that wait to be read, of everybody; `address_unread_bytes` of one address
     address_events    what was asked for through Gradio's queue from one address and not fetched yet
     address_requests  of one address, answered at a time; further ones wait
     logins         failed logins of an address, and of a user name, in `logins_per_s`
@@ -83,8 +83,8 @@ class Limits:
     sessions: int = 64
     connections: int = 512
     address_connections: int | None = None
-    unsent_bytes: int = 256 * MIB
-    address_unsent_bytes: int | None = None
+    unread_bytes: int = 256 * MIB
+    address_unread_bytes: int | None = None
     address_events: int | None = None
     address_requests: int | None = None
     logins: int = 5
@@ -99,14 +99,14 @@ LIMITS: dict[Mode, Limits] = {
     "local": Limits("local"),
     "team": Limits(
         "team", login=True, run_s=3_600, open_runs=4, queued_runs=32, sessions=256,
-        address_connections=256, address_unsent_bytes=32 * MIB, address_events=64, address_requests=16,
+        address_connections=256, address_unread_bytes=64 * MIB, address_events=64, address_requests=16,
     ),
     "public": Limits(
         "public", local_paths=False, owner_token=False, imports=False, kernel_folder=False, hub_kernels=False,
         model_bytes=4 * GIB, worker_bytes=16 * GIB,
         prompt_bytes=16 * KIB, prompt_tokens=4_096, new_tokens=1_024, batch_size=8, repeats=5,
         run_tokens=65_536, run_s=300, trials=60, open_runs=2, address_runs=8, queued_runs=32, body_bytes=256 * KIB,
-        sessions=256, address_connections=256, address_unsent_bytes=32 * MIB, address_events=64, address_requests=16,
+        sessions=256, address_connections=256, address_unread_bytes=64 * MIB, address_events=64, address_requests=16,
     ),
 }  # fmt: skip
 

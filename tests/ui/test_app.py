@@ -142,7 +142,8 @@ def test_the_page_is_served_on_an_ipv6_address(tmp_path: Path) -> None:
             probe.bind(("::1", 0))
     except OSError:
         pytest.skip("this machine has no ::1")
-    with served(tmp_path, "--host", "::1", env={"GRADIO_SERVER_NAME": "::1"}) as app_:
+    behind_a_proxy = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": ""}
+    with served(tmp_path, "--host", "::1", env={"GRADIO_SERVER_NAME": "::1", **behind_a_proxy}) as app_:
         link = http.client.HTTPConnection("::1", app_.port, timeout=30)
         with contextlib.closing(link):
             link.request("GET", "/config")
@@ -215,4 +216,4 @@ def test_connections_of_one_address_are_not_counted_behind_the_proxy_of_a_space(
     env: dict[str, str], most: int | None
 ) -> None:
     limits = app.parse(["--mode", "public"], env).limits
-    assert limits.address_connections == most and (limits.address_unsent_bytes is None) == (most is None)
+    assert limits.address_connections == most and (limits.address_unread_bytes is None) == (most is None)

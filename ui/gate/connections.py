@@ -6,8 +6,11 @@ them until no file can be opened any more, and one that asks for reports and nev
 """
 
 import asyncio
+import contextlib
+import fcntl
 import socket
 import struct
+import termios
 from collections import Counter
 from typing import Any, Protocol
 
@@ -17,58 +20,73 @@ from backend.hosting.visitor import counted_address
 REQUEST_S = 15.0
 """How long a connection may take from its beginning, or from the end of a response, to the end of the next header."""
 
-STALL_S = 15.0
+STALL_S = 30.0
 """How long a connection may take to read `STALL_BYTES` of an answer that waits for it."""
 
-STALL_BYTES = 64 * 1024
-"""With `STALL_S` about 4 KiB/s: no link on which the page could be used is slower."""
+STALL_BYTES = 16 * 1024
+"""With `STALL_S` half a KiB/s: no link on which the page could be used is slower."""
 
 MAX_HEADER_BYTES = 64 * 1024
 HEADER_END = b"\r\n\r\n"
 LOOK_EVERY_S = 5.0
 
 
-class Stalled(Protocol):
-    """A connection that has more to read than its transport passes on at once (64 KiB)."""
+class Reader(Protocol):
+    """A connection with an answer that waits to be read."""
 
     counted: str
     progress_s: float
 
-    def unsent(self) -> int: ...
+    def unread(self) -> int: ...
 
     def drop(self) -> None: ...
 
 
-class Unsent:
+class Counting:
+    """A transport that counts what is written to it. Everything else is the transport's own."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self.written = transport, 0
+
+    def write(self, data: bytes) -> None:
+        self.written += len(data)
+        self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+class Unread:
     """Bytes that wait to be read, of all connections and of those of one address. Past a limit, connections are dropped
     that have read nothing for the longest time, those of the address with the most bytes first."""
 
     def __init__(self, limits: Limits) -> None:
-        self._most, self._most_of_address = limits.unsent_bytes, limits.address_unsent_bytes
-        self.stalled: set[Stalled] = set()
+        self._most, self._most_of_address = limits.unread_bytes, limits.address_unread_bytes
+        self.readers: set[Reader] = set()
 
     def enforce(self) -> None:
         """Drop connections until what waits is within the limits."""
         waiting: Counter[str] = Counter()
-        for each in self.stalled:
-            waiting[each.counted] += each.unsent()
+        for each in self.readers:
+            waiting[each.counted] += each.unread()
         while waiting:
             address, of_address = waiting.most_common(1)[0]
             over_address = self._most_of_address is not None and of_address > self._most_of_address
             if not over_address and waiting.total() <= self._most:
                 return
-            mine = [each for each in self.stalled if each.counted == address]
+            mine = [each for each in self.readers if each.counted == address]
             slowest = min(mine, key=lambda each: each.progress_s)
-            waiting[address] -= slowest.unsent()
-            self.stalled.discard(slowest)
+            waiting[address] -= slowest.unread()
+            self.readers.discard(slowest)
             slowest.drop()
 
 
 def bound_connections(server: Any, limits: Limits) -> None:
     """From now on the server of Gradio (a `uvicorn.Server`) takes no connections over the limits."""
+    server.config.ws_protocol_class = None  # with a package for them, websockets would not be counted, nor their ends
     base: Any = server.config.http_protocol_class
     open_by_address: Counter[str] = Counter()
-    unsent = Unsent(limits)
+    unread = Unread(limits)
 
     class Bounded(base):  # type: ignore[misc]
         """A connection that is closed at once if there are too many, and later if it asks for nothing or reads
@@ -77,13 +95,13 @@ def bound_connections(server: Any, limits: Limits) -> None:
         counted = ""
         idle_s = 0.0
         progress_s = 0.0
-        left_bytes = 0
+        progress_at = 0
         postponed = False
         header_bytes = 0
         header_end = b""
 
         def connection_made(self, transport: asyncio.Transport) -> None:
-            super().connection_made(transport)
+            super().connection_made(Counting(transport))
             address = counted_address(self.client[0]) if self.client else ""
             most = limits.address_connections
             if open_by_address.total() >= limits.connections or (most and open_by_address[address] >= most):
@@ -99,13 +117,20 @@ def bound_connections(server: Any, limits: Limits) -> None:
                 if not open_by_address[self.counted]:
                     del open_by_address[self.counted]
                 self.counted = ""
-            unsent.stalled.discard(self)
+            unread.readers.discard(self)
             super().connection_lost(exc)
 
         # --- answers that wait to be read ---------------------------------------------------------
 
-        def unsent(self) -> int:
-            return int(self.transport.get_write_buffer_size())
+        def unread(self) -> int:
+            """Bytes that wait here, and in the system until the other end has received them: that takes megabytes, and
+            then nothing for as long as a slow link needs for them."""
+            held = int(self.transport.get_write_buffer_size())
+            with contextlib.suppress(OSError, ValueError):  # no such call on this system; the connection is closed
+                number = self.transport.get_extra_info("socket").fileno()
+                (sent,) = struct.unpack("i", fcntl.ioctl(number, termios.TIOCOUTQ, bytes(4)))
+                held += sent
+            return held
 
         def drop(self) -> None:
             """Close without sending what is left, which the system would keep as long as nobody reads it."""
@@ -113,22 +138,34 @@ def bound_connections(server: Any, limits: Limits) -> None:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
+        def note_reader(self) -> None:
+            """Note how far the other end has read."""
+            left = self.unread()
+            if not left:
+                unread.readers.discard(self)
+                return
+            read = self.transport.written - left
+            if self not in unread.readers or read >= self.progress_at:
+                self.progress_s, self.progress_at = self.loop.time(), read + min(left, STALL_BYTES)
+            unread.readers.add(self)
+            unread.enforce()
+
         def pause_writing(self) -> None:
+            """Nothing more is read either: uvicorn would begin to answer it."""
             super().pause_writing()
-            self.progress_s, self.left_bytes = self.loop.time(), self.unsent()
+            self.flow.pause_reading()
             if self.counted:
-                unsent.stalled.add(self)
-                unsent.enforce()
+                self.note_reader()
 
         def resume_writing(self) -> None:
-            unsent.stalled.discard(self)
             super().resume_writing()
+            self.flow.resume_reading()
             if self.postponed:
                 self.postponed = False
                 super().on_response_complete()
 
         def on_response_complete(self) -> None:
-            """The next request of a connection is looked at once the last answer has been read."""
+            """The next request of a connection is looked at once most of the last answer has been read."""
             self.postponed = bool(self.flow.write_paused)
             if not self.postponed:
                 super().on_response_complete()
@@ -158,11 +195,12 @@ def bound_connections(server: Any, limits: Limits) -> None:
         def look(self) -> None:
             if not self.counted:
                 return
-            stalled = self in unsent.stalled
-            if stalled and self.left_bytes - self.unsent() >= STALL_BYTES:
-                self.progress_s, self.left_bytes = self.loop.time(), self.unsent()
-            self.idle_s = self.idle_s + LOOK_EVERY_S if self.waiting and not stalled else 0.0
-            if stalled and self.loop.time() - self.progress_s >= STALL_S:
+            self.note_reader()
+            if not self.counted:  # it was dropped just now
+                return
+            reads = self in unread.readers
+            self.idle_s = self.idle_s + LOOK_EVERY_S if self.waiting and not reads else 0.0
+            if reads and self.loop.time() - self.progress_s >= STALL_S:
                 self.drop()
             elif self.idle_s >= REQUEST_S:
                 self.transport.abort()

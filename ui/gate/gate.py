@@ -89,6 +89,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._hosts.check(scope)
+        scope["headers"] = [each for each in scope["headers"] if each[0] != b"range"]  # several of them end in an error
         path, method = scope["path"], scope["method"]
         if self._visitors.must_log_in and path in (LOGIN, LOGOUT) and method in ("GET", "HEAD", "POST"):
             await self._account(scope, bounded(scope, receive, MAX_LOGIN_BYTES), send)

@@ -40,7 +40,7 @@ def _name(host: str) -> str:
     """The host without its port; "" where it cannot be one."""
     name, _, rest = host.lower().rpartition("]") if host.startswith("[") else ("", "", host.lower())
     if name:
-        return name[1:] if not rest or rest.startswith(":") else ""
+        return name[1:] if not rest or (rest[0] == ":" and rest[1:].isdecimal()) else ""
     name, colon, port = rest.partition(":")
     return name.rstrip(".") if not colon or port.isdecimal() else ""
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import ipaddress
+import re
 import secrets
 import threading
 import time
@@ -22,6 +23,10 @@ MAX_LOGINS = 2_000
 NAME_SHARE = 10
 """How many times as many failures a user name may have as an address: against guesses from many addresses, but not so
 few that somebody else could keep the user out by failing from one."""
+
+
+_HOP = re.compile(r"\[(.+)\](?::\d+)?|([^:]+):\d+")
+"""An address in brackets, or with a port."""
 
 
 class _Login(NamedTuple):
@@ -129,17 +134,22 @@ class Visitors:
 def _forwarded_for(scope: Scope) -> str:
     """The address from which the trusted proxy was reached; "" where it names none. Each proxy adds at the end of
     X-Forwarded-For who asked it, and a visitor may send a beginning of any kind. Addresses of private networks at the
-    end are further proxies of the same host, so it is the last public one, else the last."""
+    end are further proxies of the same host, so it is the last that is none of these."""
     values = b",".join(value for key, value in scope["headers"] if key == b"x-forwarded-for")
-    named = list(filter(None, (part.strip() for part in values.decode("latin-1").split(","))))
-    return next(filter(_is_public, reversed(named)), named[-1] if named else "")
+    hops = list(filter(None, map(_without_port, values.decode("latin-1").split(","))))
+    return next(filter(_is_no_proxy, reversed(hops)), hops[-1] if hops else "")
 
 
-def _is_public(text: str) -> bool:
+def _without_port(hop: str) -> str:
+    found = _HOP.fullmatch(hop.strip())
+    return (found[1] or found[2]) if found else hop.strip()
+
+
+def _is_no_proxy(hop: str) -> bool:
     try:
-        return ipaddress.ip_address(text).is_global
+        return ipaddress.ip_address(hop).is_global
     except ValueError:
-        return False
+        return True
 
 
 def _check_failures(counted: list[tuple[Throttle, str]]) -> None:
