@@ -35,6 +35,10 @@ AT_AN_EVENT = {
     "blocks.py async_move_resource_to_block_cache: save_file_to_cache",
     "blocks.py move_resource_to_block_cache: save_file_to_cache",
     "blocks.py move_resource_to_block_cache: save_url_to_cache",
+    "processing_utils.py async_move_files_to_cache: _move_to_cache",
+    "processing_utils.py move_files_to_cache: _move_to_cache",
+    "processing_utils.py : ssrf_protected_download",  # as save_url_to_cache
+    "processing_utils.py ssrf_protected_download: async_ssrf_protected_download",
     "processing_utils.py _move_to_cache: async_move_resource_to_block_cache",
     "processing_utils.py _move_to_cache: move_resource_to_block_cache",
     "processing_utils.py move_resource_to_block_cache: move_resource_to_block_cache",
@@ -45,12 +49,24 @@ AT_AN_EVENT = {
 }  # fmt: skip
 """Where events reach them, and why nothing of a visitor's does."""
 
-NOT_HERE = (
-    "components/annotated_image.py", "components/audio.py", "components/dataset.py", "components/file.py",
-    "components/gallery.py", "components/upload_button.py", "components/video.py", "image_utils.py",
-    "external.py", "helpers.py", "history.py", "workflow_provider_shims.py",
-)  # fmt: skip
-"""Components, examples, loaded apps, kept inputs and workflows that this page does not have."""
+NOT_HERE = {
+    # of components that show images
+    "image_utils.py format_image: save_pil_to_cache", "image_utils.py save_image: save_img_array_to_cache",
+    "image_utils.py save_image: save_pil_to_cache", "image_utils.py extract_svg_content: async_ssrf_protected_get",
+    # uploads
+    "routes.py upload_file: move_uploaded_files_to_cache",
+    # apps that are loaded, examples, Gradio's own history of runs, workflows
+    "external.py custom_post_binary: save_base64_to_cache", "helpers.py _get_processed_example: move_files_to_cache",
+    "history.py fetch_remote_asset: async_ssrf_protected_get",
+    "workflow_provider_shims.py _get: async_ssrf_protected_get",
+}  # fmt: skip
+"""What this page does not have."""
+
+OTHER_COMPONENTS = {
+    f"components/{name}.py"
+    for name in ("annotated_image", "audio", "dataset", "file", "gallery", "upload_button", "video")
+}
+"""Components that this page does not have: `OF_FILES`, held against it below."""
 
 POSTED = {
     "/api/{api_name}", "/call/v2/{api_name}", "/call/{api_name}", "/cancel", "/component_server", "/gradio_api/upload",
@@ -73,22 +89,22 @@ def test_every_place_where_gradio_handles_files_is_known() -> None:
         name = path.relative_to(Path(gradio.__file__).parent).as_posix()
         if name.startswith(("cli/", "test_data/", "_simple_templates/", "themes/")):
             continue
-        for function, call in calls_of(ast.parse(path.read_text("utf-8"))):
-            called = getattr(call.func, "attr", getattr(call.func, "id", ""))
-            if called.endswith(HANDLES_FILES) and name not in NOT_HERE:
-                found.add(f"{name} {function}: {called}")
-            if called == "post" and call.args and isinstance(call.args[0], ast.Constant):
-                posted.add(str(call.args[0].value).rstrip("/"))
-    assert found == AT_AN_EVENT
+        for function, node in nodes_of(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Name | ast.Attribute) and name not in OTHER_COMPONENTS:
+                named = node.id if isinstance(node, ast.Name) else node.attr
+                if named.endswith(HANDLES_FILES) and isinstance(node.ctx, ast.Load):
+                    found.add(f"{name} {function}: {named}")
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "post":
+                posted |= {str(each.value).rstrip("/") for each in node.args[:1] if isinstance(each, ast.Constant)}
+    assert found == AT_AN_EVENT | NOT_HERE
     assert posted == POSTED
 
 
-def calls_of(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.Call]]:
-    """Every call in a file, with the innermost function that it stands in."""
+def nodes_of(tree: ast.AST, function: str = "") -> Iterator[tuple[str, ast.AST]]:
+    """Everything in a file, with the innermost function that it stands in."""
     for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Call):
-            yield function, node
-        yield from calls_of(node, node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function)
+        yield function, node
+        yield from nodes_of(node, node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else function)
 
 
 def test_gradio_takes_nothing_for_a_file_that_has_no_path() -> None:
