@@ -11,6 +11,7 @@ import fcntl
 import socket
 import struct
 import termios
+import time
 from collections import Counter
 from typing import Any, Protocol
 
@@ -35,9 +36,12 @@ class Reader(Protocol):
     """A connection with an answer that waits to be read."""
 
     counted: str
+    since_s: float
     progress_s: float
 
-    def unread(self) -> int: ...
+    def note(self) -> int:
+        """Note how far the other end has read, for `progress_s`; returns the bytes that wait."""
+        ...
 
     def drop(self) -> None: ...
 
@@ -57,8 +61,8 @@ class Counting:
 
 
 class Unread:
-    """Bytes that wait to be read, of all connections and of those of one address. Past a limit, connections are dropped
-    that have read nothing for the longest time, those of the address with the most bytes first."""
+    """Bytes that wait to be read, of all connections and of those of one address. Past a limit, connections of the
+    address with the most bytes are dropped: first those that have stopped reading, then those that came last."""
 
     def __init__(self, limits: Limits) -> None:
         self._most, self._most_of_address = limits.unread_bytes, limits.address_unread_bytes
@@ -66,19 +70,21 @@ class Unread:
 
     def enforce(self) -> None:
         """Drop connections until what waits is within the limits."""
+        left = {each: each.note() for each in self.readers}
         waiting: Counter[str] = Counter()
-        for each in self.readers:
-            waiting[each.counted] += each.unread()
+        for each, bytes_left in left.items():
+            waiting[each.counted] += bytes_left
         while waiting:
             address, of_address = waiting.most_common(1)[0]
             over_address = self._most_of_address is not None and of_address > self._most_of_address
             if not over_address and waiting.total() <= self._most:
                 return
             mine = [each for each in self.readers if each.counted == address]
-            slowest = min(mine, key=lambda each: each.progress_s)
-            waiting[address] -= slowest.unread()
-            self.readers.discard(slowest)
-            slowest.drop()
+            stopped = [each for each in mine if each.progress_s < time.monotonic() - LOOK_EVERY_S]
+            last = min(stopped, key=lambda each: each.progress_s, default=max(mine, key=lambda each: each.since_s))
+            waiting[address] -= left[last]
+            self.readers.discard(last)
+            last.drop()
 
 
 def bound_connections(server: Any, limits: Limits) -> None:
@@ -94,6 +100,7 @@ def bound_connections(server: Any, limits: Limits) -> None:
 
         counted = ""
         idle_s = 0.0
+        since_s = 0.0
         progress_s = 0.0
         progress_at = 0
         postponed = False
@@ -138,24 +145,29 @@ def bound_connections(server: Any, limits: Limits) -> None:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
-        def note_reader(self) -> None:
-            """Note how far the other end has read."""
+        def note(self) -> int:
             left = self.unread()
-            if not left:
-                unread.readers.discard(self)
-                return
             read = self.transport.written - left
             if self not in unread.readers or read >= self.progress_at:
-                self.progress_s, self.progress_at = self.loop.time(), read + min(left, STALL_BYTES)
-            unread.readers.add(self)
-            unread.enforce()
+                self.progress_s, self.progress_at = time.monotonic(), read + min(left, STALL_BYTES)
+            return left
+
+        def follow(self) -> None:
+            """See to it that what waits to be read is counted, and within the limits."""
+            if self.note():
+                if self not in unread.readers:
+                    unread.readers.add(self)
+                    self.since_s = self.progress_s
+                unread.enforce()
+            else:
+                unread.readers.discard(self)
 
         def pause_writing(self) -> None:
             """Nothing more is read either: uvicorn would begin to answer it."""
             super().pause_writing()
             self.flow.pause_reading()
             if self.counted:
-                self.note_reader()
+                self.follow()
 
         def resume_writing(self) -> None:
             super().resume_writing()
@@ -195,12 +207,10 @@ def bound_connections(server: Any, limits: Limits) -> None:
         def look(self) -> None:
             if not self.counted:
                 return
-            self.note_reader()
-            if not self.counted:  # it was dropped just now
-                return
+            self.follow()
             reads = self in unread.readers
             self.idle_s = self.idle_s + LOOK_EVERY_S if self.waiting and not reads else 0.0
-            if reads and self.loop.time() - self.progress_s >= STALL_S:
+            if reads and time.monotonic() - self.progress_s >= STALL_S:
                 self.drop()
             elif self.idle_s >= REQUEST_S:
                 self.transport.abort()
