@@ -279,6 +279,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.kernels_dir is not None:
         os.environ["TOKENDYNO_KERNELS"] = str(options.kernels_dir)  # rules and workers read it
     own_gradio_folder(os.environ)
+    os.environ.pop("GRADIO_SERVER_NAME", None)  # read by `parse`; Gradio would try the port there, by IPv4 alone
+    ask_itself_directly(os.environ, options.host)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ["GRADIO_ANALYTICS_MAX_EVENTS"] = "100"  # Gradio keeps and copies them with every event, and shows nobody
     # Gradio warns about "<script>" in a message, but messages are shown as text
@@ -290,8 +292,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     from ui.quick_start import quick_start
 
-    os.environ.pop("GRADIO_SERVER_NAME", None)  # read above; Gradio would try the port there, which IPv6 fails
-    ask_itself_directly(os.environ, options.host)
     with quick_start():
         bench, demo = launch(options, withheld)
     try:

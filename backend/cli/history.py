@@ -77,7 +77,7 @@ def history(options: argparse.Namespace) -> int:
 def _opened(path: Path) -> Iterator[tuple[History, RunLog]]:
     store = Store(Path(path).expanduser())
     try:
-        store.require_whole()
+        store.refuse_set_aside()
         for message in [*store.messages, *filter(None, [store.trouble])]:
             say(f"note: {message}")
         runs = RunLog(store)

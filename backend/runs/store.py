@@ -212,9 +212,9 @@ class Store:
                 self._some.set()
             raise InputError(unread_sentence(self.path.name, error)) from error
 
-    def require_whole(self) -> None:
-        """InputError if the file could not be read and was set aside, so that what it holds now is not what was kept in
-        it."""
+    def refuse_set_aside(self) -> None:
+        """InputError if the file could not be read and was set aside: the one in its place holds none of what was
+        kept."""
         if self.path is not None and self._writer.set_aside:
             raise InputError(self._writer.set_aside)
 

@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import struct
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from backend.engine.deadlines import TEXT_LIMIT_S
 from backend.hosting.limits import GIB, LIMITS
 from backend.runs.run import Run
 from tests.hostile.corpus import POCKET
-from tests.support.forked_workers import Nursery, open_forking
 from tests.support.worker import light
 
 COPY = "Copy it again from the original checkpoint, or choose another model."
@@ -27,14 +25,6 @@ ENDLESS = "{{ 7 ** 300000000 }}"
 
 BOMB = r"(a+)+$|(a|aa)+b|((a*)*)*c"
 GIVES_UP = "(PanicException: Onig: Regex search error: retry-limit-in-match over)"
-
-
-@pytest.fixture(scope="module")
-def bench(nursery: Nursery) -> Iterator[Bench]:
-    found = open_forking(nursery)
-    found.start()
-    yield found
-    found.close()
 
 
 def changed(name: str, change: dict[str, Any]) -> bytes:
@@ -76,13 +66,15 @@ def refused(ended: Run, begin: str, end: str = COPY) -> None:
     [{"cache_implementation": 5}, {"num_return_sequences": [1]}, {"watermarking_config": 3}, {"__class__": 1}],
     ids=lambda change: next(iter(change)),
 )
-def test_a_generation_config_that_cannot_be_read_is_named(bench: Bench, tmp_path: Path, change: dict[str, Any]) -> None:
+def test_a_generation_config_that_cannot_be_read_is_named(
+    warm_bench: Bench, tmp_path: Path, change: dict[str, Any]
+) -> None:
     name = "generation_config.json"
-    refused(run(bench, tmp_path, name, changed(name, change)), f"The model's {name} cannot be read (")
+    refused(run(warm_bench, tmp_path, name, changed(name, change)), f"The model's {name} cannot be read (")
 
 
-def test_weights_that_their_own_library_refuses_are_named(bench: Bench, tmp_path: Path) -> None:
-    ended = run(bench, tmp_path, "model.safetensors", retyped())
+def test_weights_that_their_own_library_refuses_are_named(warm_bench: Bench, tmp_path: Path) -> None:
+    ended = run(warm_bench, tmp_path, "model.safetensors", retyped())
     refused(ended, "The model's model.safetensors cannot be read (SafetensorError: ")
 
 
@@ -104,13 +96,13 @@ def test_weights_that_their_own_library_refuses_are_named(bench: Bench, tmp_path
     ],
     ids=["a regex that gives up", "a decoder that gives up", "a token that is not there"],
 )  # fmt: skip
-def test_a_tokenizer_that_panics_is_named(bench: Bench, tmp_path: Path, data: bytes, why: str) -> None:
-    ended = run(bench, tmp_path, "tokenizer.json", data, prompt="a" * 40 + "!")
+def test_a_tokenizer_that_panics_is_named(warm_bench: Bench, tmp_path: Path, data: bytes, why: str) -> None:
+    ended = run(warm_bench, tmp_path, "tokenizer.json", data, prompt="a" * 40 + "!")
     refused(ended, f"{TOKENIZER} fails on this text {why}. ")
 
 
-def test_a_template_that_calls_itself_is_named(bench: Bench, tmp_path: Path) -> None:
-    ended = run(bench, tmp_path, "chat_template.jinja", b"{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}")
+def test_a_template_that_calls_itself_is_named(warm_bench: Bench, tmp_path: Path) -> None:
+    ended = run(warm_bench, tmp_path, "chat_template.jinja", b"{% macro a() %}{{ a() }}{% endmacro %}{{ a() }}")
     refused(ended, f"{TEMPLATE} cannot be rendered (RecursionError: ", "Switch chat off, or use another model.")
 
 
@@ -123,13 +115,13 @@ def test_a_template_that_calls_itself_is_named(bench: Bench, tmp_path: Path) -> 
     ],
 )
 def test_what_native_code_does_with_a_text_has_a_limit(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, part: str
+    warm_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes, part: str
 ) -> None:
     for use in ("render", "tokenize"):
         monkeypatch.setitem(TEXT_LIMIT_S, use, 1.0)
-    ended = run(bench, tmp_path, name, data, prompt="a" * 300)
+    ended = run(warm_bench, tmp_path, name, data, prompt="a" * 300)
     refused(ended, f"{part} took longer than 1 s on this text and was stopped. ")
-    assert bench.wait(bench.submit(light()), 60).status == "done"
+    assert warm_bench.wait(warm_bench.submit(light()), 60).status == "done"
 
 
 @pytest.mark.parametrize(
@@ -142,22 +134,22 @@ def test_what_native_code_does_with_a_text_has_a_limit(
     ],
 )  # fmt: skip
 def test_tokens_that_a_file_adds_count_against_the_limit_of_a_prompt(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
+    warm_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, data: bytes
 ) -> None:
-    monkeypatch.setattr(bench, "limits", replace(LIMITS["local"], prompt_tokens=100))
-    ended = run(bench, tmp_path, name, data, prompt="a")
+    monkeypatch.setattr(warm_bench, "limits", replace(LIMITS["local"], prompt_tokens=100))
+    ended = run(warm_bench, tmp_path, name, data, prompt="a")
     assert ended.bad_input, ended.message
     assert re.fullmatch(r"The prompt has \d,\d+ tokens, over the limit of 100 here\. Shorten it\.", ended.message)
 
 
 @pytest.mark.slow
 def test_a_worker_that_takes_too_much_memory_is_ended_and_the_next_run_works(
-    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    warm_bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bench, "limits", replace(LIMITS["local"], worker_bytes=GIB))
-    ended = run(bench, tmp_path, "chat_template.jinja", b"{% set text = 'x' * 1200000000 %}" + ENDLESS.encode())
+    monkeypatch.setattr(warm_bench, "limits", replace(LIMITS["local"], worker_bytes=GIB))
+    ended = run(warm_bench, tmp_path, "chat_template.jinja", b"{% set text = 'x' * 1200000000 %}" + ENDLESS.encode())
     assert ended.status == "failed" and ended.message == (
         "Arm A held more than 1.00 GiB of memory during warm-up, the limit here, and was stopped. "
         f"{TEMPLATE} was being rendered. {COPY}"
     )
-    assert bench.wait(bench.submit(light()), 60).status == "done"
+    assert warm_bench.wait(warm_bench.submit(light()), 60).status == "done"

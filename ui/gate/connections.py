@@ -30,16 +30,22 @@ STALL_BYTES = 16 * 1024
 MAX_HEADER_BYTES = 64 * 1024
 HEADER_END = b"\r\n\r\n"
 LOOK_EVERY_S = 5.0
+"""How often a connection is looked at; one that has read nothing for so long counts as one that has stopped."""
 
 
 class Reader(Protocol):
-    """A connection with an answer that waits to be read."""
+    """A connection with an answer that waits to be read.
+
+    counted     the address for which it counts
+    since_s     since when an answer has been waiting
+    progress_s  when the other end was last seen to have read `STALL_BYTES` more, or all
+    """
 
     counted: str
     since_s: float
     progress_s: float
 
-    def note(self) -> int:
+    def note_progress(self) -> int:
         """Note how far the other end has read, for `progress_s`; returns the bytes that wait."""
         ...
 
@@ -60,7 +66,7 @@ class Counting:
         return getattr(self._transport, name)
 
 
-class Unread:
+class Backlog:
     """Bytes that wait to be read, of all connections and of those of one address. Past a limit, connections of the
     address with the most bytes are dropped: first those that have stopped reading, then those that came last."""
 
@@ -70,7 +76,7 @@ class Unread:
 
     def enforce(self) -> None:
         """Drop connections until what waits is within the limits."""
-        left = {each: each.note() for each in self.readers}
+        left = {each: each.note_progress() for each in self.readers}
         waiting: Counter[str] = Counter()
         for each, bytes_left in left.items():
             waiting[each.counted] += bytes_left
@@ -81,10 +87,11 @@ class Unread:
                 return
             mine = [each for each in self.readers if each.counted == address]
             stopped = [each for each in mine if each.progress_s < time.monotonic() - LOOK_EVERY_S]
-            last = min(stopped, key=lambda each: each.progress_s, default=max(mine, key=lambda each: each.since_s))
-            waiting[address] -= left[last]
-            self.readers.discard(last)
-            last.drop()
+            newest = max(mine, key=lambda each: each.since_s)
+            chosen = min(stopped, key=lambda each: each.progress_s, default=newest)
+            waiting[address] -= left[chosen]
+            self.readers.discard(chosen)
+            chosen.drop()
 
 
 def bound_connections(server: Any, limits: Limits) -> None:
@@ -92,7 +99,7 @@ def bound_connections(server: Any, limits: Limits) -> None:
     server.config.ws_protocol_class = None  # with a package for them, websockets would not be counted, nor their ends
     base: Any = server.config.http_protocol_class
     open_by_address: Counter[str] = Counter()
-    unread = Unread(limits)
+    backlog = Backlog(limits)
 
     class Bounded(base):  # type: ignore[misc]
         """A connection that is closed at once if there are too many, and later if it asks for nothing or reads
@@ -102,7 +109,7 @@ def bound_connections(server: Any, limits: Limits) -> None:
         idle_s = 0.0
         since_s = 0.0
         progress_s = 0.0
-        progress_at = 0
+        progress_bytes = 0
         postponed = False
         header_bytes = 0
         header_end = b""
@@ -124,12 +131,12 @@ def bound_connections(server: Any, limits: Limits) -> None:
                 if not open_by_address[self.counted]:
                     del open_by_address[self.counted]
                 self.counted = ""
-            unread.readers.discard(self)
+            backlog.readers.discard(self)
             super().connection_lost(exc)
 
         # --- answers that wait to be read ---------------------------------------------------------
 
-        def unread(self) -> int:
+        def unread_bytes(self) -> int:
             """Bytes that wait here, and in the system until the other end has received them: that takes megabytes, and
             then nothing for as long as a slow link needs for them."""
             held = int(self.transport.get_write_buffer_size())
@@ -145,29 +152,29 @@ def bound_connections(server: Any, limits: Limits) -> None:
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
-        def note(self) -> int:
-            left = self.unread()
+        def note_progress(self) -> int:
+            left = self.unread_bytes()
             read = self.transport.written - left
-            if self not in unread.readers or read >= self.progress_at:
-                self.progress_s, self.progress_at = time.monotonic(), read + min(left, STALL_BYTES)
+            if self not in backlog.readers or read >= self.progress_bytes:
+                self.progress_s, self.progress_bytes = time.monotonic(), read + min(left, STALL_BYTES)
             return left
 
-        def follow(self) -> None:
+        def update_backlog(self) -> None:
             """See to it that what waits to be read is counted, and within the limits."""
-            if self.note():
-                if self not in unread.readers:
-                    unread.readers.add(self)
+            if self.note_progress():
+                if self not in backlog.readers:
+                    backlog.readers.add(self)
                     self.since_s = self.progress_s
-                unread.enforce()
+                backlog.enforce()
             else:
-                unread.readers.discard(self)
+                backlog.readers.discard(self)
 
         def pause_writing(self) -> None:
             """Nothing more is read either: uvicorn would begin to answer it."""
             super().pause_writing()
             self.flow.pause_reading()
             if self.counted:
-                self.follow()
+                self.update_backlog()
 
         def resume_writing(self) -> None:
             super().resume_writing()
@@ -207,8 +214,8 @@ def bound_connections(server: Any, limits: Limits) -> None:
         def look(self) -> None:
             if not self.counted:
                 return
-            self.follow()
-            reads = self in unread.readers
+            self.update_backlog()
+            reads = self in backlog.readers
             self.idle_s = self.idle_s + LOOK_EVERY_S if self.waiting and not reads else 0.0
             if reads and time.monotonic() - self.progress_s >= STALL_S:
                 self.drop()

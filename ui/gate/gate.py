@@ -89,7 +89,7 @@ class Gate:
 
     async def _pass(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._hosts.check(scope)
-        scope["headers"] = [each for each in scope["headers"] if each[0] != b"range"]  # several of them end in an error
+        scope["headers"] = [each for each in scope["headers"] if each[0] != b"range"]  # Gradio fails on several ranges
         path, method = scope["path"], scope["method"]
         if self._visitors.must_log_in and path in (LOGIN, LOGOUT) and method in ("GET", "HEAD", "POST"):
             await self._account(scope, bounded(scope, receive, MAX_LOGIN_BYTES), send)
@@ -117,12 +117,13 @@ class Gate:
             scope["query_string"] = without_gradios_own(scope["query_string"])
         if own is not None and visitor is not None:
             async with self._lines.turn(visitor.address) as end_turn:
-                await own.answer(scope, receive, _after(end_turn, send), visitor)
+                await own.answer(scope, receive, _calling(end_turn, send), visitor)
             return
         async with self._lines.turn(visitor.address if visitor and method == "POST" else "") as end_turn:
-            left = await self._pulls.answer(scope, receive, _after(end_turn, send))
+            send = _calling(end_turn, send)
+            left = await self._pulls.answer(scope, receive, send)
             if left is not None:
-                await self._app(scope, left, _after(end_turn, send))
+                await self._app(scope, left, send)
 
     # --- logins -----------------------------------------------------------------------------------
 
@@ -170,12 +171,12 @@ def _with(path: str, query: str) -> str:
     return f"{path}?{query}" if query else path
 
 
-def _after(done: Callable[[], None], send: Send) -> Send:
-    async def send_after(message: Message) -> None:
-        done()
+def _calling(first: Callable[[], None], send: Send) -> Send:
+    async def call_and_send(message: Message) -> None:
+        first()
         await send(message)
 
-    return send_after
+    return call_and_send
 
 
 def _adding(send: Send, cookie: tuple[bytes, bytes]) -> Send:

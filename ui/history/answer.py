@@ -54,7 +54,7 @@ class Change(_Question, tag="change"):
 
 class Runs(msgspec.Struct):
     """The answer to `Find`. `kept`: whether runs outlive the app; `team`: whether they can be shared; `imports`:
-    whether they can be taken in from files; `trouble`: what is not being kept at this moment; `said`: what happened
+    whether they can be taken in from files; `trouble`: what is not being kept at this moment; `notes`: what happened
     to the file since the start."""
 
     found: Found
@@ -62,7 +62,7 @@ class Runs(msgspec.Struct):
     team: bool
     imports: bool
     trouble: str
-    said: str
+    notes: str
 
 
 class Changed(msgspec.Struct):
@@ -99,8 +99,8 @@ def _answer(bench: Bench, asked: Find | Beside | Change, visitor: Visitor) -> ms
             search = read_search(fields, _page(page), zone_s=read_zone(zone))
             found = kept.listing.find(search, visitor)
             found = msgspec.structs.replace(found, rows=[_titled(row) for row in found.rows])
-            said = " ".join(bench.store.messages)
-            return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble, said)
+            notes = " ".join(bench.store.messages)
+            return Runs(found, kept.kept, kept.team, bench.limits.imports, bench.store.trouble, notes)
         case Beside(pins=pins):
             return kept.beside(read_pins(pins), titles=True)
         case Change():

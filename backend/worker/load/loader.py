@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoTokenizer, GenerationConfig
 from backend.messages import PhaseName
 from backend.models.available import check_cached
 from backend.models.families import is_encoder
+from backend.models.files.hub_files import lacking
 from backend.optimizations.tensor_bytes import total_bytes, weight_tensors
 from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
 from backend.worker.channel import Channel
@@ -112,6 +113,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
     source = plan.source
     path = Path(source.path)
     guard_kernels()
+    arrives = source.kind == "hub" and bool(lacking(source.repo, source.at))
     if source.kind == "hub":
         path = download(source.repo, source.at, channel)
     if plan.attention == "sdpa-gqa":
@@ -139,7 +141,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
             with reading(named("config", whole, ("config.json",))):
                 config = AutoConfig.from_pretrained(path, **safe)
             decoder = not is_encoder(config.model_type)
-            if source.kind == "hub":
+            if arrives:  # what was there before has been looked at
                 check_cached(path, source.repo, decoder)
             with observed.stage("tokenizer"), reading(named("tokenizer", whole, TOKENIZER)):
                 tokenizer = AutoTokenizer.from_pretrained(path, **safe)

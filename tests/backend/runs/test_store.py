@@ -462,7 +462,7 @@ def test_in_memory_nothing_waits_and_nothing_is_in_trouble() -> None:
     store = Store(None)
     store.add("a", created("a"))
     store.settle()
-    store.require_whole()
+    store.refuse_set_aside()
     assert (store.messages, store.trouble) == ([], "")
 
 

@@ -48,13 +48,13 @@ def test_a_visitor_finds_names_shares_and_deletes_his_own_runs_only(ask: Ask) ->
 
 def test_a_history_that_is_damaged_meanwhile_is_no_empty_one(ask: Ask, tmp_path: Path) -> None:
     find = {"ask": "find", "fields": {}}
-    assert listed(ask(find)) == ["mine"] and ask(find)["said"] == ""
+    assert listed(ask(find)) == ["mine"] and ask(find)["notes"] == ""
     (tmp_path / "h.sqlite").write_bytes(b"no database " * 500)
     assert "The history h.sqlite cannot be read: file is not a database. It is being checked" in ask(find)["error"]
     wait_for(lambda: "error" not in ask(find), 10, "the new file")
     reply = ask(find)
     assert (
-        listed(reply) == [] and "h.sqlite could not be read (file is not a database). It was kept as" in reply["said"]
+        listed(reply) == [] and "h.sqlite could not be read (file is not a database). It was kept as" in reply["notes"]
     )
 
 

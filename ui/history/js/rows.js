@@ -108,7 +108,7 @@ function showEmpty(reply) {
   let text = '';
   if (!kept) text = 'Runs are kept in memory only here, so there is no history: start the app with --history FILE.';
   else if (!found.kept && reply.trouble) text = 'No kept run can be shown now.';
-  else if (!found.kept) text = (reply.said && reply.said + ' ') + 'No run is kept yet. Go to Compare and press Run: each run is kept, and found again here. Runs of the command line are kept here too.';
+  else if (!found.kept) text = (reply.notes && reply.notes + ' ') + 'No run is kept yet. Go to Compare and press Run: each run is kept, and found again here. Runs of the command line are kept here too.';
   else if (!found.total) text = 'None of ' + count(found.kept) + ' runs matches. Leave a filter out, or press Clear.';
   else if (!found.rows.length) text = 'There is no page ' + count(found.page + 1) + ': ' + count(found.total) + ' runs are on ' + count(Math.ceil(found.total / found.per_page)) + ' pages.';
   setText(box, text);
