@@ -15,7 +15,7 @@ from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.parallel import shard
 from backend.predict.prefill import Pass, pass_bytes, passes
 from backend.predict.setup import Setup
-from backend.predict.weights import itemsize, packing_of, quantization_on, weight_bytes
+from backend.predict.weights import itemsize, packing_of, quantization_on, resolved_dtype, weight_bytes
 from backend.predict.workspace import Work, decode_bytes
 
 MIB = 1 << 20
@@ -66,7 +66,10 @@ HEAP_BLOCKS = 3
 """Freed blocks of eager attention's scores that the C library's heap keeps beside those in use: glibc takes blocks of
 up to 32 MiB from its heap (malloc/malloc.c, `DEFAULT_MMAP_THRESHOLD_MAX`), and what lands in a freed one makes the next
 need new memory. Runs of one arm differ, by 0.6 to 6.6 blocks of a Gemma 2 shape; with three, 24 of 24 runs of four
-shapes were within 10% (MEASUREMENTS.md). For scores beyond 32 MiB, which were not measured, as much is assumed."""
+shapes were within 10% (MEASUREMENTS.md). For scores beyond 32 MiB, which were not measured, as much is assumed.
+A GPU's allocator keeps one: smaller tensors that outlive a layer, keys and values above all, are cut out of the largest
+freed block, so that the next layer's scores in float32 need a new one. Five arms of three shapes on one H100, with 9 to
+264 million pairs of query and key, were within 2% (MEASUREMENTS.md)."""
 
 CPU_KERNEL_BYTES = round(1.3 * MIB)
 CPU_KERNELS_BYTES = 920 * MIB
@@ -86,7 +89,8 @@ class MemoryEstimate:
     fullest        peak of the process on the device that holds most, where there are several; else 0
     workspace      temporary tensors at the higher of two peaks, prefill and the last decode step
     runtime_bytes  the process without its tensors: interpreter and libraries, or the CUDA context
-    heap           freed blocks that the C library keeps on a CPU: in the middle, since runs of one arm differ
+    heap           freed blocks that the C library keeps on a CPU, in the middle, since runs of one arm differ; or that
+                   torch's allocator keeps on a GPU
     """
 
     weights: int
@@ -146,7 +150,7 @@ def peak_bytes(
         workspace += cublas_workspace_bytes(setup) * (3 if setup.graphs == "manual" else 1)
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
-    heap = 0 if setup.cuda else max(_heap(facts, setup, batch, one) for one in read)
+    heap = max(_heap(facts, setup, batch, one) for one in read)
     return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, heap=heap)
 
 
@@ -179,10 +183,14 @@ def _on_device(facts: ModelFacts, setup: Setup, kv: KvBytes) -> int:
 
 
 def _heap(facts: ModelFacts, setup: Setup, batch: int, read: Pass) -> int:
-    """What the C library keeps of the scores of a prefill, the largest blocks of which are in float32."""
+    """What the C library or torch's allocator keeps of the scores of a prefill, the largest blocks of which are in
+    float32."""
     if attention_of(facts, setup) != "eager":
         return 0
-    return HEAP_BLOCKS * min(batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4, HEAP_BLOCK_BYTES)
+    block = batch * facts.heads * read.tokens * (read.attended or read.tokens) * 4
+    if setup.cuda:
+        return 0 if facts.sinks else block  # with sinks no score is converted to float32
+    return HEAP_BLOCKS * min(block, HEAP_BLOCK_BYTES)
 
 
 def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, size: int) -> int:
@@ -196,7 +204,10 @@ def _step(facts: ModelFacts, setup: Setup, batch: int, length: int, slots: int, 
     masked = setup.padded or not setup.cache.grows
     layer = kv_bytes(facts, UNWINDOWED, length, batch, size).total // facts.layers
     shared = (setup.tensor_parallel, setup.expert_parallel)
-    work = Work(batch, attended, size, attention_of(facts, setup), experts, masked, *shared, not setup.cuda)
+    work = Work(
+        batch, attended, size, attention_of(facts, setup), experts, masked, *shared, not setup.cuda,
+        float16=resolved_dtype(facts, setup.dtype) == "float16",
+    )  # fmt: skip
     found = decode_bytes(facts, work, layer, setup.cache.grows)
     if setup.cache.quantized:
         found += 2 * layer  # dequantized, and concatenated with the newest tokens

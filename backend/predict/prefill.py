@@ -6,6 +6,7 @@ from backend.models import ModelFacts
 from backend.plan import UNWINDOWED
 from backend.predict.kv import KvBytes, kv_bytes
 from backend.predict.setup import Setup
+from backend.predict.weights import resolved_dtype
 from backend.predict.workspace import Work, prefill_bytes
 
 
@@ -47,6 +48,7 @@ def pass_bytes(facts: ModelFacts, setup: Setup, batch: int, read: Pass, size: in
     work = Work(
         batch, read.tokens, size, attention, setup.experts or "grouped_mm", masked, setup.tensor_parallel,
         setup.expert_parallel, not setup.cuda, read.attended, read.grown, copied,
+        resolved_dtype(facts, setup.dtype) == "float16",
     )  # fmt: skip
     return prefill_bytes(facts, work)
 

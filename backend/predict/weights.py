@@ -20,10 +20,15 @@ def parameters(config: Mapping[str, object]) -> int:
 
 def itemsize(facts: ModelFacts, dtype: str = "auto") -> int:
     """Bytes per element when the model is loaded in `dtype`; "auto": the checkpoint's. InputError if unknown."""
+    return ITEMSIZES[resolved_dtype(facts, dtype)]
+
+
+def resolved_dtype(facts: ModelFacts, dtype: str = "auto") -> str:
+    """The format in which the model is loaded in `dtype`; "auto": the checkpoint's. InputError if unknown."""
     name = facts.dtype if dtype == "auto" else dtype
     if name not in ITEMSIZES:
         raise unknown("dtype", name, ITEMSIZES)
-    return ITEMSIZES[name]
+    return name
 
 
 def weight_bytes(facts: ModelFacts, dtype: str = "auto", quantization: str = "none") -> int:

@@ -52,6 +52,7 @@ class Work:
     tensor_ranks  GPUs that split the matrices
     expert_ranks  GPUs that split the experts; tokens are assumed to be routed to them evenly
     cpu           the pass runs on a CPU
+    float16       the compute dtype, whose softmax into float32 a GPU does in one kernel
     """
 
     batch: int
@@ -66,6 +67,7 @@ class Work:
     attended: int = 0
     grown: int = 0
     copied: bool = True
+    float16: bool = False
 
     @property
     def keys(self) -> int:
@@ -158,8 +160,8 @@ def _bias(work: Work) -> int:
 
 
 def _score_bytes(facts: ModelFacts, work: Work) -> int:
-    """Bytes per pair of query and key at the peak of eager attention. A CPU converts the scores to float32 before the
-    softmax (aten/src/ATen/native/SoftMax.cpp), a GPU within it."""
+    """Bytes per pair of query and key at the peak of eager attention. Scores are converted to float32 before the
+    softmax; a GPU does so within it, from float16 alone (aten/src/ATen/native/SoftMax.cpp, `softmax`)."""
     size = work.size
     if work.attention != "eager":
         return 3 * size  # scores, masked, and after the softmax
@@ -171,7 +173,9 @@ def _score_bytes(facts: ModelFacts, work: Work) -> int:
         return 2 * size  # softmax in the compute dtype
     if size == 4:
         return 2 * size
-    return size + 2 * 4 if work.cpu else 2 * size + 4  # masked scores, and the float32 softmax with its copy
+    if work.float16 and not work.cpu:
+        return 2 * size + 4  # masked scores, the float32 softmax, and its copy
+    return size + 2 * 4  # masked scores, their float32 copy, and its softmax
 
 
 def _in_plain_products(facts: ModelFacts, work: Work) -> bool:

@@ -324,6 +324,7 @@ class MeasuredRunner(ABC):
     def _conclude(self, measured: Measured) -> None:
         self._compiling.publish()
         self._refuse_noise()
+        extra = measured.sampler.figures()  # before a proof takes memory
         outcome, compiled = self._outcome(measured), self._compiling.ledger()
         measured.counts.update(self.counts)
         measured.counts.update(padding_counts(measured.task.prompt, self._positions(measured)))
@@ -333,7 +334,6 @@ class MeasuredRunner(ABC):
         watching = self._own_process and self._clean is not None
         before = self._memory.settled() if proving and watching else None  # tokens are held against a pass of the proof
         measured.counts.update(self._own_counts(measured))
-        extra = measured.sampler.figures()
         extra.weight_bytes = float(self.model.weight_bytes)
         proof = Proof([], None, "the run ended before it was traced")
         if proving:
