@@ -150,6 +150,27 @@ def test_each_compiled_graph_takes_memory_for_each_layer_on_a_cpu_and_none_on_a_
     assert runtime(few, 1, **H200) == runtime(few, 0, **H200)
 
 
+@pytest.mark.parametrize(
+    ("quantization", "mib"), [("bnb-nf4", 752), ("bnb-int8", 812), ("torchao-int8", 779), ("quanto-int8", 814)]
+)
+def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as_stored(
+    quantization: str, mib: int
+) -> None:
+    """Peaks of SmolLM2-135M in bfloat16, read from a folder (MEASUREMENTS.md)."""
+    drawn = resolve("random:SmolLM2-135M-Instruct")
+    stored = replace(drawn, random=False)
+
+    def total(facts: ModelFacts, **more: Any) -> int:
+        return peak_bytes(facts, Setup(quantization=quantization, **more), 64, 8).total
+
+    assert total(stored) / MIB == pytest.approx(mib, rel=0.1)
+    assert total(stored) - total(drawn) == sum(
+        m.count * m.rows * m.columns * 2 for m in drawn.matrices if m.kind == "linear"
+    )
+    for more in ({"dtype": "float16"}, H200):
+        assert total(stored, **more) == total(drawn, **more)
+
+
 def test_bitsandbytes_takes_memory_of_a_cpu_process_however_the_weights_came() -> None:
     dense = resolve("random:Qwen3-0.6B")
     packed = replace(dense, stored=StoredFormat("bitsandbytes", "choice", "bnb-nf4"))
