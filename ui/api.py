@@ -83,7 +83,7 @@ class Api:
             request = self._request(model, {"A": arm}, work)
             lacking = self._bench.obstacle(self._bench.facts(request.model))
             found = self._bench.check(request)["A"].refused(lacking)
-            return _plain(check_document(request.model, found, self._bench.machine().free_device_bytes))
+            return _plain(check_document(request.model, found))
 
         return await asyncio.to_thread(checked)
 

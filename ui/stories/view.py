@@ -28,15 +28,28 @@ class ShownRecording(msgspec.Struct, frozen=True):
     shows: str = ""
 
 
+class ShownClaim(msgspec.Struct, frozen=True):
+    """A measured claim of a story: how the Claims page calls it, the verdict on it, and on what that rests."""
+
+    name: str
+    title: str
+    word: str
+    sentence: str
+
+
 class ShownStory(msgspec.Struct, frozen=True):
-    """One story as it is shown. `played`: its own recording and then others; `batching`: another page plays it."""
+    """One story as it is shown.
+
+    claims    what was measured of what it says
+    played    its own recording and then others; `batching`: another page plays it
+    """
 
     name: str
     title: str
     text: list[str]
     claim: str
     source: str
-    verdict: str
+    claims: list[ShownClaim]
     found: str
     played: list[ShownRecording]
     batching: bool
