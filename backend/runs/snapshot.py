@@ -98,15 +98,16 @@ class Snapshot(OfRun):
 
     @property
     def unasked(self) -> dict[str, tuple[str, str]]:
-        """Axes on which two arms are planned differently although both were asked for the same: axis -> choices of A
-        and of B."""
+        """Axes on which two arms are planned differently, where one of them at least is not planned as it was asked by
+        name, such as what "auto" came to: axis -> choices of A and of B."""
         if len(self.created.arms) != 2:
             return {}
         a, b = self.created.arms
         return {
             axis: (choice, b.planned[axis])
             for axis, choice in a.planned.items()
-            if b.planned.get(axis, choice) != choice and a.requested.get(axis) == b.requested.get(axis)
+            if (other := b.planned.get(axis, choice)) != choice
+            and (a.requested.get(axis, choice) != choice or b.requested.get(axis, other) != other)
         }
 
     def comparison(self) -> Comparison | None:

@@ -23,8 +23,8 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Unasked = dict[str, tuple[str, str]] | msgspec.UnsetType
-"""In what two arms differ although both were asked for the same: axis -> choices of A and of B. Left out where
-nothing does."""
+"""In what two arms differ although nobody named it, such as what "auto" came to: axis -> choices of A and of B. Left
+out where nothing does."""
 
 
 class VerdictRow(Part, frozen=True):

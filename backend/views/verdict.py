@@ -14,7 +14,7 @@ import msgspec
 from backend.config import MEASURE_REPEATS
 from backend.optimizations import axis_title, choice_title
 from backend.runs.gate import Gate
-from backend.runs.records import Unit
+from backend.runs.records import ArmPlanned, Unit
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
 from backend.runs.texts import TextComparison
@@ -110,13 +110,17 @@ def verdict_of(run: Snapshot, asks: Asks = PAGE, gate: Gate | None = None) -> Ve
 
 
 def unasked_sentence(run: Snapshot) -> str:
-    """In what two arms differ although both were asked for the same, such as what "auto" came to; "" for nothing."""
+    """In what two arms differ although nobody named it, such as what "auto" came to; "" for nothing."""
     apart = [
-        f"{axis_title(axis)} (A {choice_title(axis, a)}, B {choice_title(axis, b)}; asked of both: "
-        f"{choice_title(axis, run.created.arms[0].requested.get(axis, a))})"
-        for axis, (a, b) in run.unasked.items()
+        f"{axis_title(axis)} ({'; '.join(_came_to(arm, axis) for arm in run.created.arms)})" for axis in run.unasked
     ]
-    return f"Besides what was asked for, the arms differ in {_listed(apart)}." if apart else ""
+    return f"The arms also differ in what nobody named: {_listed(apart)}." if apart else ""
+
+
+def _came_to(arm: ArmPlanned, axis: str) -> str:
+    planned, requested = arm.planned[axis], arm.requested.get(axis, arm.planned[axis])
+    named = [choice_title(axis, choice) for choice in dict.fromkeys((requested, planned))]
+    return f"{arm.name} {', which came to '.join(named)}"
 
 
 def subject_of(found: Comparison | None) -> str:

@@ -155,20 +155,33 @@ def test_arms_of_other_lengths_are_said_to_be_compared_over_what_both_have() -> 
     assert "compared over" not in verdict_of(run_of().snapshot()).basis
 
 
-def test_what_differs_unasked_is_said() -> None:
-    """Both arms were asked for dtype auto, which came to bfloat16 in A and to float32 in B."""
+@pytest.mark.parametrize(
+    ("asked", "planned", "says"),
+    [
+        (("auto", "auto"), ("bfloat16", "float32"),
+         "Dtype (A auto, which came to bfloat16; B auto, which came to float32)"),
+        (("bfloat16", "auto"), ("bfloat16", "float32"), "Dtype (A bfloat16; B auto, which came to float32)"),
+        (("auto", "auto"), ("float32", "float32"), ""),
+        (("bfloat16", "float32"), ("bfloat16", "float32"), ""),
+    ],
+)  # fmt: skip
+def test_what_differs_although_nobody_named_it_is_said(
+    asked: tuple[str, str], planned: tuple[str, str], says: str
+) -> None:
     first = created()
-    a, b = first.arms
-    planned = {**b.planned, "dtype": "float32"}
-    apart = msgspec.structs.replace(first, arms=[a, msgspec.structs.replace(b, planned=planned)])
-    run = Run(apart)
+    arms = [
+        msgspec.structs.replace(
+            arm, requested={**arm.requested, "dtype": asked[i]}, planned={**arm.planned, "dtype": planned[i]}
+        )
+        for i, arm in enumerate(first.arms)
+    ]
+    run = Run(msgspec.structs.replace(first, arms=arms))
     for record in [*arm_records("A", 9), *arm_records("B", 9), ended()]:
         run.append(record)
-    assert verdict_of(run.snapshot()).unasked == (
-        "Besides what was asked for, the arms differ in Dtype (A bfloat16, B float32; asked of both: auto)."
-    )
-    assert document(run, {name: KvSeries([], []) for name in "AB"}).unasked == {"dtype": ("bfloat16", "float32")}
-    assert verdict_of(run_of().snapshot()).unasked == "", "the cache was asked for"
+    said = f"The arms also differ in what nobody named: {says}." if says else ""
+    assert verdict_of(run.snapshot()).unasked == said, "the cache was asked for"
+    written = document(run, {name: KvSeries([], []) for name in "AB"}).unasked
+    assert written == ({"dtype": planned} if says else msgspec.UNSET)
 
 
 def test_a_batch_says_of_which_its_rate_is() -> None:
