@@ -118,7 +118,7 @@ def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
     if whole_s < step.seconds:
         said = f"shares of {said}, which the profiler made longer, of the measured {whole} per {one}"
     elif whole_s - step.seconds > _LEAST_SHARE * whole_s:
-        said += f" explain so much of the measured {whole} per {one}"
+        said += f" leave the rest of the measured {whole} per {one} unexplained"
     scale = min(1.0, whole_s / step.seconds)
     if step.others:
         most = ", ".join(

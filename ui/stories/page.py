@@ -70,7 +70,7 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
     shows = {one.recording: one.shows for one in told.also}
     played = [_played(bench, told, name, shows.get(name, "")) for name in told.recordings]
     run = bench.runs.get(shipped_id(told.recording))
-    claims = [ShownClaim(one.name, one.title, one.word, one.sentence) for one in measured_of(told.claims)]
+    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
     return ShownStory(
         told.name, told.title, list(told.text), told.claim, told.source, claims, told.found, played,
         run is not None and run.request.traffic is not None, told.here.note,

@@ -29,11 +29,13 @@ class ShownRecording(msgspec.Struct, frozen=True):
 
 
 class ShownClaim(msgspec.Struct, frozen=True):
-    """A measured claim of a story: how the Claims page calls it, the verdict on it, and on what that rests."""
+    """A measured claim of a story: its name and title on the Claims page, and the verdict on it. `remark`: on what that
+    rests in short, "" where it is plain; `sentence`: the figures."""
 
     name: str
     title: str
     word: str
+    remark: str
     sentence: str
 
 

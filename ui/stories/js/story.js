@@ -30,12 +30,13 @@ function draw() {
   const claim = add(side, 'div', 'td-claim');
   const words = add(claim, 'p', 'td-claim-said', one.claim + ' ');
   add(words, 'cite', '', one.source);
-  for (const { name, title, word, sentence } of one.claims) {
+  for (const { name, title, word, remark, sentence } of one.claims) {
     const measured = add(claim, 'p', 'td-claim-found', '');
     add(measured, 'b', 'td-word ' + word.replaceAll(' ', '-'), word[0].toUpperCase() + word.slice(1) + ': ');
     const link = add(measured, 'a', '', title);
     link.href = '?' + new URLSearchParams({ view: 'claims', name });
-    measured.append(document.createTextNode('. ' + sentence));
+    link.title = sentence;
+    measured.append(document.createTextNode(remark ? ' (' + remark + ').' : '.'));
   }
   paragraph(claim, 'td-claim-found', one.found);
   const foot = add(side, 'div', 'td-story-foot');
