@@ -1,6 +1,7 @@
 """Numbers as text: three significant digits, with a unit."""
 
 import math
+from collections.abc import Callable
 
 
 def three(value: float) -> str:
@@ -24,3 +25,19 @@ def bytes_text(size: float) -> tuple[str, str]:
 def seconds_text(seconds: float) -> tuple[str, str]:
     """Seconds as (value, unit) in s or ms."""
     return (three(seconds), "s") if seconds >= 1 else (three(seconds * 1e3), "ms")
+
+
+def interval_text(
+    words: Callable[[float], tuple[str, str]], value: float, low: float | None, high: float | None
+) -> str:
+    """A figure with its interval, such as "29.0 ms (26.6 to 31.6)"; without one where there is none, or it is as narrow
+    as the digits. `words`: a number as (value, unit)."""
+    shown, unit = words(value)
+    said = f"{shown} {unit}".strip()
+    if low is None or high is None:
+        return said
+    ends = [words(low), words(high)]
+    if ends == [(shown, unit)] * 2:
+        return said
+    alike = all(of_end == unit for _, of_end in ends)
+    return f"{said} ({' to '.join(end if alike else f'{end} {of_end}' for end, of_end in ends)})"

@@ -83,7 +83,7 @@ class Api:
             request = self._request(model, {"A": arm}, work)
             lacking = self._bench.obstacle(self._bench.facts(request.model))
             found = self._bench.check(request)["A"].refused(lacking)
-            return _plain(check_document(request.model, found, self._bench.machine().free_device_bytes))
+            return _plain(check_document(request.model, found))
 
         return await asyncio.to_thread(checked)
 
@@ -120,7 +120,7 @@ class Api:
         deadline_s = time.monotonic() + min(max(wait_s, 0.0), MAX_WAIT_S)
         while not found.ended and time.monotonic() < deadline_s:
             await asyncio.sleep(LOOK_EVERY_S)
-        return await asyncio.to_thread(lambda: _plain(document_of(found)))
+        return await asyncio.to_thread(lambda: _plain(document_of(found, self._bench.runs.reading)))
 
     @sentences
     async def stop(self, request: gr.Request, run: str) -> bool:

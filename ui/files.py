@@ -82,10 +82,12 @@ class Files:
                 raise Refused(404, NO_FILE)
             return pack(records)
         if kind == "json":
-            return msgspec.json.encode(document_of(run))
+            return msgspec.json.encode(document_of(run, self._bench.runs.reading))
         return self._of_one_prompt(run, kind)
 
     def _of_one_prompt(self, run: Run, kind: str) -> bytes:
         if run.request.traffic is not None or run.request.quality is not None:
             raise InputError("A report and CSV are of one prompt; this run is of many requests or given texts.")
-        return (report(run, scripts_of(run, self._bench)) if kind == "html" else series_csv(run)).encode()
+        if kind == "html":
+            return report(run, scripts_of(run, self._bench), self._bench.runs).encode()
+        return series_csv(run).encode()

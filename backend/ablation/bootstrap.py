@@ -1,13 +1,13 @@
-"""Bootstrap intervals of what a step changes: rounds are drawn again, and within each round its decode steps.
+"""Bootstrap intervals of what a step changes and no Student's interval fits: largest peaks, and means over positions.
 
-Both levels scatter: rounds by what else the machine did, steps by the length of the cache and by chance. Arms of one
-round stay a pair. (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile intervals.)
+Arms of one round stay a pair. (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13: percentile
+intervals.)
 """
 
 import random
 from collections.abc import Callable, Sequence
 
-from backend.runs.statistics import CONFIDENCE, median
+from backend.runs.statistics import CONFIDENCE
 
 RESAMPLES = 400
 SEED = 0
@@ -15,20 +15,6 @@ BLOCK = 8
 """Positions of a text that are drawn together, since neighbours depend on each other."""
 
 Interval = tuple[float, float]
-Rounds = Sequence[tuple[Sequence[float], Sequence[float]]]
-"""For each round the seconds of each step: of the arm that is compared with, and of the step's own."""
-
-
-def latency_interval(rounds: Rounds) -> Interval | None:
-    """Of the difference between the medians over all steps, in seconds; None below two rounds."""
-
-    def draw(rng: random.Random) -> float:
-        chosen = [rng.choice(rounds) for _ in rounds]
-        there, here = (median([s for one in chosen for s in rng.choices(one[i], k=len(one[i]))]) for i in (0, 1))
-        assert there is not None and here is not None
-        return here - there
-
-    return _interval(draw) if len(rounds) > 1 and all(a and b for a, b in rounds) else None
 
 
 def memory_interval(pairs: Sequence[tuple[int, int]]) -> Interval | None:

@@ -5,23 +5,25 @@ from typing import Literal
 
 import msgspec
 
-from backend.ablation.bootstrap import latency_interval, memory_interval
+from backend.ablation.bootstrap import memory_interval
 from backend.ablation.journal import Cost, Journal, Trial
 from backend.ablation.steps import Kind, Step
 from backend.ablation.trials import Admitted
 from backend.config import Workload
-from backend.runs.statistics import median
+from backend.runs.statistics import Estimate, estimate, mean
 from backend.runs.summary import Comparison, Measured, compare
 
 
 class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One step. What was not measured is null.
+    """One step. What was not measured is null. What it changes, and how certain that is, comes from the same trials:
+    those of rounds in which both arms ran.
 
     against       index of the step that it is compared with, null for the base
     comparison    of the times per token: a ratio above 1 says that this step is faster than that one
-    ttft_s, latency_median_s, peak_memory_bytes, kv_bytes  medians over the trials; memory is the largest
-    latency_more_s     median time per token more than that of the step it is compared with, and its bootstrap interval
+    ttft_s, latency_mean_s, peak_memory_bytes, kv_bytes  means over the trials (`estimate`); memory is the largest
+    latency_more_s     time per token more than that of the step it is compared with, by `comparison`, with its interval
     memory_more_bytes  peak memory more than that of the step it is compared with, and its bootstrap interval
+    equal         whether it has the plan of the step that it is compared with, so that what differs is noise
     same_text     whether it generated the base's tokens; null where text is sampled
     also_changed  axes whose plan differs from that step's although nobody asked for it: axis -> [there, here]
     doubtful      axes that the ledger of some trial does not show as planned, with their status
@@ -34,7 +36,7 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     choices: dict[str, str]
     against: int | None
     trials: int
-    latency_median_s: float | None
+    latency_mean_s: float | None
     ttft_s: float | None
     peak_memory_bytes: int | None
     kv_bytes: int | None
@@ -48,6 +50,7 @@ class StepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     latency_more_s: float | None = None
     latency_interval_s: tuple[float, float] | None = None
     memory_interval_bytes: tuple[float, float] | None = None
+    equal: bool = False
 
 
 class AblationDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,36 +82,55 @@ def _result(
     own, other = trials[step.arm], steps[step.against]
     theirs = trials[other.arm]
     first = step.kind == "base"
-    peak, other_peak = _peak(own), _peak(theirs)
     firsts = {trial.round: trial.ids for trial in base}
     pairs = [trial.ids == firsts[trial.round] for trial in own if trial.round in firsts]
     both = [] if first else _pairs(theirs, own)
-    here, there = _median_s(own), _median_s(theirs)
+    equal = not first and admitted.planned[step.arm] == admitted.planned[other.arm]
+    found = compare([Measured(a.latency_s) for a, _ in both], [Measured(b.latency_s) for _, b in both], equal=equal)
+    token_s, ttft = _token_s(own), estimate([trial.ttft_s for trial in own])
+    more_s, interval_s = _more_s(found, _token_s([a for a, _ in both]))
     return StepResult(
         kind=step.kind,
         change=step.change,
         choices=step.choices,
         against=None if first else step.against,
         trials=len(own),
-        latency_median_s=here,
-        ttft_s=median([trial.ttft_s for trial in own]),
-        peak_memory_bytes=peak,
+        latency_mean_s=token_s.value if token_s else None,
+        ttft_s=ttft.value if ttft else None,
+        peak_memory_bytes=_peak(own),
         kv_bytes=own[0].kv_bytes if own else None,
-        comparison=None if first else _compared(theirs, own),
-        memory_more_bytes=None if first or peak is None or other_peak is None else peak - other_peak,
+        comparison=found,
+        memory_more_bytes=_more_bytes([a for a, _ in both], [b for _, b in both]),
         same_text=all(pairs) if greedy and pairs else None,
         also_changed={} if first else _also_changed(step, other, admitted),
         doubtful={axis: status for trial in own for axis, status in trial.doubtful.items()},
         refused=admitted.refused.get(step.arm, ""),
         quality=quality,
-        latency_more_s=None if first or here is None or there is None else here - there,
-        latency_interval_s=latency_interval([(a.latency_s[1:], b.latency_s[1:]) for a, b in both]),
+        latency_more_s=more_s,
+        latency_interval_s=interval_s,
         memory_interval_bytes=memory_interval([(a.peak_memory_bytes, b.peak_memory_bytes) for a, b in both]),
+        equal=equal,
     )
 
 
-def _median_s(trials: Sequence[Trial]) -> float | None:
-    return median([s for trial in trials for s in trial.latency_s[1:]])
+def _token_s(trials: Sequence[Trial]) -> Estimate | None:
+    """Time per token, without the first of each trial."""
+    return estimate([found for trial in trials if (found := mean(trial.latency_s[1:])) is not None])
+
+
+def _more_s(found: Comparison | None, there: Estimate | None) -> tuple[float | None, tuple[float, float] | None]:
+    """The ratio of a comparison, with its interval, in seconds more than `there`: the time of the same trials."""
+    if found is None or there is None:
+        return None, None
+    more_s = there.value / found.ratio - there.value
+    if found.low is None or found.high is None:
+        return more_s, None
+    return more_s, (there.value / found.high - there.value, there.value / found.low - there.value)
+
+
+def _more_bytes(theirs: Sequence[Trial], own: Sequence[Trial]) -> int | None:
+    there, here = _peak(theirs), _peak(own)
+    return None if there is None or here is None else here - there
 
 
 def _peak(trials: Sequence[Trial]) -> int | None:
@@ -119,11 +141,6 @@ def _pairs(theirs: Sequence[Trial], own: Sequence[Trial]) -> list[tuple[Trial, T
     """Trials of the same round."""
     by_round = {trial.round: trial for trial in theirs}
     return [(by_round[trial.round], trial) for trial in own if trial.round in by_round]
-
-
-def _compared(theirs: Sequence[Trial], own: Sequence[Trial]) -> Comparison | None:
-    both = _pairs(theirs, own)
-    return compare([Measured(a.latency_s) for a, _ in both], [Measured(b.latency_s) for _, b in both])
 
 
 def _also_changed(step: Step, other: Step, admitted: Admitted) -> dict[str, list[str]]:

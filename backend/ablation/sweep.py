@@ -15,13 +15,16 @@ from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError, unknown
 from backend.optimizations import all_axes, axis_title, choice_title
-from backend.runs.statistics import mean, median, positive_interval
+from backend.runs.statistics import estimate, mean
 
 SIZE_TITLES = {"batch_size": "Batch size", "prompt_tokens": "Prompt tokens", "max_new_tokens": "New tokens"}
 SIZES = tuple(SIZE_TITLES)
 """What can be swept besides axes."""
 
 MAX_POINTS = 64
+
+_NONE = (None, None, None)
+"""No figure, and no interval."""
 
 
 class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,9 +53,11 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What was measured at one point; null where nothing was.
 
-    latency_median_s         time of a decode step, over all trials
-    latency_low_s, _high_s   95% interval of its mean over trials; null below two
-    tokens_per_s             tokens of all sequences a second, without the first of each
+    latency_mean_s           mean time of a decode step of a trial, geometric mean over trials (`statistics.estimate`)
+    tokens_per_s             the same as tokens of all sequences a second
+    ttft_s                   time to first token, likewise
+    peak_memory_bytes        the largest of all trials
+    ..._low, ..._high        95% interval of each, null below two trials; of memory, the smallest of all trials
     doubtful                 axes that a ledger does not show as planned, with their status
     refused                  why it cannot run, "" if it can
     quality                  what its choices cost against those of the first point that can run; null for the same
@@ -61,12 +66,17 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     settings: dict[str, str]
     trials: int
-    latency_median_s: float | None
+    latency_mean_s: float | None
     latency_low_s: float | None
     latency_high_s: float | None
     ttft_s: float | None
+    ttft_low_s: float | None
+    ttft_high_s: float | None
     tokens_per_s: float | None
+    tokens_per_s_low: float | None
+    tokens_per_s_high: float | None
     peak_memory_bytes: int | None
+    peak_memory_low_bytes: int | None
     kv_bytes: int | None
     doubtful: dict[str, str]
     refused: str
@@ -182,19 +192,25 @@ def point_results(points: Sequence[Point], refused: Mapping[str, str], journal: 
 
 
 def _result(point: Point, refused: str, trials: Sequence[Trial], quality: Cost | None) -> PointResult:
-    decode = [trial.latency_s[1:] for trial in trials if len(trial.latency_s) > 1]
-    means = [found for steps in decode if (found := mean(steps)) is not None]
-    low, high = positive_interval(means) or (None, None)
-    middle = mean(means)
+    means = [found for trial in trials if (found := mean(trial.latency_s[1:])) is not None]
+    step_s, step_low_s, step_high_s = estimate(means) or _NONE
+    ttft_s, ttft_low_s, ttft_high_s = estimate([trial.ttft_s for trial in trials]) or _NONE
+    rate, rate_low, rate_high = estimate([point.workload.batch_size / one for one in means if one]) or _NONE
+    peaks = [trial.peak_memory_bytes for trial in trials]
     return PointResult(
         settings=point.settings,
         trials=len(trials),
-        latency_median_s=median([step for steps in decode for step in steps]),
-        latency_low_s=low,
-        latency_high_s=high,
-        ttft_s=median([trial.ttft_s for trial in trials]),
-        tokens_per_s=point.workload.batch_size / middle if middle else None,
-        peak_memory_bytes=max((trial.peak_memory_bytes for trial in trials), default=None),
+        latency_mean_s=step_s,
+        latency_low_s=step_low_s,
+        latency_high_s=step_high_s,
+        ttft_s=ttft_s,
+        ttft_low_s=ttft_low_s,
+        ttft_high_s=ttft_high_s,
+        tokens_per_s=rate,
+        tokens_per_s_low=rate_low,
+        tokens_per_s_high=rate_high,
+        peak_memory_bytes=max(peaks, default=None),
+        peak_memory_low_bytes=min(peaks) if len(peaks) > 1 else None,
         kv_bytes=trials[0].kv_bytes if trials else None,
         doubtful={axis: status for trial in trials for axis, status in trial.doubtful.items()},
         refused=refused,

@@ -9,7 +9,7 @@ from backend.ablation.course_view import CourseView, course_view, quality_note
 from backend.ablation.kinds import Sweep
 from backend.ablation.sweep import SIZES, PointResult, settings_title, title_of, value_title
 from backend.optimizations import axis_title, titles_text
-from backend.units import bytes_text, seconds_text, three
+from backend.units import bytes_text, interval_text, seconds_text, three
 from backend.views.gate import cost_remark
 from backend.views.pareto import Cost, Pareto, pareto
 
@@ -70,14 +70,21 @@ class SweepView(msgspec.Struct, frozen=True):
 
 
 class _Figure(NamedTuple):
-    """A figure of a point, in the unit in which it is drawn."""
+    """A figure of a point. `value`, `low`, `high`: fields of `PointResult`; `scale`: to the unit in which it is drawn;
+    `words`: as (value, unit)."""
 
     title: str
     unit: str
-    value: Callable[[PointResult], float | None]
-    low: Callable[[PointResult], float | None]
-    high: Callable[[PointResult], float | None]
-    text: Callable[[float], str]
+    scale: float
+    value: str
+    low: str
+    high: str
+    words: Callable[[float], tuple[str, str]]
+
+    def drawn(self, name: str, point: PointResult) -> float | None:
+        """One of its three fields as it is drawn."""
+        found: float | None = getattr(point, name)
+        return None if found is None else found * self.scale
 
 
 def sweep_view(course: Sweep) -> SweepView:
@@ -112,35 +119,21 @@ def _named(point: PointResult, names: Sequence[str]) -> str:
 # --- figures --------------------------------------------------------------------------------------
 
 
-def _scaled(name: str, scale: float) -> Callable[[PointResult], float | None]:
-    def value(point: PointResult) -> float | None:
-        found = getattr(point, name)
-        return None if found is None else found * scale
-
-    return value
+def _rate(value: float) -> tuple[str, str]:
+    return three(value), "tok/s"
 
 
-def _none(point: PointResult) -> float | None:
-    return None
-
-
-def _ms(value: float) -> str:
-    return " ".join(seconds_text(value / 1e3))
-
-
-def _mib(value: float) -> str:
-    return " ".join(bytes_text(value * 2**20))
-
-
-_TIME = _Figure("Time per token", "ms", _scaled("latency_median_s", 1e3), _scaled("latency_low_s", 1e3),
-                _scaled("latency_high_s", 1e3), _ms)  # fmt: skip
-_MEMORY = _Figure("Peak memory", "MiB", _scaled("peak_memory_bytes", 2**-20), _none, _none, _mib)
+_TIME = _Figure("Time per token", "ms", 1e3, "latency_mean_s", "latency_low_s", "latency_high_s", seconds_text)
+_MEMORY = _Figure(
+    "Peak memory", "MiB", 2**-20, "peak_memory_bytes", "peak_memory_low_bytes", "peak_memory_bytes", bytes_text
+)
 _FIGURES = (
     _TIME,
-    _Figure("Tokens per second, all sequences", "tok/s", _scaled("tokens_per_s", 1.0), _none, _none, three),
-    _Figure("Time to first token", "ms", _scaled("ttft_s", 1e3), _none, _none, _ms),
+    _Figure("Tokens per second, all sequences", "tok/s", 1.0, "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high",
+            _rate),
+    _Figure("Time to first token", "ms", 1e3, "ttft_s", "ttft_low_s", "ttft_high_s", seconds_text),
     _MEMORY,
-)
+)  # fmt: skip
 _HEATED = (_TIME, _MEMORY)
 
 
@@ -152,12 +145,10 @@ def _chart(
     for chosen in combinations:
         on = {p.settings[first]: p for p in found if tuple(p.settings[name] for name in others) == chosen}
         points = [on[place] for place in places]
-        lines.append(
-            Line(
-                _named(points[0], others), [figure.value(p) for p in points], [figure.low(p) for p in points],
-                [figure.high(p) for p in points], [_text(figure, p) for p in points],
-            )
-        )  # fmt: skip
+        values, lows, highs = (
+            [figure.drawn(name, p) for p in points] for name in (figure.value, figure.low, figure.high)
+        )
+        lines.append(Line(_named(points[0], others), values, lows, highs, [_text(figure, p) for p in points]))
     return LineChart(figure.title, figure.unit, lines)
 
 
@@ -166,14 +157,16 @@ def _heat(figure: _Figure, found: Sequence[PointResult], two: Sequence[str], ove
     grid = [[at[down, across] for across in over[two[1]]] for down in over[two[0]]]
     rows, columns = ([value_title(name, value) for value in over[name]] for name in two)
     return HeatMap(
-        figure.title, rows, columns, [[figure.value(p) for p in row] for row in grid],
-        [[_text(figure, p) for p in row] for row in grid],
+        figure.title, rows, columns, [[figure.drawn(figure.value, p) for p in row] for row in grid],
+        [[_text(figure, p, interval=False) for p in row] for row in grid],
     )  # fmt: skip
 
 
-def _text(figure: _Figure, point: PointResult) -> str:
-    value = figure.value(point)
-    return figure.text(value) if value is not None else "refused" if point.refused else "not measured"
+def _text(figure: _Figure, point: PointResult, interval: bool = True) -> str:
+    value, low, high = (getattr(point, name) for name in (figure.value, figure.low, figure.high))
+    if value is None:
+        return "refused" if point.refused else "not measured"
+    return interval_text(figure.words, value, low if interval else None, high)
 
 
 def _pareto(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | None]) -> Pareto | None:
@@ -182,7 +175,7 @@ def _pareto(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | N
         return None
     sizes = [name for name in course.over if name in SIZES]
     costs = [
-        Cost(_named(p, [*course.over]), p.latency_median_s, p.peak_memory_bytes, kl, _named(p, sizes))
+        Cost(_named(p, [*course.over]), p.latency_mean_s, p.peak_memory_bytes, kl, _named(p, sizes))
         for p, kl in zip(found, kls, strict=True)
     ]
     return pareto(costs, "KL divergence")
@@ -200,7 +193,7 @@ def _divergences(course: Sweep, found: Sequence[PointResult]) -> list[float | No
 
 # --- the table ------------------------------------------------------------------------------------
 
-HEAD = ("Time per token", "95% interval", "Tokens/s", "First token", "Memory")
+HEAD = ("Time per token", "Tokens/s", "First token", "Memory")
 UNKNOWN = "\u2013"
 
 
@@ -208,9 +201,7 @@ def _table(course: Sweep, found: Sequence[PointResult], kls: Sequence[float | No
     read = course.heading.positions > 0
     rows = [[*(title_of(name) for name in course.over), *HEAD, *(["KL divergence"] if read else []), ""]]
     for point, kl in zip(found, kls, strict=True):
-        ends = [_ms(end) for end in (_TIME.low(point), _TIME.high(point)) if end is not None]
-        step, *rest = (UNKNOWN if point.refused else _text(figure, point) for figure in _FIGURES)
-        cells = [step, " to ".join(ends) if len(ends) == 2 else UNKNOWN, *rest]
+        cells = [UNKNOWN if point.refused else _text(figure, point) for figure in _FIGURES]
         cells += [f"{three(kl)} nats" if kl is not None else UNKNOWN] if read else []
         rows.append([*(value_title(name, point.settings[name]) for name in course.over), *cells, _remark(point)])
     return rows

@@ -115,7 +115,7 @@ def _pareto(steps: Sequence[StepResult], figures: Sequence[_Figure]) -> Pareto |
 
 
 def _latency(steps: Sequence[StepResult]) -> _Figure:
-    return _Figure("Time per token", [one.latency_median_s for one in steps], [one.latency_more_s for one in steps],
+    return _Figure("Time per token", [one.latency_mean_s for one in steps], [one.latency_more_s for one in steps],
                    [one.latency_interval_s for one in steps])  # fmt: skip
 
 
@@ -160,13 +160,13 @@ def _row(index: int, steps: Sequence[StepResult], figures: Sequence[_Figure], ki
     step = steps[index]
     name = change_title(step.change)
     gains = step.quality is None or step.quality.gains
-    bars = [_bar(figure, index, True, gains or figure.title == DIVERGENCE) for figure in figures]
+    bars = [_bar(figure, index, True, gains or figure.title == DIVERGENCE, step.equal) for figure in figures]
     return Row(f"without {name}" if kind == "without" else name, bars, _remarks(step))
 
 
-def _bar(figure: _Figure, index: int, change: bool, gains: bool = True) -> Bar | None:
+def _bar(figure: _Figure, index: int, change: bool, gains: bool = True, equal: bool = False) -> Bar | None:
     """Drawn on one axis, from 0 to the largest value or interval of the figure. `gains`: less of it may count as
-    better."""
+    better; `equal`: of arms with the same plan, neither of which is better."""
     value, more = figure.values[index], figure.mores[index]
     if value is None or (change and more is None):
         return None
@@ -176,6 +176,7 @@ def _bar(figure: _Figure, index: int, change: bool, gains: bool = True) -> Bar |
     begin, found = value - more, figure.intervals[index]
     low, high = (begin + found[0], begin + found[1]) if found else (None, None)
     better = "yes" if found and found[1] < 0 and gains else "no" if found and found[0] > 0 else ""
+    better = "" if equal else better
     return Bar(
         _share(begin, most), _share(value, most), None if low is None else _share(low, most),
         None if high is None else _share(high, most), _text(figure.title, more, True),
@@ -202,7 +203,10 @@ def _remarks(step: StepResult) -> list[str]:
     if step.refused:
         return [f"cannot run: {step.refused}"]
     titles = {axis.name: axis.title for axis in all_axes()}
-    said = [f"{titles.get(a, a)} went from {there} to {here} with it" for a, (there, here) in step.also_changed.items()]
+    said = ["changes nothing of the plan: what differs is noise"] if step.equal else []
+    said += [
+        f"{titles.get(a, a)} went from {there} to {here} with it" for a, (there, here) in step.also_changed.items()
+    ]
     said += [f"{titles.get(a, a)} is not as planned ({s.replace('_', ' ')})" for a, s in step.doubtful.items()]
     if step.same_text is False:
         said.append("writes another text than arm A")

@@ -30,7 +30,8 @@ from backend.traffic import Traffic
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An arm after the rules. `requested` and `planned` name the choice of every axis."""
+    """An arm after the rules. `requested` and `planned` name the choice of every axis; `room_bytes`: free memory of its
+    device, of which it needs `needed_bytes`: what is held by workers that would end counts as free."""
 
     requested: Mapping[str, str]
     planned: Mapping[str, str]
@@ -38,6 +39,7 @@ class Checked:
     plan: Plan
     itemsize: int
     memory: MemoryEstimate
+    room_bytes: int
 
     @property
     def needed_bytes(self) -> int:
@@ -100,7 +102,7 @@ def check(
         verdicts.append(_too_large(facts, memory, needed, machine, room, fix, fixed))
     elif untried := _untried(requested, verdicts, machine):
         verdicts.append(untried)
-    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory)
+    return Checked(requested, planned, tuple(verdicts), plan, itemsize(facts, dtype), memory, room)
 
 
 def _plan(

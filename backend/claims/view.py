@@ -6,9 +6,9 @@ from typing import Literal
 
 import msgspec
 
-from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit
+from backend.claims.declared import DOCUMENTS, Claim, Claims, Figure, Unit, shipped_claims
 from backend.claims.formula import Bounds, State, Word, bounds, side, state, verdict
-from backend.claims.results import Result
+from backend.claims.results import Result, read_results
 from backend.claims.samples import Doubt
 from backend.claims.trials import ClaimTest, Device
 from backend.claims.wording import Standing, remark, standing_text
@@ -90,6 +90,14 @@ def claims_document(
     """Every claim, or those wanted, with what was measured."""
     found = [claim_view(claims, claim, results) for claim in (claims.claims if wanted is None else wanted)]
     return ClaimsDocument("claims", 3, {word: sum(one.word == word for one in found) for word in WORDS}, found)
+
+
+def measured_of(names: Sequence[str]) -> list[ClaimView]:
+    """What was measured of the shipped claims of these names. InputError for a name that is none, and for results that
+    cannot be read."""
+    known = shipped_claims()
+    results = read_results(known.tests) if names else {}
+    return [claim_view(known, claim, results) for claim in (known.named(names) if names else [])]
 
 
 def claim_view(claims: Claims, claim: Claim, results: Mapping[str, Sequence[Result]]) -> ClaimView:

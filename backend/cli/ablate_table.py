@@ -15,7 +15,7 @@ _TITLES: dict[Kind, str] = {
 }
 _COLUMNS = (
     Column("Change"),
-    Column("Median a token", right=True),
+    Column("Time a token", right=True),
     Column("Speed-up", right=True),
     Column("95% interval", right=True, optional=True),
     Column("Peak memory", right=True, optional=True),
@@ -23,9 +23,7 @@ _COLUMNS = (
     Column("Quality", optional=True),
     Column(below=True),
 )
-_SPEED_UP = (
-    "Speed-up: the sums of all steps after the first, by pairs of runs; single slow steps count there, not in a median."
-)
+_SPEED_UP = "Time a token: mean of a run, geometric mean over runs; speed-up: the same over pairs of runs."
 
 
 def ablation_table(found: AblationDocument, screen: Screen) -> str:
@@ -73,12 +71,13 @@ def _remark(step: StepResult) -> str:
     also = ", ".join(f"{axis} from {there} to {here}" for axis, (there, here) in step.also_changed.items())
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in step.doubtful.items())
     cost = cost_remark(step.quality.cost, step.quality.finer) if step.quality else ""
-    parts = [cost, f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
+    same = "changes nothing of the plan: what differs is noise" if step.equal else ""
+    parts = [same, cost, f"also changed: {also}" if also else "", f"not as planned: {doubts}" if doubts else ""]
     return "; ".join(filter(None, parts))
 
 
 def _time(step: StepResult) -> str:
-    return " ".join(seconds_text(step.latency_median_s)) if step.latency_median_s is not None else "n/a"
+    return " ".join(seconds_text(step.latency_mean_s)) if step.latency_mean_s is not None else "n/a"
 
 
 def _bytes(size: int | None) -> str:

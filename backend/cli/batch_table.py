@@ -18,11 +18,11 @@ def batch_table(run: Snapshot, screen: Screen, everything: bool = False) -> str:
     memory = [arm.finished.peak_memory_bytes if arm.finished else None for arm in run.arms.values()]
     behind = [batch_details(one, size, run.memory_label) for one, size in zip(found, memory, strict=True)]
     against = batch_differences(*found) if len(found) == 2 else {}
-    sentence = batch_verdict(run).sentence or same_sentence(run)
+    verdict = batch_verdict(run)
     asked = fold(f"{traffic.label}; {traffic.concurrent} at once", screen.columns)
     blocks = [
         [*title(run, screen), *asked],
-        verdict_lines(sentence, why_sentence(run), screen),
+        verdict_lines(verdict.sentence or same_sentence(run), why_sentence(run), screen, unasked=verdict.unasked),
         figures_table(arms, tiles, screen, against),
         figures_table(arms, behind, screen, {}) if everything else [],
         ledger_table(run, screen, everything),

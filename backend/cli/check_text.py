@@ -9,7 +9,7 @@ from backend.units import bytes_text
 _LEVELS: dict[str, Style] = {"blocked": "red", "fallback": "yellow", "note": "cyan"}
 
 
-def check_text(checked: Checked, free_bytes: int, screen: Screen, everything: bool) -> str:
+def check_text(checked: Checked, screen: Screen, everything: bool) -> str:
     """Whether the arm would run, its memory, choices that are no defaults or are planned otherwise, every verdict."""
     defaults = {axis.name: axis.default for axis in all_axes()}
     planned = checked.planned
@@ -18,7 +18,7 @@ def check_text(checked: Checked, free_bytes: int, screen: Screen, everything: bo
         for axis, choice in checked.requested.items()
         if everything or choice != defaults[axis] or planned[axis] != choice
     ]
-    predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, free_bytes))
+    predicted, free = (" ".join(bytes_text(size)) for size in (checked.needed_bytes, checked.room_bytes))
     runs = "This arm would be refused." if checked.blocked else "This arm would run."
     lines = [screen.paint(runs, "bold", "red" if checked.blocked else "green")]
     lines += fold(f"Memory: {predicted} predicted, {free} free.", screen.columns)

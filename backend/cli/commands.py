@@ -151,9 +151,9 @@ def check(options: argparse.Namespace) -> int:
     bench = open_bench(None, options.models_dir)
     lacking = bench.obstacle(resolve(options.model, options.models_dir))
     checked = bench.check(request)["A"].refused(lacking)
-    found = check_document(options.model, checked, bench.machine().free_device_bytes)
+    found = check_document(options.model, checked)
     if options.json != "-":
-        print(check_text(checked, found.free_bytes, _screen(options), options.all))
+        print(check_text(checked, _screen(options), options.all))
     write_json(options.json, found)
     return OK if found.runnable else BAD_INPUT
 

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from backend.cli.batch_table import batch_table
 from backend.cli.files import check_writable, write_json
 from backend.cli.history_option import default_file
 from backend.cli.history_table import head_text, history_table, pins_table
 from backend.cli.progress import say
-from backend.cli.quality_table import quality_table
-from backend.cli.run_table import table
+from backend.cli.stored import run_text
 from backend.errors import InputError, shown
 from backend.history.history import History
 from backend.history.pins import Pin, read_pins
@@ -23,7 +21,6 @@ from backend.history.search import MAX_PAGE, read_search
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import LOCAL_USER
 from backend.runs.log import RunLog
-from backend.runs.run import Run
 from backend.runs.store import Store
 from backend.terminal import Screen, screen_of
 from backend.views.document_of import document_of
@@ -113,15 +110,8 @@ def _show(options: argparse.Namespace, kept: History, runs: RunLog, run_id: str,
     if row is None or run is None:
         raise InputError(f"Run {run_id[:8]} cannot be read from the history.")
     if options.json != "-":
-        print("\n".join([*head_text(row, screen), "", _table(run, screen, options.all)]))
-    write_json(options.json, document_of(run))
-
-
-def _table(run: Run, screen: Screen, everything: bool) -> str:
-    now = run.snapshot()
-    if now.request.quality is not None:
-        return quality_table(now, screen, everything)
-    return batch_table(now, screen, everything) if now.request.traffic is not None else table(run, screen, everything)
+        print("\n".join([*head_text(row, screen), "", run_text(run, screen, options.all, runs.reading)]))
+    write_json(options.json, document_of(run, runs.reading))
 
 
 def _delete(kept: History, action: str, given: list[str]) -> None:

@@ -7,6 +7,7 @@ from backend.runs.snapshot import Snapshot
 from backend.terminal import Column, Screen, table
 from backend.units import seconds_text, three
 from backend.views.quality import quality_sentence, tolerances
+from backend.views.verdict import unasked_sentence
 
 _COLUMNS = (
     Column("Text"),
@@ -27,7 +28,7 @@ def quality_table(run: Snapshot, screen: Screen, everything: bool = False) -> st
     found = [*readings(run), *([whole] if whole else [])] if len(run.arms) > 1 else []
     blocks = [
         title(run, screen),
-        verdict_lines(quality_sentence(run), _basis(run), screen),
+        verdict_lines(quality_sentence(run), _basis(run), screen, unasked=unasked_sentence(run)),
         table(_COLUMNS, [_row(one) for one in found], screen) if found else [],
         ledger_table(run, screen, everything),
     ]
@@ -42,9 +43,9 @@ def _basis(run: Snapshot) -> str:
 
 def _speeds(run: Snapshot) -> str:
     """What each arm takes for a token when it generates."""
-    medians = {name: run.summary(name).latency_median_s for name in run.arms}
-    said = [f"{name} {' '.join(seconds_text(median_s))}" for name, median_s in medians.items() if median_s]
-    return f"Time per token when they generate (median, one run): {', '.join(said)}." if said else ""
+    means = {name: run.summary(name).latency_mean_s for name in run.arms}
+    said = [f"{name} {' '.join(seconds_text(mean_s))}" for name, mean_s in means.items() if mean_s]
+    return f"Time per token when they generate (mean, one run): {', '.join(said)}." if said else ""
 
 
 def _row(one: TextReading) -> list[str]:

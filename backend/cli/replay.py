@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from backend.cli.progress import say
-from backend.cli.run_table import table, title
-from backend.cli.stored import WHAT, add_history, find_run
+from backend.cli.run_table import title
+from backend.cli.stored import WHAT, add_history, find_run, other_runs, run_text
 from backend.errors import InputError
 from backend.recordings.shelf import import_run
 from backend.redact import plain
@@ -22,16 +22,17 @@ SPEEDS = (0.01, 1000.0)
 
 
 def replay(options: argparse.Namespace) -> int:
-    """Print the texts of a run at the speed at which they came, then its figures."""
+    """Print the texts of a run at the speed at which they came, then its figures. Of many requests and of texts that
+    were read there is no one text to play, so these have their figures alone."""
     if not SPEEDS[0] <= options.speed <= SPEEDS[1]:
         raise InputError(
             f"--speed is {options.speed:g}; it must be from {SPEEDS[0]:g} to {SPEEDS[1]:g} (1 is as it was)."
         )
     run = find_run(options.run, options.history)
-    if run.request.traffic is not None:
-        raise InputError("This run served many requests, which have no one text. Open it on the Batching page.")
-    play(run, options.speed)
-    print(table(run, screen_of(sys.stdout, options.color), options.all))
+    if run.request.traffic is None and run.request.quality is None:
+        play(run, options.speed)
+    with other_runs(options.history) as runs:
+        print(run_text(run, screen_of(sys.stdout, options.color), options.all, runs.reading))
     return 0
 
 

@@ -11,12 +11,16 @@ from backend.ablation.kinds import course_of_journal
 from backend.cli.files import check_folder, check_writable, write_json, write_text
 from backend.cli.progress import say
 from backend.cli.run_table import table
-from backend.cli.stored import WHAT, add_history, find_run
+from backend.cli.stored import WHAT, add_history, find_run, other_runs
 from backend.errors import InputError
 from backend.executors import open_bench
 from backend.paths import ablation_folder
+from backend.runs.gate import gate_of
+from backend.runs.log import RunLog
+from backend.runs.run import Run
 from backend.terminal import screen_of
 from backend.views.document import document
+from backend.views.gate import gate_document
 from backend.views.series import recorded_kv, series_csv
 from ui.report.page import course_report
 from ui.report.page import report as html_report
@@ -37,14 +41,21 @@ def report(options: argparse.Namespace) -> int:
     run = find_run(options.run, options.history)
     if run.request.traffic is not None or run.request.quality is not None:
         raise InputError("A report is of one prompt; this run is of many requests or given texts. Open it on the page.")
+    with other_runs(options.history) as others:
+        return _report_of_run(options, run, others)
+
+
+def _report_of_run(options: argparse.Namespace, run: Run, others: RunLog) -> int:
     if options.html is not None:
-        write_text(options.html, html_report(run, scripts_of(run, open_bench(None, options.models_dir))), "--html")
+        scripts = scripts_of(run, open_bench(None, options.models_dir))
+        write_text(options.html, html_report(run, scripts, others), "--html")
     if options.csv is not None:
         write_text(options.csv, series_csv(run), "--csv")
     if options.json is not None:
-        write_json(options.json, document(run, recorded_kv(run)))
+        quality = gate_document(gate_of(run.snapshot(), others.reading))
+        write_json(options.json, document(run, recorded_kv(run), quality))
     if options.html is None and options.csv is None and options.json is None:
-        print(table(run, screen_of(sys.stdout, options.color), options.all))
+        print(table(run, screen_of(sys.stdout, options.color), options.all, others.reading))
     else:
         say(f"Wrote {', '.join(name for name in (options.html, options.csv, options.json) if name)}.")
     return 0

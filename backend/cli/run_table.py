@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from backend.cli.figures import figures_table
 from backend.cli.ledger_table import ledger_table
-from backend.config import MEASURE_REPEATS
 from backend.redact import plain
 from backend.runs.gate import FindReading, gate_of
 from backend.runs.records import Created, Unit
@@ -18,13 +17,11 @@ from backend.views.sentences import annotations, diagnoses, interference_of, tex
 from backend.views.step_time import step_text, step_tiles
 from backend.views.tile import Tile
 from backend.views.tiles import tiles
-from backend.views.verdict import verdict_of
+from backend.views.verdict import ELSEWHERE, verdict_of
 
 _MAX_ANNOTATIONS = 5
 MAX_TEXT = 3_000
 """Characters of a text that a terminal gets without being asked for all: some 700 tokens."""
-
-READING = "run `tokendyno quality` with the same arms"
 
 
 def no_reading(run: Created) -> None:
@@ -36,10 +33,10 @@ def table(run: Run, screen: Screen, everything: bool = False, find: FindReading 
     `find`: a reading of texts by the same arms."""
     now = run.snapshot()
     gate = gate_of(now, find) if now.ended else None
-    verdict = verdict_of(now, f"--repeats {MEASURE_REPEATS}", gate, READING)
+    verdict = verdict_of(now, ELSEWHERE, gate)
     blocks = [
         title(now, screen),
-        verdict_lines(verdict.sentence, verdict.basis, screen, verdict.gate),
+        verdict_lines(verdict.sentence, verdict.basis, screen, verdict.gate, verdict.unasked),
         _figures(now, screen),
         _step_time(now, screen),
         _details(now, screen) if everything else [],
@@ -68,10 +65,11 @@ def title(run: Snapshot, screen: Screen) -> list[str]:
     return lines
 
 
-def verdict_lines(sentence: str, basis: str, screen: Screen, gate: str = "") -> list[str]:
-    """The verdict, and under it what it is based on, and what is known of quality."""
+def verdict_lines(sentence: str, basis: str, screen: Screen, gate: str = "", unasked: str = "") -> list[str]:
+    """The verdict, and under it what it is based on, what is known of quality, and what else differs."""
     lines = [screen.paint(line, "bold") for line in fold(sentence, screen.columns)] if sentence else []
-    below = [line for said in (basis, f"{gate}." if gate else "") if said for line in fold(said, screen.columns)]
+    whole = (basis, f"{gate}." if gate else "", unasked)
+    below = [line for said in whole if said for line in fold(said, screen.columns)]
     return lines + [screen.paint(line, "dim") for line in below]
 
 
@@ -94,7 +92,7 @@ def _figures(run: Snapshot, screen: Screen) -> list[str]:
 
 def _step_time(run: Snapshot, screen: Screen) -> list[str]:
     """Where the time of a step goes."""
-    figures = [step_tiles(step_text(run, name)) for name in run.arms]
+    figures = [step_tiles(step_text(run, name, run.summary(name))) for name in run.arms]
     return figures_table(list(run.arms), figures, screen, {}) if any(figures) else []
 
 

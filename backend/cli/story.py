@@ -5,12 +5,14 @@ import shlex
 import sys
 from collections.abc import Callable
 
+from backend.claims.view import measured_of
 from backend.cli.history_option import default_file
+from backend.cli.run_table import no_reading
 from backend.cli.stored import find_run
+from backend.history.line import line_of
 from backend.stories import Here, Story, stories, story
 from backend.terminal import Screen, fold, screen_of
 from backend.views.origin import whole_note
-from backend.views.verdict import verdict_of
 
 
 def tell(options: argparse.Namespace) -> int:
@@ -29,15 +31,17 @@ def story_lines(told: Story, screen: Screen) -> list[str]:
     """A story in lines that fit the terminal."""
     run = find_run(told.recording, default_file())
     here = told.here
+    measured = [f"Measured ({one.title}): {one.word}. {one.sentence}" for one in measured_of(told.claims)]
     blocks = [
         [screen.paint(told.title, "bold")],
         *(fold(paragraph.replace("`", ""), screen.columns) for paragraph in told.text),
         [
             *fold(f"Claim: {told.claim} ({told.source})", screen.columns),
-            *fold(f"It {told.verdict}. {told.found}", screen.columns),
+            *(line for said in measured for line in fold(said, screen.columns)),
         ],
+        fold(told.found, screen.columns),
         [
-            *fold(f"Recorded: {verdict_of(run.snapshot()).sentence}", screen.columns),
+            *fold(f"Recorded: {line_of(run.snapshot(), no_reading)}", screen.columns),
             *fold(whole_note(run.created), screen.columns),
             f"  tokendyno replay {told.recording}",
         ],
@@ -54,7 +58,7 @@ def also_lines(recording: str, shows: str, screen: Screen) -> list[str]:
     """A further recording of a story."""
     run = find_run(recording, default_file())
     return [
-        *fold(f"Also recorded: {shows}. {verdict_of(run.snapshot()).sentence}", screen.columns),
+        *fold(f"Also recorded: {shows}. {line_of(run.snapshot(), no_reading)}", screen.columns),
         f"  tokendyno replay {recording}",
     ]
 

@@ -26,7 +26,7 @@ from backend.cli.trials import (
 from backend.errors import InputError
 from backend.models import resolve
 from backend.terminal import Column, Screen, fold, screen_of, table
-from backend.units import bytes_text, seconds_text, three
+from backend.units import bytes_text, interval_text, seconds_text, three
 from backend.views.gate import cost_remark
 
 
@@ -100,8 +100,7 @@ def sweep_table(found: SweepDocument, screen: Screen) -> str:
     title += fold(f"Arm: {arm}", screen.columns)
     columns = [
         *(Column(name) for name in found.over),
-        Column("Time per token", right=True), Column("95% interval", right=True, optional=True),
-        Column("Tokens/s", right=True), Column("TTFT", right=True, optional=True),
+        Column("Time per token", right=True), Column("Tokens/s", right=True), Column("TTFT", right=True, optional=True),
         Column("Peak memory", right=True, optional=True),
         *([Column("KL divergence", right=True)] if _read(found) else []), Column(below=True),
     ]  # fmt: skip
@@ -114,26 +113,31 @@ def _read(found: SweepDocument) -> bool:
 
 
 def _row(point: PointResult, read: bool) -> list[str]:
-    ends = (point.latency_low_s, point.latency_high_s)
-    bounds = " to ".join(_time(end) for end in ends) if None not in ends else "n/a"
     doubts = ", ".join(f"{axis} ({status.replace('_', ' ')})" for axis, status in point.doubtful.items())
     cost = cost_remark(point.quality.cost, point.quality.finer) if point.quality else ""
+    step = _said(seconds_text, point.latency_mean_s, point.latency_low_s, point.latency_high_s)
     return [
-        *point.settings.values(), "refused" if point.refused else _time(point.latency_median_s), bounds,
-        three(point.tokens_per_s) if point.tokens_per_s else "n/a", _time(point.ttft_s),
-        " ".join(bytes_text(point.peak_memory_bytes)) if point.peak_memory_bytes else "n/a",
+        *point.settings.values(), "refused" if point.refused else step,
+        _said(_rate, point.tokens_per_s, point.tokens_per_s_low, point.tokens_per_s_high),
+        _said(seconds_text, point.ttft_s, point.ttft_low_s, point.ttft_high_s),
+        _said(bytes_text, point.peak_memory_bytes, point.peak_memory_low_bytes, point.peak_memory_bytes),
         *([f"{three(point.quality.kl_nats)} nats" if point.quality else "-"] if read else []),
         point.refused or "; ".join(filter(None, [cost, f"not as planned: {doubts}" if doubts else ""])),
     ]  # fmt: skip
 
 
-def _time(seconds: float | None) -> str:
-    return " ".join(seconds_text(seconds)) if seconds is not None else "n/a"
+def _said(words: Callable[[float], tuple[str, str]], value: float | None, low: float | None, high: float | None) -> str:
+    return "n/a" if value is None else interval_text(words, value, low, high)
+
+
+def _rate(value: float) -> tuple[str, str]:
+    return three(value), ""
 
 
 FIGURES = (
-    "trials", "latency_median_s", "latency_low_s", "latency_high_s", "ttft_s", "tokens_per_s", "peak_memory_bytes",
-    "kv_bytes", "refused",
+    "trials", "latency_mean_s", "latency_low_s", "latency_high_s", "ttft_s", "ttft_low_s", "ttft_high_s",
+    "tokens_per_s", "tokens_per_s_low", "tokens_per_s_high", "peak_memory_bytes", "peak_memory_low_bytes", "kv_bytes",
+    "refused",
 )  # fmt: skip
 COSTS = ("kl_nats", "top1_agreement", "perplexity_ratio")
 """Columns of the CSV, behind what was varied: fields of `PointResult`, and of its quality. What was not measured is

@@ -62,7 +62,7 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
     rate = s.latency_interval_s and (1 / s.latency_interval_s[1], 1 / s.latency_interval_s[0])
     known = {
         "ttft": (s.ttft_s, 0.0, s.ttft_interval_s),
-        "latency_median": (s.latency_median_s, 0.0, s.latency_interval_s),
+        "latency": (s.latency_mean_s, 0.0, s.latency_interval_s),
         "rate": (s.tokens_per_s, 0.0, rate),
         "memory": (s.peak_memory_bytes, memory_noise(run), None),
         "kv": (s.kv_bytes, SAME_BYTES, None),
@@ -70,7 +70,7 @@ def figures(run: Snapshot, name: str) -> dict[str, Figure]:
     found = dict[str, Figure]()
     for tile in tiles(s, run.memory_label, run.request.workload.batch_size, run.unit, arm.roofline_note, arm.prefill):
         found[tile.key] = Figure(tile.label, _cell(tile), *known.get(tile.key, (None, 0.0, None)))
-        if tile.key == "latency_median":
+        if tile.key == "latency":
             found["interval"] = Figure(behind["interval"].label, _cell(behind["interval"]))
     whole = whole_reading(run)
     if whole is not None:

@@ -133,11 +133,10 @@ def _pareto(arms: Sequence[_Arm], heads: Sequence[PinnedArm]) -> Pareto | None:
     costs = []
     for arm, head in zip(arms, heads, strict=True):
         time, memory, read = (
-            found.value if (found := arm.figures.get(key)) else None
-            for key in ("latency_median", "memory", "perplexity")
+            found.value if (found := arm.figures.get(key)) else None for key in ("latency", "memory", "perplexity")
         )
         title = f"pin {head.label}, {head.title}" + (f" ({head.choices})" if head.choices else "")
-        costs.append(Cost(title, time, memory, read, "" if head.alike else head.label))
+        costs.append(Cost(title, time, memory, read, "" if head.alike else head.label, head.label))
     return pareto(costs, "perplexity")
 
 

@@ -46,14 +46,18 @@ class Snapshot(OfRun):
         return {arm.name: arm for arm in self.request.arms}[name]
 
     def summary(self, name: str) -> Summary:
-        """The figures of one arm so far."""
+        """The figures of one arm so far: of the repeats over which arms are compared, where there are any, so that
+        `comparison` is the ratio of these figures."""
         arm = self.arms[name]
+        measured = arm.measured()
+        whole = [n for n in measured if arm.completed(n)]
+        counted = [n for n in whole if all(one.completed(n) for one in self.arms.values())] or whole or list(measured)
         kv, kv_predicted = self._kv_bytes(arm)
         memory = arm.sample_bytes + arm.memory_bytes
         if arm.finished is not None:
             memory.append(arm.finished.peak_memory_bytes)
         return summarize(
-            list(arm.measured().values()), self.request.workload.batch_size, len(arm.t_s), memory, kv,
+            [measured[n] for n in counted], self.request.workload.batch_size, len(arm.t_s), memory, kv,
             kv_predicted, self.unit == "token", arm.roofline_s(self.unit),
         )  # fmt: skip
 
@@ -87,13 +91,32 @@ class Snapshot(OfRun):
             return None, None
         return (arm.kv_sliding[-1], arm.kv_full[-1]), arm.predicted_kv_bytes()
 
+    @property
+    def equal_arms(self) -> bool:
+        """Whether two arms have the same plan, so that whatever differs between them is noise."""
+        return len(self.created.arms) == 2 and self.created.arms[0].planned == self.created.arms[1].planned
+
+    @property
+    def unasked(self) -> dict[str, tuple[str, str]]:
+        """Axes on which two arms are planned differently, where one of them at least is not planned as it was asked by
+        name, such as what "auto" came to: axis -> choices of A and of B."""
+        if len(self.created.arms) != 2:
+            return {}
+        a, b = self.created.arms
+        return {
+            axis: (choice, b.planned[axis])
+            for axis, choice in a.planned.items()
+            if (other := b.planned.get(axis, choice)) != choice
+            and (a.requested.get(axis, choice) != choice or b.requested.get(axis, other) != other)
+        }
+
     def comparison(self) -> Comparison | None:
         """Arm A against arm B, over the repeats that both completed; None for a single arm."""
         if len(self.arms) != 2:
             return None
         a, b = ({n: run for n, run in arm.measured().items() if arm.completed(n)} for arm in self.arms.values())
         both = [n for n in a if n in b]
-        return compare([a[n] for n in both], [b[n] for n in both], prefill=self.unit == "token")
+        return compare([a[n] for n in both], [b[n] for n in both], self.unit == "token", self.equal_arms)
 
     def texts(self) -> TextComparison | None:
         """The greedy texts of two arms that were generated to their end; None where there is nothing to compare."""

@@ -7,6 +7,7 @@ over steps describe a run, while intervals come from whole runs (repeats) only.
 import functools
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 CONFIDENCE = 0.95
 MIN_SAMPLES = {0.90: 64, 0.99: 662}
@@ -14,8 +15,8 @@ MIN_SAMPLES = {0.90: 64, 0.99: 662}
 https://github.com/mlcommons/inference/blob/master/loadgen/early_stopping.cc"""
 
 MAX_EXPONENT = 50.0
-"""An interval's upper end is at most e^50 times the mean, so that it stays finite: two runs that differ a lot bound
-nothing from above."""
+"""No end of an interval is further than a factor of e^50 from the mean, so that it stays finite: two runs that differ a
+lot bound nothing."""
 
 
 # --- of a sample ----------------------------------------------------------------------------------
@@ -56,13 +57,38 @@ def percentile(values: Sequence[float], share: float) -> float | None:
     return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
-def rate_per_s(latencies_s: Sequence[float]) -> float | None:
-    """Steps per second, from the latency of each; None if they took no time."""
-    total_s = math.fsum(latencies_s)
-    return len(latencies_s) / total_s if total_s > 0 else None
-
-
 # --- intervals ------------------------------------------------------------------------------------
+
+
+class Estimate(NamedTuple):
+    """A positive figure over several runs, and its 95% interval; None for both ends from a single run."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Both ends."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+
+def estimate(values: Sequence[float]) -> Estimate | None:
+    """Geometric mean of independent positive values (one for each run), with Student's interval of the mean of their
+    logarithms; None without values, or where one is not positive.
+
+    The one estimator of times, rates and ratios: the interval always holds the value, the estimate of inverses is the
+    inverse, and that of ratios of pairs is the ratio of the estimates. So what is said in tokens per second, in seconds
+    and as "1.5x faster" agrees.
+    """
+    if not values or min(values) <= 0:
+        return None
+    if len(values) == 1:
+        return Estimate(values[0])
+    logs = [math.log(value) for value in values]
+    middle, (low, high) = math.fsum(logs) / len(logs), interval(logs) or (-math.inf, math.inf)
+    low, high = max(low, middle - MAX_EXPONENT), min(high, middle + MAX_EXPONENT)
+    return Estimate(math.exp(middle), math.exp(low), math.exp(high))
 
 
 def t_probability(t: float, df: int) -> float:

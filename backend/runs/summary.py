@@ -14,12 +14,11 @@ import msgspec
 from backend.counts import RunCounts
 from backend.runs.statistics import (
     CONFIDENCE,
-    interval,
+    Estimate,
+    estimate,
     mean,
     median,
     percentile,
-    positive_interval,
-    rate_per_s,
     stdev,
     variation,
 )
@@ -57,15 +56,15 @@ class Summary(
 
     tokens, kv_*        of the first run; for an encoder `tokens` counts passes
     runs                repeats that completed at least one step
-    ttft_s              median over the runs; `ttft_interval_s`: (low, high) of its mean
-    latency_*           over the steps of all runs
-    latency_interval_s  95% interval of the mean step time, over the means of the runs; needs 2 runs
+    ttft_s              geometric mean over the runs; `ttft_interval_s`: its 95% interval, which needs 2 runs
+    latency_mean_s      mean step time of a run, geometric mean over the runs; `latency_interval_s`: its 95% interval
+    latency_*           median, standard deviation and percentiles over the steps of all runs
     latency_cv, run_cv  standard deviation / mean: over all steps, over the means of the runs
-    tokens_per_s        steps of one sequence / seconds they took
+    tokens_per_s        steps of one sequence a second: 1 / latency_mean_s
     energy_per_token_j  energy of the whole GPU during the runs / tokens of all sequences
     gpu_busy_share      GPU-busy time of a step / latency of a step
     roofline_s          least possible seconds of the middle step on this hardware
-    roofline_share      roofline_s / latency_median_s: 1 is the roofline
+    roofline_share      roofline_s / latency_mean_s: 1 is the roofline
     """
 
     tokens: int
@@ -101,7 +100,8 @@ class Summary(
 class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"outcome": "verdict"}):
     """Step time of A / step time of B (above 1: B is faster): geometric mean over pairs of runs, with its interval.
 
-    No difference was found if the interval contains 1. A single pair has no interval, and its outcome is unknown.
+    No difference was found if the interval contains 1, or if the arms are equal. A single pair has no interval, and its
+    outcome is unknown.
     """
 
     ratio: float
@@ -112,26 +112,33 @@ class Comparison(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     outcome: Outcome
 
 
-def compare(a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True) -> Comparison | None:
+def compare(
+    a: Sequence[Measured], b: Sequence[Measured], prefill: bool = True, equal: bool = False
+) -> Comparison | None:
     """A against B over pairs of consecutive runs; None without a pair.
 
     Where one run stopped earlier, only the steps that both completed count. Ratios are averaged as logarithms, so that
-    A against B is exactly the inverse of B against A. `prefill`: the first step is not a decode step.
+    A against B is exactly the inverse of B against A. `prefill`: the first step is not a decode step; `equal`: both
+    arms have the same plan, so that neither wins, whatever the interval is.
     """
-    logs = []
+    ratios = []
     for one, other in zip(a, b, strict=False):
         both = min(len(one.latencies_s), len(other.latencies_s))
         times = [math.fsum(run.latencies_s[int(prefill) : both]) for run in (one, other)]
         if min(times) > 0:
-            logs.append(math.log(times[0] / times[1]))
-    if not logs:
-        return None
-    ratio, found = math.exp(math.fsum(logs) / len(logs)), interval(logs)
+            ratios.append(times[0] / times[1])
+    found = estimate(ratios)
     if found is None:
-        return Comparison(ratio, None, None, CONFIDENCE, len(logs), "unknown")
-    low, high = (math.exp(end) for end in found)
-    outcome: Outcome = "b_faster" if low > 1 else "a_faster" if high < 1 else "no_difference"
-    return Comparison(ratio, low, high, CONFIDENCE, len(logs), outcome)
+        return None
+    return Comparison(*found, CONFIDENCE, len(ratios), _outcome(found, equal))
+
+
+def _outcome(ratio: Estimate, equal: bool) -> Outcome:
+    if ratio.low is None or ratio.high is None:
+        return "unknown"
+    return (
+        "no_difference" if equal else "b_faster" if ratio.low > 1 else "a_faster" if ratio.high < 1 else "no_difference"
+    )
 
 
 def summarize(
@@ -147,27 +154,28 @@ def summarize(
     """Summarize an arm. `tokens` and `kv_last` (sliding, full) are those of its first run; without `prefill` (an
     encoder) the first latency is a step like any other."""
     runs = [run for run in runs if run.latencies_s]
-    firsts = [run.latencies_s[0] for run in runs] if prefill else []
+    ttft = estimate([run.latencies_s[0] for run in runs]) if prefill else None
     by_run = [run.latencies_s[int(prefill) :] for run in runs]
     steps = [latency for run in by_run for latency in run]
     means = [found for run in by_run if (found := mean(run)) is not None]
-    rate, middle, spread = rate_per_s(steps), mean(steps), stdev(steps)
+    step, middle, spread = estimate(means), mean(steps), stdev(steps)
+    step_s = step.value if step else None
     steps.sort()  # once: sorting a sorted list below is cheap
     return Summary(
         tokens=tokens,
         runs=len(runs),
-        ttft_s=median(firsts),
-        ttft_interval_s=positive_interval(firsts),
+        ttft_s=ttft.value if ttft else None,
+        ttft_interval_s=ttft.interval if ttft else None,
         latency_median_s=median(steps),
-        latency_mean_s=middle,
+        latency_mean_s=step_s,
         latency_stdev_s=spread,
         latency_p90_s=percentile(steps, 0.90),
         latency_p99_s=percentile(steps, 0.99),
         latency_cv=spread / middle if spread is not None and middle else None,
         run_cv=variation(means),
-        latency_interval_s=positive_interval(means),
-        tokens_per_s=rate,
-        batch_tokens_per_s=None if rate is None else rate * batch_size,
+        latency_interval_s=step.interval if step else None,
+        tokens_per_s=1 / step_s if step_s else None,
+        batch_tokens_per_s=batch_size / step_s if step_s else None,
         peak_memory_bytes=max((m for m in memory_bytes if m), default=None),
         kv_bytes=sum(kv_last) if kv_last else None,
         kv_sliding_bytes=kv_last[0] if kv_last else None,
@@ -176,7 +184,7 @@ def summarize(
         energy_per_token_j=_energy_per_token_j(runs, batch_size),
         gpu_busy_share=median([share for run in runs if (share := _busy_share(run, prefill)) is not None]),
         roofline_s=roofline_s,
-        roofline_share=roofline_s / latency_s if roofline_s and (latency_s := median(steps)) else None,
+        roofline_share=roofline_s / step_s if roofline_s and step_s else None,
     )
 
 

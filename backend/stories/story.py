@@ -15,7 +15,6 @@ from backend.paths import PRESETS
 
 FOLDER = PRESETS / "stories"
 FENCE = "+++"
-Verdict = Literal["holds", "holds in part", "does not hold"]
 
 
 class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +49,8 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recording  the file of presets/recordings/ that is played
     also       others that can be played in its place
     claim      what is said, in our words; `source` says where
-    verdict    whether the recording bears it out, and `found` how, in a sentence
+    claims     names of those in presets/claims/ that say the same: whether it holds is what was measured of them
+    found      what the recording shows of it, in a sentence
     text       paragraphs of plain text; a single word or name may stand between backquotes
     """
 
@@ -59,9 +59,9 @@ class Story(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     recording: str
     claim: str
     source: str
-    verdict: Verdict
     found: str
     here: Here
+    claims: tuple[str, ...] = ()
     also: tuple[Also, ...] = ()
     name: str = ""
     text: tuple[str, ...] = ()

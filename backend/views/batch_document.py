@@ -1,5 +1,7 @@
 """A run of many requests as one document for programs (kind "batch", schema 2)."""
 
+import msgspec
+
 from backend.config import Workload
 from backend.counts import RunCounts
 from backend.messages import IDLE, PageGroup, PhaseName, WaitReason
@@ -11,7 +13,7 @@ from backend.runs.snapshot import Snapshot
 from backend.runs.statistics import mean
 from backend.traffic import Limits, TrafficRequest
 from backend.views.document_head import arm_head, head
-from backend.views.schema import WIRE_NAMES, Annotated, ArmHead, Load, MemorySamples, Part, RunHead
+from backend.views.schema import WIRE_NAMES, Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
 from backend.views.sentences import interference_of
 
 
@@ -103,6 +105,7 @@ class BatchDocument(RunHead, frozen=True, tag="batch"):
     traffic: TrafficDocument
     same_tokens: int | None
     arms: list[BatchArm]
+    unasked: Unasked = msgspec.UNSET
 
 
 def batch_document(run: Run) -> BatchDocument:
@@ -116,6 +119,7 @@ def batch_document(run: Run) -> BatchDocument:
         traffic=TrafficDocument(traffic.label, traffic.concurrent, traffic.pages, traffic.limits, traffic.requests),
         same_tokens=now.same_tokens(),
         arms=[_arm(now, name) for name in now.arms],
+        unasked=now.unasked or msgspec.UNSET,
     )
 
 

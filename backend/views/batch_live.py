@@ -21,7 +21,7 @@ from backend.views.ledger import LedgerDigest, LedgerRow, ledger_digest, ledger_
 from backend.views.live import PhaseStep, phase_step
 from backend.views.sentences import interference_of
 from backend.views.tile import Tile
-from backend.views.verdict import VerdictText
+from backend.views.verdict import VerdictText, unasked_sentence
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -139,7 +139,7 @@ def batch_head(run: Snapshot, now_s: float) -> BatchHead:
         unit=run.unit,
         max_new_tokens=sum(one.max_new_tokens for one in traffic.requests),
         slots=_slots(run, traffic),
-        verdict=batch_verdict(run) if run.ended else VerdictText(),
+        verdict=batch_verdict(run) if run.ended else VerdictText(unasked=unasked_sentence(run)),
         why=why_sentence(run) if run.ended else "",
         same=same_sentence(run),
         compared=compared(run),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from backend.runs.batch_summary import BatchSummary
 from backend.runs.snapshot import Snapshot
 from backend.units import seconds_text, three
-from backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more
+from backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more, unasked_sentence
 
 ARMS = 2
 GATHERS = ("eager", "sdpa", "sdpa-gqa", "sdpa-math", "auto")
@@ -25,13 +25,15 @@ def batch_verdict(run: Snapshot) -> VerdictText:
         return VerdictText()
     change = b.useful_tokens_s / a.useful_tokens_s - 1
     rates = f"{_rate(b)} against {_rate(a)}"
-    if abs(change) < ABOUT_SAME:
+    if run.equal_arms:
+        said = f"The arms are equal, so any difference is noise: B serves {_rate(b)} useful tokens/s, A {_rate(a)}"
+    elif abs(change) < ABOUT_SAME:
         said = f"B serves as many useful tokens/s as A, within {ABOUT_SAME:.0%} ({rates})"
     elif change >= 1:
         said = f"B serves {less_or_more(change)} the useful tokens/s of A ({rates})"
     else:
         said = f"B serves {less_or_more(change).replace('less', 'fewer')} useful tokens/s than A ({rates})"
-    return VerdictText(f"{said}; {same_sentence(run)}.", "One run of each arm.")
+    return VerdictText(f"{said}; {same_sentence(run)}.", "One run of each arm.", unasked=unasked_sentence(run))
 
 
 def same_sentence(run: Snapshot) -> str:

@@ -15,7 +15,8 @@ class PredictedBytes(msgspec.Struct, frozen=True):
 
 
 class CheckDocument(msgspec.Struct, frozen=True):
-    """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use."""
+    """An arm after the rules. `requested` and `planned` name every axis; `free_bytes`: of the device it would use, by
+    which it was checked."""
 
     model: str
     runnable: bool
@@ -28,11 +29,11 @@ class CheckDocument(msgspec.Struct, frozen=True):
     schema: int = 2
 
 
-def check_document(model: str, checked: Checked, free_bytes: int) -> CheckDocument:
-    """The document. `free_bytes`: of the device that the arm would use."""
+def check_document(model: str, checked: Checked) -> CheckDocument:
+    """The document."""
     memory = checked.memory
     return CheckDocument(
         model=model, runnable=not checked.blocked, requested=dict(checked.requested), planned=dict(checked.planned),
         verdicts=list(checked.verdicts), predicted_bytes=PredictedBytes(memory.weights, memory.kv, memory.total),
-        free_bytes=free_bytes,
+        free_bytes=checked.room_bytes,
     )  # fmt: skip

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import msgspec
 
 from backend.runs.snapshot import Snapshot
-from backend.runs.summary import Summary
 from backend.views.verdict import SAME_BYTES, bytes_of, less_or_more, memory_noise, outcome_of
 
 Interval = tuple[float, float]
@@ -19,26 +18,26 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 def differences(run: Snapshot) -> Mapping[str, Difference]:
-    """By the key of the tile. Only of a run that has ended with both arms: before, they are not at the same token."""
+    """By the key of the tile. Only of a run that has ended with both arms: before, they are not at the same token.
+    Times per token and rates differ by the ratio of the verdict. Of equal arms neither is better in anything."""
     if not run.ended or len(run.arms) != 2 or not all(arm.completed(0) for arm in run.arms.values()):
         return {}
     a, b = (run.summary(name) for name in run.arms)
-    outcome = outcome_of(run.comparison())
+    compared, equal = run.comparison(), run.equal_arms
+    outcome, ratio = outcome_of(compared), compared.ratio if compared else None
     faster = {"a_faster": "A", "b_faster": "B"}.get(outcome, "")
-    noise = outcome == "no_difference"
+    noise = equal or outcome == "no_difference"
+    sooner = "" if equal else _apart(a.ttft_interval_s, b.ttft_interval_s)
+    known = a.ttft_interval_s is not None and b.ttft_interval_s is not None
     found = {
-        "ttft": _of(a.ttft_s, b.ttft_s, _apart(a.ttft_interval_s, b.ttft_interval_s), False),
-        "latency_median": _of(a.latency_median_s, b.latency_median_s, faster, noise),
-        "rate": _of(*_rates(a, b, run.unit), faster, noise),
+        "ttft": _of(a.ttft_s, b.ttft_s, sooner, equal or (known and not sooner)),
+        "latency": _of(ratio, 1.0, faster, noise),
+        "rate": _of(1.0, ratio, faster, noise),
         "share": _of(a.roofline_share, b.roofline_share, "", noise),
-        "memory": _bytes(a.peak_memory_bytes, b.peak_memory_bytes, memory_noise(run)),
-        "kv": _bytes(a.kv_bytes, b.kv_bytes, SAME_BYTES),
+        "memory": _bytes(a.peak_memory_bytes, b.peak_memory_bytes, memory_noise(run), equal),
+        "kv": _bytes(a.kv_bytes, b.kv_bytes, SAME_BYTES, equal),
     }
     return {key: difference for key, difference in found.items() if difference is not None}
-
-
-def _rates(a: Summary, b: Summary, unit: str) -> tuple[float | None, float | None]:
-    return (a.tokens_per_s, b.tokens_per_s) if unit == "token" else (a.batch_tokens_per_s, b.batch_tokens_per_s)
 
 
 def _of(a: float | None, b: float | None, better: str, noise: bool) -> Difference | None:
@@ -50,7 +49,7 @@ def _of(a: float | None, b: float | None, better: str, noise: bool) -> Differenc
     return Difference(f"{_than(better or 'B', text)}{', within noise' if noise else ''}", better)
 
 
-def _bytes(a: int | None, b: int | None, noise: float) -> Difference | None:
+def _bytes(a: int | None, b: int | None, noise: float, equal: bool) -> Difference | None:
     pair = bytes_of([a, b], noise)
     if pair is None:
         return None
@@ -58,7 +57,8 @@ def _bytes(a: int | None, b: int | None, noise: float) -> Difference | None:
     if not change:
         return Difference("B the same")
     better = "B" if change < 0 else "A"
-    return Difference(_than(better, less_or_more(pair.change(better))), better)
+    text = _than(better, less_or_more(pair.change(better)))
+    return Difference(f"{text}, within noise") if equal else Difference(text, better)
 
 
 def _than(arm: str, text: str) -> str:
@@ -67,7 +67,7 @@ def _than(arm: str, text: str) -> str:
 
 
 def _apart(a: Interval | None, b: Interval | None) -> str:
-    """Which arm takes less time, if the intervals of both do not overlap."""
+    """Which arm takes less time: "" if the intervals of both overlap, or are not known."""
     if a is None or b is None:
         return ""
     return "B" if b[1] < a[0] else "A" if a[1] < b[0] else ""

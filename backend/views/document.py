@@ -51,6 +51,7 @@ def document(run: Run, kv_predicted: Mapping[str, KvSeries], quality: QualityGat
         comparison=now.comparison(),
         texts=now.texts(),
         quality=quality or msgspec.UNSET,
+        unasked=now.unasked or msgspec.UNSET,
         arms=[_arm(now, name, kv_predicted[name]) for name in now.arms],
     )
 

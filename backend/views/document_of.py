@@ -2,14 +2,20 @@
 
 import msgspec
 
+from backend.runs.gate import FindReading, gate_of
 from backend.runs.run import Run
 from backend.views.batch_document import batch_document
 from backend.views.document import document, recorded_series
+from backend.views.gate import gate_document
 from backend.views.quality_document import quality_document
 
 
-def document_of(run: Run) -> msgspec.Struct:
-    """The document of its kind. It needs neither the model nor the machine that the run had."""
+def document_of(run: Run, find: FindReading) -> msgspec.Struct:
+    """The document of its kind. It needs neither the model nor the machine that the run had. `find`: a reading of texts
+    by the same arms."""
     if run.request.quality is not None:
         return quality_document(run)
-    return batch_document(run) if run.request.traffic is not None else document(run, recorded_series(run))
+    if run.request.traffic is not None:
+        return batch_document(run)
+    gate = gate_of(run.snapshot(), find) if run.ended else None
+    return document(run, recorded_series(run), gate_document(gate))

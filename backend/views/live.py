@@ -32,7 +32,7 @@ from backend.views.sentences import (
 from backend.views.step_time import StepText, step_text
 from backend.views.tile import Tile
 from backend.views.tiles import PHASE_TITLES, tiles
-from backend.views.verdict import VerdictText, verdict_of
+from backend.views.verdict import PAGE, Asks, VerdictText, unasked_sentence, verdict_of
 from backend.views.waits import wait_text
 
 
@@ -195,7 +195,7 @@ NO_OTHERS = NoOthers()
 
 def delta(
     run: Run, version: int, cursors: Sequence[Sequence[int]], now_s: float, queue: str = "",
-    others: OtherRuns = NO_OTHERS, heads: Heads[Head] | None = None,
+    others: OtherRuns = NO_OTHERS, heads: Heads[Head] | None = None, asks: Asks = PAGE,
 ) -> Delta:  # fmt: skip
     """What lies past a viewer's version and `cursors` (tokens, samples, characters of each arm in order). `heads`: of
     viewers who share them."""
@@ -203,7 +203,7 @@ def delta(
     past = run.past(version, cursors, kept.version if kept else None)
     head = None
     if past.snapshot is not None:
-        head = head_of(past.snapshot, now_s, others)
+        head = head_of(past.snapshot, now_s, others, asks)
         if heads:
             heads.keep(run, past.version, head)
     elif kept and past.version != version:
@@ -211,7 +211,7 @@ def delta(
     return Delta(run.id, past.status, past.ended, past.version, head, past.columns, queue)
 
 
-def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
+def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS, asks: Asks = PAGE) -> Head:
     """A run at one moment. `now_s`: seconds since it was created."""
     work, created = run.request.workload, run.created
     message, note = run.message, whole_note(created)
@@ -221,18 +221,18 @@ def head_of(run: Snapshot, now_s: float, others: OtherRuns = NO_OTHERS) -> Head:
     return Head(
         created.model_label, note, created.created, now_s, message, run.memory_label,
         created.device == "cpu", work.max_new_tokens, run.unit,
-        _verdict(run, others) if run.ended else VerdictText(),
+        _verdict(run, others, asks) if run.ended else VerdictText(unasked=unasked_sentence(run)),
         texts_sentence(run.texts() if run.ended else None),
         differences(run), ledger_digest({arm.name: arm.ledger for arm in arms}), arms,
         quality_view(run, others.compared(created) if run.ended and run.request.quality is not None else ""),
     )  # fmt: skip
 
 
-def _verdict(run: Snapshot, others: OtherRuns) -> VerdictText:
+def _verdict(run: Snapshot, others: OtherRuns, asks: Asks) -> VerdictText:
     """Of a reading, what B costs in quality; else which arm is faster."""
     if run.request.quality is None:
-        return verdict_of(run, gate=gate_of(run, others.reading))
-    return VerdictText(quality_sentence(run), tolerances(run))
+        return verdict_of(run, asks, gate_of(run, others.reading))
+    return VerdictText(quality_sentence(run), tolerances(run), unasked=unasked_sentence(run))
 
 
 def _arm_head(run: Snapshot, name: str) -> ArmHead:
@@ -257,7 +257,7 @@ def _arm_head(run: Snapshot, name: str) -> ArmHead:
         annotations=annotations(arm.annotations),
         pace=Pace([t_s for t_s, _ in arm.pace], [size for _, size in arm.pace]) if run.ended else Pace([], []),
         ranks=_rank_curves(arm),
-        step=step_text(run, name),
+        step=step_text(run, name, summary),
     )
 
 

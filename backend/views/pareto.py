@@ -14,6 +14,7 @@ class Cost(NamedTuple):
     latency_s  time per token
     quality    less is better: KL divergence in nats, or perplexity
     alike      only those of one kind compete: other lengths are another task, and not a choice
+    mark       what stands beside its point, such as the number of a pin; "" where those of the front are numbered
     """
 
     label: str
@@ -21,10 +22,11 @@ class Cost(NamedTuple):
     memory_bytes: float | None
     quality: float | None = None
     alike: str = ""
+    mark: str = ""
 
 
 class ParetoPoint(msgspec.Struct, frozen=True):
-    """One of them. `front`: no other takes at most as much of everything, and less of something."""
+    """One of them. `front`: no other takes at most as much of everything, and less of something; `mark`: see `Cost`."""
 
     label: str
     latency_s: float
@@ -33,6 +35,7 @@ class ParetoPoint(msgspec.Struct, frozen=True):
     alike: str
     front: bool
     text: str
+    mark: str = ""
 
 
 class Pareto(msgspec.Struct, frozen=True):
@@ -56,7 +59,9 @@ def _point(one: Cost, known: Sequence[Cost], title: str, judged: bool) -> Pareto
     front = not any(_beats(other, one, judged) for other in known if other.alike == one.alike)
     said = [" ".join(seconds_text(one.latency_s)), " ".join(bytes_text(one.memory_bytes))]
     said += [f"{title} {three(one.quality)}"] if one.quality is not None else []
-    return ParetoPoint(one.label, one.latency_s, one.memory_bytes, one.quality, one.alike, front, ", ".join(said))
+    return ParetoPoint(
+        one.label, one.latency_s, one.memory_bytes, one.quality, one.alike, front, ", ".join(said), one.mark
+    )
 
 
 def _beats(other: Cost, one: Cost, judged: bool) -> bool:

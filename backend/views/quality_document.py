@@ -1,5 +1,7 @@
 """A comparison over given texts as one document for programs (kind "quality", schema 2)."""
 
+import msgspec
+
 from backend.quality import Quality
 from backend.runs.quality import ReadingDifference, TextReading, readings, whole_reading
 from backend.runs.run import Run
@@ -7,7 +9,7 @@ from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Summary
 from backend.views.document_head import arm_head, head
 from backend.views.quality import Cost, cost_of, quality_sentence
-from backend.views.schema import ArmHead, Part, RunHead
+from backend.views.schema import ArmHead, Part, RunHead, Unasked
 
 
 class PositionsDocument(Part, frozen=True):
@@ -45,6 +47,7 @@ class QualityDocument(RunHead, frozen=True, tag="quality"):
     perplexity_ratio: float | None
     asked: Quality
     arms: list[QualityArm]
+    unasked: Unasked = msgspec.UNSET
 
 
 def quality_document(run: Run) -> QualityDocument:
@@ -65,6 +68,7 @@ def quality_document(run: Run) -> QualityDocument:
         perplexity_ratio=found.perplexity_ratio if found else None,
         asked=quality,
         arms=[_arm(now, quality, name) for name in now.arms],
+        unasked=now.unasked or msgspec.UNSET,
     )
 
 

@@ -22,6 +22,11 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Base of every part of a document: an unknown key is an error."""
 
 
+Unasked = dict[str, tuple[str, str]] | msgspec.UnsetType
+"""In what two arms differ although nobody named it, such as what "auto" came to: axis -> choices of A and of B. Left
+out where nothing does."""
+
+
 class VerdictRow(Part, frozen=True):
     """What a rule said of one axis before the run."""
 
@@ -235,3 +240,4 @@ class Document(RunHead, frozen=True, tag="run"):
     texts: TextComparison | None
     arms: list[ArmDocument]
     quality: QualityGate | msgspec.UnsetType = msgspec.UNSET  # only where two arms answered one prompt
+    unasked: Unasked = msgspec.UNSET

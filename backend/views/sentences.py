@@ -69,8 +69,8 @@ def interference(
     if s.run_cv is not None and s.run_cv > NOISY_CV:
         sentences.append(
             f"Noisy: the runs of this arm vary by {three(100 * s.run_cv)}% (coefficient of variation of their mean "
-            f"step times). Above {100 * NOISY_CV:.0f}%, do not rely on the figures: close other programs and measure "
-            "again."
+            "step times). The intervals include this, so they are wide: closing other programs and measuring again "
+            "narrows them."
         )
     return sentences
 

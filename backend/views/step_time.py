@@ -1,13 +1,18 @@
-"""Where the time of a step goes, in words: the parts of a traced step, each against the bytes that it must read."""
+"""Where the time of a step goes, in words: the parts of a traced step, each against the bytes that it must read.
+
+A profiler slows what it listens to, so a traced step is no measured one. Parts add up to the measured time, by which
+arms are compared: where the traced step is longer, its shares are taken of the measured time; where it is shorter, the
+rest is not explained. Either is said.
+"""
+
+from typing import Literal
 
 import msgspec
 
 from backend.counts import StepPart, StepTime
-from backend.runs.arm_series import ArmSeries
 from backend.runs.records import StepReads, Unit
 from backend.runs.snapshot import Snapshot
-from backend.runs.statistics import median
-from backend.runs.summary import BUSY_STEPS
+from backend.runs.summary import Summary
 from backend.units import bytes_text, seconds_text
 from backend.views.tile import Tile
 
@@ -17,13 +22,15 @@ _LABELS: dict[StepPart, str] = {
 }  # fmt: skip
 _CPU_LABELS: dict[StepPart, str] = {"other": "Other operators", "host": "Host (between operators)"}
 _ALWAYS: tuple[StepPart, ...] = ("attention", "products")
+_LEAST_SHARE = 0.01
+"""Of the measured time; less than that is not worth a part of its own."""
 
 
 class PartText(msgspec.Struct, frozen=True):
     """One part of a step; `seconds` is None where it was fused with others. `reads`: the bytes that it must read and
     the time these need; `reads_s`: that time, None where it is unknown or the part reads nothing that is counted."""
 
-    key: StepPart
+    key: StepPart | Literal["unexplained"]
     label: str
     seconds: float | None
     text: str
@@ -33,7 +40,8 @@ class PartText(msgspec.Struct, frozen=True):
 
 
 class StepText(msgspec.Struct, frozen=True):
-    """A traced step of an arm. `missing`: why there is none; then nothing else is known."""
+    """A step of an arm: `seconds` as measured, in parts as traced. `missing`: why there is no trace; then nothing else
+    is known."""
 
     seconds: float = 0.0
     text: str = ""
@@ -42,8 +50,8 @@ class StepText(msgspec.Struct, frozen=True):
     missing: str = ""
 
 
-def step_text(run: Snapshot, name: str) -> StepText | None:
-    """Of one arm; None while its trace may still come, or where the arm never ended."""
+def step_text(run: Snapshot, name: str, summary: Summary) -> StepText | None:
+    """Of one arm and its figures; None while its trace may still come, or where the arm never ended."""
     arm = run.arms[name]
     if arm.finished is None or (arm.finished.step is None and not run.ended):
         return None
@@ -51,12 +59,20 @@ def step_text(run: Snapshot, name: str) -> StepText | None:
     if step is None or step.seconds <= 0:
         return StepText(missing=why or "this run was recorded before steps were traced for it")
     labels = _LABELS if step.gpu else _LABELS | _CPU_LABELS
+    whole_s = summary.latency_mean_s or step.seconds
+    scale = min(1.0, whole_s / step.seconds)
     parts = [
-        _part(part, labels[part], step, arm.reads)
+        _part(part, labels[part], step, whole_s, scale, arm.reads)
         for part in labels
         if step.parts_s.get(part, 0.0) > 0 or part in _ALWAYS
     ]
-    return StepText(step.seconds, _joined(seconds_text(step.seconds)), parts, _said(step, arm, run.unit))
+    rest_s = whole_s - step.seconds
+    if rest_s > _LEAST_SHARE * whole_s:
+        said = "measured steps take longer than the traced ones"
+        parts.append(
+            PartText("unexplained", "Not explained", rest_s, _joined(seconds_text(rest_s)), rest_s / whole_s, said)
+        )
+    return StepText(whole_s, _joined(seconds_text(whole_s)), parts, _said(step, whole_s, run.unit))
 
 
 def step_tiles(found: StepText | None) -> list[Tile]:
@@ -64,8 +80,8 @@ def step_tiles(found: StepText | None) -> list[Tile]:
     if found is None:
         return []
     if found.missing:
-        return [Tile("step", "Traced step", "n/a", "", found.missing)]
-    rows = [Tile("step", "Traced step", *seconds_text(found.seconds), found.said)]
+        return [Tile("step", "Where the time goes", "n/a", "", found.missing)]
+    rows = [Tile("step", "Where the time goes", *seconds_text(found.seconds), found.said)]
     for one in found.parts:
         value, unit = seconds_text(one.seconds) if one.seconds is not None else ("n/a", "")
         unit += f", {100 * one.share:.0f}%" if unit else ""
@@ -74,8 +90,11 @@ def step_tiles(found: StepText | None) -> list[Tile]:
     return rows
 
 
-def _part(part: StepPart, label: str, step: StepTime, reads: StepReads | None) -> PartText:
-    seconds = step.parts_s.get(part)
+def _part(
+    part: StepPart, label: str, step: StepTime, whole_s: float, scale: float, reads: StepReads | None
+) -> PartText:
+    """`scale`: of the traced time to the measured `whole_s`."""
+    traced_s = step.parts_s.get(part)
     size = {"attention": reads.kv_bytes, "products": reads.weight_bytes}.get(part, 0) if reads else 0
     said, needed = "", None
     if reads and size:
@@ -83,23 +102,28 @@ def _part(part: StepPart, label: str, step: StepTime, reads: StepReads | None) -
         if reads.bytes_per_s:
             needed = size / reads.bytes_per_s
             said += f", {_joined(seconds_text(needed))} at {reads.bytes_per_s / 1e9:,.4g} GB/s ({reads.source})"
-    if seconds is None:
+    if traced_s is None:
         said = "; ".join(filter(None, ["fused with other operators in compiled code", said]))
         return PartText(part, label, None, "n/a", 0.0, said, needed)
-    return PartText(part, label, seconds, _joined(seconds_text(seconds)), seconds / step.seconds, said, needed)
+    seconds = traced_s * scale
+    return PartText(part, label, seconds, _joined(seconds_text(seconds)), seconds / whole_s, said, needed)
 
 
-def _said(step: StepTime, arm: ArmSeries, unit: Unit) -> str:
-    """On what the parts rest: how many steps, what the profiler cost, and what is in the part "other"."""
-    what = "steps" if unit == "token" else "passes"
-    said = f"mean of {step.steps} traced {what}"
-    first = int(unit == "token")
-    measured = median(arm.latency_s[first : first + BUSY_STEPS])
-    drafts = arm.finished is not None and arm.finished.extra.accepted_tokens
-    if measured is not None and not drafts:
-        said += f"; {_joined(seconds_text(measured))} without the profiler"
+def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
+    """On what the parts rest: how many traced steps, how their time became the measured one, and what is in the part
+    "other"."""
+    what, one = ("steps", "token") if unit == "token" else ("passes", "forward pass")
+    traced, whole = (_joined(seconds_text(seconds)) for seconds in (step.seconds, whole_s))
+    said = f"{step.steps} traced {what} of {traced}"
+    if whole_s < step.seconds:
+        said = f"shares of {said}, which the profiler made longer, of the measured {whole} per {one}"
+    elif whole_s - step.seconds > _LEAST_SHARE * whole_s:
+        said += f" leave the rest of the measured {whole} per {one} unexplained"
+    scale = min(1.0, whole_s / step.seconds)
     if step.others:
-        most = ", ".join(f"{name} {_joined(seconds_text(took))}" for name, took in list(_by_name(step).items())[:3])
+        most = ", ".join(
+            f"{name} {_joined(seconds_text(took * scale))}" for name, took in list(_by_name(step).items())[:3]
+        )
         said += f"; most of other: {most}"
     return said
 

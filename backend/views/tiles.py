@@ -35,10 +35,10 @@ def tiles(
 ) -> list[Tile]:  # fmt: skip
     """The figures of an arm, "n/a" where there is none yet. An encoder has no first token and no KV cache; without a
     known bandwidth there is no share of the roofline."""
-    step = "Token" if unit == "token" else "Forward pass"
-    over = f"over {s.runs} runs" if s.runs > 1 else ""
+    step = "token" if unit == "token" else "forward pass"
+    over = f"mean over {s.runs} runs" if s.runs > 1 else ""
     p90 = "" if s.latency_p90_s is None else f"p90 {joined(s.latency_p90_s)}"
-    latency = tile("latency_median", f"{step} latency, median", in_seconds(s.latency_median_s), p90)
+    latency = tile("latency", f"Time per {step}, mean", in_seconds(s.latency_mean_s), p90)
     bounded = s.roofline_s is not None or not roofline_note  # a bound may come, or is known not to
     share = [tile("share", "% of roofline", in_percent(s.roofline_share), roofline_note)] if bounded else []
     memory = tile("memory", "Peak memory", in_bytes(s.peak_memory_bytes), memory_label)
@@ -48,13 +48,11 @@ def tiles(
         return [latency, tile("rate", "Throughput", rate, batch), *share, memory]
     batch = ""
     if batch_size > 1 and s.batch_tokens_per_s is not None:
-        batch = f"batch of {batch_size}: {three(s.batch_tokens_per_s)} tok/s"
+        batch = f"{three(s.batch_tokens_per_s)} tok/s in the batch of {batch_size}"
     return [
-        tile(
-            "ttft", "Time to first token", in_seconds(s.ttft_s), _against_bound(s, over and f"median {over}", prefill)
-        ),
+        tile("ttft", "Time to first token", in_seconds(s.ttft_s), _against_bound(s, over, prefill)),
         latency,
-        tile("rate", "Decode speed", of_unit(s.tokens_per_s, "tok/s"), batch),
+        tile("rate", f"Decode speed{' per sequence' * (batch_size > 1)}", of_unit(s.tokens_per_s, "tok/s"), batch),
         *share,
         memory,
         tile("kv", "KV cache", in_bytes(s.kv_bytes), _against_prediction(s)),
@@ -85,11 +83,11 @@ def details(
     energy = of_unit(s.energy_per_token_j, "J")
     need = f"needs a GPU energy counter and {MIN_ENERGY_S:.0f} s"
     rows = [
-        _mean(s, unit),
+        _median(s, unit),
         _percentile(0.90, s.latency_p90_s),
         _percentile(0.99, s.latency_p99_s),
         tile("stdev", "Standard deviation of step latency", in_seconds(s.latency_stdev_s), _scatter(s.latency_cv)),
-        _interval(s),
+        _interval(s, unit),
         tile("run_cv", "Variation between runs", in_percent(s.run_cv), _noisy(s.run_cv)),
         _setup(phases_s),
         _warm_up(counts, phases_s, unit),
@@ -144,10 +142,9 @@ def prefill_rows(prefill: PrefillBound | None) -> list[Tile]:
     return [tile("ttft_floor", "Roofline bound of the prefill", in_seconds(prefill.seconds), prefill.work)]
 
 
-def _mean(s: Summary, unit: Unit) -> Tile:
-    spread = "" if s.latency_stdev_s is None else f"std {joined(s.latency_stdev_s)}"
-    label = "Token latency, mean" if unit == "token" else "Forward pass latency, mean"
-    return tile("latency_mean", label, in_seconds(s.latency_mean_s), spread)
+def _median(s: Summary, unit: Unit) -> Tile:
+    step = "token" if unit == "token" else "forward pass"
+    return tile("latency_median", f"Time per {step}, median", in_seconds(s.latency_median_s), "over all steps")
 
 
 def _percentile(share: float, value_s: float | None) -> Tile:
@@ -155,13 +152,14 @@ def _percentile(share: float, value_s: float | None) -> Tile:
     return tile(f"p{100 * share:.0f}", f"Latency, {100 * share:.0f}th percentile", in_seconds(value_s), note)
 
 
-def _interval(s: Summary) -> Tile:
+def _interval(s: Summary, unit: Unit) -> Tile:
     """Both bounds in one unit."""
+    title = f"Time per {'token' if unit == 'token' else 'forward pass'}, mean, 95% interval"
     if s.latency_interval_s is None:
-        return tile("interval", "Mean latency, 95% CI", None, "needs 2 runs (Measure)")
-    scale, unit = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
+        return tile("interval", title, None, "needs 2 runs")
+    scale, scaled = (1.0, "s") if s.latency_interval_s[1] >= 1 else (1e3, "ms")
     bounds = " to ".join(three(scale * bound) for bound in s.latency_interval_s)
-    return tile("interval", "Mean latency, 95% CI", (bounds, unit), f"over {s.runs} runs")
+    return tile("interval", title, (bounds, scaled), f"over {s.runs} runs")
 
 
 def _setup(phases_s: PhaseSeconds) -> Tile:

@@ -1,8 +1,9 @@
 """The verdict on a run in one sentence: which arm is faster, what it takes, and whether it writes the same text.
 
 A winner is named only where the interval over pairs of runs excludes equality. One pair of runs names none: it gives
-the difference. Bytes are compared from the first pair of runs: those of a KV cache follow from its shape, those of a
-process are compared as far as `memory_noise` lets them.
+the difference. Arms with the same plan have no winner: whatever differs between them is noise. Bytes are compared from
+the first pair of runs: those of a KV cache follow from its shape, those of a process are compared as far as
+`memory_noise` lets them.
 """
 
 from collections.abc import Sequence
@@ -10,8 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from backend.config import MEASURE_REPEATS
+from backend.optimizations import axis_title, choice_title
 from backend.runs.gate import Gate
-from backend.runs.records import Unit
+from backend.runs.records import ArmPlanned, Unit
 from backend.runs.snapshot import Snapshot
 from backend.runs.summary import Comparison, Summary
 from backend.runs.texts import TextComparison
@@ -37,17 +40,31 @@ TIMES_FROM = 1.5
 NO_GATE = GateText()
 
 
+class Asks(NamedTuple):
+    """What a reader does for more: `measure` repeats the runs, `read` has both arms read given texts."""
+
+    measure: str = "Measure"
+    read: str = "press Quality"
+
+
+PAGE = Asks()
+ELSEWHERE = Asks(f"--repeats {MEASURE_REPEATS}", "run `tokendyno quality` with the same arms")
+"""In a terminal or a file, which have no buttons."""
+
+
 class VerdictText(msgspec.Struct, frozen=True):
     """The sentence, "" where there is nothing to say, and what it is based on.
 
     gate      what is known of the quality of one arm against the other, "" where there is nothing to know
     gate_run  id of the run that says so, "" without one
+    unasked   in what the arms differ although nobody asked for it, "" for nothing
     """
 
     sentence: str = ""
     basis: str = ""
     gate: str = ""
     gate_run: str = ""
+    unasked: str = ""
 
 
 class Bytes(NamedTuple):
@@ -65,11 +82,9 @@ class Bytes(NamedTuple):
         return change if other == "B" else self.a / self.b - 1
 
 
-def verdict_of(
-    run: Snapshot, measure: str = "Measure", gate: Gate | None = None, read: str = "press Quality"
-) -> VerdictText:
-    """The verdict on what a run has come to. `measure`: what the user calls for repeated runs; `read`: for a reading of
-    given texts."""
+def verdict_of(run: Snapshot, asks: Asks = PAGE, gate: Gate | None = None) -> VerdictText:
+    """The verdict on what a run has come to."""
+    measure, read = asks
     if run.status in ("failed", "interrupted") or not all(arm.completed(0) for arm in run.arms.values()):
         return VerdictText()
     summaries = [run.summary(name) for name in run.arms]
@@ -82,8 +97,30 @@ def verdict_of(
     kv = bytes_of([s.kv_bytes for s in summaries], SAME_BYTES) if as_long else None
     found = run.comparison()
     quality = gate_text(gate, subject_of(found), read)
-    said = worded(found, memory, kv, run.texts(), run.unit, measure, quality)
-    return msgspec.structs.replace(said, gate=quality.line, gate_run=gate.run if gate else "")
+    if run.equal_arms:
+        said = _of_equal_arms(found, run.texts(), run.unit, measure)
+    else:
+        said = worded(found, memory, kv, run.texts(), run.unit, measure, quality)
+    if found is not None and not as_long:
+        both = f"{min(s.tokens for s in summaries):,} {_step(run.unit)}s"
+        said = msgspec.structs.replace(said, basis=f"{said.basis.rstrip('.')}; compared over the first {both} of both")
+    return msgspec.structs.replace(
+        said, gate=quality.line, gate_run=gate.run if gate else "", unasked=unasked_sentence(run)
+    )
+
+
+def unasked_sentence(run: Snapshot) -> str:
+    """In what two arms differ although nobody named it, such as what "auto" came to; "" for nothing."""
+    apart = [
+        f"{axis_title(axis)} ({'; '.join(_came_to(arm, axis) for arm in run.created.arms)})" for axis in run.unasked
+    ]
+    return f"The arms also differ in what nobody named: {_listed(apart)}." if apart else ""
+
+
+def _came_to(arm: ArmPlanned, axis: str) -> str:
+    planned, requested = arm.planned[axis], arm.requested.get(axis, arm.planned[axis])
+    named = [choice_title(axis, choice) for choice in dict.fromkeys((requested, planned))]
+    return f"{arm.name} {', which came to '.join(named)}"
 
 
 def subject_of(found: Comparison | None) -> str:
@@ -163,12 +200,27 @@ def less_or_more(change: float) -> str:
 # --- clauses --------------------------------------------------------------------------------------
 
 
+def _of_equal_arms(found: Comparison | None, texts: TextComparison | None, unit: Unit, measure: str) -> VerdictText:
+    """Of arms with the same plan, how large the noise is."""
+    said = "The arms are equal, so any difference is noise"
+    if found is not None and (found.low is None or found.high is None):
+        said += f": in one pair of runs B {_one_pair(found.ratio, unit)}"
+    elif found is not None and found.low is not None and found.high is not None:
+        said += f": B runs at {_range(found.low, found.high)} times A's speed"
+    if texts is not None and texts.tokens_equal_until is not None:
+        said += f"; it {_text(texts, differing=True)}"
+    return VerdictText(f"{said}.", _basis(found, unit, measure))
+
+
 def _alone(name: str, found: Summary, unit: Unit) -> str:
     """The sentence on a single arm."""
     parts = []
     if found.tokens_per_s is not None:
-        rate = f"{three(found.tokens_per_s)} tokens/s" if unit == "token" else f"{three(found.tokens_per_s)} passes/s"
-        parts.append(f"{'generates' if unit == 'token' else 'runs'} {rate}")
+        rate, whole = found.tokens_per_s, found.batch_tokens_per_s
+        said = f"generates {three(rate)} tokens/s" if unit == "token" else f"runs {three(rate)} passes/s"
+        if unit == "token" and whole is not None and whole != rate:
+            said += f" per sequence ({three(whole)} for the whole batch)"
+        parts.append(said)
     if found.peak_memory_bytes is not None:
         parts.append(f"takes {' '.join(bytes_text(found.peak_memory_bytes))} of memory at its peak")
     return f"{name} {_listed(parts)}." if parts else ""
@@ -196,7 +248,7 @@ def _basis(found: Comparison | None, unit: Unit, measure: str) -> str:
         return ""
     if found.low is None or found.high is None:
         return f"{measure} gives the interval."
-    return f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by time per {_step(unit)}"
+    return f"{100 * found.confidence:.0f}% interval, {found.pairs} pairs of runs, by mean time per {_step(unit)}"
 
 
 def _step(unit: Unit) -> str:

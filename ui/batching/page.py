@@ -111,7 +111,6 @@ class _Page(RunPage):
             request = read_request(values, self.bench.local_paths)
             facts = self.bench.facts(request.model)
             machine = hardware.detect()
-            free_bytes = machine.free_device_bytes
             lacking = self.bench.obstacle(facts)
             updates[self.message] = lacking
             results = self.bench.check(request).values()
@@ -119,7 +118,7 @@ class _Page(RunPage):
                 text = batch_code(found, facts, request, self.bench.local_paths)
                 updates[code] = named_code(request.model, asked, text)
                 refused = found.refused(lacking)
-                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, free_bytes)
+                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused)
                 shown = offered(found.requested, facts, machine)
                 updates |= {part: gr.update(visible=name in shown) for name, part in _leading(arm).items()}
         except InputError as error:

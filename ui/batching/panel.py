@@ -40,6 +40,7 @@ TEMPLATE = f"""
     <span class="td-basis"></span><span class="td-digest" hidden></span><span class="td-pace"></span>
     <span class="td-connection" role="status"></span>
 {RUN_LINK}{FILE_LINKS}  </p>
+  <p class="td-unasked"></p>
   <p class="td-unkept" role="status"></p>
 </div>
 <h2 class="td-hidden td-figures-title">Figures</h2>

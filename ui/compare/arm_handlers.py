@@ -51,7 +51,6 @@ class ArmHandlers(Parts):
             lacking = self.bench.obstacle(facts)
             updates[self.facts] = model_line(facts, lacking)
             machine = hardware.detect()
-            room_bytes = machine.free_device_bytes
             for arm, found in zip(self.arms, chosen, strict=True):
                 updates[arm.preset] = matching_preset(found.choices, found.preset, facts, machine)
             results = self.bench.check(request)
@@ -60,7 +59,7 @@ class ArmHandlers(Parts):
             for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
                 shown_result = result.refused(NOT_HERE if lacking else "")
-                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, room_bytes)
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result)
                 text = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
                 updates[code] = named_code(request.model, asked, text)
         except InputError as error:

@@ -75,20 +75,20 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
     )
 
 
-def describe(arm: ArmRequest, preset: str, checked: Checked, room_bytes: int) -> str:
+def describe(arm: ArmRequest, preset: str, checked: Checked) -> str:
     """A checked arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`."""
-    return _encode(_checked(arm, checked, room_bytes, arm.name.lower(), True, _title(preset)))
+    return _encode(_checked(arm, checked, arm.name.lower(), True, _title(preset)))
 
 
-def describe_titled(arm: ArmRequest, title: str, key: str, checked: Checked | None, room_bytes: int = 0) -> str:
+def describe_titled(arm: ArmRequest, title: str, key: str, checked: Checked | None) -> str:
     """The same on a page without presets and palette. `checked`: None where the arm cannot be checked."""
     if checked is None:
         return _encode(Verdicts(arm.name, key, False, title, _chips(arm.choices, {}), "", "", 0, []))
-    return _encode(_checked(arm, checked, room_bytes, key, False, title))
+    return _encode(_checked(arm, checked, key, False, title))
 
 
-def _checked(arm: ArmRequest, checked: Checked, room_bytes: int, key: str, offers: bool, title: str) -> Verdicts:
-    memory = checked.memory
+def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: str) -> Verdicts:
+    memory, room_bytes = checked.memory, checked.room_bytes
     parts = ", ".join(
         f"{name} {_size(size)}"
         for name, size in (

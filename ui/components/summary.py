@@ -37,14 +37,12 @@ def model_line(facts: ModelFacts, lacking: str = "") -> str:
 
 
 def machine_line(machine: Machine) -> str:
-    """The machine on which models will run."""
-    total, free = (" ".join(bytes_text(size)) for size in (machine.memory_bytes, machine.free_bytes))
+    """The machine on which models will run. How much memory is free changes with every run: the arms say it."""
     if machine.gpus:
         gpu = machine.gpus[0]
         more = f" (first of {len(machine.gpus)})" if len(machine.gpus) > 1 else ""
-        size, room = (" ".join(bytes_text(n)) for n in (gpu.memory_bytes, gpu.free_bytes))
-        return f"{gpu.name}{more}, {size}, {room} free, driver {machine.driver}"
-    return f"CPU only: {machine.cpu}, {machine.cores} cores, {total}, {free} free"
+        return f"{gpu.name}{more}, {' '.join(bytes_text(gpu.memory_bytes))}, driver {machine.driver}"
+    return f"CPU only: {machine.cpu}, {machine.cores} cores, {' '.join(bytes_text(machine.memory_bytes))}"
 
 
 def _count(number: int) -> str:

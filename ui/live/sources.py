@@ -46,6 +46,7 @@ TEMPLATE = f"""
     <span class="td-digest" hidden></span><span class="td-interference"></span>
     <span class="td-connection" role="status"></span>
 {RUN_LINK}  </p>
+  <p class="td-unasked"></p>
   <p class="td-unkept" role="status"></p>
 </div>
 <h2 class="td-hidden td-figures-title">Figures</h2>

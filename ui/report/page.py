@@ -1,5 +1,6 @@
 """A run, an ablation or a sweep as one HTML file that opens offline: the panel of the page itself, which reads from the
-file what it otherwise pulls from the server; below it the arms of a run as scripts, the machine and the versions.
+file what it otherwise pulls from the server; below it the prompt, the command and the arms of a run as scripts, the
+machine and the versions.
 
 What was measured lies in the file as JSON, packed and encoded in base64, so that no text of it is markup.
 """
@@ -20,6 +21,8 @@ from backend.ablation.sweep_view import sweep_view
 from backend.ablation.view import worth_view
 from backend.runs.run import Columns, Run
 from backend.views import live
+from backend.views.command import command_of
+from backend.views.verdict import ELSEWHERE
 from ui.live.sources import TEMPLATE, panel_settings, script
 from ui.sheets import SHEETS
 from ui.worth.sources import course_script, sweep_template, worth_template
@@ -53,19 +56,23 @@ class Packed(msgspec.Struct, frozen=True):
     settings: dict[str, object]
 
 
-def report(run: Run, scripts: Mapping[str, str]) -> str:
-    """The file of a run. `scripts`: arm -> its script, or why there is none."""
-    created = run.created
+def report(run: Run, scripts: Mapping[str, str], others: live.OtherRuns = live.NO_OTHERS) -> str:
+    """The file of a run. `scripts`: arm -> its script, or why there is none; `others`: among which its texts may have
+    been read."""
+    created, work = run.created, run.request.workload
     arms = " and ".join(arm.name for arm in created.arms)
     date = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(created.created))
     details = "".join(
         f"<details><summary>Arm {html.escape(name)}</summary><pre>{html.escape(text)}</pre></details>"
         for name, text in scripts.items()
     )
+    asked = {"Prompt": work.prompt or f"synthetic, {work.prompt_tokens:,} tokens", "Command": command_of(run.request)}
+    asked = {"System message": work.system, **asked} if work.system else asked
+    texts = "".join(f"<h2>{title}</h2><pre>{html.escape(text)}</pre>" for title, text in asked.items())
     return _file(
-        f"{created.model_label}: arm {arms}", TEMPLATE, f"<h2>Scripts</h2>{details}",
+        f"{created.model_label}: arm {arms}", TEMPLATE, f"{texts}<h2>Scripts</h2>{details}",
         {**created.machine, **created.versions}, f"Run {run.id}, {date}.",
-        _packed(run.id, msgspec.json.encode(whole(run)), panel_settings()), script(),
+        _packed(run.id, msgspec.json.encode(whole(run, others)), panel_settings()), script(),
     )  # fmt: skip
 
 
@@ -117,9 +124,9 @@ def _file(
     )
 
 
-def whole(run: Run) -> live.Delta:
+def whole(run: Run, others: live.OtherRuns = live.NO_OTHERS) -> live.Delta:
     """Everything about a run in one answer, which otherwise takes a pull for every few thousand tokens."""
-    answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s)
+    answer = live.delta(run, -1, [(0, 0, 0)] * len(run.arms), run.elapsed_s, others=others, asks=ELSEWHERE)
     columns = answer.columns
     while True:
         more = live.delta(run, answer.version, [(c.end, c.end_sample, c.end_character) for c in columns], 0.0).columns

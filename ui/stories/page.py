@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
+from backend.claims.view import measured_of
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.recordings.shelf import shipped_id
@@ -12,7 +13,7 @@ from backend.views.origin import whole_note
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
 from ui.live.panel import live_panel
-from ui.stories.view import ShownRecording, ShownStory, encode, story_view
+from ui.stories.view import ShownClaim, ShownRecording, ShownStory, encode, story_view
 
 
 class StoryControls(NamedTuple):
@@ -69,8 +70,9 @@ def _shown(bench: Bench, told: Story) -> ShownStory:
     shows = {one.recording: one.shows for one in told.also}
     played = [_played(bench, told, name, shows.get(name, "")) for name in told.recordings]
     run = bench.runs.get(shipped_id(told.recording))
+    claims = [ShownClaim(one.name, one.title, one.word, one.remark, one.sentence) for one in measured_of(told.claims)]
     return ShownStory(
-        told.name, told.title, list(told.text), told.claim, told.source, told.verdict, told.found, played,
+        told.name, told.title, list(told.text), told.claim, told.source, claims, told.found, played,
         run is not None and run.request.traffic is not None, told.here.note,
     )  # fmt: skip
 

@@ -28,15 +28,30 @@ class ShownRecording(msgspec.Struct, frozen=True):
     shows: str = ""
 
 
+class ShownClaim(msgspec.Struct, frozen=True):
+    """A measured claim of a story: its name and title on the Claims page, and the verdict on it. `remark`: on what that
+    rests in short, "" where it is plain; `sentence`: the figures."""
+
+    name: str
+    title: str
+    word: str
+    remark: str
+    sentence: str
+
+
 class ShownStory(msgspec.Struct, frozen=True):
-    """One story as it is shown. `played`: its own recording and then others; `batching`: another page plays it."""
+    """One story as it is shown.
+
+    claims    what was measured of what it says
+    played    its own recording and then others; `batching`: another page plays it
+    """
 
     name: str
     title: str
     text: list[str]
     claim: str
     source: str
-    verdict: str
+    claims: list[ShownClaim]
     found: str
     played: list[ShownRecording]
     batching: bool

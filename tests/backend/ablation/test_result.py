@@ -34,7 +34,7 @@ def found(refused: str = "", other_ids: bool = False) -> list[StepResult]:
 
 def test_each_step_is_compared_with_the_one_it_names() -> None:
     base, static, single, whole, without_static, without_single, first, second = found()
-    assert base.comparison is None and base.latency_median_s == pytest.approx(0.404)
+    assert base.comparison is None and base.latency_mean_s == pytest.approx(0.404, rel=1e-3)
     for step, ratio, more in (
         (static, 2.0, 20), (single, 0.4 / 0.3, 100), (whole, 4.0, 120), (without_static, 1 / 3, -20),
         (without_single, 0.5, -100), (first, 2.0, 20), (second, 2.0, 100),
@@ -42,6 +42,35 @@ def test_each_step_is_compared_with_the_one_it_names() -> None:
         assert step.comparison is not None
         assert step.comparison.ratio == pytest.approx(ratio) and step.memory_more_bytes == more
         assert step.comparison.pairs == 3
+
+
+def test_stopped_early_a_change_and_its_interval_come_from_the_same_rounds() -> None:
+    """The base has three rounds, the last of which was slow and large; the step has two."""
+    journal = Journal(None, Heading("pocket", {}, [], [], WORK, "cpu", {}))
+    for number, (step_s, size) in enumerate(((0.40, 100), (0.41, 104), (0.90, 190))):
+        journal.add(Trial("", number, [0.9, step_s], 0.9, size, 7, [1, 2], {}))
+        if number < 2:
+            journal.add(Trial("cache=static", number, [0.9, step_s / 2], 0.9, size + 120 + 4 * number, 7, [1, 2], {}))
+    steps = plan_steps("pocket", {}, [("cache", "static")], ("alone",))
+    planned = {step.arm: {"cache": step.arm} for step in steps}
+    _, static = results(steps, Admitted(planned, {}, {}), journal, greedy=True)
+    for more, ends in (
+        (static.latency_more_s, static.latency_interval_s), (static.memory_more_bytes, static.memory_interval_bytes),
+    ):  # fmt: skip
+        assert more is not None and ends is not None and ends[0] <= more <= ends[1]
+    assert static.memory_more_bytes == 124 and static.latency_more_s == pytest.approx(-0.2025, rel=1e-3)
+    assert static.comparison is not None and static.comparison.pairs == 2
+
+
+def test_a_change_that_comes_to_the_same_plan_gains_nothing() -> None:
+    journal = Journal(None, Heading("pocket", {}, [], [], WORK, "cpu", {}))
+    for number in range(3):
+        for arm, step_s in (("", 0.4), ("dtype=float32", 0.2)):
+            journal.add(Trial(arm, number, [0.9, step_s * (1 + number / 100)], 0.9, 100, 7, [1, 2], {}))
+    steps = plan_steps("pocket", {}, [("dtype", "float32")], ("alone",))
+    _, same = results(steps, Admitted({step.arm: {"dtype": "float32"} for step in steps}, {}, {}), journal, greedy=True)
+    assert same.equal and same.comparison is not None and same.comparison.outcome == "no_difference"
+    assert not found()[1].equal
 
 
 def test_what_else_changed_and_what_is_in_doubt_is_named() -> None:
@@ -57,7 +86,7 @@ def test_one_round_with_another_text_is_another_text() -> None:
 
 def test_a_refused_step_has_its_reason_and_no_figures() -> None:
     one = found(refused="dtype=float32")[2]
-    assert one.refused == "It cannot." and one.comparison is None and one.latency_median_s is None
+    assert one.refused == "It cannot." and one.comparison is None and one.latency_mean_s is None
     shown = ablation_table(
         AblationDocument("ablation", 2, "pocket", "Pocket", {}, {}, WORK, 3, False, found(refused="dtype=float32")),
         Screen(),

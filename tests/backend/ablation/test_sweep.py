@@ -9,7 +9,7 @@ from backend.config import Workload
 from backend.errors import InputError
 from backend.quality import Quality
 from backend.quality.presets import shipped_texts
-from backend.runs.statistics import positive_interval
+from backend.runs.statistics import estimate
 
 WORK = Workload(prompt_tokens=16, max_new_tokens=4)
 
@@ -70,7 +70,22 @@ def test_a_point_is_summed_up_over_its_own_trials_only() -> None:
     for number, step_s in enumerate((0.2, 0.3)):
         journal.add(Trial("batch_size=8", number, [9.0, step_s, step_s], 9.0, 70 + number, 5, [1]))
     one, eight = point_results(points, {"batch_size=1": "why"}, journal)
-    assert (one.trials, one.latency_median_s, one.refused) == (0, None, "why")
-    assert eight.latency_median_s == pytest.approx(0.25) and eight.tokens_per_s == pytest.approx(8 / 0.25)
-    assert (eight.latency_low_s, eight.latency_high_s) == pytest.approx(positive_interval([0.2, 0.3]))
-    assert (eight.trials, eight.peak_memory_bytes, eight.ttft_s) == (2, 71, 9.0)
+    assert (one.trials, one.latency_mean_s, one.refused) == (0, None, "why")
+    assert (eight.latency_mean_s, eight.latency_low_s, eight.latency_high_s) == estimate([0.2, 0.3])
+    assert (eight.trials, eight.peak_memory_bytes) == (2, 71) and eight.ttft_s == pytest.approx(9.0)
+
+
+def test_every_figure_of_a_point_is_of_one_estimator_and_has_an_interval() -> None:
+    """One step took a hundred times as long: what is said a token and a second stays the same figure."""
+    points = plan_points("pocket", {}, {"batch_size": ["2", "8"]}, WORK)
+    journal = Journal(None, Heading("pocket", {}, [("batch_size", "2,8")], ["sweep"], WORK, "cpu", {}))
+    for number, slow_s in enumerate((0.1, 10.0, 0.1)):
+        journal.add(Trial("batch_size=8", number, [1.0 + number, 0.1, slow_s, 0.1], 1.0 + number, 70 + number, 5, [1]))
+    _, one = point_results(points, {}, journal)
+    assert one.latency_mean_s and one.latency_low_s and one.latency_high_s
+    assert one.tokens_per_s == pytest.approx(8 / one.latency_mean_s)
+    assert (one.tokens_per_s_low, one.tokens_per_s_high) == pytest.approx(
+        (8 / one.latency_high_s, 8 / one.latency_low_s)
+    )
+    assert one.ttft_low_s and one.ttft_s and one.ttft_high_s and one.ttft_low_s < one.ttft_s < one.ttft_high_s
+    assert (one.peak_memory_low_bytes, one.peak_memory_bytes) == (70, 72)

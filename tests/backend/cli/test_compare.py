@@ -134,7 +134,7 @@ def test_the_table_the_file_and_what_batch_repeats_and_dtypes_do(
     out, err = capsys.readouterr()
     assert code == 0, err
     for part in (f"{MODEL.label} on ", "A: dtype=float16", "B: dtype=float32", "Time to first token",
-                 "median over 2 runs", "KV cache", "95% interval, 2 pairs of runs", "as predicted"):  # fmt: skip
+                 "mean over 2 runs", "KV cache", "95% interval, 2 pairs of runs", "as predicted"):  # fmt: skip
         assert part in out, out
     assert re.search(r"dtype +A +float16 +verified", out) and re.search(r" B +float32 +verified", out), out
     assert "note (arm A, dtype): This checkpoint is in bfloat16" in err

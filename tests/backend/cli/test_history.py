@@ -104,7 +104,7 @@ def test_runs_are_listed_found_and_written(kept: Path, capsys: pytest.CaptureFix
 def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "'a first try'" in said(capsys, "name", "aaaa2", "a first try")[1]
     out, _ = said(capsys, "show", "aaaa2")
-    assert "Name: a first try" in out and "Token latency, median" in out and "NVIDIA H200" in out
+    assert "Name: a first try" in out and "Time per token, mean" in out and "NVIDIA H200" in out
     document = json.loads(said(capsys, "show", "aaaa2", "--json", "-")[0])
     assert document["kind"] == "run" and document["versions"]["torch"] == "2.11.0"
     predicted = document["arms"][1]["kv_bytes_predicted"]
@@ -115,7 +115,7 @@ def test_a_run_is_named_shown_deleted_and_had_back(kept: Path, capsys: pytest.Ca
     said(capsys, "undelete", "aaaa2")
     assert "a first try: B generates" in said(capsys)[0]
     out, _ = said(capsys, "pins", "aaaa1.A", "aaaa2.B")
-    assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in " ".join(out.split()) and "Token latency, median" in out
+    assert "machine (Ryzen 7, 8 cores; NVIDIA H200)" in " ".join(out.split()) and "Time per token, mean" in out
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_the_first_annotations_are_in_it() -> None:
 
 def test_interference_and_the_comparison_are_in_it() -> None:
     shown = table(repeated(), Screen())
-    assert "No difference found: B runs at 1.00 to 1.00 times A's speed" in shown
+    assert "The arms are equal, so any difference is noise: B runs at 1.00 to 1.00 times A's speed" in shown
     assert "Arm A: Possible interference: another program used the GPU" in shown
 
 
@@ -76,7 +76,7 @@ def test_an_encoder_has_passes_and_no_text() -> None:
     for record in [*passes("A", 20), ended()]:
         run.append(record)
     shown = table(run, Screen())
-    assert "Forward pass latency, median" in shown and "Text of arm" not in shown and "first token" not in shown
+    assert "Time per forward pass, mean" in shown and "Text of arm" not in shown and "first token" not in shown
 
 
 def test_rows_that_differ_or_are_not_verified_come_first_and_all_on_demand() -> None:

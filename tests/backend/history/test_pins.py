@@ -42,7 +42,7 @@ def test_arms_of_one_run_differ_in_their_choices_only(kept: Beside) -> None:
     assert found.remarks[0].endswith("only the choices differ.")
     assert cells(found, "cache") == ["dynamic", "unwindowed"]
     assert [row.label for row in found.rows if row.group == "choices"] == ["cache"]  # dtype is the same
-    assert cells(found, "Token latency, median") == ["10.0 ms", "10.0 ms"]
+    assert cells(found, "Time per token, mean") == ["10.0 ms", "10.0 ms"]
     kv = next(row for row in kept("longer.A,longer.B").rows if row.label == "KV cache").cells
     assert [(cell.text, cell.against) for cell in kv] == [("40.0 KiB", ""), ("49.0 KiB", "23% more than 1")]
     assert cells(found, "Text begins")[0].startswith("word word")
@@ -71,7 +71,7 @@ def test_what_else_differs_is_said_and_only_like_is_set_against_like(kept: Besid
     assert "transformers" not in first.replace("transformers (5.22.2; not recorded)", "")
     assert "Figures of 3 are not set against those of 1: model, lengths or batch size differ." in found.remarks
     assert "Versions of 4 were not recorded, so they may differ as well." in found.remarks
-    latency = next(row for row in found.rows if row.label == "Token latency, median")
+    latency = next(row for row in found.rows if row.label == "Time per token, mean")
     assert [cell.against for cell in latency.cells] == ["", "the same as 1", "", "the same as 1"]
     assert found.arms[1].unlike[:1] == ["Machine"] and not found.arms[2].alike
 
@@ -83,6 +83,7 @@ def test_arms_of_like_runs_compete_in_time_and_memory(kept: Beside) -> None:
         "unwindowed)"
     )
     assert [point.alike for point in found.points] == ["", "", "3"] and found.points[2].front
+    assert [point.mark for point in found.points] == ["1", "2", "3"], "a point has the number of its pin"
     assert kept("batch.A,passes.A").pareto is None, "neither has a time per token and a memory"
 
 

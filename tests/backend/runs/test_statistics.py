@@ -7,12 +7,12 @@ import statistics as reference
 import pytest
 
 from backend.runs.statistics import (
+    estimate,
     interval,
     mean,
     median,
     percentile,
     positive_interval,
-    rate_per_s,
     stdev,
     t_probability,
     t_quantile,
@@ -21,27 +21,21 @@ from backend.runs.statistics import (
 
 
 @pytest.mark.parametrize(
-    ("values", "middle", "average", "spread", "rate"),
+    ("values", "middle", "average", "spread"),
     [
-        ([], None, None, None, None),
-        ([0.5], 0.5, 0.5, None, 2.0),
-        ([0.1, 0.3], 0.2, 0.2, 0.1414213562, 5.0),
-        ([0.3, 0.1, 0.2], 0.2, 0.2, 0.1, 5.0),
-        ([0.1, 0.1, 0.1, 10.0], 0.1, 2.575, 4.95, 0.3883495146),
-        ([9.0, 1.0, 2.0, 4.0], 3.0, 4.0, 3.5590260841, 0.25),
-        ([9.0, 1.0, 2.0, 8.0, 5.0], 5.0, 5.0, 3.5355339059, 0.2),
+        ([], None, None, None),
+        ([0.5], 0.5, 0.5, None),
+        ([0.1, 0.3], 0.2, 0.2, 0.1414213562),
+        ([0.3, 0.1, 0.2], 0.2, 0.2, 0.1),
+        ([0.1, 0.1, 0.1, 10.0], 0.1, 2.575, 4.95),
+        ([9.0, 1.0, 2.0, 4.0], 3.0, 4.0, 3.5590260841),
+        ([9.0, 1.0, 2.0, 8.0, 5.0], 5.0, 5.0, 3.5355339059),
     ],
 )
-def test_definitions(
-    values: list[float], middle: float | None, average: float | None, spread: float | None, rate: float | None
-) -> None:
-    found = [median(values), mean(values), stdev(values), rate_per_s(values)]
-    for got, want in zip(found, [middle, average, spread, rate], strict=True):
+def test_definitions(values: list[float], middle: float | None, average: float | None, spread: float | None) -> None:
+    found = [median(values), mean(values), stdev(values)]
+    for got, want in zip(found, [middle, average, spread], strict=True):
         assert got == (None if want is None else pytest.approx(want))
-
-
-def test_no_time_gives_no_rate() -> None:
-    assert rate_per_s([0.0, 0.0]) is None
 
 
 def test_the_spread_is_of_a_sample() -> None:
@@ -117,6 +111,23 @@ def test_an_interval_covers_the_true_mean_as_often_as_it_says() -> None:
         low, high = interval([draw.gauss(10, 3) for _ in range(5)]) or (0, 0)
         hits += low <= 10 <= high
     assert hits / 4000 == pytest.approx(0.95, abs=0.012)
+
+
+@pytest.mark.parametrize("values", [[0.1], [0.1, 0.1], [0.1, 0.12, 0.3], [1e-9, 5.0], [1e-300, 1e300]])
+def test_an_estimate_lies_in_its_interval_and_its_inverse_is_that_of_inverses(values: list[float]) -> None:
+    found, inverse = estimate(values), estimate([1 / value for value in values])
+    assert found is not None and inverse is not None and found.value == pytest.approx(1 / inverse.value)
+    assert (found.interval is None) is (len(values) == 1)
+    if found.low is not None and found.high is not None:
+        assert 0 < found.low <= found.value <= found.high < math.inf
+        assert inverse.low == pytest.approx(1 / found.high)
+
+
+def test_an_estimate_of_ratios_is_the_ratio_of_estimates_and_without_a_time_there_is_none() -> None:
+    a, b = [0.1, 0.2, 0.4], [0.3, 0.1, 0.2]
+    one, other, both = estimate(a), estimate(b), estimate([x / y for x, y in zip(a, b, strict=True)])
+    assert one and other and both and both.value == pytest.approx(one.value / other.value)
+    assert estimate([]) is estimate([0.1, 0.0]) is None
 
 
 def test_an_interval_of_times_by_hand_and_none_of_a_single_value() -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from backend.counts import RunCounts
-from backend.runs.statistics import interval, positive_interval
+from backend.runs.statistics import estimate, interval
 from backend.runs.summary import Measured, compare, summarize
 
 STEPS = ([9.0, 0.1, 0.3], [1.0, 0.1, 0.3], [2.0])
@@ -16,7 +16,7 @@ def measured(*runs: list[float], **extra: float) -> list[Measured]:
 
 def test_time_to_first_token_and_decode_steps_are_never_mixed() -> None:
     found = summarize(measured(*STEPS), 4, 3, [5, 0, 7, 6], (10, 20), 30)
-    assert found.ttft_s == 2.0
+    assert found.ttft_s == pytest.approx(18 ** (1 / 3))
     assert found.latency_mean_s == pytest.approx(0.2)
     assert found.tokens_per_s == pytest.approx(5.0)
     assert found.batch_tokens_per_s == pytest.approx(20.0)
@@ -49,9 +49,11 @@ def test_the_interval_is_over_runs_and_not_over_the_steps_of_one() -> None:
     assert once.latency_cv is not None
     runs = measured([1.0, 0.1, 0.3], [1.2, 0.2, 0.4], [1.4, 0.3, 0.5])
     found = summarize(runs, 1, 3, [], None, None)
-    assert found.latency_interval_s == pytest.approx(positive_interval([0.2, 0.3, 0.4]))
+    token, ttft = estimate([0.2, 0.3, 0.4]), estimate([1.0, 1.2, 1.4])
+    assert token and ttft and (found.ttft_s, found.ttft_interval_s) == (ttft.value, ttft.interval)
+    assert found.latency_mean_s == pytest.approx(token.value)
+    assert found.latency_interval_s == pytest.approx(token.interval)
     assert found.run_cv == pytest.approx(0.1 / 0.3)
-    assert found.ttft_interval_s == pytest.approx(positive_interval([1.0, 1.2, 1.4]))
 
 
 # --- A against B ----------------------------------------------------------------------------------

@@ -1,15 +1,24 @@
 """B's figures against A's, for the tiles."""
 
+import msgspec
+import pytest
+
 from backend.messages import Tokens
 from backend.runs.records import ArmEvent, Ended
 from backend.runs.run import Run
 from backend.views.differences import Difference, differences
+from backend.views.document import document
+from backend.views.schema import KvSeries
+from backend.views.tiles import tiles
+from backend.views.verdict import verdict_of
 from tests.support.runs import arm_records, created, ended, finished
 
 
-def measured(b_step_s: list[float], done: bool = True) -> Run:
-    """A takes 0.2 s a step in each repeat; B takes these."""
-    run = Run(created(repeats=len(b_step_s)))
+def measured(b_step_s: list[float], done: bool = True, equal: bool = False) -> Run:
+    """A takes 0.2 s a step in each repeat; B takes these. `equal`: by the same plan."""
+    first = created(repeats=len(b_step_s))
+    same = [msgspec.structs.replace(arm, planned=first.arms[0].planned) for arm in first.arms]
+    run = Run(msgspec.structs.replace(first, arms=same) if equal else first)
     for number, of_b_s in enumerate(b_step_s):
         for arm, step_s in (("A", 0.2 + 0.001 * number), ("B", of_b_s)):
             latencies_s = [1.0, step_s, step_s]
@@ -24,13 +33,11 @@ def measured(b_step_s: list[float], done: bool = True) -> Run:
 
 def test_a_faster_arm_is_marked_only_where_the_interval_says_so() -> None:
     found = differences(measured([0.1, 0.101, 0.099]).snapshot())
-    assert found["latency_median"] == Difference("B 50% less", "B") and found["rate"] == Difference(
-        "B 2.0x that of A", "B"
-    )
+    assert found["latency"] == Difference("B 50% less", "B") and found["rate"] == Difference("B 2.0x that of A", "B")
     once = differences(measured([0.1]).snapshot())
-    assert once["latency_median"] == Difference("B 50% less") and once["rate"].better == ""
+    assert once["latency"] == Difference("B 50% less") and once["rate"].better == ""
     noisy = differences(measured([0.1, 0.5, 0.25]).snapshot())
-    assert noisy["latency_median"].text.endswith("within noise") and noisy["latency_median"].better == ""
+    assert noisy["latency"].text.endswith("within noise") and noisy["latency"].better == ""
 
 
 def test_bytes_are_compared_from_one_run_and_equal_ones_are_called_the_same() -> None:
@@ -45,3 +52,37 @@ def test_arms_at_different_tokens_are_not_compared() -> None:
     for record in [*arm_records("A", 9), *arm_records("B", 5, done=False), ended("cancelled")]:
         stopped.append(record)
     assert differences(stopped.snapshot()) == {}
+
+
+@pytest.mark.parametrize("b_step_s", [[0.1, 0.101, 0.099], [0.1]])
+def test_of_equal_arms_neither_wins_in_anything(b_step_s: list[float]) -> None:
+    run = measured(b_step_s, equal=True)
+    found, now = differences(run.snapshot()), run.snapshot()
+    assert found["latency"].text == "B 50% less, within noise"
+    assert {one.better for one in found.values()} == {""}
+    said = verdict_of(now).sentence
+    assert said.startswith("The arms are equal, so any difference is noise: ") and "faster" not in said
+    compared = now.comparison()
+    assert compared is not None and compared.outcome in ("no_difference", "unknown")
+
+
+def test_sentence_tile_and_document_have_one_figure_however_much_single_steps_and_runs_differ() -> None:
+    """B is slower in the middle step and faster on the mean, and one of its runs was slow."""
+    run = Run(created(repeats=3))
+    for number, slow_s in enumerate((0.1, 0.9, 0.1)):
+        for arm, steps_s in (("A", [0.10, 0.10, 0.60, 0.10, 0.10]), ("B", [0.12, 0.12, 0.12, 0.12, slow_s])):
+            zeros = [0] * 6
+            part = Tokens(0, [float(i) for i in range(6)], [1.0, *steps_s], zeros, zeros, [2**30] * 6, [1] * 6, "x")
+            run.append(ArmEvent(arm, number, 1.0, part))
+            run.append(ArmEvent(arm, number, 1.1, finished("x")))
+    run.append(Ended(9.0, "done"))
+    now = run.snapshot()
+    compared, (a, b) = now.comparison(), (now.summary(name) for name in "AB")
+    assert compared is not None and a.latency_mean_s and b.latency_mean_s and a.tokens_per_s and b.tokens_per_s
+    assert compared.ratio == pytest.approx(a.latency_mean_s / b.latency_mean_s)
+    assert compared.ratio == pytest.approx(b.tokens_per_s / a.tokens_per_s)
+    shown = {tile.key: tile for tile in tiles(a, "RSS", 1)}
+    assert shown["latency"].value == "200" and shown["rate"].value == "5.00"
+    written = document(run, {name: KvSeries([], []) for name in "AB"})
+    assert written.comparison == compared and written.arms[1].summary.latency_mean_s == b.latency_mean_s
+    assert f"{1 - 1 / compared.ratio:.0%}" in differences(now)["latency"].text

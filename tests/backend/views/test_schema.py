@@ -1,7 +1,7 @@
 """The JSON document keeps its keys and values: a document of tokendyno 0.1.0 decodes strictly and is written again.
 
 `stored_document.json` is what `compare --json` wrote for the run in `tests/backend/runs/stored_history.jsonl`;
-its intervals of times are those of `positive_interval`, which came later.
+its times over two runs are those of `estimate`, which came later.
 """
 
 import json

@@ -35,6 +35,7 @@ def test_a_quiet_run_has_nothing_to_say() -> None:
 def test_runs_that_differ_are_called_noisy() -> None:
     (sentence,) = interference([], summary([1.0, 0.10], [1.0, 0.12]), 2.0)
     assert sentence.startswith("Noisy") and "12.9%" in sentence
+    assert "The intervals include this" in sentence, "a verdict with an interval stands"
 
 
 # --- what the figures reveal ----------------------------------------------------------------------

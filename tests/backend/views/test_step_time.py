@@ -9,7 +9,7 @@ from backend.runs.records import ArmEvent, Predicted, Record, StepReads
 from backend.runs.run import Run
 from backend.views.document import document
 from backend.views.schema import KvSeries
-from backend.views.step_time import step_text, step_tiles
+from backend.views.step_time import StepText, step_text, step_tiles
 from tests.support.runs import arm_records, created, ended
 
 STEP = StepTime(
@@ -36,8 +36,13 @@ def run_of(step: StepTime | None, why: str = "", reads: StepReads | None = READS
     return run
 
 
+def step_of(run: Run) -> StepText | None:
+    now = run.snapshot()
+    return step_text(now, "A", now.summary("A"))
+
+
 def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
-    found = step_text(run_of(STEP).snapshot(), "A")
+    found = step_of(run_of(STEP))
     assert found is not None and found.text == "10.0 ms"
     assert [(one.key, one.text, one.share) for one in found.parts] == [
         ("attention", "2.00 ms", 0.2), ("products", "4.00 ms", 0.4), ("other", "1.00 ms", 0.1),
@@ -47,9 +52,31 @@ def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
     assert attention.reads == "must read 1.00 MiB of KV cache, 0.00105 ms at 1,000 GB/s (measured on this machine)"
     assert products.reads_s == pytest.approx(2**30 / 1e12) and "1.00 GiB of weights, 1.07 ms" in products.reads
     assert not any(one.reads for one in others)
-    assert found.said == (
-        "mean of 3 traced steps; 10.0 ms without the profiler; most of other: rms_norm_kernel 0.700 ms, copy 0.300 ms"
-    )
+    assert found.said == "3 traced steps of 10.0 ms; most of other: rms_norm_kernel 0.700 ms, copy 0.300 ms"
+
+
+@pytest.mark.parametrize(
+    ("traced_s", "products_s", "rest_s", "says"),
+    [
+        (
+            0.040,
+            0.004,
+            0.0,
+            "shares of 3 traced steps of 40.0 ms, which the profiler made longer, of the measured 10.0 ms",
+        ),
+        (0.005, 0.002, 0.005, "3 traced steps of 5.00 ms leave the rest of the measured 10.0 ms per token unexplained"),
+    ],
+)
+def test_parts_end_at_the_measured_step(traced_s: float, products_s: float, rest_s: float, says: str) -> None:
+    """The run takes 10 ms a token, whatever the profiler made of it."""
+    parts = {part: took * traced_s / 0.010 for part, took in STEP.parts_s.items()}
+    found = step_of(run_of(msgspec.structs.replace(STEP, seconds=traced_s, parts_s=parts)))
+    assert found is not None and found.seconds == pytest.approx(0.010) and says in found.said
+    took = {one.key: one.seconds or 0.0 for one in found.parts}
+    assert took["products"] == pytest.approx(products_s) and took.get("unexplained", 0.0) == pytest.approx(rest_s)
+    assert sum(took.values()) == pytest.approx(found.seconds) and sum(
+        one.share for one in found.parts
+    ) == pytest.approx(1)
 
 
 def test_kernels_are_named_without_their_cpp_types() -> None:
@@ -58,7 +85,7 @@ def test_kernels_are_named_without_their_cpp_types() -> None:
         "void at::native::(anonymous namespace)::CatArrayBatchedCopy<at::native::(anonymous namespace)::X>": 0.0004,
         "void at::native::elementwise_kernel<128, 2, std::array<char*, 2ul> >(int)": 0.0001,
     }  # fmt: skip
-    found = step_text(run_of(msgspec.structs.replace(STEP, others=others)).snapshot(), "A")
+    found = step_of(run_of(msgspec.structs.replace(STEP, others=others)))
     assert found is not None and found.said.endswith(
         "most of other: elementwise_kernel 0.700 ms, aten::mul 0.500 ms, CatArrayBatchedCopy 0.400 ms"
     )
@@ -66,7 +93,7 @@ def test_kernels_are_named_without_their_cpp_types() -> None:
 
 def test_a_part_that_compiled_code_fused_is_not_0_and_without_a_bandwidth_only_bytes_are_said() -> None:
     fused = msgspec.structs.replace(STEP, gpu=False, parts_s={"products": 0.004, "other": 0.004, "host": 0.002})
-    found = step_text(run_of(fused, reads=StepReads(2**30, 2**20)).snapshot(), "A")
+    found = step_of(run_of(fused, reads=StepReads(2**30, 2**20)))
     assert found is not None
     attention, products, _, host = found.parts
     assert (attention.text, attention.seconds) == ("n/a", None) and attention.reads.startswith("fused with other")
@@ -77,12 +104,12 @@ def test_a_part_that_compiled_code_fused_is_not_0_and_without_a_bandwidth_only_b
 
 
 def test_a_step_that_was_not_traced_says_why() -> None:
-    found = step_text(run_of(None, "the run has a single token").snapshot(), "A")
+    found = step_of(run_of(None, "the run has a single token"))
     assert found is not None and found.missing == "the run has a single token" and not found.parts
     assert [tile.note for tile in step_tiles(found)] == ["the run has a single token"]
-    older = step_text(run_of(None).snapshot(), "A")
+    older = step_of(run_of(None))
     assert older is not None and "recorded before" in older.missing
-    assert step_text(run_of(None, over=False).snapshot(), "A") is None, "a later repeat may bring it"
+    assert step_of(run_of(None, over=False)) is None, "a later repeat may bring it"
     assert step_tiles(None) == []
 
 

@@ -30,23 +30,23 @@ def by_key(made: list[Tile]) -> dict[str, Tile]:
 
 def test_an_arm_that_has_measured_nothing_has_every_tile_and_no_zero() -> None:
     made = tiles(summary(), "RSS", 1)
-    assert {tile.key for tile in made} == {"ttft", "latency_median", "rate", "share", "memory", "kv"}
+    assert {tile.key for tile in made} == {"ttft", "latency", "rate", "share", "memory", "kv"}
     assert {(tile.value, tile.unit) for tile in made} == {("n/a", "")}
 
 
 def test_tiles_of_a_run_name_spread_batch_repeats_and_prediction() -> None:
     made = by_key(tiles(summary([0.1, 0.01], [0.3, 0.03], batch=4, kv=(1024, 1024)), "RSS", 4))
-    assert (made["ttft"].value, made["ttft"].unit) == ("200", "ms")
+    assert (made["ttft"].value, made["ttft"].unit) == ("173", "ms")
     assert "2 runs" in made["ttft"].note
-    assert made["rate"].note == "batch of 4: 200 tok/s"
-    assert (made["rate"].value, made["rate"].unit) == ("50.0", "tok/s")
+    assert (made["rate"].label, made["rate"].note) == ("Decode speed per sequence", "231 tok/s in the batch of 4")
+    assert (made["rate"].value, made["rate"].unit) == ("57.7", "tok/s"), "1 / 17.3 ms, the time per token"
     assert (made["memory"].value, made["memory"].unit, made["memory"].note) == ("1.00", "GiB", "RSS")
     assert made["kv"].note == "as predicted"
 
 
 def test_one_run_has_a_deviation_and_no_interval() -> None:
     once = by_key(details(summary([0.1, 0.01, 0.03]), RunCounts(), {}, "cpu"))
-    assert once["latency_mean"].note == "std 14.1 ms" and once["interval"].value == "n/a"
+    assert once["stdev"].value == "14.1" and once["interval"].value == "n/a"
 
 
 def test_without_a_known_bandwidth_there_is_no_tile_for_the_roofline() -> None:
@@ -57,7 +57,7 @@ def test_without_a_known_bandwidth_there_is_no_tile_for_the_roofline() -> None:
 
 def test_a_percentile_is_noted_where_the_sample_carries_it() -> None:
     made = by_key(tiles(summary([0.1] + [0.01] * 64), "RSS", 1))
-    assert made["latency_median"].note == "p90 10.0 ms"
+    assert made["latency"].note == "p90 10.0 ms"
 
 
 def test_a_wrong_prediction_is_said() -> None:
@@ -66,8 +66,8 @@ def test_a_wrong_prediction_is_said() -> None:
 
 def test_an_encoder_has_no_first_token_and_no_cache() -> None:
     made = by_key(tiles(summary([0.1, 0.1], batch=8, prefill=False), "RSS", 8, "forward"))
-    assert set(made) == {"latency_median", "rate", "share", "memory"}
-    assert made["latency_median"].label == "Forward pass latency, median"
+    assert set(made) == {"latency", "rate", "share", "memory"}
+    assert made["latency"].label == "Time per forward pass, mean"
     assert (made["rate"].value, made["rate"].unit, made["rate"].note) == ("80.0", "sequences/s", "batch of 8")
     assert not any("oken" in tile.label + tile.unit + tile.note for tile in made.values())
 
@@ -127,7 +127,7 @@ def test_what_is_not_known_is_not_a_zero() -> None:
         assert {key for key, tile in made.items() if tile.value == "n/a"} >= unknown
         assert not any(tile.value == "0" for tile in made.values())
         assert ("busy" in made) is (device == "cuda")
-    assert (made["p99"].note, made["interval"].note) == ("needs 662 steps", "needs 2 runs (Measure)")
+    assert (made["p99"].note, made["interval"].note) == ("needs 662 steps", "needs 2 runs")
 
 
 def test_more_than_five_percent_between_runs_is_noisy() -> None:
@@ -147,8 +147,8 @@ def test_both_ends_of_an_interval_are_in_one_unit(runs: Any, value: str, unit: s
 def test_an_interval_of_times_is_above_zero_and_holds_the_mean() -> None:
     found = summary([1.0, 0.03], [1.0, 0.05])
     row = by_key(details(found, RunCounts(), {}, "cpu"))["interval"]
-    assert (row.value, row.unit, row.note) == ("1.67 to 959", "ms", "over 2 runs")
-    assert found.latency_mean_s == pytest.approx((0.00167 * 0.960) ** 0.5, rel=0.01)
+    assert (row.value, row.unit, row.note) == ("1.51 to 994", "ms", "over 2 runs")
+    assert found.latency_mean_s == pytest.approx((0.00151 * 0.994) ** 0.5, rel=0.01)
 
 
 def test_a_busy_gpu_is_not_called_launch_bound() -> None:
@@ -162,9 +162,7 @@ BOUND = PrefillBound(0.05, "compute", "49 Tflop at 989 Tflop/s, a test")
 def test_the_first_token_stands_against_its_bound() -> None:
     once, twice = (summary(*[[0.1, 0.01]] * runs) for runs in (1, 2))
     assert by_key(tiles(once, "RSS", 1, prefill=BOUND))["ttft"].note == "50.0% of its compute bound"
-    assert (
-        by_key(tiles(twice, "RSS", 1, prefill=BOUND))["ttft"].note == "median over 2 runs, 50.0% of its compute bound"
-    )
+    assert by_key(tiles(twice, "RSS", 1, prefill=BOUND))["ttft"].note == "mean over 2 runs, 50.0% of its compute bound"
     assert not by_key(tiles(once, "RSS", 1))["ttft"].note
     assert not by_key(tiles(summary(), "RSS", 1, prefill=BOUND))["ttft"].note, "nothing is measured yet"
     (row,) = prefill_rows(BOUND)

@@ -1,13 +1,17 @@
 """The verdict on a run in one sentence, as a table of cases."""
 
+import dataclasses
 from dataclasses import dataclass
 
+import msgspec
 import pytest
 
 from backend.runs.records import Status
 from backend.runs.run import Run
 from backend.runs.summary import Comparison, Outcome
 from backend.runs.texts import TextComparison
+from backend.views.document import document
+from backend.views.schema import KvSeries
 from backend.views.verdict import Bytes, less_or_more, verdict_of, worded
 from tests.support.runs import arm_records, created, encoder, ended, passes
 
@@ -93,7 +97,10 @@ def test_one_pair_names_no_winner_and_says_what_gives_the_interval() -> None:
         said = worded(found(ratio), None, None, None)
         assert "faster" not in said.sentence and said.basis == "Measure gives the interval."
     assert worded(found(1.5), None, None, None, measure="--repeats 5").basis == "--repeats 5 gives the interval."
-    assert worded(faster_b(2.6, 2.4, 2.8), None, None, None).basis == "95% interval, 5 pairs of runs, by time per token"
+    assert (
+        worded(faster_b(2.6, 2.4, 2.8), None, None, None).basis
+        == "95% interval, 5 pairs of runs, by mean time per token"
+    )
 
 
 def test_memory_within_the_noise_of_the_device_is_not_mentioned() -> None:
@@ -141,6 +148,49 @@ def run_of(status: Status = "done", arms: str = "AB", b_tokens: int = 64, b_done
 def test_a_finished_run_has_its_kv_caches_compared_if_both_texts_are_as_long() -> None:
     assert "B took the same time per token (within 1%), keeps" in verdict_of(run_of().snapshot()).sentence
     assert "more KV cache" not in verdict_of(run_of(b_tokens=50).snapshot()).sentence
+
+
+def test_arms_of_other_lengths_are_said_to_be_compared_over_what_both_have() -> None:
+    assert verdict_of(run_of(b_tokens=50).snapshot()).basis.endswith("; compared over the first 50 tokens of both")
+    assert "compared over" not in verdict_of(run_of().snapshot()).basis
+
+
+@pytest.mark.parametrize(
+    ("asked", "planned", "says"),
+    [
+        (("auto", "auto"), ("bfloat16", "float32"),
+         "Dtype (A auto, which came to bfloat16; B auto, which came to float32)"),
+        (("bfloat16", "auto"), ("bfloat16", "float32"), "Dtype (A bfloat16; B auto, which came to float32)"),
+        (("auto", "auto"), ("float32", "float32"), ""),
+        (("bfloat16", "float32"), ("bfloat16", "float32"), ""),
+    ],
+)  # fmt: skip
+def test_what_differs_although_nobody_named_it_is_said(
+    asked: tuple[str, str], planned: tuple[str, str], says: str
+) -> None:
+    first = created()
+    arms = [
+        msgspec.structs.replace(
+            arm, requested={**arm.requested, "dtype": asked[i]}, planned={**arm.planned, "dtype": planned[i]}
+        )
+        for i, arm in enumerate(first.arms)
+    ]
+    run = Run(msgspec.structs.replace(first, arms=arms))
+    for record in [*arm_records("A", 9), *arm_records("B", 9), ended()]:
+        run.append(record)
+    said = f"The arms also differ in what nobody named: {says}." if says else ""
+    assert verdict_of(run.snapshot()).unasked == said, "the cache was asked for"
+    written = document(run, {name: KvSeries([], []) for name in "AB"}).unasked
+    assert written == ({"dtype": planned} if says else msgspec.UNSET)
+
+
+def test_a_batch_says_of_which_its_rate_is() -> None:
+    first = created(arms="A")
+    work = dataclasses.replace(first.request.workload, batch_size=2)
+    run = Run(msgspec.structs.replace(first, request=msgspec.structs.replace(first.request, workload=work)))
+    for record in [*arm_records("A", 9), ended()]:
+        run.append(record)
+    assert "generates 100 tokens/s per sequence (200 for the whole batch)" in verdict_of(run.snapshot()).sentence
 
 
 def test_what_did_not_finish_has_no_verdict() -> None:

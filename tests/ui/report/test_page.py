@@ -2,8 +2,10 @@
 
 import base64
 import gzip
+import html
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +13,20 @@ import msgspec
 import pytest
 
 from backend import hardware
+from backend.cli.arms import written_arms
+from backend.cli.commands import workload
 from backend.cli.main import main
+from backend.cli.parser import make_parser
+from backend.config import ArmRequest, Request, Workload
 from backend.recordings.files import write_recording
+from backend.runs.gate import Found
+from backend.runs.records import Created
 from backend.runs.run import MAX_TOKENS_PER_PULL, Run
+from backend.views import live
+from backend.views.command import command_of
 from backend.views.series import plain_cell, recorded_kv, series_csv
+from tests.backend.runs.test_quality import A, B
+from tests.backend.runs.test_quality import run_of as read_by
 from tests.browser.stored_runs import EVIL, evil
 from tests.support.ablations import stored, stored_sweep
 from tests.support.runs import arm_records, created, ended
@@ -53,6 +65,39 @@ def test_no_text_of_a_run_is_markup_in_its_report() -> None:
     assert text.count("</script>") == 2
 
 
+def test_a_report_has_the_prompt_the_command_and_what_was_read_of_the_arms_quality() -> None:
+    run = run_of([created(), *arm_records("A", 5), *arm_records("B", 4), ended()])
+    text = report(run, {})
+    assert "<h2>Prompt</h2><pre>Once upon a time</pre>" in text
+    command = re.search("<h2>Command</h2><pre>(.*)</pre>", text)
+    assert command is not None and html.unescape(command[1]) == command_of(run.request)
+    unread = held(text)["head"]["verdict"]
+    assert unread["gate"] == "Quality not measured: run `tokendyno quality` with the same arms", "a file has no buttons"
+    assert unread["basis"].startswith("--repeats 5 gives the interval")
+
+    class Others(live.NoOthers):
+        def reading(self, of: Created) -> Found:
+            return Found(read_by(A=A, B=B), swapped=False)
+
+    assert held(report(run, {}, Others()))["head"]["verdict"]["gate"].startswith("Quality over ")
+
+
+@pytest.mark.parametrize(
+    ("arms", "work"),
+    [
+        ({"A": {"dtype": "float32"}, "B": {}}, Workload("- it's \"so\"\n$HOME", batch_size=2, repeats=5)),
+        ({"A": {}}, Workload(prompt_tokens=64, max_new_tokens=9, temperature=0.5, top_k=3, top_p=0.9, seed=7)),
+        ({"A": {}, "B": {"loop": "own", "cache": "static"}},
+         Workload("x", chat=True, system="Be brief.", reasoning_effort="low", ignore_eos=True)),
+    ],
+)  # fmt: skip
+def test_the_command_of_a_run_asks_for_the_same_run(arms: dict[str, dict[str, str]], work: Workload) -> None:
+    asked = Request("gpt2", [ArmRequest(name, choices) for name, choices in arms.items()], work)
+    options = make_parser().parse_args(shlex.split(command_of(asked))[1:])
+    texts = {"A": options.arm} if len(arms) == 1 else {"A": options.a, "B": options.b}
+    assert Request(options.model, written_arms(options, texts, workload(options)), workload(options)) == asked
+
+
 def test_csv_has_a_line_for_each_value_and_no_formula() -> None:
     run = run_of([created(), *arm_records("A", 5), *arm_records("B", 5), ended()])
     lines = series_csv(run).splitlines()
@@ -71,7 +116,7 @@ def test_the_command_writes_what_was_asked_for(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(Path(document).read_text())["arms"][1]["kv_bytes_predicted"]["full"]
     assert Path(series).read_text().startswith("arm,series")
     capsys.readouterr()
-    assert main(["report", file]) == 0 and "Token latency" in capsys.readouterr().out
+    assert main(["report", file]) == 0 and "Time per token" in capsys.readouterr().out
     assert main(["report", file, "--html", str(tmp_path)]) == 2
 
 

@@ -5,19 +5,25 @@ function frontOf(found) {
   return kinds.flatMap(kind => found.points.filter(one => one.front && one.alike === kind).sort((a, b) => a.latency_s - b.latency_s));
 }
 
-// Time against memory, a point for each arm. The front is filled, numbered and joined by a line; a point is the larger,
-// the more its texts differ.
+// What stands beside each point: its mark; without marks the front is numbered as in the list below the chart.
+function marksOf(found) {
+  const front = frontOf(found);
+  return (one) => one.mark || (one.front ? String(front.indexOf(one) + 1) : '');
+}
+
+// Time against memory, a point for each arm. The front is filled and joined by a line; a point is the larger, the more
+// its texts differ.
 function drawPareto(node, found) {
   const large = Math.max(...found.points.map(one => one.memory_bytes)) > 4 * 2 ** 30;
   const scale = large ? 2 ** -30 : 2 ** -20, most = found.quality ? Math.max(...found.points.map(one => one.quality)) : 0;
   const x = (one) => one.latency_s * 1e3, y = (one) => one.memory_bytes * scale;
   const size = (one) => 9 + (most ? 13 * Math.sqrt((one.quality || 0) / most) : 0);
   const front = frontOf(found), ends = front.flatMap((one, at) => at && front[at - 1].alike !== one.alike ? [null, one] : [one]);
-  const others = found.points.filter(one => !one.front);
+  const others = found.points.filter(one => !one.front), markOf = marksOf(found);
   const dots = (points, ink, filled) => ({
-    x: points.map(x), y: points.map(y), mode: filled ? 'markers+text' : 'markers', cliponaxis: false,
+    x: points.map(x), y: points.map(y), mode: 'markers+text', cliponaxis: false,
     marker: { size: points.map(size), color: filled ? ink : 'rgba(0,0,0,0)', line: { color: ink, width: 1.5 } },
-    text: points.map((one, at) => String(at + 1)), textposition: 'top center', textfont: { size: 11, color: ink },
+    text: points.map(markOf), textposition: 'top center', textfont: { size: 11, color: ink },
     customdata: points.map(one => bare(one.label + ': ' + one.text)), hovertemplate: '%{customdata}<extra></extra>',
   });
   return drawPlot(node, (css) => [
@@ -41,6 +47,9 @@ function showPareto(parent, found) {
   const among = new Set(found.points.map(one => one.alike)).size > 1 ? ' of the same sizes' : '';
   make(figure, 'p', 'What no other' + among + ' beats in ' + (found.quality ? 'time, memory and ' + found.quality + ' together; a larger point has more of the last:' : 'time and memory together:'));
   const list = make(figure, 'ol');
-  for (const one of front) make(list, 'li', one.label + ': ' + one.text);
+  for (const one of front) {
+    const item = make(list, 'li', one.label + ': ' + one.text);
+    if (/^\d+$/.test(one.mark)) item.value = Number(one.mark);
+  }
   drawPareto(plot, found);
 }

@@ -17,7 +17,7 @@ const race = makeRace(find('.td-race'), find('.td-scrub'), find('.td-clock'), fi
 const distribution = makeDistribution(find('.td-distribution'), find('.td-spread'), settings.fewest);
 const latencies = () => head && [head, series, charts.zoom];
 const phases = makePhases(find('.td-progress'));
-const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-gate'));
+const verdict = makeVerdict(find('.td-sentence'), find('.td-basis'), find('.td-digest'), find('.td-unasked'), find('.td-gate'));
 const quality = makeQuality(find('.td-quality'));
 const tiles = makeTiles(find('.td-tiles'));
 const details = makeDetails(find('.td-rows'));

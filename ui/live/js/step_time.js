@@ -1,5 +1,5 @@
-// Where the time of a step goes: a bar for each arm, on one scale, with what its bytes need under it; and the same in a
-// table. An arm without a traced step says why; without any arm there is nothing.
+// Where the time of a step goes: a bar for each arm, on one scale, which ends at the measured time, with what its bytes
+// need under it; and the same in a table. An arm without a traced step says why; without any arm there is nothing.
 function makeStepTime(box) {
   let shown = '';
 
@@ -41,7 +41,7 @@ function makeStepTime(box) {
       piece.title = [part.label + ' ' + part.text, part.reads].filter(Boolean).join(', ');
       if (part.reads_s !== null) {
         const need = el('i', 'td-part-need');
-        need.style.width = 100 * part.reads_s / part.seconds + '%';
+        need.style.width = Math.min(100, 100 * part.reads_s / part.seconds) + '%';
         piece.append(need);
       }
       track.append(piece);
@@ -62,7 +62,7 @@ function makeStepTime(box) {
       row.append(name, ...arms.map(arm => cellOf(arm.step.parts.find(part => part.key === key))));
       body.append(row);
     }
-    const row = el('tr', ''), name = el('th', '', 'Traced step');
+    const row = el('tr', ''), name = el('th', '', 'Measured');
     name.scope = 'row';
     row.append(name, ...arms.map(arm => el('td', '', arm.step.text)));
     body.append(row);

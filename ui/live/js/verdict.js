@@ -1,10 +1,11 @@
-// The verdict: one sentence on the whole run, and below it what the sentence is based on. While a run is under way the
-// sentence says what is being done.
-function makeVerdict(sentence, basis, digest, gate) {
+// The verdict: one sentence on the whole run, and below it what the sentence is based on, and in what the arms differ
+// although nobody asked for it. While a run is under way the sentence says what is being done.
+function makeVerdict(sentence, basis, digest, unasked, gate) {
   function take(head, status) {
     setText(sentence, wording(head, status));
     sentence.classList.toggle('td-underway', !head.verdict.sentence);
     setText(basis, head.verdict.basis);
+    setText(unasked, head.verdict.unasked);
     showGate(head.verdict);
     digest.hidden = !head.digest;
     if (!head.digest) return;
@@ -36,6 +37,7 @@ function makeVerdict(sentence, basis, digest, gate) {
   function clear() {
     setText(sentence, '');
     setText(basis, '');
+    setText(unasked, '');
     showGate({});
     digest.hidden = true;
   }

@@ -1,6 +1,5 @@
 // The list of stories, and the text of one. Text reaches the document through textContent only.
 const list = element.querySelector('.td-story-list'), text = element.querySelector('.td-story-text');
-const SIGNS = { 'holds': ['✓', 'verified'], 'holds in part': ['▲', 'fallback'], 'does not hold': ['✕', 'failed'] };
 
 // A paragraph; what stands between backquotes is code.
 function paragraph(parent, className, words) {
@@ -28,15 +27,18 @@ function draw() {
   const said = add(text, 'div', 'td-story-words'), side = add(text, 'div', 'td-story-side');
   add(said, 'h2', '', one.title);
   one.text.forEach((words) => paragraph(said, '', words));
-  const [sign, kind] = SIGNS[one.verdict];
   const claim = add(side, 'div', 'td-claim');
   const words = add(claim, 'p', 'td-claim-said', one.claim + ' ');
   add(words, 'cite', '', one.source);
-  const found = paragraph(claim, 'td-claim-found', ' ' + one.found);
-  const badge = document.createElement('b');
-  badge.className = kind;
-  badge.textContent = sign + ' ' + one.verdict[0].toUpperCase() + one.verdict.slice(1) + ' here.';
-  found.prepend(badge);
+  for (const { name, title, word, remark, sentence } of one.claims) {
+    const measured = add(claim, 'p', 'td-claim-found', '');
+    add(measured, 'b', 'td-word ' + word.replaceAll(' ', '-'), word[0].toUpperCase() + word.slice(1) + ': ');
+    const link = add(measured, 'a', '', title);
+    link.href = '?' + new URLSearchParams({ view: 'claims', name });
+    link.title = sentence;
+    measured.append(document.createTextNode(remark ? ' (' + remark + ').' : '.'));
+  }
+  paragraph(claim, 'td-claim-found', one.found);
   const foot = add(side, 'div', 'td-story-foot');
   const run = add(foot, 'button', 'td-take', 'Run it here');
   run.type = 'button';

@@ -25,6 +25,9 @@ for (const field of values) field.addEventListener('keydown', (event) => { if (e
 // --- what was measured ---
 function lines(plot, found, chart) {
   const at = found.places.map(place => found.numbers ? Number(place.replaceAll(',', '')) : bare(place));
+  // one wide interval leaves the lines readable: it goes on beyond the edge, and the table has its ends
+  const tops = (key) => Math.max(...chart.lines.flatMap(line => line[key].filter(value => value !== null)), 0);
+  const top = 1.05 * Math.min(Math.max(tops('high'), tops('values')), 2 * tops('values'));
   const colour = (css, i) => chart.lines.length > 1 ? COLOURS[i % COLOURS.length] : css('--body-text-color');
   return drawPlot(plot, (css) => chart.lines.flatMap((line, i) => {
     const ends = at.flatMap((x, n) => line.low[n] === null ? [] : [[x, line.low[n]], [x, line.high[n]], [null, null]]);
@@ -39,7 +42,7 @@ function lines(plot, found, chart) {
     xaxis: {
       title: { text: bare(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
     },
-    yaxis: { title: { text: chart.unit, font: { size: 11 } }, rangemode: 'tozero' }, showlegend: chart.lines.length > 1,
+    yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [0, top] }, showlegend: chart.lines.length > 1,
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   }));
 }
