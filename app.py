@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import warnings
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,7 +69,7 @@ class Options:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Prints one sentence instead of the usage when an option is wrong."""
+    """Of `python app.py`. Prints one sentence instead of the usage when an option is wrong."""
 
     def error(self, message: str) -> NoReturn:
         refuse(f"{message[:1].upper()}{message[1:]}. See python app.py --help.")
@@ -81,9 +81,9 @@ def refuse(sentence: str) -> NoReturn:
     raise SystemExit(2)
 
 
-def _parser(env: Mapping[str, str], space: bool) -> _Parser:
+def add_options(parser: argparse.ArgumentParser, env: Mapping[str, str]) -> None:
     """Every option. Its default is what the environment says, else that of docs/settings.md."""
-    parser = _Parser(prog="app.py", description="The tokendyno dashboard.", allow_abbrev=False)
+    space = bool(env.get("SPACE_ID"))
     host = env.get("TOKENDYNO_HOST") or env.get("GRADIO_SERVER_NAME") or ("0.0.0.0" if space else "127.0.0.1")
     port = env.get("TOKENDYNO_PORT") or env.get("GRADIO_SERVER_PORT") or str(DEFAULT_PORT)
     default = env.get("TOKENDYNO_HISTORY") or default_history()
@@ -119,13 +119,18 @@ def _parser(env: Mapping[str, str], space: bool) -> _Parser:
     mcp = _on(env.get("TOKENDYNO_MCP", ""))
     parser.add_argument("--mcp", action="store_true", default=mcp,
                         help="offer the endpoints as MCP tools too; needs gradio[mcp] (TOKENDYNO_MCP=1)")  # fmt: skip
-    return parser
 
 
 def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
     """Read the options. They win over environment variables, which win over defaults."""
+    parser = _Parser(prog="app.py", description="The tokendyno dashboard.", allow_abbrev=False)
+    add_options(parser, env)
+    return options_of(parser.parse_args(arguments), env)
+
+
+def options_of(given: argparse.Namespace, env: Mapping[str, str]) -> Options:
+    """The options that a parser has read, checked."""
     space = bool(env.get("SPACE_ID"))
-    given = _parser(env, space).parse_args(arguments)
     if not given.port.isascii() or not given.port.isdigit() or not 0 < int(given.port) < 65536:
         refuse(f"Port {given.port!r} must be a number from 1 to 65535.")
     given.host = given.host.removeprefix("[").removesuffix("]")  # an IPv6 address, as in a browser
@@ -148,7 +153,7 @@ def parse(arguments: Sequence[str], env: Mapping[str, str]) -> Options:
         refuse("MCP clients keep no cookie, by which mode public tells visitors apart. Leave out --mcp, or use --mode "
                "local or --mode team.")  # fmt: skip
     if given.mcp and importlib.util.find_spec("mcp") is None:
-        refuse('--mcp needs Gradio\'s extra in an environment of its own: pip install "gradio[mcp]". See '
+        refuse('--mcp needs Gradio\'s extra in an environment of its own: pip install "gradio[mcp]>=6.31,<7". See '
                "docs/hosting.md.")  # fmt: skip
     hosts = (*_listed(given.allow_host), *filter(None, [env.get("SPACE_HOST")]), *([".gradio.live"] * given.share))
     history = Path(given.history).expanduser()
@@ -273,7 +278,11 @@ def accounts(options: Options) -> Accounts | None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until interrupted."""
-    options = parse(sys.argv[1:] if arguments is None else arguments, os.environ)
+    return serve(parse(sys.argv[1:] if arguments is None else arguments, os.environ))
+
+
+def serve(options: Options, show: Callable[[str], object] = lambda address: None) -> int:
+    """Serve until interrupted. `show` gets the address once the page is there."""
     check_port(options.host, options.port)
     withheld = withhold(options.limits, os.environ)
     if options.kernels_dir is not None:
@@ -297,9 +306,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         bench.start(measure_when_idle=os.environ.get("TOKENDYNO_IDLE_MEASURE", "") != "off")
         shown = ANY_ADDRESS.get(options.host, options.host)
-        print(f"tokendyno is ready at http://{in_address(shown)}:{options.port}", flush=True)
+        address = f"http://{in_address(shown)}:{options.port}"
+        print(f"tokendyno is ready at {address}", flush=True)
         if demo.share_url:
             print(f"public link: {demo.share_url}", flush=True)
+        show(address)
         ended.wait()
     finally:
         close(bench, demo)
@@ -314,6 +325,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     from backend.executors import open_bench
     from backend.hardware.zero_gpu import on_zero_gpu
     from backend.models import check_reference
+    from ui.api import answer_json
     from ui.csp import PolicyMiddleware
     from ui.files import Files
     from ui.gate.connections import bound_connections
@@ -360,6 +372,8 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
                            sessions=sessions, pulls=pulls, mcp=options.mcp, files=Files(bench)),
             ]},
         )  # fmt: skip
+        if demo.mcp_server_obj is not None:
+            answer_json(demo.mcp_server_obj)
         bound_connections(demo.server, limits)
     except OSError as error:  # Gradio also wants this port on 127.0.0.1, whatever the host
         close(bench, demo)

@@ -8,7 +8,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import gradio as gr
 import msgspec
@@ -16,13 +16,14 @@ from gradio.events import api as api_event
 
 from backend import hardware
 from backend.arms.bundles import written_arm
-from backend.arms.presets import prompts
+from backend.arms.presets import arm_presets, prompts
 from backend.config import ArmRequest, Request, Workload
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
 from backend.models import DEFAULT_MODEL
+from backend.optimizations import all_axes
 from backend.redact import redact
 from backend.runs.run import Run
 from backend.views.check_document import check_document
@@ -30,6 +31,9 @@ from backend.views.document_of import document_of
 from ui.components.inputs import read_number, read_text, read_whole
 from ui.errors import UNEXPECTED, log_unexpected
 from ui.visitor import REFUSED, visitor_of
+
+if TYPE_CHECKING:
+    from gradio.mcp import GradioMCPServer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -62,7 +66,31 @@ def endpoints(bench: Bench, queued: bool = True) -> None:
     to itself, without the visitor whose calls they are."""
     api = Api(bench)
     for endpoint in (api.check, api.run, api.status, api.result, api.stop, api.fit):
-        api_event(endpoint, api_name=endpoint.__name__, concurrency_limit=None, queue=queued)
+        said = " ".join((endpoint.__doc__ or "").split())
+        if endpoint in (api.check, api.run):
+            said = f"{said} {how_arms_are_written()}"
+        api_event(endpoint, api_name=endpoint.__name__, api_description=said, concurrency_limit=None, queue=queued)
+
+
+def how_arms_are_written() -> str:
+    """What a program, or a model that uses these as tools, needs to know to write an arm."""
+    axes = "; ".join(f"{axis.name}={'|'.join(choice.name for choice in axis.choices)}" for axis in all_axes())
+    presets = ", ".join(preset.name for preset in arm_presets())
+    return (
+        "An arm is written axis=choice,axis=choice, such as cache=static,compile=default; what is not named stays at "
+        f"its default, and an empty text is all defaults. Axes and choices: {axes}. A preset's name is an arm too: "
+        f"{presets}."
+    )
+
+
+def answer_json(server: "GradioMCPServer") -> None:
+    """Let the tools answer JSON: Gradio would write a dict as Python does, which other languages cannot read."""
+    plain = server.postprocess_output_data
+
+    def postprocess(data: Any, root_url: str) -> Any:
+        return plain([one if isinstance(one, str) else msgspec.json.encode(one).decode() for one in data], root_url)
+
+    server.postprocess_output_data = postprocess  # type: ignore[method-assign]
 
 
 class Api:

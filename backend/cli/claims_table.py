@@ -54,7 +54,7 @@ def _short(claim: ClaimView) -> str:
 
 
 def _detail(claim: ClaimView, screen: Screen) -> list[list[str]]:
-    head = [screen.paint(claim.title, "bold")]
+    head = [screen.paint(line, "bold") for line in fold(claim.title, screen.columns)]
     head += fold(f"Source: {claim.document}, {claim.place}.", screen.columns)
     head += fold(f"It says: {claim.said}", screen.columns)
     if claim.differs:

@@ -14,12 +14,12 @@ from backend.cli.arms import written_arms
 from backend.cli.check_text import check_text
 from backend.cli.doctor import doctor_report
 from backend.cli.doctor_text import doctor_text
-from backend.cli.documents import ModelEntry, ModelsDocument, ShardingDocument
+from backend.cli.documents import ModelsDocument, ShardingDocument
 from backend.cli.exit_codes import BAD_INPUT, FAILED, OK, STOPPED
 from backend.cli.files import check_folder, check_writable, read_prompt, write_json, write_text
 from backend.cli.fit_table import fit_text, sharding_text
 from backend.cli.history_option import history_of
-from backend.cli.models_text import models_text
+from backend.cli.models_text import model_entries, models_text
 from backend.cli.nodes import joined
 from backend.cli.progress import close, follow, say, say_notes
 from backend.cli.run_table import table
@@ -32,7 +32,7 @@ from backend.export.script import script
 from backend.fit import table as fit_table
 from backend.fit.device import device_of
 from backend.fit.sharding import sharding
-from backend.models import DEFAULT_MODEL, catalogue, check_loadable, resolve
+from backend.models import check_loadable, resolve
 from backend.recordings.files import ENDING, write_recording
 from backend.runs.gate import gate_of
 from backend.runs.log import RunLog
@@ -210,7 +210,7 @@ def _sharding(options: argparse.Namespace) -> int:
 def models(options: argparse.Namespace) -> int:
     """List the catalogue."""
     check_writable(options.json)
-    entries = [ModelEntry(e.name, e.title, e.kind, e.repo, e.note, e.name == DEFAULT_MODEL) for e in catalogue()]
+    entries = model_entries()
     if options.json != "-":
         print(models_text(entries, _screen(options)))
     write_json(options.json, ModelsDocument(entries))

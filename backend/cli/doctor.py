@@ -9,6 +9,7 @@ from backend.errors import InputError
 from backend.hardware import Machine, peak_rates
 from backend.hardware.bandwidth import Bandwidth, MeasureFailed, measure, recall, remember
 from backend.hardware.compatibility import startup_messages
+from backend.hardware.compilers import INSTALL
 from backend.hosting.limits import LIMITS
 from backend.models import DEFAULT_MODEL, resolve
 
@@ -39,6 +40,8 @@ class Report:
 def doctor_report(machine: Machine, bandwidth: bool = False) -> Report:
     """Inspect this machine. `bandwidth`: measure it now and keep it; otherwise an earlier measurement is shown."""
     problems = [*startup_messages(), *machine.remarks]
+    if machine.no_compiler:
+        problems.append(f"torch.compile cannot run: {machine.no_compiler}. Install it {INSTALL}.")
     found, failed = recall(machine), ""
     if bandwidth:
         try:

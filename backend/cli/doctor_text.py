@@ -72,7 +72,8 @@ def _choices(report: Report, screen: Screen) -> list[str]:
         found = [row.choice for row in report.choices if row.axis == axis and not row.usable]
         if found:
             rows.append([axis, _some(found, _NAMES)])
-    return [screen.paint(heading, "bold"), *table([Column(), Column()], rows, screen, indent=2)]
+    lines = [screen.paint(line, "bold") for line in fold(heading, screen.columns)]
+    return [*lines, *table([Column(), Column(prose=True)], rows, screen, indent=2)]
 
 
 def _some(names: Sequence[str], width: int) -> str:

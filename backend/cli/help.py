@@ -87,6 +87,15 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
         ("tokendyno history show 5f2a91c0", "one of them, by the beginning of its id"),
         ("tokendyno history pins 5f2a91c0.B 77e0d3b1.A", "two arms of any runs side by side"),
     ),
+    "list": (
+        ("tokendyno list presets", "the arms that have a name"),
+        ("tokendyno list axes", "of what an arm is written, and what each choice does"),
+        ("tokendyno list gpus", "the names that --gpu accepts"),
+    ),
+    "open": (
+        ("tokendyno open", "the page, in a browser"),
+        ("tokendyno open --port 8000 --no-browser", "on another port, its address only printed"),
+    ),
     "models": (("tokendyno models", "the names that --model accepts"),),
     "users": (
         ("tokendyno users add ada", "let somebody log in; asks for a password"),

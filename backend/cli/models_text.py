@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 
 from backend.cli.documents import ModelEntry
+from backend.models import DEFAULT_MODEL, catalogue
 from backend.terminal import Column, Screen, fold, table
+
+
+def model_entries() -> list[ModelEntry]:
+    """The catalogue."""
+    return [ModelEntry(e.name, e.title, e.kind, e.repo, e.note, e.name == DEFAULT_MODEL) for e in catalogue()]
 
 
 def models_text(entries: Sequence[ModelEntry], screen: Screen) -> str:

@@ -15,7 +15,9 @@ from backend.cli.help import Help, epilog
 from backend.cli.history import add_history_command
 from backend.cli.history_option import add_history_option
 from backend.cli.join import add_join
+from backend.cli.list import add_list
 from backend.cli.nodes import add_node_options
+from backend.cli.open import add_open
 from backend.cli.quality import add_quality
 from backend.cli.replay import add_replay
 from backend.cli.report import add_report
@@ -133,14 +135,31 @@ def make_parser() -> Parser:
     history = add_history_command(add)
     fit = add("fit", commands.fit, "which quantizations and caches fit on a GPU, and their roofline bounds")
     _add_fit(fit)
+    listed = add_list(add)
     models = add("models", commands.models, "list the models of the catalogue")
+    add_open(add)
     add_users(add)
     doctor = add("doctor", commands.doctor, "show the machine, the versions, and which choices are usable")
     _add_doctor(doctor)
     for sub in (compare, run, batch, quality):
         sub.add_argument("--all", action="store_true", help="every figure, the whole texts, every row of the ledgers")
     check.add_argument("--all", action="store_true", help="every axis, those at their defaults too")
-    documents = [compare, run, check, batch, quality, ablate, sweep, claims, history, report, fit, models, doctor]
+    documents = [
+        compare,
+        run,
+        check,
+        batch,
+        quality,
+        ablate,
+        sweep,
+        claims,
+        history,
+        report,
+        fit,
+        listed,
+        models,
+        doctor,
+    ]
     for sub in documents:
         sub.add_argument("--json", metavar="FILE", help="write one JSON document; - is standard output, and only that")
     for sub in [*documents, *replays]:

@@ -11,7 +11,7 @@ from backend.cli.run_table import no_reading
 from backend.cli.stored import find_run
 from backend.history.line import line_of
 from backend.stories import Here, Story, stories, story
-from backend.terminal import Screen, fold, screen_of
+from backend.terminal import Column, Screen, fold, screen_of, table
 from backend.views.origin import whole_note
 
 
@@ -19,9 +19,8 @@ def tell(options: argparse.Namespace) -> int:
     """Without a name the list, a line each; else one story, with what its recording shows."""
     screen = screen_of(sys.stdout, options.color)
     if not options.name:
-        width = max((len(one.name) for one in stories()), default=0)
-        for one in stories():
-            print(f"{screen.paint(one.name.ljust(width), 'bold')}  {one.title}")
+        rows = [[screen.paint(one.name, "bold"), one.title] for one in stories()]
+        print("\n".join(table([Column(), Column(prose=True)], rows, screen)))
         return 0
     print("\n".join(story_lines(story(options.name), screen)))
     return 0

@@ -4,15 +4,14 @@ on another machine. What comes back are the records of each run."""
 import contextlib
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from backend.child_python import last_words, python_command
 from backend.config import Request
 from backend.executors.subprocess import environment
-from backend.redact import redact
 from backend.runs.records import Record
 
 
@@ -57,7 +56,7 @@ class ErrandProcess:
         own = {name: value for name, value in environment().items() if name not in without}
         self._said = tempfile.TemporaryFile()  # noqa: SIM115, closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "backend.executors.errand_process", str(os.getpid())],
+            python_command("backend.executors.errand_process", str(os.getpid())),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, env={**own, **more},
             start_new_session=True,
         )  # fmt: skip
@@ -86,7 +85,6 @@ class ErrandProcess:
 
     def _cause(self, code: int) -> str:
         self._said.seek(0)
-        lines = self._said.read().decode("utf-8", "replace").splitlines()
-        last = redact(next((line for line in reversed(lines) if line and not line.startswith(" ")), ""))
+        last = last_words(self._said.read().decode("utf-8", "replace").splitlines())
         how = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
-        return f"the process of a trial {how}. {last[:300]}".rstrip()
+        return f"the process of a trial {how}. {last}".rstrip()

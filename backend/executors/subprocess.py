@@ -8,17 +8,17 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 
 import psutil
 
+from backend.child_python import import_variables, last_words, python_command
 from backend.engine.executor import HOST, Died, Inbox, Letter, StartError
 from backend.errors import UNDECODABLE, InputError
 from backend.messages import Command, decode_event, encode
-from backend.paths import ROOT, private_folder, remove_scratch
+from backend.paths import private_folder, remove_scratch
 from backend.redact import redact
 
 
@@ -29,7 +29,7 @@ def environment() -> dict[str, str]:
     process, such as the browser that shows the page (see MEASUREMENTS.md).
     """
     more = {
-        "PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        **import_variables(),
         "PYTHONUNBUFFERED": "1",
         "OMP_WAIT_POLICY": os.environ.get("OMP_WAIT_POLICY", "PASSIVE"),
         "TOKENIZERS_PARALLELISM": os.environ.get("TOKENIZERS_PARALLELISM", "false"),
@@ -78,7 +78,7 @@ class WorkerProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         """The process, with pipes, as leader of a group of its own."""
         return subprocess.Popen(
-            [sys.executable, "-m", *self._module()],
+            python_command(*self._module()),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -181,5 +181,5 @@ class WorkerProcess:
             name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
             hint = " (often because the system ran out of memory)" if name == "SIGKILL" else ""
             return f"The worker process was killed by {name}{hint}.{self._abort_reason(name)}"
-        last = next((text for text in reversed(self._stderr_tail) if not text.startswith(" ")), "")
-        return f"The worker process exited with code {code}." + (f" Last line on stderr: {last[:300]}" if last else "")
+        last = last_words(self._stderr_tail)
+        return f"The worker process exited with code {code}." + (f" Last line on stderr: {last}" if last else "")

@@ -7,11 +7,11 @@ would have.
 
 import functools
 import subprocess
-import sys
 from dataclasses import dataclass
 
 import msgspec
 
+from backend.child_python import last_words, python_command
 from backend.errors import UNDECODABLE, InputError
 from backend.models import ModelFacts
 from backend.models.counting import bare_environment
@@ -20,7 +20,7 @@ from backend.predict.parallel import check_number, check_sizes, is_modeled
 from backend.units import bytes_text
 
 SECONDS = 120.0
-COMMAND = (sys.executable, "-m", "backend.worker.sharding")
+MODULE = "backend.worker.sharding"
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -95,13 +95,13 @@ def _split(label: str, choice: str, asked: Asked) -> tuple[ShardRow, ...]:
     """The rows, by a process that takes seconds."""
     try:
         done = subprocess.run(
-            COMMAND, input=msgspec.json.encode(asked), capture_output=True, env=bare_environment(), cwd=ROOT,
-            timeout=SECONDS, check=True,
+            python_command(MODULE), input=msgspec.json.encode(asked), capture_output=True, env=bare_environment(),
+            cwd=ROOT, timeout=SECONDS, check=True,
         )  # fmt: skip
         return msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...])
     except subprocess.CalledProcessError as error:
-        said = (error.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"])[-1]
-        said = said.removeprefix("ValueError: ")[:300]
+        said = last_words(error.stderr.decode("utf-8", "replace").splitlines()) or "no reason given"
+        said = said.removeprefix("ValueError: ")
         raise InputError(f"transformers cannot split {label} as {choice}: {said}") from None
     except subprocess.TimeoutExpired:
         raise InputError(f"{label} was not split within {SECONDS:.0f} s. Try again.") from None

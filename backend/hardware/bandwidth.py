@@ -7,19 +7,18 @@ use it from then on.
 import contextlib
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
+from backend.child_python import import_variables, last_words, python_command
 from backend.errors import UNDECODABLE
 from backend.files.whole import write_whole
 from backend.hardware import Machine
 from backend.hardware.number_formats import FormatTime
-from backend.paths import ROOT, bandwidth_file
-from backend.redact import redact
+from backend.paths import bandwidth_file
 
 DEADLINE_S = 180.0
 POLL_S = 0.2
@@ -53,12 +52,11 @@ def device_name(machine: Machine) -> str:
 
 def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[[], bool] = lambda: False) -> Bandwidth:
     """Measure the device in use in a separate process. MeasureFailed on any failure, on timeout, and when `stopped`."""
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command = [sys.executable, "-m", "backend.worker.bandwidth", machine.device]
+    command = python_command("backend.worker.bandwidth", machine.device)
     try:
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=os.environ | import_variables(),
         )  # fmt: skip
     except OSError as error:
         raise MeasureFailed(f"the process could not be started ({error.strerror})") from None
@@ -78,8 +76,7 @@ def measure(machine: Machine, deadline_s: float = DEADLINE_S, stopped: Callable[
         found = msgspec.json.decode(stdout.splitlines()[-1], type=dict[str, Any])
         named = msgspec.convert({**found, "device": device_name(machine), "measured": time.time()}, Bandwidth)
     except (IndexError, *UNDECODABLE):
-        lines = [line for line in stderr.splitlines() if line.strip()]
-        reason = redact(lines[-1][:300]) if lines else f"its process exited with code {process.returncode}"
+        reason = last_words(stderr.splitlines()) or f"its process exited with code {process.returncode}"
         raise MeasureFailed(reason) from None
     if min(named.read_bytes_per_s, named.copy_bytes_per_s) <= 0:
         raise MeasureFailed("the clock did not advance")

@@ -11,6 +11,7 @@ import psutil
 from packaging.version import Version
 
 from backend.hardware import kernel_packages, number_formats, zero_gpu
+from backend.hardware.compilers import compiler_problem
 from backend.hardware.number_formats import FormatTime
 from backend.hardware.nvidia import Gpu as Gpu
 from backend.hardware.nvidia import detect_gpus, left_unused
@@ -47,6 +48,7 @@ class Machine:
     hub_kernels    kernel repositories of the Hub that need no download
     kernels        folder of `kernels=local`, "" if it has none for this device
     kernel_layers  the layers that it replaces
+    no_compiler    what torch.compile lacks here (`hardware/compilers.py`); "" if nothing
     zero_gpu       the GPU is lent for a call at a time (`hardware/zero_gpu.py`)
     far            other machines that have joined, each with as many ranks as this one
     """
@@ -68,6 +70,7 @@ class Machine:
     kernels: str = ""
     kernel_layers: tuple[str, ...] = ()
     nvml_problem: str = ""
+    no_compiler: str = ""
     zero_gpu: bool = False
     far: tuple[FarHost, ...] = ()
 
@@ -177,7 +180,7 @@ def detect() -> Machine:
         packages=tuple(sorted(versions().items())), hub_offline=hub_offline(),
         avx512_bf16=_has_instructions("avx512_bf16"),
         hub_kernels=kernel_packages.offline_repos(), kernels=folder, kernel_layers=tuple(sorted(offered)),
-        nvml_problem=found.nvml_problem, zero_gpu=lent,
+        nvml_problem=found.nvml_problem, no_compiler=compiler_problem(device), zero_gpu=lent,
     )  # fmt: skip
     return machine if machine.gpus else replace(machine, bfloat16=number_formats.recall(machine.cpu_name))
 

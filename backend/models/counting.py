@@ -9,7 +9,6 @@ import importlib.metadata
 import os
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from backend.child_python import import_variables, last_words, python_command
 from backend.errors import UNDECODABLE, InputError
 from backend.files.whole import PRIVATE, write_whole
 from backend.models.counted import VERSION, Answer, Counted
@@ -28,7 +28,7 @@ from backend.paths import ROOT, is_private, private_folder
 SECONDS = 120.0
 """The process grants itself 60 s of a processor; with others at work that takes longer."""
 
-COMMAND = (sys.executable, "-m", "backend.counter")
+COMMAND = tuple(python_command("backend.counter"))
 
 NOT_PASSED_ON = ("TOKEN", "SECRET", "PASSWORD", "KEY", "CREDENTIAL")
 """Parts of the names of environment variables that the process has no need of."""
@@ -123,23 +123,23 @@ def _keep(file: Path, answer: Answer) -> Answer:
 def bare_environment() -> dict[str, str]:
     """The environment of a process that builds a model from a stranger's config: no secrets, no Hub, no GPU."""
     passed = {k: v for k, v in os.environ.items() if not any(part in k.upper() for part in NOT_PASSED_ON)}
-    offline = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
-    return passed | offline
+    offline = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return passed | offline | import_variables()
 
 
 def _ask(data: bytes, where: str) -> Answer:
     """Start the process and wait for its answer. InputError if it has none: that is not kept."""
     try:
         done = subprocess.run(
-            COMMAND,
-            input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=bare_environment(), cwd=ROOT,
-            timeout=SECONDS, check=True,
+            COMMAND, input=data, capture_output=True, env=bare_environment(), cwd=ROOT, timeout=SECONDS, check=True
         )  # fmt: skip
         return msgspec.json.decode(done.stdout, type=Answer)
     except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:
         stopped = isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU
         what = "took more than a minute" if stopped else "ended without an answer"
+        stderr = b"" if stopped else getattr(error, "stderr", None) or b""
+        last = last_words(stderr.decode("utf-8", "replace").splitlines()).rstrip(".")
         raise InputError(
             f"{where}: this architecture has to be counted by transformers, and the process that does it {what}. "
-            "Try again, or choose another model."
+            f"{f'Last line on stderr: {last}. ' if last else ''}Try again, or choose another model."
         ) from None

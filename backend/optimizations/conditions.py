@@ -1,9 +1,10 @@
 """What several axes ask of an arm, each question answered once."""
 
 from backend.hardware import kernel_packages
+from backend.hardware.compilers import INSTALL
 from backend.hardware.number_formats import FormatTime, nearest
 from backend.optimizations import mxfp4
-from backend.optimizations.subject import Rule, Subject
+from backend.optimizations.subject import Rule, Subject, When, blocked
 from backend.plan import CACHES, GRAPH_MODES, CacheKind
 from backend.predict.memory import attention_of
 from backend.predict.quantized import library_of
@@ -14,6 +15,17 @@ COMPILED_CHECKPOINTS = frozenset({"compressed-tensors", "fp8", "gemma", "gguf", 
 
 UNCOMPILED_LIBRARIES = ("bitsandbytes", "quanto")
 """Quantization libraries whose models `generate` does not compile (`HfQuantizer.is_compileable`)."""
+
+
+def needs_compiler(when: When, fix: tuple[tuple[str, str], ...]) -> Rule:
+    """Refuses what compiles where nothing can be compiled."""
+    return blocked(
+        lambda s: bool(s.machine.no_compiler) and when(s),
+        "torch.compile needs a compiler (C++ on a CPU, C on a GPU) and Python's headers, and one of them is not here: "
+        f"install it {INSTALL}. The variables CXX and CC name another compiler.",
+        "torch 2.13: _inductor/cpp_builder.py, get_cpp_compiler; Triton 3.6: runtime/build.py",
+        fix,
+    )
 
 
 # --- dtype, cache and loop ------------------------------------------------------------------------

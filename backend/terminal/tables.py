@@ -1,7 +1,8 @@
 """Tables with aligned columns that fit the terminal, and folded text.
 
 A table that is too wide gives way in this order: headings fold to the width of their cells, then columns of prose fold,
-then columns that may be missing are left out, from the right, and a last line says which.
+then columns that may be missing are left out, from the right, then names fold too, and at last any column but the first
+is left out. A last line says which are missing.
 """
 
 from collections.abc import Sequence
@@ -12,6 +13,9 @@ from backend.terminal.screen import Screen, width_of
 GAP = 2
 LEAST_PROSE = 16
 """A column of prose folds no narrower than this."""
+
+LEAST_NAMES = 12
+"""Nor a column of names, which are broken anywhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +94,27 @@ def _fitting(
     cells = {i: max((width_of(row[i]) for row in rows), default=0) for i in inside}
     words = {i: max(map(width_of, columns[i].heading.split()), default=0) for i in inside}
     kept = list(inside)
+    names: set[int] = set()
     while True:
         widths = {i: max(cells[i], width_of(columns[i].heading)) for i in kept}
         over = sum(widths.values()) + GAP * (len(kept) - 1) - room if room else 0
         for least in (
             {i: max(cells[i], words[i]) for i in kept},
             {i: max(min(cells[i], LEAST_PROSE), words[i]) for i in kept if columns[i].prose},
+            {i: max(min(cells[i], LEAST_NAMES), words[i]) for i in kept if i in names},
         ):
             for i in sorted(least, key=lambda i: least[i] - widths[i]):
                 give = max(0, min(over, widths[i] - least[i]))
                 widths[i], over = widths[i] - give, over - give
-        spare = [i for i in kept if columns[i].optional]
-        if over <= 0 or not spare:
+        if over <= 0:
             return kept, [widths[i] for i in kept]
-        kept.remove(spare[-1])
+        spare = [i for i in kept if columns[i].optional]
+        if not spare and not names:
+            names = {i for i in kept if not columns[i].right and not any("\x1b" in row[i] for row in rows)}
+        elif spare or len(kept) > 1:
+            kept.remove((spare or kept)[-1])
+        else:
+            return kept, [widths[i] for i in kept]
 
 
 def _heading(columns: Sequence[Column], kept: Sequence[int], widths: Sequence[int], screen: Screen) -> list[str]:
@@ -122,7 +133,7 @@ def _heading(columns: Sequence[Column], kept: Sequence[int], widths: Sequence[in
 def _line(columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     """One row, on as many lines as its longest folded cell."""
     folded = [
-        fold(cell, width) if column.prose else [cell]
+        fold(cell, width) if column.prose or width_of(cell) > width else [cell]
         for column, cell, width in zip(columns, cells, widths, strict=True)
     ]
     height = max(map(len, folded))

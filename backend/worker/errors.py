@@ -5,6 +5,7 @@ import errno
 import torch
 
 from backend.errors import InputError
+from backend.hardware.compilers import INSTALL
 from backend.worker.load.download import DownloadFailed
 from backend.worker.measure.finite import UNDO, NotFinite
 
@@ -61,10 +62,27 @@ def explain(error: Exception) -> tuple[str, str, bool]:
         return f"The model's files cannot be read: {first}", "Check the folder, or choose another model.", False
     if isinstance(error, ImportError):
         return f"A package is missing: {first}", "Install it, or switch this optimization off.", False
+    if "InvalidCxxCompiler" in text:
+        return "torch.compile finds no C++ compiler that works.", f"Install one {INSTALL}, or set compile=off.", False
+    if "C++ compile error" in text:
+        advice = "Install another compiler and name it by the variable CXX, or set compile=off for this arm."
+        return (
+            f"The C++ compiler refuses the code that torch.compile generated: {_compile_error(error)}.",
+            advice,
+            False,
+        )
     name = type(error).__name__
     if "torch._dynamo" in type(error).__module__ or "torch._inductor" in type(error).__module__:
         return f"torch.compile failed ({name}): {first}", "Set compile=off for this arm.", False
     return f"{name}: {first}", "Run again; if it fails again, undo this arm's choices one by one.", False
+
+
+def _compile_error(error: Exception) -> str:
+    """The first error that the compiler reported: below "Output:" of torch's message, which begins with the whole
+    command (torch/_inductor/exc.py: CppCompileError)."""
+    said = [line.strip() for line in str(error).rpartition("Output:\n")[2].splitlines() if line.strip()]
+    first = next((line for line in said if "error:" in line), said[0] if said else "it gave no reason")
+    return first.rpartition("error: ")[2][:300]
 
 
 def _no_room(error: BaseException | None) -> bool:

@@ -4,12 +4,12 @@ import contextlib
 import io
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from backend.child_python import import_variables, python_command
 from backend.cli.main import main
 from backend.executors import KINDS
 from backend.models import resolve
@@ -22,11 +22,10 @@ SHORT = ("--max-new-tokens", "6", "--ignore-eos")
 
 
 def cli(*arguments: str, cwd: Path = ROOT, env: Mapping[str, str] | None = None) -> "subprocess.CompletedProcess[str]":
-    """`python -m backend ...` as a process of its own."""
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    """`tokendyno ...` as a process of its own, which imports nothing from `cwd`, like the console script."""
     return subprocess.run(
-        [sys.executable, "-m", "backend", *arguments],
-        cwd=cwd, env={**os.environ, "PYTHONPATH": path, **(env or {})}, capture_output=True, text=True, timeout=200,
+        python_command("backend", *arguments), cwd=cwd, env={**os.environ, **import_variables(), **(env or {})},
+        capture_output=True, text=True, timeout=200,
     )  # fmt: skip
 
 

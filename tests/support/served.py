@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,10 +77,12 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(folder: Path, *arguments: str, env: Mapping[str, str] = {}) -> Iterator[Served]:
+def served(
+    folder: Path, *arguments: str, env: Mapping[str, str] = {}, begin: Sequence[str] = (sys.executable, "app.py")
+) -> Iterator[Served]:  # fmt: skip
     """Start the app with its data below `folder`; it must end in good order."""
     port, history = free_port(), folder / "history.sqlite"
-    command = [sys.executable, "app.py", "--port", str(port), "--history", str(history), *arguments]
+    command = [*begin, "--port", str(port), "--history", str(history), *arguments]
     more = {"XDG_DATA_HOME": str(folder / "data"), **env}
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(

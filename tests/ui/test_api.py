@@ -14,6 +14,7 @@ from backend.engine.bench import Bench
 from backend.executors import open_bench
 from backend.hosting.limits import LIMITS
 from backend.hosting.visitor import Visitor
+from backend.optimizations import all_axes
 from tests.support.event_loops import finished
 from ui.api import Api, endpoints
 from ui.visitor import KEY
@@ -55,6 +56,10 @@ def test_every_endpoint_is_public_under_its_own_name_and_typed(bench: Bench) -> 
     types = {one["parameter_name"]: one["type"] for one in described["/run"]["parameters"]}
     assert types["max_new_tokens"] == {"type": "integer"} and types["ignore_eos"] == {"type": "boolean"}
     fields = {field.name for field in dataclasses.fields(Workload)}
+    for name in ("check", "run"):
+        said = described[f"/{name}"]["description"]
+        assert "cache=static,compile=default" in said and "lowest-latency" in said
+        assert all(f"{axis.name}=" in said and axis.choices[-1].name in said for axis in all_axes())
     assert set(types) == {"model", "a", "b", "reasoning"} | fields - {"reasoning_effort"}, "all that `compare` takes"
 
 
@@ -83,7 +88,8 @@ def test_a_run_is_queued_for_its_owner_who_alone_stops_it(api: Api) -> None:
 BAD = [
     ({"a": "cach=static"}, "Did you mean 'cache'?"),
     ({"a": 7}, "arm A is missing"),
-    ({"max_new_tokens": "many"}, "max_new_tokens is empty"),
+    ({"max_new_tokens": "many"}, "max_new_tokens is 'many'. Enter a number."),
+    ({"max_new_tokens": None}, "max_new_tokens is empty"),
     ({"max_new_tokens": 1.5}, "whole number"),
     ({"max_new_tokens": 5_000}, "1,024"),
     ({"model": "/etc"}, "/etc"),

@@ -16,6 +16,7 @@ import pytest
 import app
 from backend.paths import ROOT
 from tests.support.ports import free_port
+from tests.support.processes import wait_for
 from tests.support.served import served
 
 
@@ -136,19 +137,25 @@ def test_a_folder_of_gradio_that_is_not_ours_is_no_obstacle(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_page_is_served_on_an_ipv6_address(tmp_path: Path) -> None:
+def test_open_serves_the_page_on_an_ipv6_address_and_opens_it(tmp_path: Path) -> None:
     try:
         with socket.socket(socket.AF_INET6) as probe:
             probe.bind(("::1", 0))
     except OSError:
         pytest.skip("this machine has no ::1")
+    browser, seen = tmp_path / "browser", tmp_path / "seen"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}\n')
+    browser.chmod(0o755)
     behind_a_proxy = {"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": ""}
-    with served(tmp_path, "--host", "::1", env={"GRADIO_SERVER_NAME": "::1", **behind_a_proxy}) as app_:
+    env = {"GRADIO_SERVER_NAME": "::1", "BROWSER": str(browser), "DISPLAY": ":0", **behind_a_proxy}
+    with served(tmp_path, "--host", "::1", env=env, begin=(sys.executable, "-m", "backend", "open")) as app_:
         link = http.client.HTTPConnection("::1", app_.port, timeout=30)
         with contextlib.closing(link):
             link.request("GET", "/config")
             assert link.getresponse().status == 200
         assert app_.address == f"http://[::1]:{app_.port}"
+        wait_for(seen.exists, what="the browser to be opened")
+        assert seen.read_text() == app_.address
 
 
 def test_the_app_ends_with_its_terminal_unless_it_was_started_to_outlive_it() -> None:
@@ -217,3 +224,9 @@ def test_connections_of_one_address_are_not_counted_behind_the_proxy_of_a_space(
 ) -> None:
     limits = app.parse(["--mode", "public"], env).limits
     assert limits.address_connections == most and (limits.address_unread_bytes is None) == (most is None)
+
+
+def test_on_windows_one_sentence_says_where_it_runs_instead() -> None:
+    code = "import sys; sys.platform = 'win32'; import app"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 2 and ran.stderr.startswith("tokendyno: Windows is not supported. Use tokendyno in WSL 2")

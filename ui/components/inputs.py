@@ -33,8 +33,10 @@ def read_text(label: str, value: object) -> str:
 
 def read_number(label: str, value: object) -> float:
     """A number, possibly infinite, or an InputError that names its input."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+    if value is None:
         raise InputError(f"{label} is empty. Enter a number.")
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise InputError(f"{label} is {shown(value)!r}. Enter a number.")
     try:
         return float(value)
     except OverflowError:

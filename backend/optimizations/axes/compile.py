@@ -6,7 +6,7 @@ import msgspec
 
 from backend.evidence import Finding
 from backend.optimizations.base import Choice, Optimization
-from backend.optimizations.conditions import kv_cache, skips_compilation, uses_own_loop
+from backend.optimizations.conditions import kv_cache, needs_compiler, skips_compilation, uses_own_loop
 from backend.optimizations.proof import Observation, compiled_calls, products
 from backend.optimizations.subject import Rule, Subject, blocked
 from backend.plan import Plan
@@ -52,7 +52,8 @@ _RECOMPILES = Rule(
     "cache is compiled once. The ledger counts the recompilations.",
     "https://docs.pytorch.org/docs/stable/compile/programming_model.recompilation.html",
 )
-_CACHE_RULES = (_ZERO_GPU, _LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
+_NO_COMPILER = needs_compiler(lambda s: not skips_compilation(s), (("compile", "off"),))
+_CACHE_RULES = (_ZERO_GPU, _NO_COMPILER, _LOOP_NEEDS_STATIC, _NOT_GROWING, _RECOMPILES)
 _UNTUNED_INT8 = Rule(
     "note",
     lambda s: s.cuda and s.choices["quantization"] == "torchao-int8",

@@ -51,7 +51,7 @@ def main() -> None:
     )  # fmt: skip
     launch = elastic_launch(config, sys.executable)
     try:
-        launch("-m", "backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
+        launch("-P", "-m", "backend.worker.ranks", str(os.getpid()), str(folder), sys.argv[2])
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         sys.stderr.write(f"{cause(rank, failure.exitcode, folder)}\n")

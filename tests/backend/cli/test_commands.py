@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from backend import hardware
+from backend.arms.presets import arm_presets
 from backend.cli.main import main
+from backend.hardware.gpu_specs import gpus
 from backend.models import catalogue
 from backend.optimizations import all_axes, axis_names
 from tests.support.command_line import POCKET, cli, sentence
@@ -148,3 +150,18 @@ def test_of_a_bundle_what_gave_way_is_said_as_text_and_in_the_document(capsys: p
 def test_a_bundle_can_be_exported(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--model", "random:gpt2", "--arm", "lowest-latency"]) == 0
     assert "DecodeLoop(" in capsys.readouterr().out
+
+
+def test_list_names_whatever_an_arm_a_model_or_a_gpu_is_called(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    table = capsys.readouterr().out
+    assert main(["list", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    named = [entry["name"] for kind in ("presets", "axes", "gpus", "models") for entry in found[kind]]
+    assert all(name in table for name in named)
+    assert {axis["name"]: len(axis["choices"]) for axis in found["axes"]} == {
+        axis.name: len(axis.choices) for axis in all_axes()
+    }
+    assert {preset.name for preset in arm_presets()} | {gpu.name for gpu in gpus()} <= set(named)
+    assert main(["list", "gpus", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["axes"] == []

@@ -17,12 +17,19 @@ from backend.views.schema import Document
 from tests.support.command_line import MODEL, SHORT, cli
 from tests.support.ledger import unsound
 
+USERS_OWN = ("random.py", "queue.py", "backend/__init__.py")
+EXECUTED = "executed"
+
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[str, Any], str, Path]]:
-    """Dynamic against unwindowed across the window: document, standard error, folder with a corrupt history."""
+    """Dynamic against unwindowed across the window: document, standard error, folder with a corrupt history and with
+    modules that have the names of others."""
     folder = tmp_path_factory.mktemp("compared")
     (folder / "history.sqlite").write_bytes(b"this is no database " * 100)
+    (folder / "backend").mkdir()
+    for name in USERS_OWN:
+        (folder / name).write_text(f"open({str(folder / EXECUTED)!r}, 'a').write({name!r})\n")
     ran = cli(
         "compare", "--a", "dtype=float32,attention=sdpa", "--b", "dtype=float32,cache=unwindowed",
         "--prompt-tokens", "116", "--max-new-tokens", "24", "--ignore-eos", "--json", "-", "--history",
@@ -53,6 +60,10 @@ def test_the_document_on_standard_output_has_every_key_of_the_promise(
         assert all(row["proof"] for row in arm["evidence"])
         assert {"load", "warmup", "run"} <= set(arm["phases_s"])
     assert "Traceback" not in err
+
+
+def test_no_process_imports_from_the_folder_of_the_user(compared: tuple[dict[str, Any], str, Path]) -> None:
+    assert not (compared[2] / EXECUTED).exists()
 
 
 def test_the_document_is_one_of_the_schema(compared: tuple[dict[str, Any], str, Path]) -> None:

@@ -99,7 +99,12 @@ def test_a_file_that_others_can_write_or_that_is_torn_is_not_an_answer(
 def test_a_process_that_ends_early_is_an_error_in_words_and_is_not_kept(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for body, said in (("import sys; sys.exit(3)", "ended without"), ("print('{')", "ended without")):
+    no_torch = "raise ImportError('No module named torch')"
+    for body, said in (
+        ("import sys; sys.exit(3)", r"ended without an answer\. Try again"),
+        ("print('{')", "ended without"),
+        (no_torch, r"without an answer\. Last line on stderr: ImportError: No module named torch\. Try again"),
+    ):
         monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-c", body))
         with pytest.raises(InputError, match=said):
             counting.count(FALCON, "x")

@@ -114,6 +114,7 @@ def machine(chance: Chance) -> Machine:
         kernel_layers=chance.of("folder", FOLDERS), far=(FarHost("b", 2, GIB),) * chance.often("far", 0.15),
         bfloat16=(FormatTime(1 << 30, 1, chance.of("slow", (1.0, 1.3, 2.0))),),
         memory_bytes=chance.of("memory", (4, 64)) * GIB,
+        no_compiler="there is none" if chance.often("no compiler", 0.08) else "",
     )  # fmt: skip
 
 

@@ -27,6 +27,14 @@ def test_numbers_end_and_texts_begin_at_the_same_place() -> None:
     ]
 
 
+def test_a_table_without_prose_fits_too_and_says_what_it_leaves_out() -> None:
+    columns = [Column("Parameter"), Column("How"), *(Column(name, right=True) for name in ("Shape", "Rank 0", "Bytes"))]
+    rows = [["model.layers.*.mlp.experts.gate_up_proj", "part of the vocabulary", *["3,072 x 192"] * 3]]
+    lines = table(columns, rows, Screen(60))
+    assert max(map(width_of, lines)) <= 60 and lines[-1] == "Left out at 60 columns: Bytes."
+    assert "".join(line.split("  ")[0] for line in lines[1:-1]) == rows[0][0]
+
+
 def test_a_narrow_terminal_folds_prose_then_leaves_out_what_is_optional_and_says_so() -> None:
     assert table(COLUMNS, ROWS, Screen(60)) == [
         "            Time",

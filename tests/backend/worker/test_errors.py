@@ -4,6 +4,7 @@ import errno
 
 import pytest
 import torch
+from torch._inductor.exc import CppCompileError, InductorError, InvalidCxxCompiler
 
 from backend.errors import InputError
 from backend.worker.errors import explain
@@ -64,3 +65,16 @@ def test_what_this_torch_says_without_cuda_is_known() -> None:
 def test_other_faults_keep_their_own_words(error: Exception, said: str, fatal: bool) -> None:
     sentence, _, lost = explain(error)
     assert said in sentence and lost is fatal
+
+
+def test_of_a_compile_error_the_compilers_own_words_are_told_and_not_its_command() -> None:
+    output = "In file included from c.cpp:2:\nc.cpp:7:10: fatal error: Python.h: No such file or directory\n 7 |\n"
+    error = InductorError(CppCompileError(["g++", "/tmp/c.cpp", "-shared"], output), None)
+    sentence, advice, _ = explain(error)
+    assert sentence.endswith("generated: Python.h: No such file or directory.") and "-shared" not in sentence
+    assert "compile=off" in advice
+
+
+def test_without_a_compiler_that_works_it_says_how_to_install_one() -> None:
+    sentence, advice, _ = explain(InductorError(InvalidCxxCompiler(), None))
+    assert sentence == "torch.compile finds no C++ compiler that works." and "apt-get install g++" in advice

@@ -1,7 +1,7 @@
 """When sdpa, sdpa with GQA and flex_attention can run."""
 
 from backend.models.attention_support import NO_FLEX, NO_SDPA
-from backend.optimizations.conditions import half_precision, kv_cache, uses_own_loop
+from backend.optimizations.conditions import half_precision, kv_cache, needs_compiler, uses_own_loop
 from backend.optimizations.subject import Rule, Subject
 
 _ANYWAY = (("attention", "auto"),)
@@ -87,6 +87,7 @@ FLEX_RULES = (
         "https://huggingface.co/docs/hub/spaces-zerogpu",
         fix=_ANYWAY,
     ),
+    needs_compiler(lambda s: True, _ANYWAY),
     Rule(
         "blocked",
         lambda s: s.facts.architecture in NO_FLEX,

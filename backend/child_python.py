@@ -1,0 +1,43 @@
+"""How this program starts a Python of its own: what it imports from, and what it said before it ended.
+
+It never imports from the folder in which the user stands: `python -m` would put that first, and a random.py or a
+backend/ there would run in place of the real one (https://docs.python.org/3/using/cmdline.html#cmdoption-P).
+"""
+
+import os
+import site
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from backend.paths import ROOT
+from backend.redact import redact
+
+LAST_WORDS = 300
+"""Characters of a process's last words that are shown."""
+
+
+def python_command(module: str, *arguments: str) -> list[str]:
+    """The command that runs a module. Give its process `import_variables` too."""
+    return [sys.executable, "-P", "-m", module, *arguments]
+
+
+def import_variables() -> dict[str, str]:
+    """What the environment of such a process must hold: it and its children import from what this process imports from,
+    the user's PYTHONPATH included, by which clusters bring packages."""
+    named = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    folders = [os.path.abspath(folder) for folder in named if folder]  # an empty entry is the current folder
+    if str(ROOT) not in folders and not _is_site_packages(ROOT):  # else all of them would come before PYTHONPATH
+        folders.insert(0, str(ROOT))
+    return {"PYTHONPATH": os.pathsep.join(folders), "PYTHONSAFEPATH": "1"}
+
+
+def _is_site_packages(folder: Path) -> bool:
+    return any(folder == Path(one).resolve() for one in (*site.getsitepackages(), site.getusersitepackages()))
+
+
+def last_words(lines: Iterable[str]) -> str:
+    """The last line that a process wrote to its standard error, "" if there is none. What is indented belongs to a
+    traceback above it."""
+    said = [line for line in lines if line.strip() and not line.startswith(" ")]
+    return redact(said[-1])[:LAST_WORDS].strip() if said else ""

@@ -1,0 +1,51 @@
+"""What a Python that this program starts imports from, and what is told of its last words."""
+
+import os
+import site
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from backend import child_python
+from backend.child_python import import_variables, last_words, python_command
+from backend.models.counting import bare_environment
+from backend.paths import ROOT
+
+
+@pytest.mark.parametrize("given", ["", os.pathsep, f"{os.pathsep}/cluster", f"/cluster{os.pathsep}"])
+def test_an_empty_entry_of_pythonpath_is_not_the_folder_of_the_user(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", given)
+    assert import_variables()["PYTHONPATH"].split(os.pathsep) == [str(ROOT), *(["/cluster"] * ("/cluster" in given))]
+
+
+def test_packages_that_come_by_pythonpath_reach_the_process_that_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its working folder is another one, so a relative entry would lead elsewhere there."""
+    (tmp_path / "packages").mkdir()
+    (tmp_path / "packages" / "brought_by_the_cluster.py").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "packages")
+    command = python_command("brought_by_the_cluster")
+    assert subprocess.run(command, env=bare_environment(), cwd=ROOT, timeout=60).returncode == 0
+
+
+def test_installed_into_site_packages_it_leaves_pythonpath_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in the process itself: else another torch would run there than the one of PYTHONPATH."""
+    monkeypatch.setattr(child_python, "ROOT", Path(site.getsitepackages()[0]).resolve())
+    monkeypatch.setenv("PYTHONPATH", "/cluster")
+    assert import_variables()["PYTHONPATH"] == "/cluster"
+
+
+def test_the_last_words_are_the_error_of_a_traceback_without_secrets() -> None:
+    said = [
+        "Traceback (most recent call last):",
+        '  File "x.py", line 1',
+        "OSError: hf_AbCdEf1234567890 is refused",
+        "",
+    ]
+    assert last_words(said) == "OSError: [redacted] failed"
+    assert last_words(["", " "]) == ""
