@@ -52,6 +52,12 @@ def read_address(request: gr.Request) -> Address:
     )
 
 
+def asks_for_model(request: gr.Request, page: str) -> bool:
+    """Whether an address opens this page with a model, and says nothing of a run."""
+    asked = read_address(request)
+    return bool(asked.model) and asked.page in ("", page) and not request.query_params.get("run")
+
+
 def _whole(text: str | None, most: int) -> int | None:
     """A positive whole number of at most `most`."""
     if not text or len(text) > 15 or not text.isascii() or not text.isdigit():

@@ -52,7 +52,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
                 compare = compare_page(bench)
             with gr.Tab("Batching", id="batching", render_children=True) as batching_tab:
-                batch_model = batching_page(bench)
+                batching = batching_page(bench)
             with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
                 fit = fit_page(bench, fit_tab, address)
             with gr.Tab("History", id="history", render_children=True) as history_tab:
@@ -60,7 +60,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             with gr.Tab("Claims", id="claims", render_children=True) as claims_tab:
                 claims = claims_page(claims_tab)
 
-        models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
+        models, tabs = [compare.model, batching.model, fit.model], [compare_tab, batching_tab, fit_tab]
         for page, tab in (("stories", stories_tab), ("history", history_tab), ("claims", claims_tab)):
             tab.select(None, models, None, js=enter(page), **QUIET)
         for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
@@ -72,7 +72,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             js=tell("fit", "gpu", "gpus", "amounts"), **QUIET,
         )  # fmt: skip
         run_this(fit, compare, pages)
-        run_here(bench, told, compare, pages)
+        run_here(bench, told, compare, batching, pages)
 
         def expect(first: object) -> None:
             if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first

@@ -10,6 +10,7 @@ from backend.errors import InputError
 from backend.fit.device import THIS
 from backend.fit.view import view
 from backend.hardware.gpu_specs import gpus
+from backend.models import catalogue
 from backend.redact import redact
 from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.inputs import model_input, number_input
@@ -41,7 +42,7 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
     """Build the page inside the current tab. It is filled when the tab is opened, and at every change. `address`: ""
     until a visit's address has been read, which may ask for other values than those that are there at first."""
     with gr.Row(elem_id="fit-work", elem_classes=["td-work"], equal_height=True):
-        model = model_input("fit-model")
+        model = model_input(bench.offered if bench.limits.models else catalogue(), "fit-model")
         gpu = gr.Dropdown(
             [(THIS.capitalize(), THIS), *((spec.name, spec.name) for spec in gpus())],
             value=THIS,

@@ -75,6 +75,9 @@ window.tokendynoAddress = {
     Object.assign(facts[page], worded(names, values));
     if (page === current) amend(page);
   },
+  // A page that is not shown has begun to show a run: its address will name that.
+  note(page, run) { runs[page] = run; },
+  get page() { return current; },
   // What a page says of itself; `push`: a view of its own, which Back leaves.
   keep(page, named, push) {
     facts[page] = named;

@@ -53,8 +53,8 @@ def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(o
     [
         ("spec", {"prompt lookup"}),
         ("int8", {"torchao int8", "bitsandbytes int8", "quanto int8"}),
-        ("fast", {"static", "custom decode loop", "Lowest latency"}),
-        ("speed", {"static", "custom decode loop", "sdpa"}),
+        ("fast", {"static", "custom", "Lowest latency"}),
+        ("speed", {"static", "custom", "sdpa"}),
         ("memory", {"bitsandbytes nf4", "Lowest memory"}),
     ],
 )
@@ -73,7 +73,7 @@ def test_an_entry_says_why_it_cannot_run_and_one_that_runs_is_not_refused(on_cpu
 
 
 def test_what_a_choice_requires_is_set_with_it(on_cpu: list[Entry]) -> None:
-    (loop,) = [entry for entry in on_cpu if entry.title == "custom decode loop"]
+    (loop,) = [entry for entry in on_cpu if entry.title == "custom"]
     assert loop.choices == {"cache": "static", "loop": "own"} and loop.why.startswith("with cache=static")
 
 
