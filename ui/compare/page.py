@@ -22,7 +22,7 @@ from ui.components.queue_line import queue_line
 from ui.components.stale_line import stale_line
 from ui.components.summary import machine_line
 from ui.components.text_line import text_line
-from ui.errors import shows_errors
+from ui.errors import Updates, shows_errors
 from ui.live.panel import live_panel
 from ui.run_page import first_facts
 from ui.worth.panel import sweep_panel, worth_panel
@@ -161,7 +161,8 @@ class _Page(ArmHandlers, RunHandlers, Opening):
     def wire_courses(self) -> None:
         """Ablations and sweeps. What is wrong with one is said above its button, until something is changed."""
         messages = [part.message for part in self.courses_shown]
-        for part, begin in zip(self.courses_shown, (self.ablate, self.sweep), strict=True):
+        begins: tuple[Callable[..., Updates], ...] = (self.ablate, self.sweep)
+        for part, begin in zip(self.courses_shown, begins, strict=True):
             safe, panel = shows_errors(part.message), part.panel
             panel.begin(safe(begin), self.asked, [*part], **QUIET)
             panel.halt(safe(self.halt(part)), panel, [part.message], **QUIET)

@@ -45,6 +45,7 @@ def run_here(
             raise InputError(GOING_ON.format(page=page.capitalize()))
         begun = bench.submit(asked, visitor_of(request))
         updates: Updates = {pages: gr.Tabs(selected=page), controls.message: ""}
+        target: CompareControls | BatchControls
         if asked.traffic is None:
             updates |= compare.work.values(asked.model, asked.workload)
             target, values = compare, choice_values
