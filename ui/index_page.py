@@ -18,6 +18,9 @@ NAME, WHAT = (
 FIRST = b'"selected":"compare"'
 """Where Gradio's settings say which tab is open at first (`gr.Tabs(selected="compare")`)."""
 
+TITLE = b'"title":"tokendyno"'
+"""Likewise the title that Gradio gives the browser's tab (`gr.Blocks(title="tokendyno")`)."""
+
 _SETTINGS = b"window.gradio_config"
 _PREVIEW = re.compile(rb'<meta\s+(?:property|name)="(?:og|twitter):[^>]*>\s*')
 _ROOT = re.compile(rb'"root":"(https?://[^"\\]*)"')
@@ -46,4 +49,5 @@ def finish_index(opens: Callable[[Scope], str], scope: Scope, whole: bytes) -> b
     )
     head += f'<meta name="description" content="{html.escape(WHAT)}"><meta name="twitter:card" content="summary">'
     before = _PREVIEW.sub(b"", before).replace(_HEAD, _HEAD + head.encode(), 1)
+    rest = rest.replace(TITLE, f'"title":"{title_of(page)}"'.encode(), 1)
     return before + settings + rest.replace(FIRST, f'"selected":"{page}"'.encode(), 1)

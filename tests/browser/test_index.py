@@ -15,7 +15,7 @@ def test_a_link_shows_this_pages_name_and_opens_the_room_that_it_names(address: 
     told = dict(re.findall(r'<meta (?:property|name)="((?:og|twitter):\w+)" content="([^"]*)">', text))
     assert told["og:title"] == "Fit - tokendyno" and told["og:url"] == f"{address}/?view=fit&amp;model=%22%3Cb%3E"
     assert "dynamometer" in told["og:description"] and len(re.findall('"(?:og|twitter):', text)) == len(told) == 5
-    assert '"selected":"fit"' in text and '"selected":"compare"' not in text
+    assert '"title":"Fit - tokendyno"' in text and '"selected":"fit"' in text and '"selected":"compare"' not in text
 
 
 def test_what_is_said_by_other_names_leads_to_where_it_stands(address: str) -> None:
