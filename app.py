@@ -321,6 +321,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     """Build the page over a bench that is not started yet, and serve it. `withheld`: what was taken from the
     environment."""
     from starlette.middleware import Middleware
+    from starlette.middleware.gzip import GZipMiddleware
 
     from backend.executors import open_bench
     from backend.hardware.zero_gpu import on_zero_gpu
@@ -334,7 +335,7 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
     from ui.gate.pulls import Pulls, pulls_of
     from ui.gate.sessions import GradioAnswers, Sessions
     from ui.gate.visitors import Visitors
-    from ui.page import build
+    from ui.page import build, index_page
     from ui.theme import style, theme
 
     limits = options.limits
@@ -367,7 +368,8 @@ def launch(options: Options, withheld: Sequence[str]) -> "tuple[Bench, Blocks]":
             _frontend=False,  # else Gradio asks its own page, and gives up on a busy machine or behind HTTP_PROXY
             show_error=False, enable_monitoring=False, strict_cors=True, allowed_paths=[], max_file_size=MAX_UPLOAD,
             footer_links=[], mcp_server=options.mcp, app_kwargs={"middleware": [
-                Middleware(PolicyMiddleware, framed=options.space),
+                Middleware(GZipMiddleware, minimum_size=1_024, compresslevel=4),  # not of streams of events
+                Middleware(PolicyMiddleware, framed=options.space, finish=index_page(bench)),
                 Middleware(Gate, hosts=Hosts(options.hosts, machine=limits.mode != "local"), visitors=visitors,
                            sessions=sessions, pulls=pulls, mcp=options.mcp, files=Files(bench)),
             ]},

@@ -14,6 +14,9 @@ from backend.config import MAX_BATCH_SIZE
 
 SCRIPT = Path(__file__).resolve().parent / "js" / "address.js"
 PAGES = ("compare", "batching", "fit", "stories", "history", "claims")
+LEADS = {"worth": "compare"}
+"""Names of an address that a part of another page goes by."""
+
 MODEL_PAGES = PAGES[:3]
 """Pages with a model of their own; the others leave it as it is."""
 
@@ -36,7 +39,8 @@ class Address(msgspec.Struct, frozen=True):
 def read_address(request: gr.Request) -> Address:
     """The address of a visit."""
     asked = request.query_params
-    page = asked.get("view") or ""
+    page = (asked.get("view") or "").casefold()
+    page = LEADS.get(page, page)
     return Address(
         page if page in PAGES else "",
         (asked.get("model") or "")[:MAX_TEXT],
@@ -46,6 +50,12 @@ def read_address(request: gr.Request) -> Address:
         _whole(asked.get("batch"), MAX_BATCH_SIZE),
         (asked.get("story") or "")[:MAX_TEXT],
     )
+
+
+def asks_for_model(request: gr.Request, page: str) -> bool:
+    """Whether an address opens this page with a model, and says nothing of a run."""
+    asked = read_address(request)
+    return bool(asked.model) and asked.page in ("", page) and not request.query_params.get("run")
 
 
 def _whole(text: str | None, most: int) -> int | None:

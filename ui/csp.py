@@ -6,7 +6,9 @@ not run; `Function` must stay allowed. Whatever ran all the same could neither s
 other address is blocked.
 """
 
+import asyncio
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 from ui.gate.asgi import App, Header, Message, Receive, Scope, Send
@@ -46,10 +48,10 @@ def policy(nonce: str = "", framed: bool = False) -> str:
 
 class PolicyMiddleware:
     """Adds the headers to every response, and to an HTML page its first script and the nonce of each script. An HTML
-    page is held back until it is whole; everything else passes as it comes."""
+    page is held back until it is whole; everything else passes as it comes. `finish`: makes changes to it before."""
 
-    def __init__(self, app: App, framed: bool = False) -> None:
-        self._app, self._framed = app, framed
+    def __init__(self, app: App, framed: bool = False, finish: Callable[[Scope, bytes], bytes] | None = None) -> None:
+        self._app, self._framed, self._finish = app, framed, finish
         self._head = HEAD + SCRIPT + b">" + FIRST.read_bytes() + b"</script>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,7 +74,10 @@ class PolicyMiddleware:
                 if message.get("more_body", False):
                     return
                 nonce = secrets.token_urlsafe(16)
-                whole = b"".join(parts).replace(HEAD, self._head, 1)
+                whole = b"".join(parts)
+                if self._finish is not None:
+                    whole = await asyncio.to_thread(self._finish, scope, whole)
+                whole = whole.replace(HEAD, self._head, 1)
                 message["body"] = whole.replace(SCRIPT, SCRIPT + f' nonce="{nonce}"'.encode())
                 headers = [pair for pair in _with_policy(page, policy(nonce, self._framed)) if pair[0] != _LENGTH]
                 if scope["method"] != "HEAD":

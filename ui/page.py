@@ -1,9 +1,12 @@
 """The frame of the page: name, machine and start-up messages above, one tab per page below."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from starlette.requests import Request
 
 from backend.engine.bench import Bench
 from backend.fit.device import THIS
@@ -17,7 +20,9 @@ from ui.errors import Updates
 from ui.fit.page import FitControls, fit_page
 from ui.fit.request import write_amounts
 from ui.fit.run_this import run_this
+from ui.gate.asgi import Scope
 from ui.history.page import history_page
+from ui.index_page import finish_index
 from ui.stories.page import stories_page
 from ui.stories.run_here import run_here
 from ui.visitor import visitor_of
@@ -47,15 +52,15 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             with gr.Tab("Compare", id="compare", render_children=True) as compare_tab:
                 compare = compare_page(bench)
             with gr.Tab("Batching", id="batching", render_children=True) as batching_tab:
-                batch_model = batching_page(bench)
+                batching = batching_page(bench)
             with gr.Tab("Fit", id="fit", render_children=True) as fit_tab:
-                fit = fit_page(bench, fit_tab)
+                fit = fit_page(bench, fit_tab, address)
             with gr.Tab("History", id="history", render_children=True) as history_tab:
                 history_page(bench)
             with gr.Tab("Claims", id="claims", render_children=True) as claims_tab:
                 claims = claims_page(claims_tab)
 
-        models, tabs = [compare.model, batch_model, fit.model], [compare_tab, batching_tab, fit_tab]
+        models, tabs = [compare.model, batching.model, fit.model], [compare_tab, batching_tab, fit_tab]
         for page, tab in (("stories", stories_tab), ("history", history_tab), ("claims", claims_tab)):
             tab.select(None, models, None, js=enter(page), **QUIET)
         for page, tab, model in zip(MODEL_PAGES, tabs, models, strict=True):
@@ -67,7 +72,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             js=tell("fit", "gpu", "gpus", "amounts"), **QUIET,
         )  # fmt: skip
         run_this(fit, compare, pages)
-        run_here(bench, told, compare, pages)
+        run_here(bench, told, compare, batching, pages)
 
         def expect(first: object) -> None:
             if first:  # "" until `opened` has answered: the browser also tells which tab is selected at first
@@ -77,8 +82,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
 
         def opened(request: gr.Request) -> Updates:
             asked = read_address(request)
-            linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
-            page = asked.page or ("batching" if linked else first_page(bench, request))
+            page = opening_page(bench, request)
             if page != "stories":
                 bench.expect_run()
             updates: Updates = {pages: gr.Tabs(selected=page), address: page}
@@ -94,6 +98,23 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
         loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
+
+
+def opening_page(bench: Bench, request: Any) -> str:
+    """The page that a visit opens: the one that its address names, else that of its run, else where a visit begins."""
+    if named := read_address(request).page:
+        return named
+    linked = bool(request.query_params.get("run")) and wanted_run(bench, request) is not None
+    return "batching" if linked else first_page(bench, request)
+
+
+def index_page(bench: Bench) -> Callable[[Scope, bytes], bytes]:
+    """What makes Gradio's HTML this page's."""
+
+    def opens(scope: Scope) -> str:
+        return opening_page(bench, Request(scope))
+
+    return partial(finish_index, opens)
 
 
 def first_page(bench: Bench, request: gr.Request) -> str:

@@ -9,7 +9,9 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.runs.run import Run
+from backend.views.origin import origin_sentence
 from ui.components.counting import COUNTING, slow_to_resolve
+from ui.components.stale_line import unchanged
 from ui.errors import Updates
 from ui.live.panel import RUN_ID
 from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
@@ -62,6 +64,11 @@ class RunPage(ABC):
     def pressed_twice(self, shown: Any, request: gr.Request) -> bool:
         """Whether a press comes after one that began a run, before the buttons were greyed. `shown`: id of a run."""
         return buttons_of(self.known(shown), request) == BUSY
+
+    def recorded(self, shown: Any, stale: str) -> bool:
+        """Whether a run is shown, with its settings, that was made elsewhere. `stale`: the value of the stale line."""
+        run = self.known(shown)
+        return run is not None and bool(origin_sentence(run.created)) and unchanged(stale)
 
     def known(self, run_id: Any) -> Run | None:
         """The run of that id, which may be anything."""

@@ -150,5 +150,5 @@ def changes_of(a: dict[str, str], b: dict[str, str]) -> list[tuple[str, str]]:
     ]
     if len(changes) < 2:
         what = "one choice: Measure says what it is worth" if changes else "nothing"
-        raise InputError(f"The arms differ in {what}. Add choices to arm B, and press What is each worth.")
+        raise InputError(f"The arms differ in {what}. Add choices to arm B, then measure each choice.")
     return changes

@@ -1,9 +1,10 @@
 """What can be added to an arm: every choice that is not a default and every preset, grouped by what a user wants.
 
-Each entry says in a line what it does, what it costs, and whether it runs with this model on this machine.
+Each entry says in a line what it does, what it costs, and whether it runs with this model on this machine. What is set
+in another place, and looked for here, has an entry that says where.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -16,10 +17,10 @@ from backend.arms.usable import Usable, usable_choices
 from backend.config import Workload
 from backend.hardware import Machine
 from backend.models import ModelFacts
-from backend.optimizations import Choice, Optimization, prompt_axes, titles_text
+from backend.optimizations import Choice, Optimization, all_axes, prompt_axes, titles_text
 from backend.optimizations.base import Wish
 
-GROUPS: Mapping[Wish | Literal["preset"], str] = {
+GROUPS: Mapping[Wish | Literal["preset", "elsewhere"], str] = {
     "preset": "Presets: replace the whole arm",
     "faster": "Faster",
     "memory": "Less memory",
@@ -27,6 +28,7 @@ GROUPS: Mapping[Wish | Literal["preset"], str] = {
     "start": "Quicker start",
     "numerics": "Numerics",
     "reference": "For comparison: what an optimization saves",
+    "elsewhere": "Set in another place",
 }
 """Titles of the groups, in the order in which they are shown."""
 
@@ -43,7 +45,10 @@ class Entry(msgspec.Struct, frozen=True):
     axis     title of its axis; "" for a preset
     choices  what it sets, with what it requires; a preset (`whole`) puts every other axis back to its default
     why      reasons, where it does not simply run
-    words    names by which it can be found besides its title, group and summary
+    name     of the choice or the preset, as on the command line; `axis_name`: of its axis
+    aliases  what else it is called, such as the argument of transformers that sets it
+    words    by which it can be found besides, as by its group and summary
+    page     the page on which it is set, "" for this one; what sets nothing and is on no page only says where it is
     """
 
     group: str
@@ -55,7 +60,11 @@ class Entry(msgspec.Struct, frozen=True):
     why: str
     choices: Mapping[str, str]
     whole: bool
+    name: str
+    axis_name: str
+    aliases: Sequence[str]
     words: str
+    page: str = ""
 
 
 def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
@@ -70,6 +79,7 @@ def palette(facts: ModelFacts, machine: Machine) -> list[Entry]:
         for choice in axis.choices
         if choice.name != axis.default and axis.matters(facts)
     ]
+    entries += _elsewhere(facts)
     groups = list(GROUPS.values())
     return sorted(entries, key=lambda entry: (groups.index(entry.group), entry.state == "cannot run"))
 
@@ -80,7 +90,7 @@ def _of_choice(axis: Optimization, choice: Choice, row: Usable) -> Entry:
     return Entry(
         GROUPS[wish], axis.title, choice.title, choice.summary, axis.costs.get(choice.name, ""), state,
         row.why if state != "runs" or row.needs else "", {**row.needs, axis.name: choice.name}, False,
-        f"{axis.name} {choice.name} {axis.summary} {FOUND_BY.get(wish, '')}",
+        choice.name, axis.name, _aliases(axis, choice), f"{axis.summary} {FOUND_BY.get(wish, '')}",
     )  # fmt: skip
 
 
@@ -92,5 +102,27 @@ def _of_preset(preset: ArmPreset, facts: ModelFacts, machine: Machine) -> Entry:
     return Entry(
         GROUPS["preset"], "", preset.title, preset.summary, "", "cannot run" if blocked else "runs",
         blocked[0].reason if blocked else f"Here it sets {titles_text(choices)}." if choices else "", choices, True,
-        f"{preset.name} {named}",
+        preset.name, "", (), named,
     )  # fmt: skip
+
+
+def _aliases(axis: Optimization, choice: Choice) -> list[str]:
+    return [*axis.aliases.get(choice.name, ()), *axis.aliases.get("", ())]
+
+
+def _elsewhere(facts: ModelFacts) -> list[Entry]:
+    """What is chosen on the Batching page, and names of what is no choice of an arm."""
+    group = GROUPS["elsewhere"]
+    batching = [
+        Entry(group, axis.title, choice.title, f"{choice.summary} On the page Batching.", "", "runs", "", {}, False,
+              choice.name, axis.name, _aliases(axis, choice), axis.summary, "batching")
+        for axis in all_axes()
+        for choice in axis.choices
+        if axis.many_requests and choice.name in axis.aliases and axis.matters(facts)
+    ]  # fmt: skip
+    told = [
+        Entry(group, "", names[0], sentence, "", "runs", "", {}, False, "", "", names, "")
+        for axis in prompt_axes()
+        for names, sentence in axis.elsewhere.items()
+    ]
+    return batching + told

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from backend.arms.presets import arm_presets
 from backend.config import Config
 from backend.errors import InputError, shown, unknown
-from backend.optimizations import all_axes, axis_names
+from backend.optimizations import Optimization, all_axes, axis_names, choices_called
 
 
 def parse_arm(model: str, text: str) -> Config:
@@ -19,7 +19,7 @@ def parse_arm(model: str, text: str) -> Config:
         if text not in presets and text in names:
             raise InputError(f"{text!r} is an axis. Write {text}=choice; choices: {names[text]}.")
         if text not in presets:
-            raise unknown("preset", text, presets, "the files of presets/arms")
+            raise _called_otherwise("preset", text) or unknown("preset", text, presets, "the files of presets/arms")
         return make_config(model, presets[text].choices)
     choices: dict[str, str] = {}
     for part in text.split(","):
@@ -46,10 +46,43 @@ def make_config(model: str, choices: Mapping[str, str]) -> Config:
     kept = []
     for name, choice in choices.items():
         if name not in known:
-            raise unknown("axis", name, known, "docs/axes.md")
+            raise _called_otherwise("axis", name, choice) or unknown("axis", name, known, "docs/axes.md")
         axis = known[name]
         if choice not in {c.name for c in axis.choices}:
-            raise unknown(f"{name} choice", choice, (c.name for c in axis.choices))
+            meant = _choice_of(axis, choice)
+            raise (
+                InputError(f"Unknown {name} choice {shown(choice)!r}. Did you mean {meant!r}?")
+                if meant
+                else unknown(f"{name} choice", choice, (c.name for c in axis.choices))
+            )
         if choice != axis.default:
             kept.append((name, choice))
     return Config(model, tuple(sorted(kept)))
+
+
+def _called_otherwise(what: str, name: str, choice: str = "") -> InputError | None:
+    """The InputError for a name by which an axis or a choice is known elsewhere; None if it is none."""
+    found = choices_called(name)
+    if not found:
+        return None
+    axes = {axis.name: axis for axis in all_axes()}
+    written = []
+    for axis, named in found:
+        meant = named or _choice_of(axes[axis], choice)
+        written.append(f"{axis}={meant or 'choice'}")
+        if not meant:
+            written[-1] += f" (choices: {', '.join(one.name for one in axes[axis].choices)})"
+    return InputError(
+        f"Unknown {what} {shown(name)!r}. Here it is the axis {found[0][0]}: write {' or '.join(written)}."
+    )
+
+
+def _choice_of(axis: Optimization, written: str) -> str:
+    """The choice of an axis that goes by this name or alias; "" if none does, or several do."""
+    asked = written.casefold()
+    found = [
+        choice.name
+        for choice in axis.choices
+        if asked in {name.casefold() for name in (choice.name, *axis.aliases.get(choice.name, ()))}
+    ]
+    return found[0] if len(found) == 1 else ""

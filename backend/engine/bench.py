@@ -5,6 +5,7 @@ one run at a time; every other thread submits, cancels and reads.
 """
 
 import contextlib
+import functools
 import logging
 import queue
 import secrets
@@ -18,7 +19,7 @@ from backend import hardware
 from backend.arms.bundles import noted
 from backend.arms.check import Checked, check
 from backend.arms.parse import make_config
-from backend.config import Request
+from backend.config import ArmRequest, Request, Workload
 from backend.engine.allowed import check_allowed, check_download, check_model, check_room
 from backend.engine.conductor import Conductor, Job, limit_run
 from backend.engine.deadlines import deadline_override_s
@@ -35,6 +36,8 @@ from backend.history.line import line_of
 from backend.hosting.limits import LIMITS, Limits
 from backend.hosting.visitor import LOCAL_USER, Visitor
 from backend.models import DEFAULT_MODEL, ModelFacts, check_loadable, download_bytes, obstacle, pinned, resolve
+from backend.models.catalogue import CatalogueEntry, catalogue
+from backend.models.files import hub_files
 from backend.recordings.shelf import shipped_records
 from backend.redact import redact
 from backend.runs.earlier import Place, wait_keys
@@ -163,6 +166,22 @@ class Bench:
         """The facts of a model that visitors may use. InputError says why there is none."""
         check_model(model, self.limits)
         return resolve(model, self.models_dir, local_paths=self.local_paths)
+
+    @functools.cached_property
+    def offered(self) -> list[CatalogueEntry]:
+        """The models of the catalogue for visitors to choose from: where a mode limits what may run, those that would
+        not be refused with every axis at its default, as far as that is known without asking the Hub."""
+        limited = self.limits.model_bytes is not None or bool(self.limits.models)
+        return [entry for entry in catalogue() if not limited or self._allows(entry)]
+
+    def _allows(self, entry: CatalogueEntry) -> bool:
+        try:
+            facts, arms = self._judge(Request(entry.name, [ArmRequest("A")], Workload("?")))
+        except InputError:
+            return False
+        fetched = not entry.repo or not hub_files.lacking(entry.repo, facts.source.at)
+        barred = (entry.gated and not self.limits.owner_token) or self.machine().hub_offline
+        return not any(one.blocked for one in arms.values()) and (fetched or not barred)
 
     def check(self, request: Request) -> dict[str, Checked]:
         """Check each arm of a request without running it. InputError if the request cannot be understood."""

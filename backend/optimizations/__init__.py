@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Choice", "Observation", "Optimization", "Rule", "Subject", "all_axes", "axis_names", "axis_title", "choice_title",
-    "defaults", "prompt_axes", "subject_of", "titles_text",
+    "choices_called", "defaults", "prompt_axes", "subject_of", "titles_text",
 ]  # fmt: skip
 
 
@@ -56,6 +56,18 @@ def choice_title(axis: str, name: str) -> str:
     """What the page calls a choice; its name where there is no such choice any more."""
     known = (choice for one in all_axes() if one.name == axis for choice in one.choices)
     return next((choice.title for choice in known if choice.name == name), name)
+
+
+def choices_called(alias: str) -> list[tuple[str, str]]:
+    """What goes by another name, such as that of an argument of transformers: each axis with its choice, "" for the
+    axis as a whole."""
+    asked = alias.casefold()
+    return [
+        (axis.name, choice)
+        for axis in all_axes()
+        for choice, names in axis.aliases.items()
+        if asked in {form.casefold() for name in names for form in (name, name.partition("(")[0])}
+    ]
 
 
 def titles_text(choices: Mapping[str, str]) -> str:

@@ -65,6 +65,8 @@ class Optimization(ABC):
     in_fit_table   its choices make up the rows of the table of what fits
     wish           what its choices serve, but for those that `wishes` names
     costs          by choice: what it costs besides, in a few words
+    aliases        by choice, "" for the axis: what else it is called, such as the argument of transformers that sets it
+    elsewhere      what people look for here and find in another place: names, and where
     """
 
     name: str
@@ -83,6 +85,8 @@ class Optimization(ABC):
     wish: Wish = "faster"
     wishes: Mapping[str, Wish] = MappingProxyType({})
     costs: Mapping[str, str] = MappingProxyType({})
+    aliases: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    elsewhere: Mapping[tuple[str, ...], str] = MappingProxyType({})
 
     def matters(self, facts: "ModelFacts") -> bool:
         """Whether this axis can change anything for this model."""

@@ -18,7 +18,7 @@ FENCE = "+++"
 
 
 class Here(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What "Run it here" fills in where there is no GPU: two arms of the embedded model.
+    """What "Run it here" runs where there is no GPU: two arms of the embedded model.
 
     a, b  choices of the arms, as on the command line
     note  what to expect of it on a CPU

@@ -48,9 +48,9 @@ def _said(gate: Gate, found: ReadingDifference, against: bool, finer: bool) -> G
         case "rounding":
             return GateText(part=f"is numerically the same ({kl})")
         case _ if gate.random:
-            return GateText(part=f"predicts {kl} apart")
+            return GateText(part=f"predicts differently by {kl}")
         case _ if finer:
-            return GateText(part=f"predicts {kl} apart with finer weights")
+            return GateText(part=f"predicts differently by {kl}, with more precise weights")
         case cost:
             said = f"a {cost} quality cost {f'of {kl}' if against else f'(they predict {kl} apart)'}"
             return GateText(f"at {said}", f"has {said}") if counts(cost) else GateText(missed=said)
@@ -99,7 +99,7 @@ def cost_remark(cost: str, finer: bool) -> str:
     finer than its reference's."""
     match cost:
         case "small" | "large" if finer:
-            return "predicts otherwise, with finer weights"
+            return "predicts differently, with more precise weights"
         case "small":
             return f"quality cost {tolerance('small')}"
         case "large":

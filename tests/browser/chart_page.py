@@ -18,6 +18,9 @@ PURE = (
 )  # fmt: skip
 """Files whose functions need no component of the page."""
 
+RANK = FOLDER.parent.parent / "compare" / "js" / "rank.js"
+"""How the palette is searched."""
+
 TRACES = """({charts, replies, head, ended, hidden, axis, zoom}) => {
   const series = head ? head.arms.map(emptySeries) : [];
   for (const reply of replies) reply.lanes.forEach((part, a) => appendReply(series[a], part));
@@ -46,8 +49,8 @@ class ChartPage:
 
     def __init__(self, page: Any) -> None:
         self._page = page
-        for name in PURE:
-            page.add_script_tag(content=(FOLDER / f"{name}.js").read_text(encoding="utf-8"))
+        for file in (*(FOLDER / f"{name}.js" for name in PURE), RANK):
+            page.add_script_tag(content=file.read_text(encoding="utf-8"))
 
     def call(self, expression: str, *arguments: Any) -> Any:
         """The value of a JavaScript function of the charts for these arguments."""

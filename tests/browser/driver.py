@@ -9,7 +9,7 @@ from backend.optimizations import all_axes
 from ui.compare.request import CUSTOM
 from ui.compare.unsupported import UNSUPPORTED
 
-LIVE = "document.querySelector('.td-live')"
+LIVE = "document.querySelector('#live .td-live')"
 
 DRAWN = """(live => live?.dataset.run !== undefined && (!live.dataset.run || !live.offsetParent
   || live.querySelector('.main-svg') || live.querySelector('.td-failure').textContent)
@@ -52,6 +52,10 @@ class Driver:
     def open(self, query: str = "") -> "Driver":
         """Load the page and wait until it can be used."""
         self.page.goto(f"{self.address}/{query}")
+        room = self.page.title().partition(" - ")[0]
+        if room != "Compare":  # a room is built when it is entered
+            self.wait(f"document.querySelector('#pages [aria-selected=true]')?.textContent.trim() === {room!r}")
+            return self
         self.wait(DRAWN)
         said = "document.querySelector('#message .td-line-text').textContent"
         self.wait(f"document.querySelector('#verdicts-b .td-memory') || {said}")
@@ -105,7 +109,8 @@ class Driver:
         return self.shown()
 
     def wait(self, condition: str, seconds: float = 120) -> None:
-        there = f"() => Boolean({LIVE} && ({condition}))"
+        guard = f"{LIVE} && " if LIVE in condition else ""
+        there = f"() => Boolean({guard}({condition}))"
         self.page.wait_for_function(there, timeout=1000 * seconds, polling=50)
 
     def still(self) -> None:

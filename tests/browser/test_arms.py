@@ -47,13 +47,13 @@ def test_an_arm_is_what_differs_and_the_palette_adds_to_it_by_keyboard(open_page
     assert user.page.evaluate("document.activeElement.className") == "td-add", "the focus is where it was"
     user.page.locator("#verdicts-b [data-press=copy]").click()  # A and one more
     user.page.keyboard.press("Escape")
-    user.take("b", "own loop", "custom decode loop")
+    user.take("b", "own loop", "custom")
     user.page.locator("#verdicts-b .td-chip.blocked").first.wait_for()
-    assert user.chips("b") == ["KV cache static", "Decode loop custom decode loop", "Speculation prompt lookup"]
+    assert user.chips("b") == ["KV cache static", "Decode loop custom", "Speculation prompt lookup"]
     assert user.chosen("axis-b-speculation") == "prompt-lookup"
     user.page.locator("#verdicts-b").get_by_role("button", name="Remove Speculation prompt lookup").click()
     user.page.locator("#verdicts-b .td-chip.blocked").first.wait_for(state="detached")
-    assert user.chips("b") == ["KV cache static", "Decode loop custom decode loop"]
+    assert user.chips("b") == ["KV cache static", "Decode loop custom"]
     user.page.locator("#verdicts-b .td-add").first.click()
     user.page.locator(".td-palette input").fill("<img src=x onerror=alert(1)>")
     assert "Nothing matches" in user.text(".td-entries")

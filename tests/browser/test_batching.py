@@ -94,6 +94,9 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     assert "for the cap on requests in work" in page.locator("#batch-live .td-words").nth(1).inner_text()
     assert all(len(one) > 20 for one in page.locator("#batch-live .td-body").all_inner_texts())
     page.locator(".td-requests summary").click()
+    cells = page.locator("#batch-live .td-ledger tr:has(.td-who)").first.locator("td").all()
+    tops = [cell.bounding_box()["y"] for cell in cells]
+    assert len(cells) == 6 and max(tops) - min(tops) < 2, "what was requested, planned and effective stand side by side"
     row = page.locator(".td-request-rows tbody tr").nth(2).inner_text()
     assert "done" in row
     page.locator(".td-pick").nth(2).click()
@@ -108,6 +111,8 @@ def test_traffic_runs_through_two_arms_and_comes_back_after_a_reload(open_page: 
     over(user, run_id)
     assert page.locator("#batch-run").is_visible() and page.locator("#batch-requests input").input_value() == "5"
     assert user.page.evaluate(stale) == ""
+    page.get_by_role("tab", name="Compare").click()
+    page.wait_for_selector("#live .td-empty-run")
     assert page.locator("#live .td-permalink").text_content() == "", "Compare shows no run of many requests"
 
 

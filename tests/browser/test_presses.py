@@ -53,7 +53,7 @@ def test_a_chip_that_is_redrawn_while_it_is_pressed_goes_away_all_the_same(open_
 def test_two_chips_that_are_pressed_at_once_both_go_away(open_page: Open) -> None:
     user = open_page("?run=two")
     user.wait_over("two")
-    user.take("b", "own loop", "custom decode loop")
+    user.take("b", "own loop", "custom")
     user.wait("document.querySelectorAll('#verdicts-b .td-remove').length > 1")
     user.page.evaluate("document.querySelectorAll('#verdicts-b .td-remove').forEach(one => one.click())")
     user.wait("!document.querySelector('#verdicts-b .td-chip')")

@@ -1,4 +1,4 @@
-"""A story plays at once, another can be chosen, and "Run it here" fills Compare."""
+"""A story plays at once, another can be chosen, and "Run it here" runs it on Compare, or says why not."""
 
 from collections.abc import Callable
 
@@ -49,3 +49,13 @@ def test_a_story_plays_and_its_arms_can_be_run_here(open_page: Open) -> None:
     choices = dict(parse_arm(last.here.model, last.here.b).choices)
     user.wait(f"document.querySelectorAll('#verdicts-b .td-chip').length === {len(choices)}")
     assert f"Dtype {choices['dtype']}" in user.chips("b")
+    user.wait("!document.querySelector('#stop').disabled")
+    user.wait("new URL(location.href).searchParams.get('run')")
+    run_id = user.shown()
+    page.get_by_role("tab", name="Stories").click()
+    page.locator("#story .td-take").click()
+    user.wait("document.querySelector('#story-message').textContent.includes('still going on')")
+    page.get_by_role("tab", name="Compare").click()
+    assert user.shown() == run_id
+    page.locator("#stop").click()
+    user.wait_over(run_id)

@@ -53,7 +53,7 @@ def test_a_sweep_comes_back_by_its_link_with_lines_heat_maps_and_what_no_other_b
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
     panel.locator(".td-sweep-values").first.fill("1, two")
     user.page.locator("#sweep .td-worth-begin").click()
-    user.wait("document.querySelector('#message').textContent.includes('two')")
+    user.wait("document.querySelector('#sweep-message').textContent.includes('two')")
 
 
 @pytest.mark.full
@@ -61,9 +61,9 @@ def test_two_choices_are_measured_stopped_and_gone_on_with(open_page: Open) -> N
     user = open_page()
     said = "document.querySelector('#worth .td-worth-sentence').textContent"
     user.page.click("#worth .td-worth-begin")
-    user.wait("document.querySelector('#message').textContent.includes('differ in one choice')")
+    user.wait("document.querySelector('#worth-message').textContent.includes('differ in one choice')")
     user.take("b", "static", "static")
-    user.take("b", "own loop", "custom decode loop")
+    user.take("b", "own loop", "custom")
     user.type("max-new-tokens", "2")
     user.page.evaluate("window.addEventListener('tokendyno-measured', () => { window.measured = true; })")
     user.page.click("#worth .td-worth-begin")

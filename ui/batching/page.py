@@ -2,7 +2,7 @@
 modules."""
 
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -10,7 +10,7 @@ from backend import hardware
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.runs.run import Run
-from ui.address import read_address
+from ui.address import asks_for_model, read_address
 from ui.batching.arm_column import BatchArm, arm_title, batch_arm, offered
 from ui.batching.code import batch_code
 from ui.batching.panel import batch_panel
@@ -27,7 +27,7 @@ from ui.batching.request import (
 from ui.batching.stale import stale
 from ui.batching.traffic_row import TrafficRow, traffic_row
 from ui.compare.code import code_panel, named_code, no_code
-from ui.compare.verdicts import describe_titled
+from ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from ui.components.axis_values import all_known, edited
 from ui.components.queue_line import queue_line
 from ui.components.stale_line import stale_line
@@ -41,17 +41,34 @@ FIRST = {"A": {"batching": "static"}, "B": {"batching": "continuous"}}
 GIVEN = "The requests of this run were given as a list, which is not shown again: paste it to run it once more."
 
 
-def batching_page(bench: Bench) -> gr.Dropdown:
-    """Build the page inside the current tab. Returns the control of its model."""
-    row, facts, machine = traffic_row(), first_facts(), hardware.detect()
+class BatchControls(NamedTuple):
+    """What another page may set and start. `fields`: the traffic's controls by name; the arms' have one control for
+    each of `batch_axes`."""
+
+    fields: dict[str, Any]
+    arm_a: list[gr.Dropdown]
+    arm_b: list[gr.Dropdown]
+    live: gr.HTML
+    run: gr.Button
+    stop: gr.Button
+
+    @property
+    def model(self) -> gr.Dropdown:
+        """Of both arms."""
+        model: gr.Dropdown = self.fields["model"]
+        return model
+
+
+def batching_page(bench: Bench) -> BatchControls:
+    """Build the page inside the current tab."""
+    row, facts, machine = traffic_row(bench.offered), first_facts(), hardware.detect()
     with gr.Row(elem_id="batch-arms", elem_classes=["td-arms"], equal_height=False):
         arms = [batch_arm(name, FIRST[name], facts, machine) for name in ARMS]
     message = text_line("batch-message", role="alert", classes="td-failure")
     older = stale_line("batch-live", "batch-stale")
     live = batch_panel(bench.runs, queue_line(bench))
     _Page(bench, row, arms, message, older, live, code_panel(ARMS, "batch-code")).wire()
-    model: gr.Dropdown = row.fields["model"]
-    return model
+    return BatchControls(row.fields, arms[0].axes, arms[1].axes, live, row.run, row.stop)
 
 
 class _Page(RunPage):
@@ -104,6 +121,7 @@ class _Page(RunPage):
     def check(self, shown: Any, *values: Any) -> Updates:
         """The traffic in words, and the verdicts on each arm, for the present values of the controls."""
         updates: Updates = {self.message: ""} | self.compare(shown, *values)
+        recorded = self.recorded(shown, updates[self.stale])
         chosen = read_arms(values[len(Fields._fields) :])
         try:
             traffic, _ = read_traffic(Fields(*values[: len(Fields._fields)]), self.bench.local_paths)
@@ -118,11 +136,13 @@ class _Page(RunPage):
                 text = batch_code(found, facts, request, self.bench.local_paths)
                 updates[code] = named_code(request.model, asked, text)
                 refused = found.refused(lacking)
-                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused)
-                shown = offered(found.requested, facts, machine)
-                updates |= {part: gr.update(visible=name in shown) for name, part in _leading(arm).items()}
+                updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, refused, recorded)
+                leading = offered(found.requested, facts, machine)
+                updates |= {part: gr.update(visible=name in leading) for name, part in _leading(arm).items()}
         except InputError as error:
             updates |= {self.message: str(error)} | {code: no_code(str(error)) for code in self.codes}
+            if recorded:
+                updates |= {self.message: "", self.row.summary: f"{NOT_RECORDED_HERE} {error}"}
             for arm, asked in zip(self.arms, chosen, strict=True):
                 updates[arm.verdicts] = describe_titled(asked, arm_title(asked.choices), arm.key, None)
         return updates
@@ -174,8 +194,10 @@ class _Page(RunPage):
 
 
 def wanted_run(bench: Bench, request: gr.Request) -> Run | None:
-    """The run of many requests that a visitor sees first: that of `?run=`, else his newest; None if that run has one
-    prompt, does not exist or cannot be read, which the Compare page says."""
+    """The run of many requests that a visitor sees first: that of `?run=`, else his newest unless the address names a
+    model; None if that run has one prompt, does not exist or cannot be read, which the Compare page says."""
+    if asks_for_model(request, "batching"):
+        return None
     wanted = request.query_params.get("run") or ""
     found = wanted if RUN_ID.fullmatch(wanted) else "" if wanted else bench.runs.newest(visitor_of(request).owner)
     with suppress(InputError):

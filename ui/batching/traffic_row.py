@@ -1,10 +1,12 @@
 """The traffic of both arms: model, requests and limits, with the buttons that start and stop a run."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import gradio as gr
 import msgspec
 
+from backend.models.catalogue import CatalogueEntry
 from backend.traffic.presets import traffic_presets
 from ui.batching.request import ARRIVALS, Fields, draw_values
 from ui.components.inputs import model_input, number_input
@@ -24,8 +26,8 @@ class TrafficRow(NamedTuple):
     summary: gr.HTML
 
 
-def traffic_row() -> TrafficRow:
-    """Build the first rows of the page."""
+def traffic_row(offered: Sequence[CatalogueEntry]) -> TrafficRow:
+    """Build the first rows of the page. `offered`: models to choose from."""
     first = traffic_presets()[0]
     start: dict[str, Any] = draw_values(first.draw)
     made: dict[str, Any] = {}
@@ -34,7 +36,7 @@ def traffic_row() -> TrafficRow:
         made[field] = number_input(label, start[field] if value is None else value, f"batch-{field.replace('_', '-')}")
 
     with gr.Row(elem_id="batch-work", elem_classes=["td-work"], equal_height=True):
-        made["model"] = model_input("batch-model")
+        made["model"] = model_input(offered, "batch-model")
         preset = gr.Dropdown(
             [(preset.title, preset.name) for preset in traffic_presets()],
             value=first.name,

@@ -23,10 +23,11 @@ from ui.compare.request import (
     read_arms,
     read_choices,
     read_request,
+    what_runs,
 )
 from ui.compare.stale import stale
 from ui.compare.unsupported import titles
-from ui.compare.verdicts import describe, unchecked
+from ui.compare.verdicts import NOT_RECORDED_HERE, describe, unchecked
 from ui.components.axis_values import edited
 from ui.components.summary import NOT_HERE, model_line
 from ui.errors import Updates
@@ -40,13 +41,16 @@ class ArmHandlers(Parts):
 
     def check(self, shown: Any, *values: Any) -> Updates:
         """Verdicts, facts, presets and scripts for the present values of the controls. `shown`: id of a run."""
-        updates: Updates = {self.stale: stale(self.known(shown), values)}
+        older = stale(self.known(shown), values)
+        updates: Updates = {self.stale: older}
+        recorded = self.recorded(shown, older)
         chosen = read_arms(values[len(self.work) :])
         for arm, found in zip(self.arms, chosen, strict=True):
             updates[arm.preset] = found.preset or matching_preset(found.choices)
         updates[self.same] = SAME if chosen[0].choices == chosen[1].choices else ""
         try:
             request = read_request(values, need_prompt=False)
+            updates[self.will] = what_runs(request.workload)
             facts = self.bench.facts(request.model)
             lacking = self.bench.obstacle(facts)
             updates[self.facts] = model_line(facts, lacking)
@@ -59,11 +63,12 @@ class ArmHandlers(Parts):
             for arm, asked, code, result in zip(self.arms, chosen, self.codes, results.values(), strict=True):
                 updates[arm.fold] = folded(arm.name.lower(), result.requested, facts)
                 shown_result = result.refused(NOT_HERE if lacking else "")
-                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result)
+                updates[arm.verdicts] = describe(asked, updates[arm.preset], shown_result, recorded)
                 text = code_text(result, facts, lambda: read_request(values), self.bench.local_paths)
                 updates[code] = named_code(request.model, asked, text)
         except InputError as error:
-            updates |= {self.message: str(error), self.facts: ""}
+            elsewhere = f"{NOT_RECORDED_HERE} {error}" if recorded else ""
+            updates |= {self.message: "" if recorded else str(error), self.facts: elsewhere}
             updates |= {arm.verdicts: unchecked(asked) for arm, asked in zip(self.arms, chosen, strict=True)}
             updates |= {code: no_code(str(error)) for code in self.codes}
         return updates

@@ -5,7 +5,7 @@ import gradio as gr
 from backend.ablation.kinds import Ablation, Sweep
 from backend.optimizations import prompt_axes
 from backend.runs.run import Run
-from ui.address import read_address
+from ui.address import asks_for_model, read_address
 from ui.compare.parts import Parts
 from ui.compare.request import CUSTOM, choice_values
 from ui.components.axis_values import all_known
@@ -19,7 +19,8 @@ class Opening(Parts):
 
     def attach(self, request: gr.Request) -> Updates:
         """The page was opened: show the run of `?run=`, the ablation of `?worth=` or the sweep of `?sweep=`, else this
-        visitor's newest, with its settings. A model that the address names stays."""
+        visitor's newest, with its settings. A model that the address names stays, and an address of this page that
+        names a model and no run asks for that model alone."""
         asked = read_address(request).model
         course_id = request.query_params.get("worth") or request.query_params.get("sweep") or ""
         owner = visitor_of(request).owner
@@ -51,7 +52,8 @@ class Opening(Parts):
             if run.request.traffic is not None:  # the Batching page shows it
                 return {self.live: ""}
         else:
-            newest = self.bench.runs.newest(visitor_of(request).owner)
+            named = asks_for_model(request, "compare")
+            newest = None if named else self.bench.runs.newest(visitor_of(request).owner)
             run = self.bench.runs.get(newest) if newest else None
             if run is None or run.request.traffic is not None:
                 return {self.live: ""}

@@ -1,5 +1,6 @@
 """The Compare page: two arms, one prompt, one live panel. Wiring only: handlers call functions of other modules."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gradio as gr
@@ -12,6 +13,7 @@ from ui.compare.arm_handlers import ArmHandlers
 from ui.compare.code import code_panel
 from ui.compare.opening import Opening
 from ui.compare.palette import palette_dialog
+from ui.compare.parts import CoursePart
 from ui.compare.request import ARMS
 from ui.compare.run_handlers import RunHandlers
 from ui.compare.unsupported import titles
@@ -20,7 +22,7 @@ from ui.components.queue_line import queue_line
 from ui.components.stale_line import stale_line
 from ui.components.summary import machine_line
 from ui.components.text_line import text_line
-from ui.errors import shows_errors
+from ui.errors import Updates, shows_errors
 from ui.live.panel import live_panel
 from ui.run_page import first_facts
 from ui.worth.panel import sweep_panel, worth_panel
@@ -46,11 +48,14 @@ believes the last one open, so that a press whose answer was late by millisecond
 
 
 class CompareControls(NamedTuple):
-    """What another page may set: `arm_a` and `arm_b` hold one control for each axis."""
+    """What another page may set and start: `arm_a` and `arm_b` hold one control for each axis; `buttons` are Run,
+    Measure, Quality and Stop."""
 
     work: WorkControls
     arm_a: list[gr.Dropdown]
     arm_b: list[gr.Dropdown]
+    live: gr.HTML
+    buttons: list[gr.Button]
 
     @property
     def model(self) -> gr.Dropdown:
@@ -65,7 +70,7 @@ class CompareControls(NamedTuple):
 
 def compare_page(bench: Bench) -> CompareControls:
     """Build the page inside the current Blocks."""
-    row = work_row()
+    row = work_row(bench.offered)
     with gr.Row(elem_id="arms", equal_height=False):
         first, machine = first_facts(), hardware.detect()
         presets, why = FIRST["cuda" if machine.device == "cuda" else "cpu"]
@@ -77,9 +82,15 @@ def compare_page(bench: Bench) -> CompareControls:
     offered = palette_dialog(first)
     live = live_panel(bench.runs, why, queue_line(bench))
     courses = Courses(bench)
-    worth = worth_panel(courses), sweep_panel(courses)
+    worth = [_course_part("worth", worth_panel, courses), _course_part("sweep", sweep_panel, courses)]
     _Page(bench, row, arms, same, message, older, offered, live, code_panel(ARMS), courses, worth).wire()
-    return CompareControls(row.work, arms[0].axes, arms[1].axes)
+    buttons = [row.run, row.measure, row.quality, row.stop]
+    return CompareControls(row.work, arms[0].axes, arms[1].axes, live, buttons)
+
+
+def _course_part(name: str, panel: Callable[[Courses], gr.HTML], courses: Courses) -> CoursePart:
+    message = text_line(f"{name}-message", role="alert", classes="td-failure")
+    return CoursePart(panel(courses), message)
 
 
 class _Page(ArmHandlers, RunHandlers, Opening):
@@ -102,7 +113,7 @@ class _Page(ArmHandlers, RunHandlers, Opening):
     def checked(self) -> list[Any]:
         """What `check` updates."""
         of_arms = [part for arm in self.arms for part in (arm.preset, arm.fold, arm.verdicts)]
-        return [self.facts, self.same, self.message, self.stale, *of_arms, *self.codes]
+        return [self.facts, self.will, self.same, self.message, self.stale, *of_arms, *self.codes]
 
     def wire_choices(self) -> None:
         """What is typed or chosen is checked. Gradio answers the events of one change one after the other, so that what
@@ -148,12 +159,16 @@ class _Page(ArmHandlers, RunHandlers, Opening):
         self.live.finished(safe(self.finished), self.live, [*self.buttons_shown, self.message], **QUIET)
 
     def wire_courses(self) -> None:
-        """Ablations and sweeps."""
-        safe = shows_errors(self.message)
-        for panel, begin in ((self.worth, self.ablate), (self.swept, self.sweep)):
-            panel.begin(safe(begin), self.asked, [panel, self.message], **QUIET)
-            panel.halt(safe(self.halt), panel, [self.message], **QUIET)
-            panel.again(safe(self.go_on(panel)), panel, [panel, self.message], **QUIET)
+        """Ablations and sweeps. What is wrong with one is said above its button, until something is changed."""
+        messages = [part.message for part in self.courses_shown]
+        begins: tuple[Callable[..., Updates], ...] = (self.ablate, self.sweep)
+        for part, begin in zip(self.courses_shown, begins, strict=True):
+            safe, panel = shows_errors(part.message), part.panel
+            panel.begin(safe(begin), self.asked, [*part], **QUIET)
+            panel.halt(safe(self.halt(part)), panel, [part.message], **QUIET)
+            panel.again(safe(self.go_on(part)), panel, [*part], **QUIET)
+        changes = [part.change for part in self.inputs]
+        gr.on(changes, None, None, messages, js="() => ['', '']", trigger_mode="always_last", **QUIET)
 
     def wire_opening(self) -> None:
         """The page was opened."""

@@ -14,7 +14,7 @@ from backend.arms.palette import Entry, palette
 from backend.models import ModelFacts
 from ui.components.scripts import with_helper
 
-SCRIPT = Path(__file__).resolve().parent / "js" / "palette.js"
+SCRIPTS = [Path(__file__).resolve().parent / "js" / f"{name}.js" for name in ("rank", "palette")]
 
 _TEMPLATE = """
 <dialog class="td-palette" aria-label="What can be added to an arm">
@@ -39,7 +39,7 @@ def palette_dialog(facts: ModelFacts | None) -> gr.HTML:
     return gr.HTML(
         value=entries(facts),
         html_template=_TEMPLATE,
-        js_on_load=with_helper([SCRIPT]),
+        js_on_load=with_helper(SCRIPTS),
         apply_default_css=False,
         elem_id="palette",
     )

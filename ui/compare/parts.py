@@ -1,6 +1,6 @@
 """The parts of the Compare page that its handlers read and update."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
@@ -13,20 +13,29 @@ from ui.run_page import RunPage
 from ui.visitor import Buttons
 
 
+class CoursePart(NamedTuple):
+    """The panel of ablations, or that of sweeps, and the sentence above it about what was pressed there."""
+
+    panel: gr.HTML
+    message: gr.HTML
+
+
 class Parts(RunPage):
     """What the page is made of. Its handlers are in classes by what they are about."""
 
     def __init__(
         self, bench: Bench, row: WorkRow, arms: list[ArmControls], same: gr.HTML, message: gr.HTML,
         older: gr.HTML, offered: gr.HTML, live: gr.HTML, codes: list[gr.Code], courses: Courses,
-        worth: tuple[gr.HTML, gr.HTML],
+        worth: list[CoursePart],
     ) -> None:  # fmt: skip
         super().__init__(bench, message, live)
         self.arms, self.codes = arms, codes
-        self.work, self.run_button, self.measure_button, self.quality_button, self.stop_button, self.facts = row
+        self.work, self.facts, self.will = row.work, row.facts, row.will
+        self.run_button, self.measure_button, self.quality_button, self.stop_button = row[1:5]
         self.same, self.stale = same, older
         self.palette = offered
-        self.courses, (self.worth, self.swept) = courses, worth
+        self.courses, self.courses_shown = courses, worth
+        self.worth, self.swept = (part.panel for part in worth)
         self.inputs: list[Any] = [*self.work, *(axis for arm in arms for axis in arm.axes)]
         self.asked: list[Any] = [*self.inputs, *(arm.preset for arm in arms)]
 

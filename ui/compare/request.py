@@ -82,6 +82,22 @@ def measured(request: Request) -> Request:
     return msgspec.structs.replace(request, workload=replace(request.workload, repeats=repeats))
 
 
+def what_runs(work: Workload) -> str:
+    """What Run and Measure will do, with whatever else is set that "More" may hide."""
+    if work.repeats >= MEASURE_REPEATS:
+        said = f"Run and Measure: {work.repeats} pairs of runs"
+    else:
+        pairs = "one pair of runs" if work.repeats == 1 else f"{work.repeats} pairs of runs"
+        said = f"Run: {pairs}. Measure: {MEASURE_REPEATS} pairs"
+    more = [
+        (work.batch_size > 1, f"batch size {work.batch_size}"),
+        (work.prompt_tokens, f"{work.prompt_tokens:,} prompt tokens instead of the prompt as written"),
+        (work.temperature, f"temperature {work.temperature:g}"),
+        (work.chat, "chat template"),
+    ]
+    return "; ".join([said, *(words for here, words in more if here)]) + "."
+
+
 def read_choices(values: Sequence[object]) -> dict[str, str]:
     """The choices of an arm that differ from the default, by axis."""
     return chosen(prompt_axes(), values)

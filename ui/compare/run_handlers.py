@@ -8,7 +8,7 @@ import msgspec
 
 from backend.config import Request
 from backend.errors import InputError
-from ui.compare.parts import Parts
+from ui.compare.parts import CoursePart, Parts
 from ui.compare.quality import quality_request
 from ui.compare.request import ARMS, measured, read_request
 from ui.errors import Updates
@@ -36,7 +36,7 @@ class RunHandlers(Parts):
     def ablate(self, request: gr.Request, *values: Any) -> Updates:
         """What the arms differ in is to be measured choice by choice."""
         course = self.courses.begin(read_request(values), visitor_of(request))
-        return {self.worth: course.id, self.message: ""}
+        return {self.worth: course.id, self.courses_shown[0].message: ""}
 
     def sweep(self, event: gr.EventData, request: gr.Request, *values: Any) -> Updates:
         """One arm is to be measured over sizes and choices."""
@@ -48,19 +48,23 @@ class RunHandlers(Parts):
         asked = read_request(values)
         asked = msgspec.structs.replace(asked, arms=[asked.arms[at]])
         course = self.courses.begin_sweep(asked, wanted.values(), wanted.quality, visitor_of(request))
-        return {self.swept: course.id, self.message: ""}
+        return {self.swept: course.id, self.courses_shown[1].message: ""}
 
-    def halt(self, request: gr.Request, course_id: Any) -> Updates:
-        """Stop of an ablation or a sweep was pressed."""
-        stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
-        return {self.message: "" if stopped else REFUSED}
+    def halt(self, part: CoursePart) -> Any:
+        """Handler: Stop of an ablation or a sweep was pressed."""
 
-    def go_on(self, panel: gr.HTML) -> Any:
+        def stop(request: gr.Request, course_id: Any) -> Updates:
+            stopped = isinstance(course_id, str) and self.courses.stop(course_id, visitor_of(request))
+            return {part.message: "" if stopped else REFUSED}
+
+        return stop
+
+    def go_on(self, part: CoursePart) -> Any:
         """Handler: what was stopped goes on, in that panel."""
 
         def again(request: gr.Request, course_id: Any) -> Updates:
             course = self.courses.again(course_id if isinstance(course_id, str) else "", visitor_of(request))
-            return {panel: course.id, self.message: ""}
+            return {part.panel: course.id, part.message: ""}
 
         return again
 

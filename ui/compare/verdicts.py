@@ -23,6 +23,9 @@ from ui.components.summary import BETWEEN
 SCRIPT = Path(__file__).resolve().parent / "js" / "arm.js"
 
 
+NOT_RECORDED_HERE = "Recorded on another machine; here it cannot run."
+
+
 class VerdictLine(msgspec.Struct):
     """One verdict as it is shown. `fix`: axis -> choice, sent back when its button is pressed."""
 
@@ -75,16 +78,31 @@ def verdict_box(elem_id: str, value: str) -> gr.HTML:
     )
 
 
-def describe(arm: ArmRequest, preset: str, checked: Checked) -> str:
-    """A checked arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`."""
-    return _encode(_checked(arm, checked, arm.name.lower(), True, _title(preset)))
+def describe(arm: ArmRequest, preset: str, checked: Checked, recorded: bool = False) -> str:
+    """A checked arm as the component's value. `preset`: the one that comes to its choices, or `CUSTOM`; `recorded`: a
+    run of it is shown that was made elsewhere, so that nobody has asked yet for what cannot run here."""
+    found = _checked(arm, checked, arm.name.lower(), True, _title(preset))
+    return _encode(_as_recorded(found) if recorded else found)
 
 
-def describe_titled(arm: ArmRequest, title: str, key: str, checked: Checked | None) -> str:
+def describe_titled(arm: ArmRequest, title: str, key: str, checked: Checked | None, recorded: bool = False) -> str:
     """The same on a page without presets and palette. `checked`: None where the arm cannot be checked."""
     if checked is None:
         return _encode(Verdicts(arm.name, key, False, title, _chips(arm.choices, {}), "", "", 0, []))
-    return _encode(_checked(arm, checked, key, False, title))
+    found = _checked(arm, checked, key, False, title)
+    return _encode(_as_recorded(found) if recorded else found)
+
+
+def _as_recorded(found: Verdicts) -> Verdicts:
+    """What blocks an arm here is no failure of a run that another machine has made."""
+    lines = [
+        msgspec.structs.replace(line, level="note", reason=f"{NOT_RECORDED_HERE} {line.reason}")
+        if line.level == "blocked"
+        else line
+        for line in found.verdicts
+    ]
+    chips = [msgspec.structs.replace(chip, level="" if chip.level == "blocked" else chip.level) for chip in found.chips]
+    return msgspec.structs.replace(found, verdicts=lines, chips=chips, share=min(found.share, 1.0))
 
 
 def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: str) -> Verdicts:

@@ -1,5 +1,7 @@
 """The workload of both arms: model, prompt and sampling, with the buttons that start and stop a run."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import gradio as gr
@@ -7,6 +9,7 @@ import msgspec
 
 from backend.arms.presets import prompts
 from backend.config import EFFORTS, THINKING, Workload
+from backend.models.catalogue import CatalogueEntry
 from ui.components.inputs import model_input, number_input
 from ui.components.text_line import text_line
 from ui.errors import Updates
@@ -31,14 +34,16 @@ class WorkControls(NamedTuple):
     reasoning_effort: gr.Dropdown
 
     def values(self, model: str, workload: Workload) -> Updates:
-        """Updates that show a request's model and workload."""
+        """Updates that show a request's model and workload. Repeats are not taken over: Run makes one pair of runs
+        unless somebody asks for more here."""
+        workload = replace(workload, repeats=1)
         return {self.model: model} | {
             component: getattr(workload, field) for field, component in zip(self._fields[1:], self[1:], strict=True)
         }
 
 
 class WorkRow(NamedTuple):
-    """The workload's controls, the buttons, and the line with the model's facts."""
+    """The workload's controls, the buttons, and below them the model's facts and what Run will do."""
 
     work: WorkControls
     run: gr.Button
@@ -46,13 +51,14 @@ class WorkRow(NamedTuple):
     quality: gr.Button
     stop: gr.Button
     facts: gr.HTML
+    will: gr.HTML
 
 
-def work_row() -> WorkRow:
-    """Build the first rows of the Compare page."""
+def work_row(offered: Sequence[CatalogueEntry]) -> WorkRow:
+    """Build the first rows of the Compare page. `offered`: models to choose from."""
     first = prompts()[0]
     with gr.Row(elem_id="work", elem_classes=["td-work"], equal_height=True):
-        model = model_input()
+        model = model_input(offered)
         preset = _prompt_preset()
         prompt = _prompt(first.text)
         tokens = number_input("New tokens", first.max_new_tokens, "max-new-tokens")
@@ -61,7 +67,9 @@ def work_row() -> WorkRow:
         quality = gr.Button("Quality", elem_id="quality", min_width=84, scale=1)
         stop = gr.Button("Stop", interactive=False, elem_id="stop", min_width=84, scale=1)
         more = gr.Button("More", elem_id="more-button", min_width=64, scale=1)
-    facts = text_line("facts", classes="td-facts")
+    with gr.Row(elem_id="below-work"):
+        facts = text_line("facts", classes="td-facts")
+        will = text_line("will", classes="td-facts td-will")
     with gr.Column(elem_id="more"):
         with gr.Row(elem_classes=["td-work"]):
             batch = number_input("Batch size", 1, "batch-size")
@@ -82,7 +90,7 @@ def work_row() -> WorkRow:
     )  # fmt: skip
     _connect(preset, work)
     more.click(None, None, None, js=_TOGGLE, show_progress="hidden", queue=False, api_visibility="private")
-    return WorkRow(work, run, measure, quality, stop, facts)
+    return WorkRow(work, run, measure, quality, stop, facts, will)
 
 
 _TOGGLE = """() => {

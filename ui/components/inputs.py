@@ -1,16 +1,20 @@
 """Inputs shared by pages, and how their values are read. Every value is untrusted: a raw POST may hold anything."""
 
+from collections.abc import Sequence
+
 import gradio as gr
 
 from backend.errors import InputError, shown
-from backend.models import DEFAULT_MODEL, catalogue
+from backend.models import DEFAULT_MODEL
+from backend.models.catalogue import CatalogueEntry
 
 
-def model_input(elem_id: str = "model") -> gr.Dropdown:
-    """The models of the catalogue; anything else may be typed."""
+def model_input(offered: Sequence[CatalogueEntry], elem_id: str = "model") -> gr.Dropdown:
+    """Models of the catalogue; anything else may be typed."""
+    names = [entry.name for entry in offered]
     return gr.Dropdown(
-        [(f"{entry.name}: {entry.title}", entry.name) for entry in catalogue()],
-        value=DEFAULT_MODEL,
+        [(f"{entry.name}: {entry.title}", entry.name) for entry in offered],
+        value=DEFAULT_MODEL if DEFAULT_MODEL in names or not names else names[0],
         label="Model",
         allow_custom_value=True,
         min_width=200,

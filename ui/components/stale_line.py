@@ -56,6 +56,11 @@ def stale_value(run: Run, wanted: Callable[[], Request], changed: Callable[[Requ
     return msgspec.json.encode(Stale(run.id, text)).decode()
 
 
+def unchanged(value: str) -> bool:
+    """Whether a run is shown with its settings, by the component's value."""
+    return bool(value) and not msgspec.json.decode(value, type=Stale).text
+
+
 def _sentence(parts: Sequence[str]) -> str:
     if not parts:
         return ""

@@ -23,7 +23,7 @@ def model_line(facts: ModelFacts, lacking: str = "") -> str:
         facts.architecture,
         f"{_count(facts.parameters)} parameters in {facts.dtype}",
         f"{facts.layers} layers: {kinds}",
-        f"{facts.kv_heads} {'KV heads' if facts.kind == 'decoder' else 'heads'} of {facts.head_dim}",
+        f"{facts.kv_heads} {'KV heads' if facts.kind == 'decoder' else 'heads'}, head size {facts.head_dim}",
     ]
     if facts.experts:
         parts.append(f"{facts.experts_per_token} of {facts.experts} experts per token")

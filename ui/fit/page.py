@@ -10,6 +10,7 @@ from backend.errors import InputError
 from backend.fit.device import THIS
 from backend.fit.view import view
 from backend.hardware.gpu_specs import gpus
+from backend.models import catalogue
 from backend.redact import redact
 from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.inputs import model_input, number_input
@@ -37,10 +38,11 @@ class FitControls(NamedTuple):
     show: Callable[..., Updates]
 
 
-def fit_page(bench: Bench, opened: gr.Tab) -> FitControls:
-    """Build the page inside the current tab. It is filled when the tab is opened, and at every change."""
+def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
+    """Build the page inside the current tab. It is filled when the tab is opened, and at every change. `address`: ""
+    until a visit's address has been read, which may ask for other values than those that are there at first."""
     with gr.Row(elem_id="fit-work", elem_classes=["td-work"], equal_height=True):
-        model = model_input("fit-model")
+        model = model_input(bench.offered if bench.limits.models else catalogue(), "fit-model")
         gpu = gr.Dropdown(
             [(THIS.capitalize(), THIS), *((spec.name, spec.name) for spec in gpus())],
             value=THIS,
@@ -78,10 +80,17 @@ def fit_page(bench: Bench, opened: gr.Tab) -> FitControls:
         shows_errors(message)(announce), model, [message], queue=False, show_progress="hidden",
         api_visibility="private",
     )  # fmt: skip
-    safe = shows_errors(message)(show)
+
+    def show_opened(read: object, *values: Any) -> Updates:
+        return show(*values) if read else {}
+
+    safe, asked = shows_errors(message)(show), [model, gpu, amounts, count]
+    opened.select(
+        shows_errors(message)(show_opened), [address, *asked], outputs, show_progress="hidden", queue=False,
+        api_visibility="private",
+    )  # fmt: skip
     gr.on(
-        [opened.select, model.change, gpu.change, count.change, amounts.input],
-        safe, [model, gpu, amounts, count], outputs, show_progress="hidden",
+        [model.change, gpu.change, count.change, amounts.input], safe, asked, outputs, show_progress="hidden",
         trigger_mode="always_last", queue=False, api_visibility="private",
     )  # fmt: skip
     return FitControls(model, gpu, count, amounts, message, result, outputs, safe)

@@ -15,14 +15,15 @@ from ui.fit.request import read_amounts, read_taken
 FOCUS_RUN = """() => {
   let tries = 40;
   const go = () => {
-    const run = document.querySelector('#run');
-    if (run && run.offsetParent) { run.focus(); run.scrollIntoView({ block: 'nearest' }); }
+    const buttons = [...document.querySelectorAll('#run, #stop, #batch-run, #batch-stop')];
+    const run = buttons.find(one => one.offsetParent && !one.disabled);
+    if (run) { run.focus(); run.scrollIntoView({ block: 'nearest' }); }
     else if (tries-- > 0) setTimeout(go, 50);
   };
   go();
   return [];
 }"""
-"""Puts the focus where the visitor goes on: on Run, once the Compare page is shown."""
+"""Puts the focus where the visitor goes on, once that page is shown: on Run, or on Stop where a run has begun."""
 
 
 def run_this(fit: FitControls, compare: CompareControls, pages: gr.Tabs) -> None:

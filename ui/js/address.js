@@ -1,5 +1,6 @@
 // The address names the page, its model and what else it needs, so that it can be reloaded, shared, and gone back from.
 const PAGES = ['compare', 'batching', 'fit', 'stories', 'history', 'claims'];
+const LEADS = { worth: 'compare' };  // parts of another page
 const WITHOUT_MODEL = ['stories', 'history', 'claims'];
 const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pins', 'beside'];
 const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', ...HISTORY_KEYS];
@@ -14,6 +15,14 @@ const askedOfHistory = () => {
 askedOfHistory();
 const returning = [];  // pages that Back and Forward led to and whose tabs are still to open, the last one last
 
+const viewOf = () => {
+  const asked = (new URL(location.href).searchParams.get('view') || '').toLowerCase();
+  return LEADS[asked] || asked;
+};
+const show = (page) => {
+  current = page;
+  document.title = page[0].toUpperCase() + page.slice(1) + ' - tokendyno';
+};
 const addressOf = (page) => {
   const here = new URL(location.href);
   KEYS.forEach((key) => here.searchParams.delete(key));
@@ -57,7 +66,7 @@ window.tokendynoAddress = {
     if (page !== current) {
       if (!WITHOUT_MODEL.includes(page)) facts[page].model = model;
       if (at < 0) turnTo(page); else if (last) amend(page);
-      current = page;
+      show(page);
     }
     returning.splice(0, at + 1);
     return model;
@@ -66,16 +75,23 @@ window.tokendynoAddress = {
     Object.assign(facts[page], worded(names, values));
     if (page === current) amend(page);
   },
+  // A page that is not shown has begun to show a run: its address will name that.
+  note(page, run) { runs[page] = run; },
+  get page() { return current; },
   // What a page says of itself; `push`: a view of its own, which Back leaves.
   keep(page, named, push) {
     facts[page] = named;
     if (page === current) amend(page, push);
   },
 };
-watch('value', () => { if (props.value) current = first = props.value; });
+watch('value', () => {
+  if (!props.value) return;
+  show(first = props.value);
+  const part = new URL(location.href).searchParams.get('view');
+  if (part in LEADS) document.getElementById(part)?.scrollIntoView();
+});
 window.addEventListener('popstate', () => {
-  const asked = new URL(location.href).searchParams.get('view');
-  const page = PAGES.includes(asked) ? asked : first;
+  const asked = viewOf(), page = PAGES.includes(asked) ? asked : first;
   if (page === 'history') askedOfHistory();
   if (page === (returning.at(-1) ?? current)) return;
   returning.push(page);

@@ -1,55 +1,91 @@
-""" "Run it here": a story's arms on the Compare page, with the model of the recording where a GPU can run it, else with
-the embedded model."""
+""" "Run it here": a story's arms run on the Compare page or the Batching page, with the model of the recording where a
+GPU can run it, else with the embedded model."""
 
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
+import msgspec
 
 from backend.arms.parse import parse_arm
-from backend.config import ArmRequest, Request, Workload
+from backend.config import ArmRequest, Request, Workload, workload_of
 from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.recordings.shelf import shipped_id
 from backend.stories import Story, story
+from backend.traffic import Limits
+from backend.traffic.presets import drawn, traffic_presets
+from ui.batching import request as batch_request
+from ui.batching.page import BatchControls
+from ui.batching.traffic_row import TTFT_LIMIT_S
 from ui.compare.page import CompareControls
 from ui.compare.request import choice_values
 from ui.errors import Updates, shows_errors
 from ui.fit.run_this import FOCUS_RUN
+from ui.live.panel import RUN_ID
 from ui.stories.page import StoryControls, name_of
+from ui.visitor import BUSY, buttons_of, visitor_of
+
+GOING_ON = (
+    "Your run on the page {page} is still going on. Stop it there or wait for its end, then press Run it here again."
+)
 
 
-def run_here(bench: Bench, controls: StoryControls, compare: CompareControls, pages: gr.Tabs) -> None:
-    """Connect the button."""
+def run_here(
+    bench: Bench, controls: StoryControls, compare: CompareControls, batching: BatchControls, pages: gr.Tabs
+) -> None:
+    """Connect the button. What is refused is said beside it, and changes nothing on the other pages."""
 
-    def take(event: gr.EventData) -> Updates:
-        told = story(name_of(event))
-        if told.here.page == "batching":
-            bench.expect_run()
-            return {pages: gr.Tabs(selected="batching"), controls.message: ""}
-        asked = request_here(bench, told)
-        updates: Updates = {pages: gr.Tabs(selected="compare"), controls.message: ""}
-        updates |= compare.work.values(asked.model, asked.workload)
-        for axes, arm in zip((compare.arm_a, compare.arm_b), asked.arms, strict=True):
-            updates |= dict(zip(axes, choice_values(arm.choices), strict=True))
-        bench.expect_run()
-        return updates
+    def take(event: gr.EventData, request: gr.Request, *shown: object) -> Updates:
+        asked = request_here(bench, story(name_of(event)))
+        page = "compare" if asked.traffic is None else "batching"
+        here = shown[page == "batching"]
+        run = bench.runs.get(here) if isinstance(here, str) and RUN_ID.fullmatch(here) else None
+        if buttons_of(run, request) == BUSY:
+            raise InputError(GOING_ON.format(page=page.capitalize()))
+        begun = bench.submit(asked, visitor_of(request))
+        updates: Updates = {pages: gr.Tabs(selected=page), controls.message: ""}
+        target: CompareControls | BatchControls
+        if asked.traffic is None:
+            updates |= compare.work.values(asked.model, asked.workload)
+            target, values = compare, choice_values
+            *starting, stop = compare.buttons
+        else:
+            settings = batch_request.traffic_values(asked) | {"trace": ""}
+            updates |= {batching.fields[name]: value for name, value in settings.items()}
+            target, values = batching, batch_request.choice_values
+            *starting, stop = batching.run, batching.stop
+        for axes, arm in zip((target.arm_a, target.arm_b), asked.arms, strict=True):
+            updates |= dict(zip(axes, values(arm.choices), strict=True))
+        updates |= {button: gr.update(interactive=False) for button in starting}
+        return updates | {stop: gr.update(interactive=True), target.live: begun}
 
     quiet: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-    outputs = [pages, controls.message, *compare.work, *compare.arm_a, *compare.arm_b]
-    taken = controls.view.take(shows_errors(controls.message)(take), None, outputs, **quiet)
+    outputs = [
+        pages, controls.message, *compare.work, *compare.arm_a, *compare.arm_b, compare.live, *compare.buttons,
+        *batching.fields.values(), *batching.arm_a, *batching.arm_b, batching.live, batching.run, batching.stop,
+    ]  # fmt: skip
+    shown = [compare.live, batching.live]
+    taken = controls.view.take(shows_errors(controls.message)(take), shown, outputs, **quiet)
     taken.success(None, None, None, js=FOCUS_RUN, **quiet)
 
 
 def request_here(bench: Bench, told: Story) -> Request:
-    """What a story runs on this machine: what was recorded, if that runs here, else two arms of the embedded model."""
+    """What a story runs on this machine: one pair of runs of what was recorded, if that runs here, else of two arms of
+    the embedded model."""
     recorded = bench.runs.get(shipped_id(told.recording))
-    if recorded is not None and recorded.request.traffic is None and _runs(bench, recorded.request):
-        return recorded.request
+    if recorded is not None and _runs(bench, recorded.request):
+        work = replace(recorded.request.workload, repeats=1)
+        return msgspec.structs.replace(recorded.request, workload=work)
     here = told.here
     arms = [
         ArmRequest(name, dict(parse_arm(here.model, text).choices))
         for name, text in zip("AB", (here.a, here.b), strict=True)
     ]
+    if here.page == "batching":
+        first = traffic_presets()[0]
+        traffic = drawn(first.draw, 1, first.concurrent, limits=Limits(TTFT_LIMIT_S))
+        return Request(here.model, arms, workload_of(traffic, 1, ignore_eos=True), traffic)
     work = Workload(here.prompt, max_new_tokens=here.max_new_tokens, ignore_eos=here.ignore_eos)
     return Request(here.model, arms, work)
 

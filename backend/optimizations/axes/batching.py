@@ -103,6 +103,10 @@ class Batching(Optimization):
     decoders_only = True
     chooses_tokens = True
     many_requests = True
+    aliases = {
+        "static": ("padding",),
+        "continuous": ("generate_batch", "ContinuousBatchingConfig", "paged", "PagedAttention", "serving"),
+    }
     choices = (
         Choice("off", "off", "One request after the other."),
         Choice(

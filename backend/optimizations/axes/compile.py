@@ -101,6 +101,7 @@ class Compile(Optimization):
     off = "off"
     order = 40
     leading = True
+    aliases = {"": ("fullgraph", "CompileConfig", "compile_config", "inductor", "dynamo")}
     costs = {
         "default": "seconds to a minute to compile",
         "reduce-overhead": "time to compile, memory for graphs",

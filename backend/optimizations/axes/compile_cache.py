@@ -41,6 +41,7 @@ class CompileCache(Optimization):
     summary = "Where compiled code is cached; the cold compile time depends on it."
     default = "torch"
     order = 48
+    aliases = {"": ("TORCHINDUCTOR_CACHE_DIR",), "artefacts": ("save_cache_artifacts", "load_cache_artifacts")}
     wish = "start"
     wishes = {"fresh": "reference"}
     costs = {"fresh": "everything is compiled again", "artefacts": "disk; a run that saves them first"}

@@ -145,6 +145,7 @@ class CudaGraphs(Optimization):
     off = "off"
     order = 42
     leading = True
+    aliases = {"": ("cudagraph", "torch.cuda.graph"), "manual": ("CUDAGraph", "torch.cuda.CUDAGraph")}
     wishes = {"off": "reference"}
     costs = {
         "off": "a launch for every kernel",

@@ -67,6 +67,12 @@ class Dtype(Optimization):
     witness = "weights"
     order = 10
     wish = "numerics"
+    aliases = {
+        "": ("torch_dtype", "precision"),
+        "bfloat16": ("bf16",),
+        "float16": ("fp16", "half"),
+        "float32": ("fp32", "full precision"),
+    }
     costs = {
         "bfloat16": "precision: 8 bits of it",
         "float16": "range: values past 65,504 overflow",

@@ -103,6 +103,7 @@ class Experts(Optimization):
     default = "auto"
     order = 24
     leading = True
+    aliases = {"": ("experts_implementation", "mixture of experts")}
     wishes = {"eager": "reference"}
     costs = {
         "eager": "time: the host waits for the routing of each layer",

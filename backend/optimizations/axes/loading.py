@@ -49,6 +49,7 @@ class Loading(Optimization):
     summary = "How weights get from files to the device: it changes load time and peak host memory."
     default = "device_map"
     order = 5
+    aliases = {"": ("low_cpu_mem_usage",)}
     wish = "start"
     wishes = {"no-warmup": "reference", "plain": "reference"}
     costs = {"no-warmup": "a slower load", "plain": "host memory for the whole model"}

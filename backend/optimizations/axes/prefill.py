@@ -169,6 +169,7 @@ class Prefill(Optimization):
     off = "whole"
     order = 45
     decoders_only = True
+    aliases = {"": ("prefill_chunk_size",)}
     wish = "memory"
     wishes = {"captured": "faster", "compiled": "faster"}
     costs = {

@@ -57,6 +57,7 @@ class Projections(Optimization):
     default = "separate"
     off = "separate"
     order = 26
+    aliases = {"fused": ("qkv",)}
     costs = {"fused": "a slower load"}
     choices = (
         Choice("separate", "separate", "As in the model's code: q, k, v, gate and up are five GEMMs per layer."),

@@ -69,6 +69,7 @@ class Shapes(Optimization):
     witness = "kv"
     order = 46
     wish = "start"
+    aliases = {"": ("pad_to_multiple_of",), "dynamic": ("mark_dynamic",)}
     costs = {
         "padded": "work on padding",
         "buckets": "some work on padding",

@@ -63,6 +63,10 @@ class Speculation(Optimization):
     order = 50
     decoders_only = True
     chooses_tokens = True
+    aliases = {
+        "": ("speculative decoding", "assisted generation", "draft", "assistant_model"),
+        "prompt-lookup": ("prompt_lookup_num_tokens", "n-gram"),
+    }
     costs = {"prompt-lookup": "time where the text does not repeat itself"}
     choices = (
         Choice("off", "off", "One forward pass per token."),

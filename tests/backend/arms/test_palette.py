@@ -9,7 +9,7 @@ from backend.arms.palette import GROUPS, Entry, palette
 from backend.arms.parse import make_config
 from backend.arms.presets import arm_presets
 from backend.config import Workload
-from backend.optimizations import prompt_axes
+from backend.optimizations import all_axes, prompt_axes
 from tests.support.machines import CPU, H200, facts
 
 
@@ -21,12 +21,14 @@ def on_cpu() -> list[Entry]:
 def found(entries: Sequence[Entry], word: str) -> set[str]:
     """Titles in whose entry a word stands, as the page searches."""
     return {
-        e.title for e in entries if word in " ".join((e.title, e.axis, e.group, e.summary, e.words)).lower()
+        e.title
+        for e in entries
+        if word in " ".join((e.title, e.name, e.axis, e.group, e.summary, e.axis_name, e.words, *e.aliases)).lower()
     }  # fmt: skip
 
 
 def test_every_choice_but_the_defaults_is_in_it_once(on_cpu: list[Entry]) -> None:
-    offered = [(entry.axis, entry.title) for entry in on_cpu if not entry.whole]
+    offered = [(entry.axis, entry.title) for entry in on_cpu if entry.choices and not entry.whole]
     assert sorted(offered) == sorted(
         (axis.title, choice.title) for axis in prompt_axes() for choice in axis.choices if choice.name != axis.default
     )
@@ -51,8 +53,8 @@ def test_groups_follow_one_another_and_what_cannot_run_comes_last_in_its_group(o
     [
         ("spec", {"prompt lookup"}),
         ("int8", {"torchao int8", "bitsandbytes int8", "quanto int8"}),
-        ("fast", {"static", "custom decode loop", "Lowest latency"}),
-        ("speed", {"static", "custom decode loop", "sdpa"}),
+        ("fast", {"static", "custom", "Lowest latency"}),
+        ("speed", {"static", "custom", "sdpa"}),
         ("memory", {"bitsandbytes nf4", "Lowest memory"}),
     ],
 )
@@ -71,11 +73,12 @@ def test_an_entry_says_why_it_cannot_run_and_one_that_runs_is_not_refused(on_cpu
 
 
 def test_what_a_choice_requires_is_set_with_it(on_cpu: list[Entry]) -> None:
-    (loop,) = [entry for entry in on_cpu if entry.title == "custom decode loop"]
+    (loop,) = [entry for entry in on_cpu if entry.title == "custom"]
     assert loop.choices == {"cache": "static", "loop": "own"} and loop.why.startswith("with cache=static")
 
 
 def test_what_costs_something_says_so_and_names_only_choices_that_exist() -> None:
-    for axis in prompt_axes():
+    for axis in all_axes():
         names = {choice.name for choice in axis.choices}
         assert axis.costs.keys() <= names and axis.wishes.keys() <= names, axis.name
+        assert axis.aliases.keys() <= names | {""}, axis.name

@@ -1,6 +1,7 @@
 """Each limit of a mode at its edge: what is just inside is accepted, what is just outside is refused in a sentence."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from backend.config import ArmRequest, Request, Workload, reading_of, workload_o
 from backend.engine.allowed import check_allowed, check_model, hub_kernels
 from backend.engine.worker_memory import worker_limit
 from backend.errors import InputError
+from backend.executors import open_bench
 from backend.hardware import Machine
 from backend.hosting.limits import GIB, LIMITS, Limits
 from backend.models import resolve
@@ -144,3 +146,15 @@ def test_weights_in_mxfp4_need_a_kernel_of_the_hub() -> None:
 
 def test_mode_local_allows_what_the_program_does() -> None:
     held(asked({}, {}, prompt="x" * 3_000, max_new_tokens=400, repeats=50, batch_size=64), LIMITS["local"])
+
+
+def test_only_models_that_a_mode_would_run_are_offered(tmp_path: Path) -> None:
+    for limits, some, none in (
+        (LIMITS["local"], {"pocket", "Llama-3-70B", "Gemma-3-1b"}, set()),
+        (PUBLIC, {"pocket", "bert-base-uncased"}, {"Llama-3-8B", GPT_OSS}),
+        (replace(PUBLIC, models=("gpt2",)), {"gpt2"}, {"pocket", "SmolLM2-135M-Instruct"}),
+    ):
+        bench = open_bench(tmp_path / f"{limits.mode}{len(limits.models)}.sqlite", None, limits, "subprocess")
+        names = {entry.name for entry in bench.offered}
+        bench.close()
+        assert some <= names and not none & names

@@ -112,5 +112,5 @@ def test_an_axis_that_says_nothing_else_is_shown_folded_and_last_for_every_model
 def test_choices_are_told_by_the_titles_of_the_page_and_by_their_names_once_they_are_gone() -> None:
     assert titles_text({"cache": "static", "dtype": "float16"}) == "KV cache static; Dtype float16"
     assert titles_text({}) == "defaults"
-    assert (choice_title("loop", "own"), choice_title("loop", "gone")) == ("custom decode loop", "gone")
+    assert (choice_title("loop", "own"), choice_title("loop", "gone")) == ("custom", "gone")
     assert (axis_title("loop"), axis_title("gone")) == ("Decode loop", "gone")

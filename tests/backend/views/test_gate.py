@@ -94,7 +94,7 @@ def test_a_faster_reference_is_not_charged_with_the_others_perplexity() -> None:
 
 def test_finer_weights_cost_nothing() -> None:
     for subject, finer, says in (
-        ("B", "B", "predicts 0.030 nats apart with finer weights"),
+        ("B", "B", "predicts differently by 0.030 nats, with more precise weights"),
         ("B", "A", "has a small quality cost of 0.030 nats"),
     ):
         assert gate_text(Gate("read", "r", 768, SMALL, finer=finer), subject, "").part == says
@@ -102,7 +102,7 @@ def test_finer_weights_cost_nothing() -> None:
 
 def test_random_weights_are_not_judged() -> None:
     sentence, line = said(LARGE, random=True)
-    assert "cost" not in sentence and "predicts 0.20 nats apart" in sentence and "perplexity" not in line
+    assert "cost" not in sentence and "predicts differently by 0.20 nats" in sentence and "perplexity" not in line
     assert gate_text(Gate("random"), "B", "").line == "Random weights: quality means nothing here"
 
 

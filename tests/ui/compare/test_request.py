@@ -18,6 +18,7 @@ from ui.compare.request import (
     preset_choices,
     read_choices,
     read_request,
+    what_runs,
 )
 
 GOOD: dict[str, Any] = {
@@ -141,3 +142,16 @@ def test_the_presets_that_the_arms_show_are_part_of_the_request_if_they_are_bund
         a, b = read_request([*values(), shown, "gpt-oss"]).arms
         assert (a.preset, b.preset) == (expected, "gpt-oss")
     assert [arm.preset for arm in read_request(values()).arms] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "Run: one pair of runs. Measure: 5 pairs."),
+        ({"repeats": 5}, "Run and Measure: 5 pairs of runs."),
+        ({"repeats": 3, "batch_size": 8}, "Run: 3 pairs of runs. Measure: 5 pairs; batch size 8."),
+        ({"prompt_tokens": 4_000}, "4,000 prompt tokens instead of the prompt as written."),
+    ],
+)
+def test_what_run_will_do_is_said(changed: dict[str, Any], said: str) -> None:
+    assert what_runs(read_request(values(**changed)).workload).endswith(said)

@@ -52,7 +52,7 @@ def test_what_differs_from_the_defaults_is_a_chip_with_its_worst_verdict(warm_be
     found = described(warm_bench, loop="own", attention="sdpa", cache="dynamic")
     chips = [(chip["axis"], chip["choice"], chip["level"], chip["default"]) for chip in found["chips"]]
     assert chips == [
-        ("Attention", "sdpa", "fallback", "auto"), ("Decode loop", "custom decode loop", "blocked", "generate"),
+        ("Attention", "sdpa", "fallback", "auto"), ("Decode loop", "custom", "blocked", "generate"),
     ]  # fmt: skip
     assert found["memory"].endswith("cannot run") and found["title"] == "Baseline"
 
@@ -79,3 +79,11 @@ def test_a_pair_that_nothing_tried_is_said_of_a_single_arm_too(monkeypatch: pyte
         checked = check(make_config("pocket", alone), facts("pocket"), CPU, Workload(prompt="x"))
         lines = json.loads(describe(ArmRequest("A", alone), "custom", checked))["verdicts"]
         assert ["note"] * pair == [one["level"] for one in lines if one["reason"].startswith("Not tried together")]
+
+
+def test_what_blocks_a_recorded_arm_here_is_a_note(warm_bench: Any) -> None:
+    asked = request({"loop": "own"})
+    found = json.loads(describe(asked.arms[0], "baseline", warm_bench.check(asked)["A"], 1, recorded=True))
+    assert {line["level"] for line in found["verdicts"]} == {"note"} and found["share"] == 1
+    assert found["verdicts"][0]["reason"].startswith("Recorded on another machine; here it cannot run. ")
+    assert [chip["level"] for chip in found["chips"]] == [""]

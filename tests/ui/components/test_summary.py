@@ -13,7 +13,7 @@ from ui.components.summary import machine_line, model_line
     [
         ("pocket", ["sliding (window 128)", "experts per token"]),
         ("gpt2", ["124 M parameters in float32", "12 layers: all full attention", "1,024 positions"]),
-        ("Mistral-7B-v0.1", ["7.24 B parameters", "32 sliding (window 4,096), 0 full", "8 KV heads of 128"]),
+        ("Mistral-7B-v0.1", ["7.24 B parameters", "32 sliding (window 4,096), 0 full", "8 KV heads, head size 128"]),
         ("random:gpt2", ["the text is noise"]),
         ("bert-base-uncased", ["12 layers: encoder"]),
     ],

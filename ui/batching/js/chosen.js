@@ -5,7 +5,7 @@ function makeChosen(box, choose) {
 
   function build(head, requests) {
     box.replaceChildren();
-    const bar = el('p', 'td-choice', ''), label = el('label', '', 'Request ');
+    const bar = el('p', 'td-which', ''), label = el('label', '', 'Request ');
     field = el('input', 'td-number');
     Object.assign(field, { type: 'number', min: 1, max: requests, value: 1 });
     field.addEventListener('input', () => {

@@ -2,40 +2,37 @@
 const dialog = element.querySelector('dialog'), search = dialog.querySelector('input'), list = dialog.querySelector('.td-entries'), jumps = dialog.querySelector('.td-jumps');
 const signs = { runs: '', 'falls back': '\u25b2 falls back', 'cannot run': '\u2715 cannot run' };
 let arm = 'A', opener = 'add';
-const haystack = (entry) => [entry.title, entry.axis, entry.group, entry.summary, entry.words].join(' ').toLowerCase();
 const show = () => {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  const entries = props.value ? JSON.parse(props.value) : [];
-  const found = entries.filter((entry) => { const text = haystack(entry); return words.every((word) => text.includes(word)); });
+  const found = ranked(props.value ? JSON.parse(props.value) : [], search.value), boxes = new Map();
   list.replaceChildren();
   jumps.replaceChildren();
-  let group = '', box = null;
   for (const entry of found) {
-    if (entry.group !== group) {
-      group = entry.group;
-      box = add(list, 'section');
-      add(box, 'h3', '', group);
-      const place = box, jump = add(jumps, 'button', '', group.split(':')[0]);
+    if (!boxes.has(entry.group)) {
+      const place = add(list, 'section'), jump = add(jumps, 'button', '', entry.group.split(':')[0]);
+      boxes.set(entry.group, place);
+      add(place, 'h3', '', entry.group);
       jump.type = 'button';
-      jump.addEventListener('click', () => { list.scrollTop += place.getBoundingClientRect().top - list.getBoundingClientRect().top; place.querySelector('button').focus({ preventScroll: true }); });
+      jump.addEventListener('click', () => { list.scrollTop += place.getBoundingClientRect().top - list.getBoundingClientRect().top; place.querySelector('.td-entry').focus({ preventScroll: true }); });
     }
-    const button = add(box, 'button', 'td-entry ' + entry.state.replace(' ', '-'));
-    button.type = 'button';
+    const acts = entry.whole || entry.page || Object.keys(entry.choices).length;
+    const button = add(boxes.get(entry.group), acts ? 'button' : 'p', 'td-entry ' + entry.state.replace(' ', '-'));
+    if (acts) button.type = 'button'; else button.tabIndex = -1;
     const name = add(button, 'span', 'td-entry-name', entry.axis ? entry.axis + ': ' : '');
     add(name, 'b', '', entry.title);
     add(button, 'span', 'td-entry-summary', entry.summary + (entry.cost ? ' Costs ' + entry.cost + '.' : ''));
     if (signs[entry.state]) add(button, 'span', 'td-entry-state', signs[entry.state]);
     if (entry.why) add(button, 'span', 'td-entry-why', entry.why);
-    button.addEventListener('click', () => {
+    if (acts) button.addEventListener('click', () => {
       dialog.close();
-      trigger('take', { arm, choices: entry.choices, whole: entry.whole });
+      if (entry.page) [...document.querySelectorAll('#pages [role="tab"]')].find((tab) => tab.textContent.trim().toLowerCase() === entry.page)?.click();
+      else trigger('take', { arm, choices: entry.choices, whole: entry.whole });
     });
   }
   if (!found.length) add(list, 'p', 'td-empty', 'Nothing matches. Try "fast", "int8", "cache" or "graph".');
 };
 search.addEventListener('input', show);
 dialog.addEventListener('keydown', (event) => {
-  const buttons = [...list.querySelectorAll('button')], at = buttons.indexOf(document.activeElement);
+  const buttons = [...list.querySelectorAll('button.td-entry')], at = buttons.indexOf(document.activeElement);
   if (event.key === 'ArrowDown') { event.preventDefault(); (buttons[at + 1] || buttons[0])?.focus(); }
   if (event.key === 'ArrowUp') { event.preventDefault(); (at > 0 ? buttons[at - 1] : search).focus(); }
   if (event.key === 'Escape') { event.preventDefault(); dialog.close(); }  // a field for searches would only be cleared

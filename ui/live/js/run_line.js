@@ -41,8 +41,11 @@ function showLink(run) {
     find('.td-file-' + ending).href = 'files/' + encodeURIComponent(run) + '.' + ending;
   }
   find('.td-file-html').hidden = !find('.td-plot');  // a report is of one prompt
-  const here = new URL(location.href), view = here.searchParams.get('view');
-  if (view && view !== 'compare' && view !== 'batching') return;  // another page is shown, whose address it is
+  const here = new URL(location.href), view = here.searchParams.get('view') || window.tokendynoAddress?.page;
+  if (view && view !== 'compare' && view !== 'batching') {  // another page is shown, whose address it is
+    window.tokendynoAddress?.note(element.closest('#batch-live') ? 'batching' : 'compare', run);
+    return;
+  }
   here.searchParams.set('run', run);
   for (const key of ['worth', 'sweep']) here.searchParams.delete(key);
   if (here.href !== location.href) history.replaceState(history.state, '', here.href);

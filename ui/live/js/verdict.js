@@ -31,7 +31,8 @@ function makeVerdict(sentence, basis, digest, unasked, gate) {
     const working = head.arms.find(arm => arm.state === 'working');
     if (!working) return 'Starting.';
     const others = head.arms.filter(arm => arm.state === 'waiting').map(arm => arm.name);
-    return 'Arm ' + working.name + ' is at work' + (others.length ? '; arm ' + others.join(' and ') + ' follows.' : '.');
+    const phase = working.phases.at(-1);
+    return 'Running arm ' + working.name + (phase ? ': ' + phase.title : '') + (others.length ? '; then arm ' + others.join(' and ') + '.' : '.');
   }
 
   function clear() {

@@ -42,6 +42,15 @@ class Attention(Optimization):
     order = 20
     leading = True
     wishes = {"eager": "reference"}
+    aliases = {
+        "": ("attn_implementation", "set_attn_implementation"),
+        "sdpa": ("scaled_dot_product_attention",),
+        "flash_attention_2": ("fa2", "flash-attn"),
+        "flash_attention_3": ("fa3", "flash-attn"),
+        "flash_attention_4": ("fa4", "flash-attn"),
+        "kernels-community/flash-attn2": ("fa2", "flash-attn"),
+        "kernels-community/vllm-flash-attn3": ("fa3", "flash-attn"),
+    }
     costs = {
         "eager": "time and memory at long prompts",
         "flex_attention": "time to compile",

@@ -51,6 +51,14 @@ class Cache(Optimization):
     leading = True
     decoders_only = True
     in_fit_table = True
+    aliases = {
+        "": ("cache_implementation", "past_key_values", "cache_config"),
+        "static": ("StaticCache",),
+        "offloaded": ("OffloadedCache", "DynamicCache(offloading=True)"),
+        "offloaded_static": ("OffloadedStaticCache", "StaticCache(offloading=True)"),
+        "quantized-hqq4": ("QuantizedCache", "4bit", "4-bit"),
+        "quantized-quanto4": ("QuantizedCache", "4bit", "4-bit"),
+    }
     wish = "context"
     wishes = {"static": "faster", "unwindowed": "reference"}
     costs = {

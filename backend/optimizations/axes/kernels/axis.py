@@ -29,6 +29,7 @@ class Kernels(Optimization):
     default = "off"
     off = "off"
     order = 22
+    aliases = {"hub": ("use_kernels", "KernelConfig"), "local": ("KernelConfig", "LOCAL_KERNELS")}
     costs = {"hub": "a download of binaries that run here"}
     choices = (
         Choice("off", "off", "No layers replaced: the model's own code."),

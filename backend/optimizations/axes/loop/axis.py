@@ -90,7 +90,7 @@ class Loop(Optimization):
         Choice("generate", "generate", "The loop of transformers: each step is prepared in Python."),
         Choice(
             "own",
-            "custom decode loop",
+            "custom",
             "One step on fixed tensor addresses, sampling included; the host reads tokens asynchronously.",
             _RULES,
         ),

@@ -67,6 +67,21 @@ class Parallel(Optimization):
     witness = "weights"
     order = 27
     decoders_only = True
+    aliases = {
+        "": ("multi-gpu",),
+        **{f"tensor-{size}": ("tp_plan", "tp_size", "tensor parallelism", "DistributedConfig") for size in SIZES},
+        **{
+            f"expert-{size}": (
+                "ep_plan",
+                "ep_size",
+                "enable_expert_parallel",
+                "expert parallelism",
+                "DistributedConfig",
+            )
+            for size in SIZES
+        },
+        **{f"device-map-{size}": ("device_map", "accelerate") for size in SIZES},
+    }
     wishes = dict.fromkeys((f"device-map-{size}" for size in SIZES), "memory")
     costs = dict.fromkeys(("tensor-2", "expert-2"), "an exchange between all ranks after each half of a layer") | {
         "device-map-2": "copies between GPUs that wait for each other"

@@ -49,6 +49,31 @@ class Quantization(Optimization):
     in_fit_table = True
     wish = "memory"
     wishes = {"mxfp4-dequantized": "reference"}
+    aliases = {
+        "": ("quantization_config", "quantized", "weight-only"),
+        "bnb-int8": ("load_in_8bit", "8bit", "8-bit", "BitsAndBytesConfig(load_in_8bit=True)"),
+        # bnb_4bit_quant_type is fp4 unless it is set (transformers, utils/quantization_config.py)
+        "bnb-fp4": ("load_in_4bit", "4bit", "4-bit", "BitsAndBytesConfig(load_in_4bit=True)"),
+        "bnb-fp4-double": ("4bit", "4-bit", "BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_use_double_quant=True)"),
+        "bnb-nf4": ("4bit", "4-bit", "qlora", 'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4")'),
+        "bnb-nf4-double": (
+            "4bit", "4-bit", "qlora",
+            'BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)',
+        ),
+        "torchao-int8": ("8bit", "8-bit", "TorchAoConfig(Int8WeightOnlyConfig())"),
+        "torchao-fp8": ("float8", "8bit", "8-bit", "TorchAoConfig(Float8WeightOnlyConfig())"),
+        "torchao-int4": ("4bit", "4-bit", "TorchAoConfig(Int4WeightOnlyConfig())"),
+        "quanto-int8": ("8bit", "8-bit", 'QuantoConfig(weights="int8")'),
+        "quanto-int4": ("4bit", "4-bit", 'QuantoConfig(weights="int4")'),
+        "mxfp4": ("4bit", "4-bit", "Mxfp4Config()"),
+        "mxfp4-dequantized": ("Mxfp4Config(dequantize=True)",),
+    }  # fmt: skip
+    elsewhere = {
+        ("gguf", "llama.cpp"): "A GGUF file is a model: write the path of a local one under Model. It is dequantized "
+        "while it is loaded.",
+        ("awq", "gptq", "AwqConfig", "GPTQConfig"): "AWQ and GPTQ are formats of a checkpoint: name one that is packed "
+        "so under Model. It needs the package gptqmodel.",
+    }
     costs = {
         "bnb-int8": "time per token; not compiled",
         "bnb-nf4": "some quality",

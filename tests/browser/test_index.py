@@ -1,0 +1,33 @@
+"""The page's HTML as a browser, and whoever previews a link, gets it from the app."""
+
+import re
+
+import httpx
+
+
+def ask(address: str, path: str, encoding: str = "identity") -> httpx.Response:
+    with httpx.Client(headers={"Accept-Encoding": encoding}) as client:
+        return client.get(f"{address}{path}")
+
+
+def test_a_link_shows_this_pages_name_and_opens_the_room_that_it_names(address: str) -> None:
+    text = ask(address, "/?view=fit&model=%22%3Cb%3E").text
+    told = dict(re.findall(r'<meta (?:property|name)="((?:og|twitter):\w+)" content="([^"]*)">', text))
+    assert told["og:title"] == "Fit - tokendyno" and told["og:url"] == f"{address}/?view=fit&amp;model=%22%3Cb%3E"
+    assert "dynamometer" in told["og:description"] and len(re.findall('"(?:og|twitter):', text)) == len(told) == 5
+    assert '"title":"Fit - tokendyno"' in text and '"selected":"fit"' in text and '"selected":"compare"' not in text
+
+
+def test_what_is_said_by_other_names_leads_to_where_it_stands(address: str) -> None:
+    for asked, page in (("worth", "compare"), ("FIT", "fit"), ("claims", "claims")):
+        assert f'"selected":"{page}"' in ask(address, f"/?view={asked}").text
+
+
+def test_text_is_compressed_and_a_stream_of_events_is_not(address: str) -> None:
+    for path in ("/", "/config"):
+        whole, packed = ask(address, path), ask(address, path, "gzip")
+        assert packed.headers["content-encoding"] == "gzip" and "content-encoding" not in whole.headers
+        assert int(packed.headers["content-length"]) < len(whole.content) / 3
+    with httpx.stream("GET", f"{address}/gradio_api/heartbeat/abc", headers={"Accept-Encoding": "gzip"}) as events:
+        assert "content-encoding" not in events.headers
+        assert next(events.iter_bytes()).startswith(b"data: "), "what was said is there at once"
