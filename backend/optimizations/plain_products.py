@@ -5,7 +5,16 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from backend.optimizations.expert_rows import tokens_of_passes
-from backend.optimizations.proof import PRODUCTS, Observation, Shape, hides, rows_of, traced_passes, weight_of
+from backend.optimizations.proof import (
+    PRODUCTS,
+    Observation,
+    Shape,
+    hides,
+    layers_without_own_keys,
+    rows_of,
+    traced_passes,
+    weight_of,
+)
 from backend.optimizations.tensor_bytes import local_part
 
 _IN_EACH_PASS = re.compile(
@@ -47,7 +56,7 @@ def absent_products(observation: Observation) -> int:
     many = observation.plan.load.parallel.ranks > 1 or observation.counts.batch_requests
     if observation.cache is None or not trace.formats or many or hides(observation):
         return 0
-    if getattr(observation.model.config.get_text_config(decoder=True), "num_kv_shared_layers", 0):
+    if layers_without_own_keys(observation.model):
         return 0
     in_a_pass: Counter[Shape] = Counter()
     heads: set[Shape] = set()

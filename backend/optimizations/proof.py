@@ -148,6 +148,12 @@ def traced_passes(observation: Observation) -> int:
     return max(1, observation.trace().steps) - 1 + prompt_passes(observation)
 
 
+def layers_without_own_keys(model: Any) -> int:
+    """Layers that attend to keys and values which another one has cached: transformers' Gemma 3n, Gemma 4 and Mistral
+    Large 4 mark them so."""
+    return sum(bool(getattr(module, "is_kv_shared_layer", False)) for module in model.modules())
+
+
 def missing(counts: RunCounts) -> dict[str, int]:
     """What a loop that gives one token a step should have done in the measured run and did not, in words."""
     passes, made = int(counts.passes or 0), counts.model_passes

@@ -143,7 +143,8 @@ class Batching(Optimization):
             f"{requests} requests in {batches}: the model received {rows} rows and {seen:,} positions of padding, of "
             f"{expected:,} in the batches formed"
         )
-        if formed == requests and rows == requests:
+        unseen = observation.plan.generate.prefill_graphs  # a replayed pass calls no code of the model
+        if formed == requests and (rows == requests or unseen):
             planned = observation.plan.generate.batch.kind
             lone = planned if planned == "static" else "off"
             return Finding(self.name, lone, proof, outcome="no_effect" if lone == "static" else "")

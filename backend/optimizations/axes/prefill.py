@@ -237,12 +237,14 @@ class Prefill(Optimization):
         passes, widest = int(counts.prompt_passes or 0), int(counts.widest_prompt_pass or 0)
         positions = int(counts.positions or 0)
         if not passes:
-            return Finding(self.name, "whole", "no pass over the prompt was seen: one pass is what is made by default")
+            return Finding(self.name, "whole", _unwatched(observation))
         proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
         if passes == 1:
             fits = 0 < positions <= planned
             told = f"{proof}: it fits into one chunk of {planned:,}" if fits else proof
-            return Finding(self.name, _named(planned) if fits else "whole", told, outcome="no_effect" if fits else "")
+            return Finding(
+                self.name, _named(planned) if fits else "whole", told, outcome="not_applicable" if fits else ""
+            )
         right = int(counts.planned_prompt_passes or 0)
         due = -(-positions // widest)
         again = _beyond(observation, positions) // widest
@@ -279,6 +281,15 @@ class Prefill(Optimization):
         proof += "".join(f"; {n} {what}" for what, n in beside.items())
         more = max(0, covered - positions) + sum(beside.values())
         return Finding(self.name, "captured", proof, min(same, positions), positions + more)
+
+
+def _unwatched(observation: Observation) -> str:
+    """Why no pass over a prompt was noted, and what is made then, in words."""
+    if observation.counts.paged_steps:
+        return "continuous batching reads prompts in steps of its own, by batch_tokens"
+    if observation.counts.batch_requests:
+        return "each batch reads its prompts in one pass, which is what is made by default"
+    return "no pass over the prompt was seen: one pass is what is made by default"
 
 
 def _beside(observation: Observation) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from backend.counts import RunCounts
 from backend.evidence import Finding, Outcome
 from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import kv_cache
@@ -108,9 +109,15 @@ class Speculation(Optimization):
         rejected = max(0, int(counts.due_accepted or 0) - accepted) if accepted > 0 else 0
         if rejected:
             proof += f"; the text went on with {rejected} more of those that should have been proposed"
-        outcome: Outcome = "" if counts.draft_tokens and accepted > 0 else "no_effect"
         expected = steps + further + strange + fewer + rejected
-        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), expected, outcome)
+        return Finding(self.name, "prompt-lookup", proof, int(counts.lookups), expected, _outcome(counts))
+
+
+def _outcome(counts: RunCounts) -> Outcome:
+    """A text that repeats nothing leaves nothing to propose, and one that goes on otherwise nothing to accept."""
+    if not counts.draft_tokens:
+        return "not_applicable" if counts.due_drafts == 0 and not counts.accepted_tokens else "no_effect"
+    return "no_effect" if not counts.accepted_tokens and counts.due_accepted else ""
 
 
 AXIS = Speculation()

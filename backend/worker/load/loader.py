@@ -53,15 +53,30 @@ def slow_format(weight_bytes: int, dtype: torch.dtype) -> str:
     return "bfloat16 on a CPU: a model this small is faster in float32 (dtype=float32)"
 
 
+def of_pooler(missing: Collection[str]) -> set[str]:
+    """Those of these tensors that make up an encoder's pooler, which models with another head, such as the one for
+    masked words, are saved without. It reads the states of a text's first token and changes none (BertModel.forward).
+    """
+    return {name for name in missing if "pooler" in name.split(".")}
+
+
 def drawn_anew(missing: Collection[str]) -> str:
     """A remark on tensors of the model that its checkpoint lacks; "" if there are none. transformers 5.22 draws them at
     random, and says so in its log only."""
-    if not missing:
-        return ""
-    return (
-        f"{len(missing):,} of the model's tensors are not in the checkpoint, first {min(missing)}, and were drawn at "
-        "random: outputs are not the checkpoint's. Copy the weights again, or correct config.json"
-    )
+    pooler = of_pooler(missing)
+    needed = set(missing) - pooler
+    remarks = []
+    if pooler:
+        remarks.append(
+            "the checkpoint has no pooler: one of random numbers is computed and timed, and no token's states depend "
+            "on it"
+        )
+    if needed:
+        remarks.append(
+            f"{len(needed):,} of the model's tensors are not in the checkpoint, first {min(needed)}, and were drawn at "
+            "random: outputs are not the checkpoint's. Copy the weights again, or correct config.json"
+        )
+    return "; ".join(remarks)
 
 
 class LoadedModel:
@@ -157,8 +172,9 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 model, told = auto_class(config.model_type).from_pretrained(
                     path, dtype=plan.dtype, output_loading_info=True, **safe, **more
                 )
-            observed.note = "; ".join(filter(None, [drawn_anew(told["missing_keys"]), observed.note]))
-            observed.counts["drawn_tensors"] = float(len(told["missing_keys"]))
+            missing = told["missing_keys"]
+            observed.note = "; ".join(filter(None, [drawn_anew(missing), observed.note]))
+            observed.counts["drawn_tensors"] = float(len(missing) - len(of_pooler(missing)))
             quantization.finish(model, plan)
             parallel.finish(model, plan)
             model = moved(model, plan, observed)

@@ -68,7 +68,11 @@ def plain_copy(model: Any, stored: Any = None) -> Any:
     kind = type(model)
     config = copy.deepcopy(stored if type(stored) is type(model.config) else model.config)
     wide = model.config._attn_implementation != "eager"
-    config._attn_implementation = config._experts_implementation = "eager"
+    config._experts_implementation = "eager"
+    if hasattr(
+        sys.modules[kind.__module__], _ATTEND
+    ):  # Falcon's layers compute attention themselves: eager is not sdpa
+        config._attn_implementation = "eager"
     with torch.device("meta"), _registering_nothing():
         bare = getattr(_read_anew(kind.__module__, wide), kind.__name__)(config)
     _share(model, bare, "")

@@ -26,6 +26,7 @@ class StaticRunner(BatchCourse):
     _batches = 0
     _seen_rows = _seen_padding = 0
     _filled = 0  # rows of the batch under way that hold a request
+    _unread = False  # no pass of the batch under way was seen: the next one reads its prompts, of one token or many
     _lengths: tuple[int, int] = (0, 0)
     _shapes: ShapesKind = "exact"
     _last_cache: Any = None
@@ -66,7 +67,7 @@ class StaticRunner(BatchCourse):
     def _run_batch(self, task: Task, batch: list[Asked], log: StepLog) -> None:
         log.enter([one.number for one in batch])
         self._batches += 1
-        self._filled = len(batch)
+        self._filled, self._unread = len(batch), True
         eos = set() if task.job.ignore_eos else set(self.model.eos)
         meter = BatchMeter(task, batch, log, self.cancelled.is_set, eos)
         output = max(one.max_new_tokens for one in batch)
@@ -76,7 +77,8 @@ class StaticRunner(BatchCourse):
     def _note_input(self, model: Any, args: Any, kwargs: Any) -> None:
         """What the model itself receives: rows, and padding in prompts."""
         ids = kwargs.get("input_ids")
-        if ids is not None and ids.shape[1] > 1:
+        if ids is not None and self._unread:
+            self._unread = False
             self._seen_rows += min(self._filled, int(ids.shape[0]))
             real = real_tokens(kwargs)
             if real is not None:

@@ -80,6 +80,7 @@ def test_the_lowest_latency_of_gpt_oss_has_kernels_for_its_experts() -> None:
     assert grant(preset, facts("Llama-3-8B"), H200, WORK).choices == preset.choices
     encoder = grant(preset, facts("bert-base-uncased"), H200, WORK).choices
     assert (encoder["compile"], encoder["cuda_graphs"]) == ("default", "manual")
+    assert "kernels" not in encoder  # they compute single tokens
 
 
 def test_leaves_other_presets_alone() -> None:
@@ -96,7 +97,7 @@ def test_an_arm_carries_its_notes_until_a_choice_is_changed() -> None:
     checked = check(make_config(model.model, arm.choices), model, CPU, WORK)
     with_notes = noted(checked, arm, model, CPU, WORK)
     notes = grant(preset, model, CPU, WORK).notes
-    assert {note.axis for note in notes} == {"projections", "cuda_graphs", "prefill"}
+    assert {note.axis for note in notes} == {"projections", "cuda_graphs", "prefill", "kernels"}
     assert with_notes.verdicts == (*notes, *checked.verdicts)
     assert noted(checked, ArmRequest("A", arm.choices), model, CPU, WORK) == checked
     changed = ArmRequest("A", {**arm.choices, "dtype": "float16"}, preset.name)

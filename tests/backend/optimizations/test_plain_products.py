@@ -142,7 +142,7 @@ def test_where_products_are_hidden_or_shared_nothing_is_missed() -> None:
     replayed = Trace(Counter(), Counter(), Counter(cudaGraphLaunch=2), STEPS, formats=seen.trace().formats)
     assert absent_products(Observation(model, seen.cache, seen.plan, lambda: replayed)) == 0
     assert absent_products(Observation(model, None, seen.plan, seen.trace)) == 0
-    model.config.num_kv_shared_layers = 2
+    model.model.layers[0].self_attn.is_kv_shared_layer = True
     assert absent_products(seen) == 0
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from backend.optimizations.proof import Observation, Trace, regions
+from backend.optimizations.proof import Observation, Trace, layers_without_own_keys, regions
 
 _SDPA = "aten::scaled_dot_product_attention"
 _FUSED = (
@@ -110,6 +110,9 @@ def heads_of(model: Any) -> Heads:
 
 
 def layers(observation: Observation) -> int:
-    """Layers with attention: those whose keys the run cached; without a cache all of them."""
-    cached = [layer for layer in getattr(observation.cache, "layers", ()) if getattr(layer, "keys", None) is not None]
-    return len(cached) or int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
+    """Layers that attend: those whose keys the run cached, and those that take another one's; without a cache all."""
+    held = getattr(observation.cache, "layers", ())
+    if not held:
+        return int(observation.model.config.get_text_config(decoder=True).num_hidden_layers)
+    cached = sum(getattr(layer, "keys", None) is not None for layer in held)
+    return cached + layers_without_own_keys(observation.model)

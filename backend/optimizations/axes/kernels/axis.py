@@ -1,5 +1,6 @@
 """Whether layers are replaced by kernels: none, those of the Hub, or those of a local folder."""
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,9 +16,13 @@ from backend.optimizations.base import Choice, Optimization
 from backend.optimizations.conditions import compiles
 from backend.optimizations.proof import Observation, coverage, hides
 from backend.optimizations.subject import Subject
+from backend.optimizations.tensor_bytes import has_packed_weights
 from backend.plan import KernelsKind, Plan
 from backend.script.parts import Script
 from backend.script.source import literal
+
+MOST_TEXTS = 32
+"""As presets/kernels/matvec/build/torch-cuda/rows.py: MOST."""
 
 
 class Kernels(Optimization):
@@ -96,6 +101,9 @@ class Kernels(Optimization):
         if not slots:
             return Finding(self.name, "off", "no layers replaced")
         names = own_names({one.package for one in slots})
+        if (texts := _texts(observation)) > _most_texts(observation) and names and not _ran(observation, names):
+            own = f"{len(slots)} layers have kernels for steps of fewer than {texts} texts; the model's own code ran"
+            return Finding(self.name, "local", own, outcome="not_applicable")
         reached, expected = _counted(observation, slots, len(wanted), names)
         kinds = {one.kind for one in slots}
         said = ", ".join(f"{n} x {layer} by {kernel}" for (kernel, layer), n in Counter(map(_by, slots)).most_common())
@@ -111,6 +119,20 @@ class Kernels(Optimization):
         if hidden := hides(observation):
             said += f"; decode steps ran {hidden}"
         return Finding(self.name, "local" if "local" in kinds else "hub", said, reached, expected)
+
+
+def _texts(observation: Observation) -> int:
+    """Rows of the batch, by what the run cached; 0 without a cache."""
+    held = getattr(observation.cache, "layers", ())
+    return max((len(layer.keys) for layer in held if getattr(layer, "keys", None) is not None), default=0)
+
+
+def _most_texts(observation: Observation) -> int:
+    """With how many texts at once the kernels that come with tokendyno multiply on a GPU: matvec's `ops.few`."""
+    load = observation.plan.load
+    if load.device != "cuda" or load.kernels_path != str(kernel_packages.BUNDLED):
+        return sys.maxsize
+    return 1 if has_packed_weights(observation.model) else MOST_TEXTS
 
 
 def _by(layer: Layer) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """When kernels can replace layers."""
 
+from backend.hardware import kernel_packages
 from backend.models.families import ENCODERS
 from backend.optimizations.conditions import (
     compiles,
@@ -44,6 +45,15 @@ def _left_packed(s: Subject) -> bool:
     """Whether kernels would read packed weights, but not with a vector in this dtype."""
     blocks = s.choices["quantization"].startswith(("bnb-nf4", "bnb-fp4"))
     return blocks and s.choices["projections"] == "fused" and compute_dtype(s) == "float32"
+
+
+def _not_called(s: Subject) -> bool:
+    """Whether no kernel that comes with tokendyno would take a call of this model's layers."""
+    return not s.decoder and s.machine.kernels == str(kernel_packages.BUNDLED)
+
+
+def _without_norm(s: Subject) -> bool:
+    return s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS
 
 
 def stored_by_rows(s: Subject) -> bool:
@@ -126,11 +136,18 @@ LOCAL_RULES = (
         fix=_OFF,
     ),
     Rule(
-        "fallback",
-        lambda s: s.machine.kernel_layers == ("RMSNorm",) and s.facts.architecture in NO_NORMS,
+        "blocked",
+        _not_called,
+        "The kernels that come with tokendyno multiply with the newest token of each text, or normalize as no encoder "
+        "does: in a pass of an encoder none of them would run.",
+        "presets/kernels/matvec/build/torch-cuda/ops.py: few",
+        fix=_OFF,
+    ),
+    Rule(
+        "blocked",
+        lambda s: _without_norm(s) and not _not_called(s),
         "The kernel folder has RMSNorm only, and this architecture has no layer that it can replace.",
         "transformers 5.22: @use_kernel_forward_from_hub in its modeling file",
-        becomes="off",
         fix=_OFF,
     ),
 )

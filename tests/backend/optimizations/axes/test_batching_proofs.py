@@ -62,6 +62,15 @@ def test_one_request_after_the_other_is_no_batch() -> None:
     assert row("batching", STATIC | {"batches": 4}, kind="off")[:2] == ("off", "off")
 
 
+def test_a_prompt_that_a_graph_replays_shows_no_rows() -> None:
+    alone = STATIC | {"batches": 4, "rows_seen": 0}
+    plan = Plan(LoadPlan(ModelSource("random"))).batched(kind="off")
+    replayed = msgspec.structs.replace(plan, generate=msgspec.structs.replace(plan.generate, prefill_graphs=True))
+    counts = msgspec.convert(alone, RunCounts)
+    assert AXES["batching"].find(Observation(MODEL, None, replayed, counts=counts)).effective == "off"
+    assert AXES["batching"].find(Observation(MODEL, None, plan, counts=counts)).effective == "static"
+
+
 @pytest.mark.parametrize(
     ("rows", "more", "expected"),
     [

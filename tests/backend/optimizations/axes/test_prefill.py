@@ -253,7 +253,7 @@ REPLAYED = NONE_BY_HAND | {"prompt_replays": 1, "replayed_positions": 1300, "sam
         (
             "chunks-2048",
             {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1},
-            "no_effect",
+            "not_applicable",
             None,
         ),
         ("chunks-2048", {}, "failed", None),

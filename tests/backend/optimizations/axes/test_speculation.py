@@ -126,12 +126,27 @@ def test_what_was_not_counted_is_none(counts: RunCounts, said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("drafts", "accepted", "outcome"), [(0, 0, "no_effect"), (20, 0, "no_effect"), (20, 1, ""), (0, 1, "no_effect")]
+    ("drafts", "accepted", "due", "outcome"),
+    [
+        (0, 0, None, "no_effect"),
+        (0, 0, (9, 4), "no_effect"),
+        (0, 0, (0, 0), "not_applicable"),
+        (0, 1, None, "no_effect"),
+        (20, 0, None, ""),
+        (20, 0, (20, 0), ""),
+        (20, 0, (20, 4), "no_effect"),
+        (20, 1, (20, 1), ""),
+    ],
 )
-def test_drafts_of_which_none_was_accepted_changed_nothing(drafts: int, accepted: int, outcome: str) -> None:
-    counts = RunCounts(lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=accepted, passes=8)
-    found = AXIS.find(seen(counts))
-    assert (found.outcome, found.reached, found.expected) == (outcome, 8, 8)
+def test_a_text_that_offers_nothing_to_propose_or_to_accept_is_no_fault(
+    drafts: int, accepted: int, due: tuple[int, int] | None, outcome: str
+) -> None:
+    due_drafts, due_accepted = due or (None, None)
+    counts = RunCounts(
+        lookups=8, steps=8, draft_tokens=drafts, accepted_tokens=accepted, passes=8, due_drafts=due_drafts,
+        due_accepted=due_accepted,
+    )  # fmt: skip
+    assert AXIS.find(seen(counts)).outcome == outcome
 
 
 @pytest.mark.parametrize(("passes", "model_passes", "further"), [(8, 8, 0), (8, None, 0), (8, 9, 1), (8, 16, 8)])

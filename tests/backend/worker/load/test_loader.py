@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from transformers import BertConfig, BertForMaskedLM
 
 from backend.models.source import ModelSource
 from backend.plan import ONE_THREAD_BELOW_BYTES, LoadPlan
@@ -58,3 +59,13 @@ def test_tensors_that_a_checkpoint_lacks_are_named(lacking: list[str], tmp_path:
     )
     assert ("checkpoint" in loaded.remark) is bool(lacking)
     assert loaded.counts["drawn_tensors"] == len(lacking)
+
+
+def test_an_encoder_without_a_pooler_lacks_nothing_that_its_states_depend_on(tmp_path: Path) -> None:
+    size = {"vocab_size": 3072, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    BertForMaskedLM(BertConfig(**size, intermediate_size=32)).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(POCKET / name, tmp_path)
+    loaded = loader.load(LoadPlan(ModelSource("folder", path=str(tmp_path))), QueueChannel(lambda event: None))
+    assert loaded.counts["drawn_tensors"] == 0
+    assert "no pooler" in loaded.remark and "Copy the weights again" not in loaded.remark

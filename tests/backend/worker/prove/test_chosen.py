@@ -285,4 +285,4 @@ def test_beside_packed_weights_a_token_may_lie_further_behind() -> None:
     plain, packed = tiny("llama"), copy.deepcopy(tiny("llama"))
     packed.extra = torch.nn.Parameter(torch.zeros(4, dtype=torch.uint8), requires_grad=False)
     assert chosen._slack(plain) == chosen.SLACK[torch.float32]
-    assert chosen._slack(packed) == chosen.OTHER_SLACK > chosen._slack(plain)
+    assert chosen._slack(packed) == chosen.PACKED_SLACK > chosen.OTHER_SLACK > chosen._slack(plain)

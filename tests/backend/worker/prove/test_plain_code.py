@@ -9,7 +9,7 @@ import pytest
 import torch
 import transformers.models.llama.modeling_llama as llama_code
 from torch._dynamo.testing import CompileCounter
-from transformers import masking_utils, modeling_rope_utils
+from transformers import FalconConfig, FalconForCausalLM, masking_utils, modeling_rope_utils
 
 from backend.models.source import ModelSource
 from backend.worker.patch.projections import fuse
@@ -37,6 +37,13 @@ def test_its_attention_is_written_out_whatever_the_model_has() -> None:
     model = tiny("llama", "sdpa")
     assert plain_copy(model).config._attn_implementation == "eager"
     assert model.config._attn_implementation == "sdpa", "the model's own config has changed"
+
+
+def test_attention_that_layers_compute_themselves_keeps_its_implementation() -> None:
+    """Falcon's eager attention adds the position biases (ALiBi) a second time, beside those in the mask."""
+    size = {"vocab_size": 97, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
+    model = FalconForCausalLM._from_config(FalconConfig(**size, alibi=True), attn_implementation="sdpa").eval()
+    torch.testing.assert_close(logits(plain_copy(model)), logits(model))
 
 
 def test_code_that_was_compiled_before_is_not_compiled_again() -> None:

@@ -108,6 +108,15 @@ def test_a_static_batch_lasts_as_long_as_its_longest_and_shows_padding_and_idle_
     assert (static.finished.extra.batches, static.finished.extra.rows_seen) == (BATCHES, REQUESTS)
 
 
+def test_prompts_of_one_token_are_prompts(worker: LocalWorker) -> None:
+    requests = [TrafficRequest(0.0, tokens, 2) for tokens in (1, 3, 1)]
+    for rows, batches in ((1, 3), (3, 1)):
+        served = Served(worker, Traffic(requests, concurrent=rows), kind="static" if rows > 1 else "off")
+        extra = served.finished.extra
+        assert (extra.batches, extra.rows_seen) == (batches, 3)
+        assert extra.padding_seen == extra.padding_tokens
+
+
 def test_continuous_batching_has_no_idle_rows_and_never_more_requests_than_allowed(continuous: Served) -> None:
     batch = continuous.batch
     assert IDLE not in batch.kind

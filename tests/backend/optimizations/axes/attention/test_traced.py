@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from backend.models.source import ModelSource
 from backend.optimizations import Observation
@@ -121,6 +123,19 @@ def test_layers_are_those_whose_keys_were_cached() -> None:
 
     seen = Observation(tiny("llama"), Cache(), Plan(LoadPlan(ModelSource("random"))))
     assert traced.layers(seen) == 2
+
+
+def test_layers_that_read_the_keys_of_another_one_attend_too() -> None:
+    config = AutoConfig.for_model(
+        "gemma3n_text", vocab_size=32, vocab_size_per_layer_input=32, hidden_size=16, hidden_size_per_layer_input=4,
+        intermediate_size=[16] * 4, num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=1, head_dim=8,
+        layer_types=["sliding_attention", "full_attention"] * 2, num_kv_shared_layers=2, laurel_rank=2,
+        altup_num_inputs=2, activation_sparsity_pattern=[0.0] * 4,
+    )  # fmt: skip
+    model = AutoModelForCausalLM.from_config(config).eval()
+    cache = model(input_ids=torch.tensor([[1, 2, 3]])).past_key_values
+    assert len(cache.layers) == 2
+    assert traced.layers(Observation(model, cache, Plan(LoadPlan(ModelSource("random"))))) == 4
 
 
 def test_kv_heads_count_as_repeated_for_a_single_new_token_only() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from backend.evidence import Evidence
 from backend.hardware import Machine, kernel_packages
 from backend.models import ModelFacts
 from backend.models.source import ModelSource
@@ -98,7 +99,10 @@ LOCAL = [
     (LLAMA, H200, set()),
     (LLAMA, replace(CPU, kernels="", kernel_layers=()), {"blocked"}),
     (LLAMA, replace(CPU, packages=()), {"blocked"}),
-    ("random:gpt2", CPU, {"fallback"}),
+    ("random:gpt2", CPU, {"blocked"}),
+    ("bert-base-uncased", CPU, {"blocked"}),
+    ("bert-base-uncased", replace(H200, kernel_layers=("Linear", "RMSNorm")), {"blocked"}),
+    ("bert-base-uncased", replace(H200, kernels="/of/a/user", kernel_layers=("GELU", "Linear")), set()),
     ("random:gpt2", replace(CPU, kernel_layers=("Linear", "RMSNorm")), set()),
 ]
 
@@ -293,6 +297,30 @@ def test_on_a_cpu_each_replaced_layer_calls_its_operator_in_each_pass(
 def test_on_a_gpu_layers_count_if_their_kernel_was_seen(ran: int, reached: int, replaced: list[Layer]) -> None:
     found = AXIS.find(observed(counted(ran), device="cuda"))
     assert (found.reached, found.expected) == (reached, 2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "packed", "ran", "status"),
+    [
+        (33, False, 0, "not_applicable"),
+        (32, False, 0, "partial"),
+        (33, False, 1, "verified"),
+        (2, True, 0, "not_applicable"),
+    ],
+)
+def test_more_texts_than_a_kernel_takes_are_no_fault(
+    texts: int, packed: bool, ran: int, status: str, replaced: list[Layer]
+) -> None:
+    cache = SimpleNamespace(layers=[SimpleNamespace(keys=torch.zeros(texts, 1, 1, 1))])
+    weight = torch.nn.Parameter(torch.zeros(1, dtype=torch.uint8 if packed else torch.float32), requires_grad=False)
+    plan = planned(kernels="local", kernels_path=str(kernel_packages.BUNDLED), device="cuda")
+    found = AXIS.find(Observation(torch.nn.ParameterList([weight]), cache, plan, lambda: counted(ran)))
+    assert Evidence("local", "local", found, "off").status == status
+
+
+def test_as_many_texts_are_taken_as_the_kernels_say() -> None:
+    source = (kernel_packages.BUNDLED / "matvec/build/torch-cuda/rows.py").read_text()
+    assert f"\nMOST = {axis.MOST_TEXTS} " in source
 
 
 @pytest.mark.parametrize(
