@@ -83,7 +83,8 @@ def test_a_pair_that_nothing_tried_is_said_of_a_single_arm_too(monkeypatch: pyte
 
 def test_what_blocks_a_recorded_arm_here_is_a_note(warm_bench: Any) -> None:
     asked = request({"loop": "own"})
-    found = json.loads(describe(asked.arms[0], "baseline", warm_bench.check(asked)["A"], 1, recorded=True))
+    checked = replace(warm_bench.check(asked)["A"], room_bytes=1)
+    found = json.loads(describe(asked.arms[0], "baseline", checked, recorded=True))
     assert {line["level"] for line in found["verdicts"]} == {"note"} and found["share"] == 1
     assert found["verdicts"][0]["reason"].startswith("Recorded on another machine; here it cannot run. ")
     assert [chip["level"] for chip in found["chips"]] == [""]
