@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from backend.models.counted import Answer
+from backend.models.files.config_fields import decode_config
 
 CPU_SECONDS = 60
 UNUSED = ("hqq", "optimum", "torchao", "bitsandbytes", "kernels")
@@ -28,7 +29,7 @@ def main() -> None:
     modules.update(dict.fromkeys(UNUSED))
     answers = os.dup(1)
     os.dup2(2, 1)  # libraries print
-    config = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, object])
+    config = decode_config(sys.stdin.buffer.read().decode())
 
     import transformers
 

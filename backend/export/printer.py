@@ -1,6 +1,5 @@
 """The parts of an exported script in their order: head, settings, definitions, model, prompt, run."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from backend import hardware
 from backend.arms.check import Checked
 from backend.config import STOCK_SENTENCE, THINKING, Workload
 from backend.models import ModelFacts
+from backend.models.files.config_fields import decode_config
 from backend.optimizations import all_axes
 from backend.plan import ONE_THREAD_BELOW_BYTES
 from backend.script.definitions import definitions
@@ -82,7 +82,7 @@ class Printer:
     def _settings(self) -> Iterator[str]:
         match self.source.kind:
             case "random":
-                yield literal(json.loads(self.source.config_json), "CONFIG = ")
+                yield literal(decode_config(self.source.config_json), "CONFIG = ")
             case "hub":
                 yield f"MODEL = {quoted(self.source.repo)}"
             case _:

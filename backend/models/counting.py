@@ -22,7 +22,7 @@ import msgspec
 from backend.errors import UNDECODABLE, InputError
 from backend.files.whole import PRIVATE, write_whole
 from backend.models.counted import VERSION, Answer, Counted
-from backend.models.files.config_fields import Fields
+from backend.models.files.config_fields import Fields, encode_config
 from backend.paths import ROOT, is_private, private_folder
 
 SECONDS = 120.0
@@ -62,7 +62,7 @@ def count(config: dict[str, Any], where: str) -> Counted:
     InputError, with a reason, if it cannot be counted. Takes seconds the first time and milliseconds after that.
     """
     _bound(config, where)
-    data = msgspec.json.encode(config, order="deterministic")
+    data = encode_config(config).encode()
     file = _file(data)
     answer = _kept(file)
     if answer is None and not _wait.get():

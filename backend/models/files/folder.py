@@ -6,13 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from backend.errors import InputError
-from backend.models.files.config_fields import read_json
-from backend.models.files.safetensors import Header, Seen, read_header
+from backend.models.files.config_fields import read_json, show
+from backend.models.files.safetensors import Seen, read_header
 from backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt")
+
+QUANTIZED_BESIDE = {
+    "hf_quant_config.json": ("quantization", "quant_algo"),  # ModelOpt; null: only the KV cache is quantized
+    "quantize_config.json": ("bits",),  # AutoGPTQ
+    "quant_config.json": ("w_bit",),  # AutoAWQ
+}
+"""Files in which quantizing programs say beside config.json how they packed the weights, and where in them.
+transformers 5.22 reads none of them (`get_hf_quantizer` in quantizers/auto.py)."""
 
 MAX_TEMPLATE_BYTES = 1 << 20
 VARIABLES = ("reasoning_effort", "enable_thinking")
@@ -29,7 +37,8 @@ class FilesMissing(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the weight files of a folder contain, by their headers. `dtype`: of most bytes."""
+    """What the weight files of a folder contain, by their headers. `dtype`: of the first file, as transformers takes
+    it where the config names none."""
 
     tensor_bytes: int
     elements: int
@@ -65,6 +74,25 @@ def refuse_pickles(folder: Path) -> None:
         )
 
 
+def refuse_quantized_beside(folder: Path, config: dict[str, Any], repo: str = "") -> None:
+    """InputError for weights that are packed as one of `QUANTIZED_BESIDE` says and config.json does not. `repo`: whose
+    files they are, where the folder is the Hub's cache."""
+    text = config.get("text_config")
+    if config.get("quantization_config") or (isinstance(text, dict) and text.get("quantization_config")):
+        return
+    for name, keys in QUANTIZED_BESIDE.items():
+        found: Any = read_json(folder / name) if (folder / name).is_file() else None
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        if found:
+            raise InputError(
+                f"{f'{name} of {repo}' if repo else folder / name} says that the weights are quantized ({keys[-1]}: "
+                f"{show(found)}), and config.json has no quantization_config. transformers 5.22 reads that alone, so "
+                "it cannot load these weights. Use the original checkpoint, or one whose config.json says how it is "
+                "quantized."
+            )
+
+
 def weight_files(folder: Path) -> tuple[Path, ...]:
     """The files that transformers would load; empty without weights. InputError if one of them is missing."""
     if (folder / SINGLE).is_file():
@@ -90,11 +118,10 @@ def read_weights(folder: Path) -> Weights | None:
         return None
     if not headers:
         return None
-    largest: Header = max(headers, key=lambda header: header.tensor_bytes)
     return Weights(
         tensor_bytes=sum(header.tensor_bytes for header in headers),
         elements=sum(header.elements for header in headers),
-        dtype=largest.dtype,
+        dtype=headers[0].dtype,
     )
 
 

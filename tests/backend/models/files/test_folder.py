@@ -1,5 +1,6 @@
 """Model folders: complete, truncated, incomplete, pickled."""
 
+import itertools
 import json
 import struct
 import time
@@ -103,6 +104,44 @@ def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": "float16"}))
     (folder / "model.safetensors").write_bytes(safetensors())
     assert resolve(str(folder)).dtype == "float16"
+
+
+def test_without_one_it_is_the_first_float_s_that_is_no_packed_one(folder: Path) -> None:
+    """By name, as transformers takes it: here the most bytes are in float8, and the first tensor is whole numbers."""
+    from transformers.modeling_utils import get_state_dict_dtype, load_state_dict
+
+    sizes = {"z": ("F32", 4), "m": ("BF16", 2), "c": ("F8_E4M3", 64), "a": ("I32", 4)}
+    ends = list(itertools.accumulate(size for _, size in sizes.values()))
+    header = json.dumps({
+        name: {"dtype": dtype, "shape": [size // 4 or 1] if "32" in dtype else [64] if size == 64 else [1],
+               "data_offsets": [end - size, end]}
+        for (name, (dtype, size)), end in zip(sizes.items(), ends, strict=True)
+    }).encode()  # fmt: skip
+    path = folder / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(ends[-1]))
+    assert resolve(str(folder)).dtype == "bfloat16"
+    assert str(get_state_dict_dtype(load_state_dict(path, map_location="meta"))) == "torch.bfloat16"
+
+
+BESIDE = [
+    ("hf_quant_config.json", {"quantization": {"quant_algo": "NVFP4"}}, "quant_algo: 'NVFP4'"),
+    ("hf_quant_config.json", {"quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}}, ""),
+    ("quantize_config.json", {"bits": 4, "group_size": 128}, "bits: 4"),
+    ("quant_config.json", {"w_bit": 4, "zero_point": True}, "w_bit: 4"),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "refused"), BESIDE)
+def test_weights_that_a_file_beside_the_config_says_to_be_packed_are_refused(
+    folder: Path, name: str, said: dict[str, Any], refused: str
+) -> None:
+    (folder / "model.safetensors").write_bytes(safetensors())
+    (folder / name).write_text(json.dumps(said))
+    if refused:
+        with pytest.raises(InputError, match=f"{name} says that the weights are quantized .{refused}.*cannot load"):
+            resolve(str(folder))
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"quantization_config": {"quant_method": "fp8"}}))
+    assert resolve(str(folder)).quantization == "fp8"
 
 
 def test_whole_shards_can_be_loaded(folder: Path) -> None:
