@@ -130,7 +130,12 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
         where = path / SETTINGS if facts.source.kind != "hub" else f"{SETTINGS} of {facts.label}"
         advice = "Copy it again from the original checkpoint, or turn chat off."
         return replace(facts, template_fault=f"{where}: {fault}. {advice}")
-    return replace(facts, has_chat_template=bool(template), template_variables=folder.template_variables(template))
+    return replace(
+        facts,
+        has_chat_template=bool(template),
+        template_variables=folder.template_variables(template),
+        template_parts=folder.takes_parts(template),
+    )
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:

@@ -1,6 +1,7 @@
 """Reads a model folder: its config and weight files, and whether they can be loaded."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,13 @@ QUANTIZED_BESIDE = {
 transformers 5.22 reads none of them (`get_hf_quantizer` in quantizers/auto.py)."""
 
 MAX_TEMPLATE_BYTES = 1 << 20
-VARIABLES = ("reasoning_effort", "enable_thinking")
-"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch."""
+VARIABLES = ("reasoning_effort", "enable_thinking", "thinking")
+"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch, DeepSeek V3.1's and
+Granite's."""
+
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"", re.DOTALL)
+_GOES_THROUGH = re.compile(r"\bin\s+\w+\.content\b|\.content\s*\[\s*\d")
+_ASKS = re.compile(r"\bis\s+(?:not\s+)?(?:string|iterable|mapping|sequence)\b")
 
 
 class FilesMissing(InputError):
@@ -140,8 +146,23 @@ def chat_template(folder: Path) -> str | None:
 
 
 def template_variables(template: str) -> tuple[str, ...]:
-    """Those of `VARIABLES` that a template mentions."""
-    return tuple(name for name in VARIABLES if name in template)
+    """Those of `VARIABLES` that a template reads: in its code, neither as text nor as what a message or another object
+    has, nor as a name that it gives to something itself."""
+    code = _TEXT.sub("''", _code(template))
+    first = {name: re.search(rf"(?<![\w.]){name}(?!\w)\s*(=(?!=))?", code) for name in VARIABLES}
+    return tuple(name for name, found in first.items() if found and not found[1])
+
+
+def takes_parts(template: str) -> bool:
+    """Whether a template goes through the content of a message as a list of parts, and does not ask whether it is a
+    text. An exported script goes by this; a run tries both."""
+    code = re.sub(r"\[\s*(['\"])content\1\s*\]", ".content", _code(template))
+    return bool(_GOES_THROUGH.search(code)) and not _ASKS.search(code)
+
+
+def _code(template: str) -> str:
+    """What stands between the braces of a template, roughly and in linear time."""
+    return " ; ".join(re.split(r"[%}]\}", part, maxsplit=1)[0] for part in re.split(r"\{[%{]", template)[1:])
 
 
 def _short(path: Path) -> str:

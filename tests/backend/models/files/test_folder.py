@@ -88,6 +88,10 @@ def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
     [
         ("{{ messages }}", ()),
         ("{% if enable_thinking %}{% endif %}", ("enable_thinking",)),
+        ("{% if thinking is defined and thinking %}{% endif %}", ("thinking",)),
+        ("{% if not thinking is defined %}{% set thinking = false %}{% endif %}", ("thinking",)),
+        ("I am thinking. {{ messages[0].thinking }}{{ 'thinking' }}{# thinking #}", ()),
+        ("{% set thinking = messages[0].content %}{{ thinking }}", ()),
         ("{{ reasoning_effort }}", ("reasoning_effort",)),
     ],
 )
@@ -98,6 +102,21 @@ def test_the_variables_of_a_template_are_known_beforehand(folder: Path, text: st
     (folder / "chat_template.jinja").unlink()
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": text}))
     assert resolve(str(folder)).template_variables == known
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("{% for p in m.content %}{{ p.text }}{% endfor %}", True),
+        ("{% for p in m['content'] %}{{ p.text }}{% endfor %}", True),
+        ("{{ message.content[0]['text'] }}", True),
+        ("{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}{% endfor %}{% endif %}", False),
+        ("{% for m in messages %}{{ m.content }}{% endfor %}", False),
+    ],
+)
+def test_whether_a_template_takes_parts_alone_is_known_beforehand(folder: Path, text: str, parts: bool) -> None:
+    (folder / "chat_template.jinja").write_text(text)
+    assert resolve(str(folder)).template_parts is parts
 
 
 def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:
