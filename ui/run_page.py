@@ -9,7 +9,6 @@ from backend.engine.bench import Bench
 from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.runs.run import Run
-from ui.components.counting import COUNTING, slow_to_resolve
 from ui.errors import Updates
 from ui.live.panel import RUN_ID
 from ui.visitor import BUSY, REFUSED, Buttons, buttons_of, visitor_of
@@ -45,10 +44,6 @@ class RunPage(ABC):
         """The same when the page was opened; the message of whatever was opened stays."""
         updates = self.check(shown, *values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
-
-    def announce(self, model: object) -> Updates:
-        """Say so before the facts of another model take a while; `check` replaces the sentence."""
-        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
 
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
         """Stop was pressed."""

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from backend.models.counted import Answer
+from backend.models.counting import CPU_SECONDS
 from backend.models.files.config_fields import decode_config
 
-CPU_SECONDS = 60
 UNUSED = ("hqq", "optimum", "torchao", "bitsandbytes", "kernels")
 """Packages that transformers imports if they are there (4 of 7 s) and that nothing here needs."""
 
