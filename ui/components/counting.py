@@ -17,7 +17,7 @@ COUNTING = (
     "transformers counts this architecture, without its weights: this takes seconds, on a busy machine minutes, and is "
     "remembered."
 )
-TICK_S = 2.0
+TICK_S = 5.0
 
 
 def wire_counting(
