@@ -21,7 +21,7 @@ TICK_S = 5.0
 
 
 def wire_counting(
-    model: gr.components.Component, message: gr.HTML, bench: Bench,
+    model: Any, message: gr.HTML, bench: Bench,
     safe: Callable[[Callable[..., Updates]], Callable[..., Updates]], quiet: dict[str, Any],
 ) -> None:  # fmt: skip
     """Say so before the facts of another model take a while, and how long that has taken. What checks the model

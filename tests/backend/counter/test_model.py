@@ -90,8 +90,9 @@ REFUSED = [
     ({"model_type": "falcon", "hidden_size": "wide"}, "^transformers cannot build it: "),
     (
         {
-            "model_type": "minimax", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "head_dim": 16,
-            "num_local_experts": 2, "vocab_size": 512, "layer_types": ["linear_attention", "full_attention"],
+            "model_type": "minimax", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+            "head_dim": 16, "num_local_experts": 2, "vocab_size": 512,
+            "layer_types": ["linear_attention", "full_attention"],
         },
         "^transformers builds it, and a pass .* fails: ValueError",
     ),
