@@ -10,7 +10,6 @@ from backend.errors import InputError
 from backend.models import DEFAULT_MODEL, ModelFacts, resolve
 from backend.runs.run import Run
 from backend.views.origin import origin_sentence
-from ui.components.counting import COUNTING, slow_to_resolve
 from ui.components.stale_line import unchanged
 from ui.errors import Updates
 from ui.live.panel import RUN_ID
@@ -47,10 +46,6 @@ class RunPage(ABC):
         """The same when the page was opened; the message of whatever was opened stays."""
         updates = self.check(shown, *values)
         return updates if updates.get(self.message) else {k: v for k, v in updates.items() if k is not self.message}
-
-    def announce(self, model: object) -> Updates:
-        """Say so before the facts of another model take a while; `check` replaces the sentence."""
-        return {self.message: COUNTING} if slow_to_resolve(model, self.bench) else {}
 
     def stop(self, request: gr.Request, run_id: Any) -> Updates:
         """Stop was pressed."""

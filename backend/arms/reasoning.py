@@ -3,12 +3,18 @@
 from backend.config import EFFORTS, THINKING
 from backend.models.files.folder import VARIABLES
 
-EFFORTS_OF = dict(zip(VARIABLES, (EFFORTS, THINKING), strict=True))
+EFFORTS_OF = dict(zip(VARIABLES, (EFFORTS, THINKING, THINKING), strict=True))
 
 
 def efforts_of(variables: tuple[str, ...]) -> tuple[str, ...]:
     """The efforts that a template with these variables knows."""
-    return tuple(effort for name in variables for effort in EFFORTS_OF[name])
+    return tuple(dict.fromkeys(effort for name in variables for effort in EFFORTS_OF[name]))
+
+
+def reasoning_keywords(effort: str, variables: tuple[str, ...]) -> dict[str, str | bool]:
+    """What a template with these variables gets for an effort that it knows, or for none."""
+    value = effort if effort in EFFORTS else effort == "on"
+    return {name: value for name in variables if effort in EFFORTS_OF[name]}
 
 
 def refused(effort: str, variables: tuple[str, ...]) -> str:

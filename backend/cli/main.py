@@ -40,11 +40,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     from backend.cli.commands import CommandFailed
     from backend.cli.parser import make_parser
+    from backend.cli.progress import counts_shown
     from backend.errors import InputError
 
     try:
         options = make_parser().parse_args(arguments)
-        code = int(options.act(options))
+        with counts_shown():
+            code = int(options.act(options))
         sys.stdout.flush()  # raises here, where it is caught, if nobody takes the output
         return code
     except SystemExit:  # of --help and --version

@@ -2,11 +2,14 @@
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import msgspec
 
 from backend.engine.bench import Bench
+from backend.models.counting import Progress, watched
 from backend.runs.arm_series import ArmSeries, Phase
 from backend.runs.run import Run
 from backend.runs.statistics import mean
@@ -35,6 +38,25 @@ def follow(bench: Bench, run: Run) -> bool:
                 stopped = True
                 bench.cancel(run.id)
     return stopped
+
+
+@contextmanager
+def counts_shown() -> Iterator[None]:
+    """Within it, standard error tells that transformers counts an architecture, and how long that has taken; a log file
+    gets a line a minute."""
+    said = "transformers counts this architecture, without its weights"
+    with LiveLine(sys.stderr, screen_of(sys.stderr)) as line:
+
+        def show(now: Progress | None) -> None:
+            if now is None:
+                line.wipe()
+            elif sys.stderr.isatty() or now.spent_s >= 60:
+                line.show(f"{said}: {duration(now.spent_s if sys.stderr.isatty() else now.spent_s // 60 * 60)}")
+            else:
+                line.show(f"{said}: seconds, on a busy machine minutes")
+
+        with watched(show):
+            yield
 
 
 def say(text: str) -> None:

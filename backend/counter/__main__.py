@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 
 from backend.models.counted import Answer
+from backend.models.counting import CPU_SECONDS
+from backend.models.files.config_fields import decode_config
 
-CPU_SECONDS = 60
 UNUSED = ("hqq", "optimum", "torchao", "bitsandbytes", "kernels")
 """Packages that transformers imports if they are there (4 of 7 s) and that nothing here needs."""
 
@@ -28,7 +29,7 @@ def main() -> None:
     modules.update(dict.fromkeys(UNUSED))
     answers = os.dup(1)
     os.dup2(2, 1)  # libraries print
-    config = msgspec.json.decode(sys.stdin.buffer.read(), type=dict[str, object])
+    config = decode_config(sys.stdin.buffer.read().decode())
 
     import transformers
 
@@ -45,9 +46,6 @@ def main() -> None:
         answer = Answer(refused="transformers needs more memory to build it than is granted")
     except RecursionError:
         answer = Answer(refused="its config is nested too deeply")
-    except Exception as error:  # whatever transformers makes of a strange config
-        said = " ".join(str(error).split())[:200]
-        answer = Answer(refused=f"transformers cannot build it: {type(error).__name__}: {said}")
     with os.fdopen(answers, "wb") as out:
         out.write(msgspec.json.encode(answer))
 

@@ -2,6 +2,8 @@
 
 import copy
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -49,9 +51,27 @@ POSITIONS = ("max_position_embeddings", "n_positions", "max_seq_len", "max_targe
 
 def count(values: dict[str, Any]) -> Counted:
     """Count the model of a config. Refused, with a reason, where transformers does not tell all that is needed."""
-    config = read_config(values)
-    encoder = is_encoder(config.model_type)
-    model = build(config, encoder)
+    with _failing("transformers cannot build it"):
+        config = read_config(values)
+        encoder = is_encoder(config.model_type)
+        model = build(config, encoder)
+    with _failing("transformers builds it, and a pass over tensors without values, by which it is counted here, fails"):
+        return _counted(values, model, encoder)
+
+
+@contextmanager
+def _failing(what: str) -> Iterator[None]:
+    """Refuses with these words whatever transformers makes of a strange config."""
+    try:
+        yield
+    except (Refused, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split())[:200]
+        raise Refused(f"{what}: {type(error).__name__}: {said}") from error
+
+
+def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
     buffers = [(buffer.dtype == BUILT, buffer.numel(), buffer.nbytes) for buffer in model.buffers()]  # a pass may cast
     ran = Ran(model)
     cache: list[CacheLayers] = []

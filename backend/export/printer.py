@@ -1,14 +1,16 @@
 """The parts of an exported script in their order: head, settings, definitions, model, prompt, run."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from backend import hardware
 from backend.arms.check import Checked
-from backend.config import STOCK_SENTENCE, THINKING, Workload
+from backend.arms.reasoning import reasoning_keywords
+from backend.config import STOCK_SENTENCE, Workload
 from backend.models import ModelFacts
+from backend.models.files.config_fields import decode_config
+from backend.models.files.folder import VARIABLES
 from backend.optimizations import all_axes
 from backend.plan import ONE_THREAD_BELOW_BYTES
 from backend.script.definitions import definitions
@@ -82,7 +84,7 @@ class Printer:
     def _settings(self) -> Iterator[str]:
         match self.source.kind:
             case "random":
-                yield literal(json.loads(self.source.config_json), "CONFIG = ")
+                yield literal(decode_config(self.source.config_json), "CONFIG = ")
             case "hub":
                 yield f"MODEL = {quoted(self.source.repo)}"
             case _:
@@ -151,8 +153,10 @@ class Printer:
 
     def _inputs(self) -> Iterator[str]:
         if self.chat:
-            system = '{"role": "system", "content": SYSTEM}, ' if self.work.system.strip() else ""
-            yield f'messages = [{system}{{"role": "user", "content": PROMPT}}]'
+            said = [*([("system", "SYSTEM")] if self.work.system.strip() else []), ("user", "PROMPT")]
+            content = '[{"type": "text", "text": %s}]' if self.facts.template_parts else "%s"
+            turns = [f'{{"role": "{role}", "content": {content % text}}}' for role, text in said]
+            yield f"messages = [{', '.join(turns)}]"
             keywords = {"add_generation_prompt": "True", "return_dict": "True", **self._reasoning()}
             yield call("chat = tokenizer.apply_chat_template", ["messages"], keywords)
             yield 'ids = chat["input_ids"]'
@@ -166,10 +170,11 @@ class Printer:
 
     def _reasoning(self) -> dict[str, str]:
         """The keyword of the chat template, as in `backend/worker/prompt/chat.py`."""
-        effort = self.work.reasoning_effort
-        if effort in THINKING:
-            return {"enable_thinking": str(effort == "on")}
-        return {"reasoning_effort": quoted(effort)} if effort else {}
+        variables = self.facts.template_variables or VARIABLES[:2]  # unknown: the usual ones
+        return {
+            name: quoted(value) if isinstance(value, str) else str(value)
+            for name, value in reasoning_keywords(self.work.reasoning_effort, variables).items()
+        }
 
     def _run(self) -> Iterator[str]:
         """Warm-up, timed run, report."""

@@ -14,13 +14,12 @@ import msgspec
 from backend.child_python import last_words, python_command
 from backend.errors import UNDECODABLE, InputError
 from backend.models import ModelFacts
-from backend.models.counting import bare_environment
-from backend.paths import ROOT
+from backend.models.counting import answered
 from backend.predict.parallel import check_number, check_sizes, is_modeled
 from backend.units import bytes_text
 
-SECONDS = 120.0
-MODULE = "backend.worker.sharding"
+CPU_SECONDS = 120.0
+COMMAND = python_command("backend.worker.sharding")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -94,18 +93,17 @@ def sharding(facts: ModelFacts, choice: str) -> Sharding:
 def _split(label: str, choice: str, asked: Asked) -> tuple[ShardRow, ...]:
     """The rows, by a process that takes seconds."""
     try:
-        done = subprocess.run(
-            python_command(MODULE), input=msgspec.json.encode(asked), capture_output=True, env=bare_environment(),
-            cwd=ROOT, timeout=SECONDS, check=True,
-        )  # fmt: skip
+        done = answered(COMMAND, msgspec.json.encode(asked), CPU_SECONDS)
         return msgspec.json.decode(done.stdout, type=tuple[ShardRow, ...])
     except subprocess.CalledProcessError as error:
         said = last_words(error.stderr.decode("utf-8", "replace").splitlines()) or "no reason given"
         said = said.removeprefix("ValueError: ")
         raise InputError(f"transformers cannot split {label} as {choice}: {said}") from None
     except subprocess.TimeoutExpired:
-        raise InputError(f"{label} was not split within {SECONDS:.0f} s. Try again.") from None
-    except (OSError, *UNDECODABLE):
+        raise InputError(
+            f"{label} was not split within {CPU_SECONDS:.0f} s of a processor's time. Choose a smaller model."
+        ) from None
+    except (OSError, subprocess.SubprocessError, *UNDECODABLE):
         raise InputError(f"The process that splits {label} ended without an answer. Try again.") from None
 
 

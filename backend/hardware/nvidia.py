@@ -5,8 +5,9 @@ import importlib.metadata
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from packaging.version import Version
 
@@ -16,8 +17,8 @@ from backend.hardware import cuda_driver
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One NVIDIA GPU. `capability`: CUDA compute capability as (major, minor), e.g. (9, 0); `uuid`: as NVML names this
-    very card, "" without it."""
+    """One NVIDIA GPU, or the slice of one (MIG) that a process computes on. `capability`: CUDA compute capability as
+    (major, minor), e.g. (9, 0); `uuid`: as NVML names this very card or slice, "" without it."""
 
     index: int
     name: str
@@ -28,7 +29,7 @@ class Gpu:
 
 
 @contextlib.contextmanager
-def nvml() -> Iterator[object]:
+def nvml() -> Iterator[Any]:
     """The initialized `pynvml` module. Raises ImportError without it, and NVML's own errors."""
     import pynvml
 
@@ -74,17 +75,16 @@ def detect_gpus() -> DetectedGpus:
         return DetectedGpus(problem="switched off by TOKENDYNO_DEVICE=cpu")
     try:
         with nvml() as lib:
-            found = []
-            for i in range(lib.nvmlDeviceGetCount()):  # type: ignore[attr-defined]
-                handle = lib.nvmlDeviceGetHandleByIndex(i)  # type: ignore[attr-defined]
-                memory = lib.nvmlDeviceGetMemoryInfo(handle)  # type: ignore[attr-defined]
-                name = lib.nvmlDeviceGetName(handle)  # type: ignore[attr-defined]
-                capability = lib.nvmlDeviceGetCudaComputeCapability(handle)  # type: ignore[attr-defined]
-                uuid = _text(lib.nvmlDeviceGetUUID(handle))  # type: ignore[attr-defined]
-                found.append(
-                    Gpu(i, _text(name), int(memory.total), int(memory.free), (capability[0], capability[1]), uuid)
-                )
-            driver = _text(lib.nvmlSystemGetDriverVersion())  # type: ignore[attr-defined]
+            found = list[Gpu]()
+            slices = dict[str, tuple[Slice, ...]]()
+            for i in range(lib.nvmlDeviceGetCount()):
+                handle = lib.nvmlDeviceGetHandleByIndex(i)
+                capability = lib.nvmlDeviceGetCudaComputeCapability(handle)
+                card = _described(lib, handle, i, (capability[0], capability[1]))
+                found.append(card)
+                if parts := _slices(lib, handle, card):
+                    slices[card.uuid] = parts
+            driver = _text(lib.nvmlSystemGetDriverVersion())
             cuda = _driver_cuda(lib)
     except Exception as error:  # NVML raises its own hierarchy, and ImportError when absent
         return _without_nvml(f"NVML says {type(error).__name__}: {error}")
@@ -92,7 +92,11 @@ def detect_gpus() -> DetectedGpus:
         return DetectedGpus(driver=driver, problem="NVML finds no GPU")
     if problem := _unusable(found[0].name, driver, cuda):
         return DetectedGpus(driver=driver, problem=problem)
-    return DetectedGpus(_visible(tuple(found), os.environ.get("CUDA_VISIBLE_DEVICES")), driver)
+    wanted = os.environ.get("CUDA_VISIBLE_DEVICES")
+    seen = _visible(tuple(found), slices, wanted)
+    if not seen:
+        return DetectedGpus(driver=driver, problem=f"CUDA_VISIBLE_DEVICES={shown(wanted or '')} names no GPU here")
+    return DetectedGpus(seen, driver)
 
 
 def _without_nvml(why: str) -> DetectedGpus:
@@ -134,10 +138,10 @@ def torch_cuda() -> tuple[int, int] | None:
     return None
 
 
-def _driver_cuda(lib: object) -> int | None:
+def _driver_cuda(lib: Any) -> int | None:
     """Newest CUDA version that the driver supports, as 1000 x major + 10 x minor; None if NVML does not report it."""
     with contextlib.suppress(Exception):
-        return int(lib.nvmlSystemGetCudaDriverVersion_v2())  # type: ignore[attr-defined]
+        return int(lib.nvmlSystemGetCudaDriverVersion_v2())
     return None
 
 
@@ -157,13 +161,69 @@ def _too_old(driver_cuda: int | None, driver: str, built_for: tuple[int, int] | 
     )
 
 
-def _visible(gpus: tuple[Gpu, ...], wanted: str | None) -> tuple[Gpu, ...]:
-    """The GPUs that torch will see, in its order, where CUDA_VISIBLE_DEVICES lists them by number or UUID."""
-    known = {str(gpu.index): gpu for gpu in gpus} | {gpu.uuid: gpu for gpu in gpus}
-    names = [part.strip() for part in (wanted or "").split(",")]
-    if not all(name and name in known for name in names):
-        return gpus  # not set, or by the beginning of a UUID
-    return tuple(known[name] for name in names)
+class Slice(NamedTuple):
+    """A slice of a GPU in MIG mode, with the numbers of its GPU instance and compute instance."""
+
+    gpu: Gpu
+    instances: str
+
+
+def _described(lib: Any, handle: Any, index: int, capability: tuple[int, int]) -> Gpu:
+    memory, name = lib.nvmlDeviceGetMemoryInfo(handle), _text(lib.nvmlDeviceGetName(handle))
+    return Gpu(index, name, int(memory.total), int(memory.free), capability, _text(lib.nvmlDeviceGetUUID(handle)))
+
+
+def _slices(lib: Any, handle: Any, card: Gpu) -> tuple[Slice, ...]:
+    """The slices of a GPU in MIG mode, each with memory of its own; none of another.
+
+    https://docs.nvidia.com/deploy/nvml-api/group__nvmlMultiInstanceGPU.html
+    """
+    found = []
+    with contextlib.suppress(Exception):  # not supported: GPUs and drivers before MIG
+        for place in range(lib.nvmlDeviceGetMaxMigDeviceCount(handle) if lib.nvmlDeviceGetMigMode(handle)[0] else 0):
+            with contextlib.suppress(Exception):  # not found: fewer slices than there could be
+                part = lib.nvmlDeviceGetMigDeviceHandleByIndex(handle, place)
+                gpu = _described(lib, part, card.index, card.capability)
+                name = gpu.name if "MIG" in gpu.name else f"{card.name} MIG"  # never the whole card's rates
+                numbers = lib.nvmlDeviceGetGpuInstanceId(part), lib.nvmlDeviceGetComputeInstanceId(part)
+                found.append(Slice(replace(gpu, name=name), "/".join(map(str, numbers))))
+    return tuple(found)
+
+
+def _visible(gpus: tuple[Gpu, ...], slices: dict[str, tuple[Slice, ...]], wanted: str | None) -> tuple[Gpu, ...]:
+    """The GPUs that torch will see, in its order: all, or what CUDA_VISIBLE_DEVICES lists by number, UUID or its
+    beginning, up to the first that is not there. Of GPUs in MIG mode a process sees one slice, the first or the one
+    that is named, and then nothing else.
+
+    https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/environment-variables.html
+    https://docs.nvidia.com/datacenter/tesla/mig-user-guide/#cuda-visible-devices
+    """
+    names = [part.strip() for part in wanted.split(",")] if wanted is not None else [gpu.uuid for gpu in gpus]
+    seen: list[Gpu] = []
+    for name in names:
+        found = _named(gpus, slices, name)
+        if found is None or found in seen:
+            break
+        if found.uuid.startswith("MIG-"):
+            return (found,) if not seen else tuple(seen)
+        seen.append(found)
+    return tuple(seen)
+
+
+def _named(gpus: tuple[Gpu, ...], slices: dict[str, tuple[Slice, ...]], name: str) -> Gpu | None:
+    """The one GPU or slice that a part of CUDA_VISIBLE_DEVICES names."""
+    names = {gpu.uuid: gpu for gpu in gpus}
+    for card in gpus:
+        for part in slices.get(card.uuid, ()):
+            names |= {part.gpu.uuid: part.gpu, f"MIG-{card.uuid}/{part.instances}": part.gpu}
+    if name.isdecimal():
+        found = [gpu for gpu in gpus if gpu.index == int(name)]
+    else:
+        found = [names[name]] if name in names else [one for key, one in names.items() if name and key.startswith(name)]
+    if len(found) != 1:
+        return None
+    first = slices.get(found[0].uuid)
+    return first[0].gpu if first else found[0]
 
 
 def _text(value: object) -> str:

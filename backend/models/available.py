@@ -8,6 +8,7 @@ from backend.errors import InputError
 from backend.models.catalogue import find
 from backend.models.facts import ModelFacts
 from backend.models.files import folder, hub, hub_files, tokenizer_files
+from backend.models.files.config_fields import read_json
 from backend.models.files.generation_file import check_generation
 from backend.models.files.gguf import read_gguf
 from backend.models.source import ModelSource
@@ -76,6 +77,7 @@ def _check_folder(path: Path, decoder: bool) -> None:
     """InputError unless the files of a model can be loaded, as far as is known without building it."""
     shapes = TensorShapes(path)
     folder.check_weights(path, shapes.see)
+    folder.refuse_quantized_beside(path, read_json(path / "config.json"))
     shapes.check()
     tokenizer_files.check_tokenizer(path)
     if decoder:

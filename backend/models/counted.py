@@ -4,7 +4,7 @@ import msgspec
 
 from backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 4
+VERSION = 5
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 

@@ -1,7 +1,8 @@
 """Has an architecture counted that is not in the table: transformers builds it, in a process of its own.
 
-The process ends after the answer, and after a minute at the latest; its memory is limited. Answers are kept in
-the cache folder by a hash of the config and the versions that counted it. One process runs at a time.
+The process ends after the answer, and after a minute of a processor's time at the latest, however long that takes
+beside others; its memory is limited. Answers are kept in the cache folder by a hash of the config and the versions that
+counted it. One process runs at a time, and says how far it is.
 """
 
 import hashlib
@@ -10,23 +11,30 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+import psutil
 
 from backend.child_python import import_variables, last_words, python_command
 from backend.errors import UNDECODABLE, InputError
 from backend.files.whole import PRIVATE, write_whole
 from backend.models.counted import VERSION, Answer, Counted
-from backend.models.files.config_fields import Fields
+from backend.models.files.config_fields import Fields, encode_config
 from backend.paths import ROOT, is_private, private_folder
 
-SECONDS = 120.0
-"""The process grants itself 60 s of a processor; with others at work that takes longer."""
+IDLE_S = 120.0
+"""A process that has had no time of a processor for so long is ended: it waits for what does not come."""
+LOOK_S = 1.0
+"""How often it is looked at."""
+
+CPU_SECONDS = 60
+"""What the process grants itself of a processor. DeepSeek-V3 takes 12."""
 
 COMMAND = tuple(python_command("backend.counter"))
 
@@ -40,6 +48,39 @@ ENTRIES = 25_000
 
 _one_at_a_time = threading.Lock()
 _wait: ContextVar[bool] = ContextVar("wait", default=True)
+
+
+class Progress(NamedTuple):
+    """Of a count: seconds since it began, and those in which a processor worked for it."""
+
+    spent_s: float
+    cpu_s: float
+
+
+_progress: Progress | None = None
+_watchers: list[Callable[[Progress | None], object]] = []
+
+
+def progress() -> Progress | None:
+    """Of the count that is going on in this process; None if there is none."""
+    return _progress
+
+
+@contextmanager
+def watched(watcher: Callable[[Progress | None], object]) -> Iterator[None]:
+    """Within it, `watcher` is told of the progress of counts, and by None of their ends."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+def _tell(now: Progress | None) -> None:
+    global _progress
+    _progress = now
+    for watcher in [*_watchers]:
+        watcher(now)
 
 
 class NotCountedYet(Exception):
@@ -62,7 +103,7 @@ def count(config: dict[str, Any], where: str) -> Counted:
     InputError, with a reason, if it cannot be counted. Takes seconds the first time and milliseconds after that.
     """
     _bound(config, where)
-    data = msgspec.json.encode(config, order="deterministic")
+    data = encode_config(config).encode()
     file = _file(data)
     answer = _kept(file)
     if answer is None and not _wait.get():
@@ -127,19 +168,62 @@ def bare_environment() -> dict[str, str]:
     return passed | offline | import_variables()
 
 
+class Idle(subprocess.SubprocessError):
+    """A process had no time of a processor for `IDLE_S`."""
+
+
+def answered(
+    command: Sequence[str], data: bytes, cpu_limit_s: float, tell: Callable[[Progress], object] = lambda now: None
+) -> subprocess.CompletedProcess[bytes]:
+    """Start a process in the bare environment, give it `data` and wait for its end, as long as it gets on.
+
+    Idle where it does not, TimeoutExpired beyond the limit of a processor's time, CalledProcessError where it fails.
+    """
+    began_s = time.monotonic()
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare_environment(), cwd=ROOT
+    ) as process:
+        try:
+            given: bytes | None = data
+            cpu_s, worked_s = 0.0, began_s
+            while True:
+                try:
+                    out, said = process.communicate(given, timeout=LOOK_S)
+                    break
+                except subprocess.TimeoutExpired:
+                    given, now_s = None, time.monotonic()
+                    with suppress(psutil.Error):
+                        used = psutil.Process(process.pid).cpu_times()
+                        if used.user + used.system > cpu_s:
+                            cpu_s, worked_s = used.user + used.system, now_s
+                    if cpu_s > cpu_limit_s:
+                        raise
+                    if now_s - worked_s > IDLE_S:
+                        raise Idle from None
+                    tell(Progress(now_s - began_s, cpu_s))
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, out, said)
+    return subprocess.CompletedProcess(command, 0, out, said)
+
+
 def _ask(data: bytes, where: str) -> Answer:
     """Start the process and wait for its answer. InputError if it has none: that is not kept."""
     try:
-        done = subprocess.run(
-            COMMAND, input=data, capture_output=True, env=bare_environment(), cwd=ROOT, timeout=SECONDS, check=True
-        )  # fmt: skip
-        return msgspec.json.decode(done.stdout, type=Answer)
+        return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _tell).stdout, type=Answer)
     except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:
-        stopped = isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU
-        what = "took more than a minute" if stopped else "ended without an answer"
-        stderr = b"" if stopped else getattr(error, "stderr", None) or b""
-        last = last_words(stderr.decode("utf-8", "replace").splitlines()).rstrip(".")
+        what = "ended without an answer"
+        if isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU:
+            what = f"took more than {CPU_SECONDS} s of a processor's time"
+        elif isinstance(error, Idle):
+            what = f"got no time of a processor for {IDLE_S:.0f} s"
+        stderr = getattr(error, "stderr", None) or b""
+        last = last_words(stderr.decode("utf-8", "replace").splitlines()).rstrip(".") if "answer" in what else ""
         raise InputError(
             f"{where}: this architecture has to be counted by transformers, and the process that does it {what}. "
             f"{f'Last line on stderr: {last}. ' if last else ''}Try again, or choose another model."
         ) from None
+    finally:
+        _tell(None)

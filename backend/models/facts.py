@@ -92,6 +92,7 @@ class ModelFacts:
     has_chat_template  False: the tokenizer files have no chat template; True: they have one, or it is unknown
     template_fault     why no chat can be rendered with the template that is there, as a sentence; "": nothing is known
     template_variables  by which its chat template knows how long to reason; None: unknown
+    template_parts     its chat template takes the content of a message as a list of parts alone
     matrices           the weight matrices by kind and shape, embeddings and head included
     stored             the format of a checkpoint that is packed already, as its config states it
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
@@ -128,6 +129,7 @@ class ModelFacts:
     has_chat_template: bool = True
     template_fault: str = ""
     template_variables: tuple[str, ...] | None = None
+    template_parts: bool = False
     matrices: tuple[Matrix, ...] = ()
     float32_in: tuple[tuple[str, int], ...] = ()
     counted_cache: tuple[CacheLayers, ...] = ()

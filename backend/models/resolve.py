@@ -12,17 +12,18 @@ from backend.models.counting import NotCountedYet, without_waiting
 from backend.models.described import describe
 from backend.models.facts import RANDOM_NOTE, ModelFacts
 from backend.models.files import folder, hub, hub_files
-from backend.models.files.config_fields import Fields, parse_json, read_json
+from backend.models.files.config_fields import Fields, encode_config, parse_json, read_json
 from backend.models.files.gguf import read_gguf
 from backend.models.files.tokenizer_settings import SETTINGS, template_fault
 from backend.models.references import clean, local_path
 from backend.models.shape import read_dtype
 from backend.models.source import ModelSource
+from backend.models.stored import NOT_READ, usual_dtype
 
 RANDOM = "random:"
 
 NOT_SHAPE = (
-    "quantization_config", "auto_map", "_name_or_path", "transformers_version", "architectures",
+    "quantization_config", *NOT_READ, "auto_map", "_name_or_path", "transformers_version", "architectures",
     "attn_implementation", "_attn_implementation", "experts_implementation", "_experts_implementation",
 )  # fmt: skip
 """Config fields that random weights ignore: they are never quantized, and the arm chooses the kernels."""
@@ -105,14 +106,19 @@ def _hub(ref: str, repo: str, revision: str) -> ModelFacts:
         return replace(
             facts, note=f"{facts.note} The Hub could not be reached; these are the catalogue's facts.".strip()
         )
-    return _with_template(_facts(ref, config, where, source, label=label), hub_files.snapshot(repo, source.at))
+    here = hub_files.snapshot(repo, source.at)
+    if here is not None:
+        folder.refuse_quantized_beside(here, config, repo)
+    return _with_template(_facts(ref, config, where, source, label=label, here=here), here)
 
 
 def _folder(ref: str, path: Path, kind: Literal["embedded", "folder"], label: str) -> ModelFacts:
     config = folder.read_config(path)
+    folder.refuse_quantized_beside(path, config)
     weights = folder.read_weights(path)
     source = ModelSource(kind, path=str(path.resolve()))
-    return _with_template(_facts(ref, config, str(path / "config.json"), source, label=label, weights=weights), path)
+    where = str(path / "config.json")
+    return _with_template(_facts(ref, config, where, source, label=label, weights=weights, here=path), path)
 
 
 def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
@@ -124,7 +130,12 @@ def _with_template(facts: ModelFacts, path: Path | None) -> ModelFacts:
         where = path / SETTINGS if facts.source.kind != "hub" else f"{SETTINGS} of {facts.label}"
         advice = "Copy it again from the original checkpoint, or turn chat off."
         return replace(facts, template_fault=f"{where}: {fault}. {advice}")
-    return replace(facts, has_chat_template=bool(template), template_variables=folder.template_variables(template))
+    return replace(
+        facts,
+        has_chat_template=bool(template),
+        template_variables=folder.template_variables(template),
+        template_parts=folder.takes_parts(template),
+    )
 
 
 def _gguf(ref: str, path: Path) -> ModelFacts:
@@ -143,7 +154,7 @@ def _gguf(ref: str, path: Path) -> ModelFacts:
 
 def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> ModelFacts:
     """The architecture of a catalogue model or of a folder, with random weights."""
-    entry = find(clean(name))
+    entry, path = find(clean(name)), None
     if entry is not None:
         config, where, label = parse_json(entry.config.encode(), entry.name), entry.name, entry.title
     else:
@@ -154,13 +165,21 @@ def _random(ref: str, name: str, models_dir: Path | None, local_paths: bool) -> 
             raise InputError(f"The folder {path} has no config.json. Give one that has, or a catalogue model.")
         config, where, label = read_json(path / "config.json"), str(path / "config.json"), path.name
     plain = {key: value for key, value in config.items() if key not in NOT_SHAPE}
-    plain.setdefault("dtype", read_dtype(Fields(config, where)) or "float32")
-    source = ModelSource("random", config_json=msgspec.json.encode(plain, order="deterministic").decode())
+    fields = Fields(config, where)
+    plain["dtype"] = _dtype(fields, path) or usual_dtype(fields)
+    source = ModelSource("random", config_json=encode_config(plain))
     return _facts(ref, plain, where, source, label=f"{label} (random weights)")
 
 
 def _unknown_random(name: str) -> InputError:
     return InputError(f"{_nearest('architecture for random weights', name)} A folder with a config.json also works.")
+
+
+def _dtype(fields: Fields, here: Path | None) -> str | None:
+    """What `from_pretrained(dtype="auto")` takes: the config's dtype, else that of the weights; None without both."""
+    named = read_dtype(fields)
+    weights = folder.read_weights(here) if here is not None and named is None else None
+    return named or (weights.dtype if weights else None)
 
 
 def _nearest(what: str, name: str) -> InputError:
@@ -176,8 +195,11 @@ def _facts(
     label: str,
     quantization: str | None = None,
     weights: folder.Weights | None = None,
+    here: Path | None = None,
 ) -> ModelFacts:
-    known = describe(config, where)
+    """`here`: the folder with its files, as far as they are on this machine."""
+    known, fields = describe(config, where), Fields(config, where)
+    dtype = _dtype(fields, here)
     notes = [RANDOM_NOTE * (source.kind == "random"), known.note]
     if known.stored and known.stored.layout == "unknown" and weights is None:
         how = f" with {known.quantization}" if known.quantization else ""
@@ -192,11 +214,13 @@ def _facts(
         )
     if known.stored and known.stored.layout == "decompressed":
         notes.append("transformers unpacks compressed-tensors at the first step: it needs as much memory as dense.")
+    if known.stored and dtype is None:
+        notes.append(f"Its config names no dtype: until its weights are here, {usual_dtype(fields)} is taken for it.")
     return replace(
         known,
         model=ref,
         label=label,
-        dtype=known.dtype or (weights.dtype if weights else None) or "float32",
+        dtype=dtype or usual_dtype(fields),
         random=source.kind == "random",
         has_chat_template=source.kind != "random",
         source=source,

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from backend.errors import InputError
 from backend.models.files.config_fields import Fields, show
 
 Layout = Literal["choice", "gptq", "awq", "fp8", "decompressed", "mxfp4", "unknown"]
@@ -37,6 +38,21 @@ where it names the head (`get_modules_to_not_convert`)."""
 
 OF_CONV1D = ("gpt2",)
 """Architectures whose layers are no linear ones; who packed them for GPTQ is not known here."""
+
+NOT_READ = ("quantization", "compression_config")
+"""Blocks of a config.json in which other programs state how its weights are packed (MLX, older llm-compressor).
+transformers 5.22 reads `quantization_config` alone."""
+
+METHODS = (
+    "aqlm", "auto-round", "awq", "bitnet", "bitsandbytes", "compressed-tensors", "eetq", "fbgemm_fp8", "fouroversix",
+    "fp8", "fp_quant", "gemma", "gguf", "gptq", "higgs", "hqq", "metal", "mxfp4", "mxfp8", "nvfp4", "quanto", "quark",
+    "sinq", "spqr", "torchao", "vptq",
+)  # fmt: skip
+"""`quant_method` of which transformers 5.22 knows a quantizer. It takes weights of any other for dense ones, with a
+warning (`AutoHfQuantizer.supports_quant_method`); tests compare with it."""
+
+HALF = {"gptq": "float16", "awq": "float16"}
+"""Methods whose scales, and with them all that stays dense, are usually in float16; others' are in bfloat16."""
 
 EXPERTS_STAY = ("gptq", "awq", "bitsandbytes", "torchao", "quanto")
 """Libraries that pack linear layers only, while transformers 5 stacks experts: it cannot load their packed experts."""
@@ -70,8 +86,14 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
     """The format that a config states; None for a dense checkpoint. InputError for a field of the wrong kind."""
     part = quantization_part(config)
     if part is None:
+        _refuse_unread(config)
         return None
     method, architecture = quant_method(part), config.text("model_type")
+    if method not in METHODS:
+        said = (
+            f"the quant_method {show(method)}, which transformers 5.22 does not know" if method else "no quant_method"
+        )
+        raise InputError(f"{part.where} names {said}: it cannot load these weights. Use the original checkpoint.")
     if method == "mxfp4" and architecture != "gpt_oss":
         return _unknown(method, "transformers packs the experts of gpt-oss alone in MXFP4")
     if method == "mxfp4":
@@ -105,15 +127,30 @@ def read_stored(config: Fields, experts: bool) -> StoredFormat | None:
             return StoredFormat(method, "choice", f"quanto-{part.raw('weights')}", vision_dense=dense)
         case "hqq":
             return _unknown(method, "transformers 5.22 cannot load HQQ weights")
-    if not method:
-        return _unknown(method, "quantization_config names no quant_method")
     return _unknown(method, "this format, or this variant of it, is not modeled here")
 
 
 def quantization_part(config: Fields) -> Fields | None:
-    """`quantization_config`, of the whole model or of its text model; None for a dense checkpoint."""
-    text = config.part("text_config")
-    return config.part("quantization_config") or (text.part("quantization_config") if text else None)
+    """`quantization_config`, of the whole model or of its text model; None for a dense checkpoint, as an empty one is
+    (`get_hf_quantizer` in quantizers/auto.py)."""
+    parts = [holder.part("quantization_config") for holder in (config, config.part("text_config")) if holder]
+    return next((part for part in parts if part is not None and any(part)), None)
+
+
+def usual_dtype(config: Fields) -> str:
+    """The dtype of a checkpoint whose config names none and whose weights are not here. transformers would take that of
+    the first tensor that is a float and not packed (`_get_dtype` in modeling_utils.py): gpt-oss's are in bfloat16."""
+    part = quantization_part(config)
+    return "float32" if part is None else HALF.get(quant_method(part), "bfloat16")
+
+
+def _refuse_unread(config: Fields) -> None:
+    name = next((name for name in NOT_READ if isinstance(config.raw(name), dict)), None)
+    if name is not None:
+        raise InputError(
+            f"{config.where}: its weights are quantized as its block {name!r} says, and transformers 5.22 reads "
+            "'quantization_config' alone: it would take them for dense ones. Use the original checkpoint."
+        )
 
 
 def quant_method(part: Fields) -> str:

@@ -2,6 +2,7 @@
 
 import ast
 import io
+import math
 import sys
 import textwrap
 import threading
@@ -62,6 +63,8 @@ def literal(value: Any, start: str = "", indent: int = 0) -> str:
         case list():
             items = [literal(item, "", inside) for item in value]
             return _bracket(f"{start}[", items, "]", indent, after=bool(indent))
+        case float() if not math.isfinite(value):
+            return f'{start}float("{value}")'
         case _:
             return start + repr(value)
 

@@ -8,7 +8,7 @@ from backend.ablation.side_by_side import MAX_LOSSES
 from backend.ablation.steps import MAX_CHANGES
 from backend.ablation.sweep import MAX_POINTS
 from backend.cli.history import MIN_ID
-from backend.counter.__main__ import CPU_SECONDS, ROOM_BYTES
+from backend.counter.__main__ import ROOM_BYTES
 from backend.engine.bench import QUIET_S, RUN_ID_BYTES
 from backend.engine.work import ABOVE_BOUND, LAUNCHED_STEP_S
 from backend.executors.hosts.guest import KNOCK_S
@@ -18,6 +18,7 @@ from backend.executors.zero_gpu import CALL_S, IDLE_S
 from backend.fit.row import TIGHT
 from backend.fit.table import DEFAULT_CONTEXT, SAVES
 from backend.hosting.limits import RECORDING_BYTES
+from backend.models.counting import CPU_SECONDS
 from backend.optimizations.axes.speculation import LOOKUP_TOKENS
 from backend.optimizations.conditions import CLEARLY_SLOWER
 from backend.paths import ROOT

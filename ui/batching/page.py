@@ -29,6 +29,7 @@ from ui.batching.traffic_row import TrafficRow, traffic_row
 from ui.compare.code import code_panel, named_code, no_code
 from ui.compare.verdicts import NOT_RECORDED_HERE, describe_titled
 from ui.components.axis_values import all_known, edited
+from ui.components.counting import wire_counting
 from ui.components.queue_line import queue_line
 from ui.components.stale_line import stale_line
 from ui.components.text_line import text_line
@@ -97,7 +98,7 @@ class _Page(RunPage):
         typed = self.row.fields["trace"]
         changes = [part.change for part in self.inputs if part is not typed] + [typed.blur]
         model = self.row.fields["model"]
-        model.change(safe(self.announce), model, [self.message], **quiet)  # before the check that it announces
+        wire_counting(model, self.message, self.bench, safe, quiet)  # before the check that it announces
         gr.on(changes, safe(self.check_on_change), [self.live, self.message, *self.inputs], checked,
               trigger_mode="always_last", **quiet)  # fmt: skip
         for arm in self.arms:

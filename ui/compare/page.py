@@ -18,6 +18,7 @@ from ui.compare.request import ARMS
 from ui.compare.run_handlers import RunHandlers
 from ui.compare.unsupported import titles
 from ui.compare.work_row import WorkControls, work_row
+from ui.components.counting import wire_counting
 from ui.components.queue_line import queue_line
 from ui.components.stale_line import stale_line
 from ui.components.summary import machine_line
@@ -119,7 +120,7 @@ class _Page(ArmHandlers, RunHandlers, Opening):
         """What is typed or chosen is checked. Gradio answers the events of one change one after the other, so that what
         announces a check comes before it."""
         safe = shows_errors(self.message)
-        self.work.model.change(safe(self.announce), self.work.model, [self.message], **QUIET)
+        wire_counting(self.work.model, self.message, self.bench, safe, QUIET)
         texts = (self.work.prompt, self.work.system)
         changes = [part.change for part in self.inputs if part not in texts] + [part.blur for part in texts]
         gr.on(changes, safe(self.check_on_change), [self.live, self.message, *self.asked], self.checked,

@@ -12,7 +12,7 @@ from backend.fit.view import view
 from backend.hardware.gpu_specs import gpus
 from backend.models import catalogue
 from backend.redact import redact
-from ui.components.counting import COUNTING, slow_to_resolve
+from ui.components.counting import wire_counting
 from ui.components.inputs import model_input, number_input
 from ui.components.text_line import text_line
 from ui.errors import Updates, shows_errors
@@ -73,12 +73,9 @@ def fit_page(bench: Bench, opened: gr.Tab, address: gr.HTML) -> FitControls:
             message: "", title: shown.heading, answer: said, notes: " ".join(shown.remarks), result: encode(shown),
         }  # fmt: skip
 
-    def announce(value: object) -> Updates:
-        return {message: COUNTING} if slow_to_resolve(value, bench) else {}
-
-    model.change(
-        shows_errors(message)(announce), model, [message], queue=False, show_progress="hidden",
-        api_visibility="private",
+    wire_counting(
+        model, message, bench, shows_errors(message),
+        {"queue": False, "show_progress": "hidden", "api_visibility": "private"},
     )  # fmt: skip
 
     def show_opened(read: object, *values: Any) -> Updates:

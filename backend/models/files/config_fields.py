@@ -1,14 +1,22 @@
-"""Reads a config.json that may be wrong or hostile: every value is checked before it is used."""
+"""Reads a config.json that may be wrong or hostile: every value is checked before it is used.
 
+JSON is read as `PreTrainedConfig._dict_from_json_file` of transformers 5.22 reads it: by Python's own reader, which
+takes `Infinity`, `-Infinity` and `NaN`, and with the tags that transformers 5 writes in their place.
+"""
+
+import json
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from backend.errors import InputError
 
 MAX_CONFIG_BYTES = 4 << 20  # the largest in use, with label tables, have a few hundred kB
+
+TAG = "__float__"
+TAGGED = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}
+"""What `{"__float__": "Infinity"}` and the like stand for: these numbers are no JSON."""
 
 MAX_FIELD = {  # far beyond any model; a hostile file could ask for a loop over 10**9 layers
     "layers": 4_096,
@@ -38,11 +46,43 @@ def parse_json(data: bytes, where: str) -> dict[str, Any]:
             "Use the config.json of the original checkpoint."
         )
     try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = decode_config(data.decode())
+    except (ValueError, RecursionError):
         raise InputError(f"{where} is not valid JSON. Copy it again from the original checkpoint.") from None
     if not isinstance(value, dict):
         raise InputError(f"{where} is not a JSON object. Copy it again from the original checkpoint.")
+    return value
+
+
+def decode_config(text: str) -> Any:
+    """The value of the text of a config.json. ValueError or RecursionError if it has none."""
+    return _untagged(json.loads(text))
+
+
+def encode_config(config: dict[str, Any]) -> str:
+    """A config as JSON that every reader takes, tags in place of numbers that are none; equal configs, equal texts."""
+    return json.dumps(_tagged(config), sort_keys=True, allow_nan=False)
+
+
+def _untagged(value: Any) -> Any:
+    match value:
+        case {"__float__": str(word)} if len(value) == 1:
+            return TAGGED.get(word, value)
+        case dict():
+            return {name: _untagged(one) for name, one in value.items()}
+        case list():
+            return [_untagged(one) for one in value]
+    return value
+
+
+def _tagged(value: Any) -> Any:
+    match value:
+        case float() if not math.isfinite(value):
+            return {TAG: "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
+        case dict():
+            return {name: _tagged(one) for name, one in value.items()}
+        case list():
+            return [_tagged(one) for one in value]
     return value
 
 

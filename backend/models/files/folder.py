@@ -1,22 +1,36 @@
 """Reads a model folder: its config and weight files, and whether they can be loaded."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from backend.errors import InputError
-from backend.models.files.config_fields import read_json
-from backend.models.files.safetensors import Header, Seen, read_header
+from backend.models.files.config_fields import read_json, show
+from backend.models.files.safetensors import Seen, read_header
 from backend.models.files.weight_index import named_files
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt", "scheduler.pt")
 
+QUANTIZED_BESIDE = {
+    "hf_quant_config.json": ("quantization", "quant_algo"),  # ModelOpt; null: only the KV cache is quantized
+    "quantize_config.json": ("bits",),  # AutoGPTQ
+    "quant_config.json": ("w_bit",),  # AutoAWQ
+}
+"""Files in which quantizing programs say beside config.json how they packed the weights, and where in them.
+transformers 5.22 reads none of them (`get_hf_quantizer` in quantizers/auto.py)."""
+
 MAX_TEMPLATE_BYTES = 1 << 20
-VARIABLES = ("reasoning_effort", "enable_thinking")
-"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch."""
+VARIABLES = ("reasoning_effort", "enable_thinking", "thinking")
+"""By which published chat templates know how long to reason: gpt-oss's effort, Qwen 3's switch, DeepSeek V3.1's and
+Granite's."""
+
+_TEXT = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"", re.DOTALL)
+_GOES_THROUGH = re.compile(r"\bin\s+\w+\.content\b|\.content\s*\[\s*\d")
+_ASKS = re.compile(r"\bis\s+(?:not\s+)?(?:string|iterable|mapping|sequence)\b")
 
 
 class FilesMissing(InputError):
@@ -29,7 +43,8 @@ class FilesMissing(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the weight files of a folder contain, by their headers. `dtype`: of most bytes."""
+    """What the weight files of a folder contain, by their headers. `dtype`: of the first file, as transformers takes
+    it where the config names none."""
 
     tensor_bytes: int
     elements: int
@@ -65,6 +80,25 @@ def refuse_pickles(folder: Path) -> None:
         )
 
 
+def refuse_quantized_beside(folder: Path, config: dict[str, Any], repo: str = "") -> None:
+    """InputError for weights that are packed as one of `QUANTIZED_BESIDE` says and config.json does not. `repo`: whose
+    files they are, where the folder is the Hub's cache."""
+    text = config.get("text_config")
+    if config.get("quantization_config") or (isinstance(text, dict) and text.get("quantization_config")):
+        return
+    for name, keys in QUANTIZED_BESIDE.items():
+        found: Any = read_json(folder / name) if (folder / name).is_file() else None
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        if found:
+            raise InputError(
+                f"{f'{name} of {repo}' if repo else folder / name} says that the weights are quantized ({keys[-1]}: "
+                f"{show(found)}), and config.json has no quantization_config. transformers 5.22 reads that alone, so "
+                "it cannot load these weights. Use the original checkpoint, or one whose config.json says how it is "
+                "quantized."
+            )
+
+
 def weight_files(folder: Path) -> tuple[Path, ...]:
     """The files that transformers would load; empty without weights. InputError if one of them is missing."""
     if (folder / SINGLE).is_file():
@@ -90,11 +124,10 @@ def read_weights(folder: Path) -> Weights | None:
         return None
     if not headers:
         return None
-    largest: Header = max(headers, key=lambda header: header.tensor_bytes)
     return Weights(
         tensor_bytes=sum(header.tensor_bytes for header in headers),
         elements=sum(header.elements for header in headers),
-        dtype=largest.dtype,
+        dtype=headers[0].dtype,
     )
 
 
@@ -113,8 +146,23 @@ def chat_template(folder: Path) -> str | None:
 
 
 def template_variables(template: str) -> tuple[str, ...]:
-    """Those of `VARIABLES` that a template mentions."""
-    return tuple(name for name in VARIABLES if name in template)
+    """Those of `VARIABLES` that a template reads: in its code, neither as text nor as what a message or another object
+    has, nor as a name that it gives to something itself."""
+    code = _TEXT.sub("''", _code(template))
+    first = {name: re.search(rf"(?<![\w.]){name}(?!\w)\s*(=(?!=))?", code) for name in VARIABLES}
+    return tuple(name for name, found in first.items() if found and not found[1])
+
+
+def takes_parts(template: str) -> bool:
+    """Whether a template goes through the content of a message as a list of parts, and does not ask whether it is a
+    text. An exported script goes by this; a run tries both."""
+    code = re.sub(r"\[\s*(['\"])content\1\s*\]", ".content", _code(template))
+    return bool(_GOES_THROUGH.search(code)) and not _ASKS.search(code)
+
+
+def _code(template: str) -> str:
+    """What stands between the braces of a template, roughly and in linear time."""
+    return " ; ".join(re.split(r"[%}]\}", part, maxsplit=1)[0] for part in re.split(r"\{[%{]", template)[1:])
 
 
 def _short(path: Path) -> str:

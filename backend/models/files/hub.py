@@ -1,5 +1,6 @@
 """Downloads config.json from the Hugging Face Hub, within a deadline; never code or anything else."""
 
+import contextlib
 import os
 import re
 import threading
@@ -11,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from backend.errors import InputError
 from backend.models.files.config_fields import MAX_CONFIG_BYTES
+from backend.models.files.folder import QUANTIZED_BESIDE
 
 Answer = TypeVar("Answer")
 
@@ -101,10 +103,24 @@ def _fetch(repo: str, revision: str) -> Fetched | InputError:
         if size > MAX_CONFIG_BYTES:
             return InputError(f"config.json of {repo} has {size:,} bytes, more than any model's. Choose another model.")
         path = hub.hf_hub_download(repo, "config.json", revision=branch, endpoint=endpoint, etag_timeout=TIMEOUT_S)
-        return Fetched(_read(Path(path)), Path(path).parent.name)  # snapshots/COMMIT/config.json
+        found = Fetched(_read(Path(path)), Path(path).parent.name)  # snapshots/COMMIT/config.json
     except Exception as error:  # name resolution, timeouts, TLS, proxies: their types differ between versions
         said = explained(error, repo, revision)
         return (_cached(repo, branch) if isinstance(said, HubUnreachable) else None) or said
+    if b"quantization_config" not in found.config:
+        _fetch_beside(repo, found.commit, endpoint)
+    return found
+
+
+def _fetch_beside(repo: str, commit: str, endpoint: str | None) -> None:
+    """Download what may say beside config.json that the weights are quantized. Where that fails, it is found when the
+    model's files are looked at before a run."""
+    import huggingface_hub as hub
+
+    with contextlib.suppress(Exception):
+        files = hub.HfApi(endpoint=endpoint).model_info(repo, revision=commit, timeout=TIMEOUT_S).siblings or ()
+        for name in QUANTIZED_BESIDE.keys() & {file.rfilename for file in files}:
+            hub.hf_hub_download(repo, name, revision=commit, endpoint=endpoint, etag_timeout=TIMEOUT_S)
 
 
 def explained(error: Exception, repo: str, revision: str) -> InputError:

@@ -22,10 +22,7 @@ MAX_EXTENT = 1 << 48
 MAX_TENSOR_JSON = 4096
 """Bytes of a tensor's entry in the header; real ones have about 100."""
 
-TORCH_NAMES = {
-    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16",
-    "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
-}  # fmt: skip
+TORCH_NAMES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 
 
 class _Tensor(msgspec.Struct):
@@ -39,7 +36,8 @@ _DECODE = msgspec.json.Decoder(_Tensor).decode
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Elements and bytes of all tensors of a file, and the torch dtype of most of its floating-point bytes."""
+    """Elements and bytes of all tensors of a file, and the torch dtype that transformers takes for the file's: of its
+    first tensor by name that is a float of at least 16 bits (`get_state_dict_dtype` in modeling_utils.py of 5.22)."""
 
     elements: int
     tensor_bytes: int
@@ -84,7 +82,8 @@ class _Summary(NamedTuple):
 
 def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Summary:
     """Adds up the tensors, one at a time: all of a hostile header together take ten times its bytes."""
-    elements, total, places, by_dtype = 0, 0, list[tuple[int, int]](), dict[str, int]()
+    elements, total, places = 0, 0, list[tuple[int, int]]()
+    first, dtype = "", None
     for name, item in raw.items():
         if len(memoryview(item)) > MAX_TENSOR_JSON:
             raise _broken(path, "the description of a tensor is too long")
@@ -95,8 +94,8 @@ def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Sum
         size = tensor.data_offsets[1] - tensor.data_offsets[0]
         elements, total = elements + math.prod(tensor.shape), total + size
         places.append(tensor.data_offsets)
-        if tensor.dtype in TORCH_NAMES:
-            by_dtype[tensor.dtype] = by_dtype.get(tensor.dtype, 0) + size
+        if tensor.dtype in TORCH_NAMES and (dtype is None or name < first):
+            first, dtype = name, TORCH_NAMES[tensor.dtype]
     end = 0
     for begin, after in sorted(places):
         if begin != end:
@@ -104,8 +103,7 @@ def _summary(raw: dict[str, msgspec.Raw], path: Path, seen: Seen | None) -> _Sum
                 path, f"its tensors {'overlap' if begin < end else 'leave a hole'} at byte {min(begin, end):,}"
             )
         end = after
-    most = max(by_dtype, key=lambda name: by_dtype[name], default=None)
-    return _Summary(elements, total, TORCH_NAMES[most] if most else None, end)
+    return _Summary(elements, total, dtype, end)
 
 
 def _check(tensor: _Tensor, path: Path) -> None:

@@ -20,6 +20,10 @@ MAX_FILES = 1 << 14
 _WEIGHT = re.compile(rb'\s*"(?:[^"\\]|\\.)*+"\s*+:\s*+("(?:[^"\\]|\\.)*+"|[^,}]{1,80})\s*+([,}])', re.DOTALL)
 
 
+_NO_JSON = re.compile(rb'"(?:[^"\\]|\\.)*+"|-?Infinity|NaN', re.DOTALL)
+"""Texts, which stay as they are, and numbers that Python's reader takes, with which transformers reads an index."""
+
+
 class _Index(msgspec.Struct):
     weight_map: msgspec.Raw = msgspec.Raw(b"null")
 
@@ -35,7 +39,11 @@ def named_files(path: Path) -> list[str]:
     if len(data) > MAX_INDEX_BYTES:
         raise _odd(path, f"has more than {MAX_INDEX_BYTES:,} bytes, more than any model's")
     try:
-        weights = bytes(msgspec.json.decode(data, type=_Index).weight_map)
+        try:
+            weights = bytes(msgspec.json.decode(data, type=_Index).weight_map)
+        except msgspec.DecodeError:
+            data = _NO_JSON.sub(lambda found: found[0] if found[0][:1] == b'"' else b"null", data)
+            weights = bytes(msgspec.json.decode(data, type=_Index).weight_map)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise InputError(f"{path} is not valid JSON. Copy it again from the original checkpoint.") from None
     names = [_parsed(text) for text in _values(path, weights)]

@@ -1,12 +1,12 @@
 """Models with random weights at their real shape, and a tokenizer for them: no download."""
 
-import json
 from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import AutoConfig, PreTrainedTokenizerFast
 
+from backend.models.files.config_fields import decode_config
 from backend.plan import RANDOM_SEED
 from backend.worker.load.auto_class import auto_class
 from backend.worker.load.words import word_of
@@ -22,7 +22,7 @@ def random_model(config_json: str, dtype: str, attention: str | None, device: st
 
 def empty_model(config_json: str, dtype: str, attention: str | None) -> Any:
     """The architecture on the meta device: no memory yet."""
-    values = json.loads(config_json)
+    values = decode_config(config_json)
     config = AutoConfig.for_model(values.pop("model_type"), **values)
     torch_dtype = getattr(torch, dtype if dtype != "auto" else _config_dtype(config))
     with torch.device("meta"):

@@ -22,9 +22,12 @@ BUSY_PERCENT = 5
 
 def own_device(pynvml: Any, index: int | None = None) -> Any:
     """NVML's handle of torch's device with that index, or of its current one: their numbering differs under
-    CUDA_VISIBLE_DEVICES."""
+    CUDA_VISIBLE_DEVICES. Where that names a slice (MIG), it is the only device."""
     import torch
 
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    if named.startswith("MIG-") and "/" not in named:
+        return pynvml.nvmlDeviceGetHandleByUUID(named)
     uuid = str(torch.cuda.get_device_properties(torch.cuda.current_device() if index is None else index).uuid)
     return pynvml.nvmlDeviceGetHandleByUUID(uuid if uuid.startswith("GPU-") else f"GPU-{uuid}")
 

@@ -67,13 +67,11 @@ def _of_request(tokenizer: Any, one: TrafficRequest) -> list[int]:
 
 def _of_chat(tokenizer: Any, text: str, job: Generate) -> list[int]:
     effort: dict[str, Any] = {}
-    if job.reasoning_effort:
-        named = job.reasoning_effort in EFFORTS
-        effort = (
-            {"reasoning_effort": job.reasoning_effort} if named else {"enable_thinking": job.reasoning_effort == "on"}
-        )
+    if job.reasoning_effort in EFFORTS:
+        effort = {"reasoning_effort": job.reasoning_effort}
+    elif job.reasoning_effort:  # a template takes no notice of a name that it does not read
+        effort = dict.fromkeys(("enable_thinking", "thinking"), job.reasoning_effort == "on")
+    asked = messages(tokenizer, text, job.system, effort)
     with rendering(tokenizer):
-        ids: list[int] = tokenizer.apply_chat_template(
-            messages(text, job.system), add_generation_prompt=True, return_dict=False, **effort
-        )
+        ids: list[int] = tokenizer.apply_chat_template(asked, add_generation_prompt=True, return_dict=False, **effort)
     return ids

@@ -2,13 +2,13 @@
 
 import contextlib
 import ctypes
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from backend.arms.reasoning import refused
-from backend.config import EFFORTS
+from backend.arms.reasoning import reasoning_keywords, refused
 from backend.errors import InputError
 from backend.models.files.folder import template_variables
 from backend.worker.load.unread import Unread, named, reading, token_ids
@@ -34,48 +34,103 @@ def chat_ids(tokenizer: Any, text: str, effort: str = "", system: str = "") -> l
         )
     system = system if system.strip() else ""
     reasoning = _reasoning(tokenizer.get_chat_template(), effort)
-    rendered = _rendered(tokenizer, text, system, reasoning)
-    if system and system.strip() not in rendered:
+    taken, rendered = _taken(tokenizer, text, system, reasoning)
+    if reasoning and _rendered(tokenizer, taken, _opposite(reasoning)) == rendered:
+        names = " and ".join(reasoning)
         raise InputError(
-            f"The model's {template_of(tokenizer)} leaves out the system message. Put it at the beginning of the "
-            "prompt."
+            f"The model's {template_of(tokenizer)} mentions {names} and does nothing with it. Leave the reasoning "
+            "effort empty."
         )
-    for name, value in _opposite(reasoning).items():
-        if _rendered(tokenizer, text, system, {name: value}) == rendered:
-            raise InputError(
-                f"The model's {template_of(tokenizer)} mentions {name} and does nothing with it. Leave the reasoning "
-                "effort empty."
-            )
     return token_ids(tokenizer, rendered, add_special_tokens=False)
 
 
-def messages(text: str, system: str = "") -> list[dict[str, str]]:
-    """The conversation, as `apply_chat_template` takes it."""
-    first = [{"role": "system", "content": system}] if system.strip() else []
-    return [*first, {"role": "user", "content": text}]
+Message = dict[str, Any]
+
+
+def messages(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> list[Message]:
+    """The conversation in the form that the model's template takes. InputError as from `chat_ids`."""
+    return _taken(tokenizer, text, system if system.strip() else "", reasoning)[0]
+
+
+def _taken(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> tuple[list[Message], str]:
+    """The same, and what the template renders of it: of plain texts, else of lists of parts, which templates of models
+    that see take (huggingface.co/docs/transformers/chat_templating_multimodal). InputError where a message's words
+    occur in neither."""
+    refusal: InputError | None = None
+    for parts in ((), ("system", "user"), ("user",))[: 3 if system else 2]:
+        said = [(role, words) for role, words in (("system", system), ("user", text)) if words or role == "user"]
+        asked = [_message(role, words, role in parts) for role, words in said]
+        try:
+            rendered = _rendered(tokenizer, asked, reasoning)
+        except NotRendered as error:
+            refusal = refusal or error
+            continue
+        lost = [role for role, words in said if not _occurs(words, rendered)]
+        printed = bool(parts) and any(repr(message["content"]) in rendered for message in asked)
+        other = _message("user", ("y" if text[:1] == "x" else "x") * (len(text) or 1), "user" in parts)
+        if not lost and not printed and _differs(tokenizer, [*asked[:-1], other], reasoning, rendered):
+            return asked, rendered
+        refusal = refusal or _left_out(tokenizer, "prompt" if lost != ["system"] else "system message")
+    assert refusal is not None
+    if system and isinstance(refusal, NotRendered) and _renders(tokenizer, text, reasoning):
+        raise InputError(
+            f"The model's {template_of(tokenizer)} takes no system message ({refusal.__cause__}). Leave it empty, or "
+            "put it at the beginning of the prompt."
+        ) from refusal
+    raise refusal
+
+
+def _message(role: str, words: str, parts: bool) -> Message:
+    return {"role": role, "content": [{"type": "text", "text": words}] if parts else words}
+
+
+def _occurs(words: str, rendered: str) -> bool:
+    """Whether all words of a text stand in another one, in their order: templates trim texts and escape signs."""
+    at = 0
+    for word in re.finditer(r"\w+", words):
+        at = rendered.find(word[0], at) + len(word[0])
+        if at < len(word[0]):
+            return False
+    return True
+
+
+def _differs(tokenizer: Any, asked: list[Message], reasoning: dict[str, str | bool], rendered: str) -> bool:
+    """Whether another conversation is rendered otherwise: a short prompt's words may stand in the template."""
+    try:
+        return _rendered(tokenizer, asked, reasoning) != rendered
+    except NotRendered:
+        return True
+
+
+def _left_out(tokenizer: Any, what: str) -> InputError:
+    do = "Put it at the beginning of the prompt" if what != "prompt" else "Switch chat off, or use another model"
+    return InputError(f"The model's {template_of(tokenizer)} leaves out the {what}, or words of it. {do}.")
 
 
 def _reasoning(template: str, effort: str) -> dict[str, str | bool]:
-    """The template's variable for a reasoning effort, with its value; empty for none. InputError if it has none."""
-    if refusal := refused(effort, template_variables(template)):
+    """The template's variables for a reasoning effort, with their value; empty for none. InputError if it has none."""
+    variables = template_variables(template)
+    if refusal := refused(effort, variables):
         raise InputError(refusal)
-    if not effort:
-        return {}
-    return {"reasoning_effort": effort} if effort in EFFORTS else {"enable_thinking": effort == "on"}
+    return reasoning_keywords(effort, variables)
 
 
 def _opposite(reasoning: dict[str, str | bool]) -> dict[str, str | bool]:
-    """Another value of the same variable: a template that uses it renders another text."""
+    """Another value of the same variables: a template that uses one renders another text."""
     other: dict[str | bool, str | bool] = {True: False, False: True, "low": "high", "medium": "high", "high": "low"}
     return {name: other[value] for name, value in reasoning.items()}
 
 
-def _rendered(tokenizer: Any, text: str, system: str, reasoning: dict[str, str | bool]) -> str:
+class NotRendered(InputError):
+    """A template raised something, which is the cause."""
+
+
+def _rendered(tokenizer: Any, asked: list[Message], reasoning: dict[str, str | bool]) -> str:
     template = f"The model's {template_of(tokenizer)}"
     try:
         with rendering(tokenizer):
             rendered: str = tokenizer.apply_chat_template(
-                messages(text, system), tokenize=False, add_generation_prompt=True, **reasoning
+                asked, tokenize=False, add_generation_prompt=True, **reasoning
             )
     except TimeoutError:
         raise InputError(
@@ -84,16 +139,12 @@ def _rendered(tokenizer: Any, text: str, system: str, reasoning: dict[str, str |
         ) from None
     except (Unread, OSError, MemoryError) as failed:
         error = failed.__cause__ or failed
-        if system and _renders(tokenizer, text, reasoning):
-            raise InputError(
-                f"{template} takes no system message ({error}). Leave it empty, or put it at the beginning of the "
-                "prompt."
-            ) from error
         why = f"{type(error).__name__}: {error}".rstrip(".: ")[:400]
-        raise InputError(f"{template} cannot be rendered ({why}). Switch chat off, or use another model.") from error
-    if len(rendered) > len(text) + len(system) + MAX_ADDED:
+        raise NotRendered(f"{template} cannot be rendered ({why}). Switch chat off, or use another model.") from error
+    given = len(str(asked))
+    if len(rendered) > given + MAX_ADDED:
         raise InputError(
-            f"{template} turned {len(text):,} characters into {len(rendered):,}. Switch chat off, or use another model."
+            f"{template} turned {given:,} characters into {len(rendered):,}. Switch chat off, or use another model."
         )
     return rendered
 
@@ -101,7 +152,7 @@ def _rendered(tokenizer: Any, text: str, system: str, reasoning: dict[str, str |
 def _renders(tokenizer: Any, text: str, reasoning: dict[str, str | bool]) -> bool:
     """Whether the template takes the same conversation without a system message."""
     try:
-        _rendered(tokenizer, text, "", reasoning)
+        _taken(tokenizer, text, "", reasoning)
     except InputError:
         return False
     return True

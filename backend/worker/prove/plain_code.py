@@ -8,7 +8,6 @@ attention is written out, experts are looped over, and frequencies of rotary pos
 import copy
 import functools
 import importlib.util
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from torch import nn
 from transformers import AutoConfig, activations, masking_utils, modeling_rope_utils
 from transformers.utils import output_capturing
 
+from backend.models.files.config_fields import decode_config
 from backend.models.source import ModelSource
 from backend.optimizations.tensor_bytes import triton_weights
 
@@ -57,7 +57,7 @@ def as_imported() -> Iterator[None]:
 def config_of(source: ModelSource, folder: Path | None) -> Any:
     """The config as it is stored: the model's own may have been changed. None where there is none to read."""
     if source.kind == "random":
-        values = json.loads(source.config_json)
+        values = decode_config(source.config_json)
         return AutoConfig.for_model(values.pop("model_type"), **values)
     return folder and AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
 

@@ -87,7 +87,16 @@ REFUSED = [
     ({"model_type": "llava"}, "neither"),
     ({"model_type": "evil", "auto_map": {"AutoModel": "x.Y"}}, "no model_type"),
     ({"model_type": ["llama"]}, "no model_type"),
-]
+    ({"model_type": "falcon", "hidden_size": "wide"}, "^transformers cannot build it: "),
+    (
+        {
+            "model_type": "minimax", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
+            "head_dim": 16, "num_local_experts": 2, "vocab_size": 512,
+            "layer_types": ["linear_attention", "full_attention"],
+        },
+        "^transformers builds it, and a pass .* fails: ValueError",
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("config", "said"), REFUSED, ids=lambda value: str(value)[:40])

@@ -203,6 +203,10 @@ def test_the_workload_is_printed() -> None:
     switched = exported(chat=True, reasoning_effort="off", system="Be concise.")
     assert 'SYSTEM = "Be concise."' in switched and "enable_thinking=False" in switched
     assert 'messages = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}]' in switched
+    deepseek = replace(facts(), template_parts=True, template_variables=("thinking",))
+    parts = exported(deepseek, chat=True, reasoning_effort="on")
+    assert 'messages = [{"role": "user", "content": [{"type": "text", "text": PROMPT}]}]' in parts
+    assert "thinking=True" in parts and "enable_thinking" not in parts
     chat = exported(chat=True, reasoning_effort="low")
     assert "SYSTEM" not in chat
     assert "apply_chat_template" in chat and 'reasoning_effort="low"' in chat

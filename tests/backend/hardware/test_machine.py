@@ -24,12 +24,13 @@ class Memory(NamedTuple):
 
 
 class FakeNvml:
-    """A fake NVML: two GPUs, or the given error."""
+    """A fake NVML: two GPUs, or the given error. `mig`: of the GPUs in MIG mode, the places of their slices."""
 
     def __init__(
-        self, count: int = 2, as_bytes: bool = False, error: Exception | None = None, cuda: int | None = 13_000
-    ) -> None:
-        self.count, self.as_bytes, self.error, self.cuda = count, as_bytes, error, cuda
+        self, count: int = 2, as_bytes: bool = False, error: Exception | None = None, cuda: int | None = 13_000,
+        mig: dict[int, tuple[int, ...]] | None = None,
+    ) -> None:  # fmt: skip
+        self.count, self.as_bytes, self.error, self.cuda, self.mig = count, as_bytes, error, cuda, mig
 
     def nvmlDeviceGetCount(self) -> int:
         if self.error is not None:
@@ -39,13 +40,35 @@ class FakeNvml:
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
         return index
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Memory:
+    def nvmlDeviceGetMemoryInfo(self, handle: int | tuple[int, int]) -> Memory:
+        if isinstance(handle, tuple):
+            return Memory(18 * GIB, (17 - handle[1]) * GIB)
         return Memory(140 * GIB, (139 - handle) * GIB)
 
-    def nvmlDeviceGetUUID(self, handle: int) -> str:
-        return f"GPU-{handle}0f"
+    def nvmlDeviceGetUUID(self, handle: int | tuple[int, int]) -> str:
+        return f"MIG-{handle[0]}{handle[1]}c" if isinstance(handle, tuple) else f"GPU-{handle}0f"
 
-    def nvmlDeviceGetName(self, handle: int) -> str | bytes:
+    def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:
+        if self.mig is None:
+            raise RuntimeError("Not Supported")
+        return [int(handle in self.mig)] * 2
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: int) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: int, index: int) -> tuple[int, int]:
+        assert self.mig is not None
+        if index not in self.mig[handle]:
+            raise RuntimeError("Not Found")
+        return handle, index
+
+    def nvmlDeviceGetGpuInstanceId(self, handle: tuple[int, int]) -> int:
+        return 7 + handle[1]
+
+    def nvmlDeviceGetComputeInstanceId(self, handle: tuple[int, int]) -> int:
+        return 0
+
+    def nvmlDeviceGetName(self, handle: int | tuple[int, int]) -> str | bytes:
         name = f"NVIDIA H200 no. {handle}"
         return name.encode() if self.as_bytes else name
 
@@ -97,13 +120,47 @@ def test_gpus_are_read_whole(with_nvml: Callable[..., hardware.Machine], as_byte
 
 @pytest.mark.parametrize(
     ("visible", "indexes"),
-    [("1", [1]), ("1,0", [1, 0]), ("0", [0]), ("GPU-123", [0, 1]), ("GPU-10f", [1]), ("7", [0, 1])],
+    [("1", [1]), ("1,0", [1, 0]), ("0", [0]), ("GPU-1", [1]), ("GPU-10f, 0", [1, 0]), ("1,7,0", [1]), ("0,-1,1", [0])],
 )
 def test_the_first_gpu_is_the_one_that_torch_will_take(
     with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, visible: str, indexes: list[int]
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     assert [gpu.index for gpu in with_nvml().gpus] == indexes
+
+
+@pytest.mark.parametrize("value", ["7", "GPU-123", "GPU-", "MIG-10c"])
+def test_a_list_that_names_no_gpu_leaves_none(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    machine = with_nvml()
+    assert (machine.device, machine.gpu_problem) == ("cpu", f"CUDA_VISIBLE_DEVICES={value} names no GPU here")
+
+
+@pytest.mark.parametrize(
+    ("visible", "uuids"),
+    [
+        (None, ["GPU-00f"]),  # a process sees a slice alone
+        ("1", ["MIG-12c"]),
+        ("GPU-10f", ["MIG-12c"]),
+        ("MIG-14c", ["MIG-14c"]),
+        ("MIG-14", ["MIG-14c"]),
+        ("MIG-GPU-10f/11/0", ["MIG-14c"]),
+        ("MIG-14c,0", ["MIG-14c"]),
+        ("0", ["GPU-00f"]),
+    ],
+)
+def test_a_slice_has_its_own_memory_and_is_no_whole_card(
+    with_nvml: Callable[..., hardware.Machine], monkeypatch: pytest.MonkeyPatch, visible: str | None, uuids: list[str]
+) -> None:
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    found = with_nvml(mig={1: (2, 4)}).gpus
+    assert [gpu.uuid for gpu in found] == uuids
+    for gpu in found:
+        part = gpu.uuid.startswith("MIG-")
+        assert (gpu.memory_bytes == 18 * GIB, "MIG" in gpu.name) == (part, part)
 
 
 @pytest.mark.parametrize("value", ["", "-1"])

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
+from backend.errors import InputError
 from backend.models import obstacle, resolve
 from backend.models.files import hub, hub_files
 from backend.models.source import ModelSource
@@ -92,6 +93,17 @@ def test_what_the_hub_refuses_or_has_no_weights_of(monkeypatch: pytest.MonkeyPat
         assert "has no safetensors weights" in says("org/pickled")
         assert says("gpt2").startswith("openai-community/gpt2 is gated. Accept its licence")
     assert not [path for path in asked if path.endswith((".bin", ".safetensors"))]
+
+
+def test_weights_that_a_repository_says_beside_its_config_to_be_packed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    shutil.copy(POCKET / "config.json", tmp_path)
+    (tmp_path / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+    with fake_hub({"org/modelopt": tmp_path}) as (endpoint, _):
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+        with pytest.raises(InputError, match=r"^hf_quant_config.json of org/modelopt says that the weights are quant"):
+            resolve("org/modelopt")
 
 
 def test_a_whole_download_needs_no_hub(hub_home: Path) -> None:

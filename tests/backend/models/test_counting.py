@@ -1,11 +1,13 @@
 """Asking transformers, in a process of its own, for what the table of architectures does not have."""
 
+import itertools
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -62,7 +64,7 @@ MANY = 30_000
 def test_more_of_anything_than_a_model_has_starts_no_process(
     change: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subprocess, "run", never)
+    monkeypatch.setattr(subprocess, "Popen", never)
     with pytest.raises(InputError, match=said):
         counting.count(FALCON | change, "config.json")
 
@@ -110,9 +112,46 @@ def test_a_process_that_ends_early_is_an_error_in_words_and_is_not_kept(
             counting.count(FALCON, "x")
     killed = f"import os; os.kill(os.getpid(), {int(signal.SIGXCPU)})"
     monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-c", killed))
-    with pytest.raises(InputError, match="more than a minute"):
+    with pytest.raises(InputError, match="more than 60 s of a processor"):
         counting.count(FALCON, "x")
     assert not list((cache / "counts").iterdir())
+
+
+BUSY = "import time\nwhile time.process_time() < {cpu_s}: pass\n"
+ANSWER = 'print(\'{"refused": "it is recurrent"}\')'
+
+
+def test_a_count_goes_on_while_a_processor_works_for_it_and_tells_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long that takes: only time without any is limited. Half a minute passes from look to look."""
+    clock = itertools.count(0.0, 30.0)
+    monkeypatch.setattr(counting, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(counting, "LOOK_S", 0.1)
+    monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-S", "-c", BUSY.format(cpu_s=0.8) + ANSWER))
+    told: list[counting.Progress | None] = []
+    with counting.watched(told.append), pytest.raises(InputError, match="it is recurrent"):
+        counting.count(FALCON, "x")
+    *before, end = told
+    spent = [now.cpu_s for now in before if now]
+    assert end is None and spent == sorted(spent) and spent[-1] > 0.3 and counting.progress() is None
+    assert before[-1] is not None and before[-1].spent_s > counting.IDLE_S
+
+
+@pytest.mark.parametrize(
+    ("body", "idle_s", "said"),
+    [
+        ("import time; time.sleep(60)", 0.2, "got no time of a processor"),
+        (BUSY.format(cpu_s=60), 60, "more than 0.1 s"),
+    ],
+)
+def test_a_count_that_does_not_get_on_is_ended(
+    body: str, idle_s: float, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counting, "IDLE_S", idle_s)
+    monkeypatch.setattr(counting, "LOOK_S", 0.05)
+    monkeypatch.setattr(counting, "CPU_SECONDS", 0.1)
+    monkeypatch.setattr(counting, "COMMAND", (sys.executable, "-S", "-c", body))
+    with pytest.raises(InputError, match=said):
+        counting.count(FALCON, "x")
 
 
 def test_the_process_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +170,7 @@ def test_an_architecture_outside_the_table_is_counted_once(tmp_path: Path, monke
     facts = resolve(str(tmp_path / "falcon"))
     assert not must_count(str(tmp_path / "falcon"))
     assert (facts.heads, facts.kv_heads, facts.head_dim, facts.layers) == (4, 1, 16, 2)
-    monkeypatch.setattr(subprocess, "run", never)
+    monkeypatch.setattr(subprocess, "Popen", never)
     began = time.process_time()
     assert resolve(str(tmp_path / "falcon")) == facts and time.process_time() - began < 0.5
 

@@ -1,6 +1,7 @@
 """Checkpoints that are packed already: their bytes from the config alone, against published files and transformers."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ import pytest
 
 from backend.errors import InputError
 from backend.models import Matrix, resolve
+from backend.models.stored import METHODS
 from backend.predict.setup import Setup
 from backend.predict.weights import quantization_on, stored_bytes, weight_bytes, weight_bytes_read
+from tests.support.command_line import POCKET
 
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32,
@@ -21,6 +24,7 @@ GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}
 FP8 = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128]}
 TORCHAO = {"quant_method": "torchao", "quant_type": {"default": {"_type": "Int8WeightOnlyConfig", "_data": {}}}}
+MXFP4 = {"quant_method": "mxfp4"}
 NF4 = {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}
 
 PUBLISHED = [
@@ -124,8 +128,6 @@ def test_a_vision_tower_may_have_been_left_dense(tmp_path: Path) -> None:
 UNKNOWN: list[tuple[dict[str, Any], str]] = [
     ({"quant_method": "hqq"}, "cannot load HQQ"),
     ({"quant_method": "aqlm"}, "not modeled"),
-    ({"quant_method": "from-the-future"}, "not modeled"),
-    ({}, "names no quant_method"),
     (GPTQ | {"lm_head": True}, "not modeled"),
     (NF4 | {"llm_int8_skip_modules": ["embed_tokens"]}, "does not name lm_head"),
     ({"quant_method": "bitsandbytes", "load_in_8bit": True, "llm_int8_skip_modules": []}, "does not name lm_head"),
@@ -148,6 +150,50 @@ UNKNOWN: list[tuple[dict[str, Any], str]] = [
 def test_an_unknown_format_is_refused_with_a_reason(quantization: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=said):
         resolve(written(tmp_path, LLAMA, quantization))
+
+
+NOT_LOADED: list[tuple[dict[str, Any], str]] = [
+    ({"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}}, "'modelopt', which transformers 5.22"),
+    ({"quantization_config": {"bits": 4}}, "names no quant_method"),
+    ({"quantization": {"group_size": 64, "bits": 4}}, "its block 'quantization' says"),
+    ({"compression_config": {"format": "pack-quantized"}}, "its block 'compression_config' says"),
+]
+
+
+@pytest.mark.parametrize(("block", "said"), NOT_LOADED, ids=lambda value: str(value)[:50])
+def test_weights_that_transformers_would_take_for_dense_are_refused_though_they_are_here(
+    block: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    shutil.copytree(POCKET, tmp_path, dirs_exist_ok=True)
+    config = json.loads((POCKET / "config.json").read_text())
+    with pytest.raises(InputError, match=said):
+        resolve(written(tmp_path, config | block, None))
+    assert resolve(f"random:{written(tmp_path, config | block, None)}").random
+
+
+def test_the_methods_that_transformers_knows_are_known_here() -> None:
+    from transformers.quantizers.auto import AUTO_QUANTIZATION_CONFIG_MAPPING
+
+    assert {name.removesuffix("_4bit").removesuffix("_8bit") for name in AUTO_QUANTIZATION_CONFIG_MAPPING} == {*METHODS}
+
+
+def test_an_empty_block_is_a_dense_checkpoint(tmp_path: Path) -> None:
+    assert resolve(written(tmp_path, LLAMA, {})).stored is None
+
+
+@pytest.mark.parametrize(
+    ("quantization", "dtype"),
+    [(MXFP4, "bfloat16"), (FP8, "bfloat16"), (GPTQ, "float16"), (AWQ, "float16"), (None, "float32")],
+    ids=["mxfp4", "fp8", "gptq", "awq", "dense"],
+)
+def test_a_packed_checkpoint_without_a_dtype_computes_in_a_half_precision(
+    quantization: dict[str, Any] | None, dtype: str, tmp_path: Path
+) -> None:
+    config = {key: value for key, value in LLAMA.items() if key != "torch_dtype"}
+    if quantization == MXFP4:
+        config |= {"model_type": "gpt_oss", "num_local_experts": 4}
+    folder = written(tmp_path, config, quantization)
+    assert resolve(folder).dtype == resolve(f"random:{folder}").dtype == dtype
 
 
 def test_layers_of_gpt2_are_not_taken_for_packed_ones(tmp_path: Path) -> None:

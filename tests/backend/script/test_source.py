@@ -46,6 +46,11 @@ def test_a_literal_of_json_is_the_value_in_short_lines(value: Any) -> None:
     assert all(len(line) <= WIDTH or " " not in line.strip() for line in text.splitlines()) or isinstance(value, str)
 
 
+def test_numbers_that_python_has_no_literal_of_are_made() -> None:
+    assert literal([float("inf"), float("-inf"), 1.5]) == '[float("inf"), float("-inf"), 1.5]'
+    assert literal({"a": float("nan")}) == '{"a": float("nan")}'
+
+
 def test_a_call_takes_as_many_lines_as_it_needs() -> None:
     assert call("x = f", ["a"], {"b": "1"}) == "x = f(a, b=1)"
     assert call("x = f", ["a" * 56], {"b": "1" * 54}) == f"x = f(\n    {'a' * 56}, b={'1' * 54}\n)"

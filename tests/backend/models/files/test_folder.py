@@ -1,5 +1,6 @@
 """Model folders: complete, truncated, incomplete, pickled."""
 
+import itertools
 import json
 import struct
 import time
@@ -87,6 +88,10 @@ def test_a_tokenizer_without_a_chat_template_is_known_from_its_files(
     [
         ("{{ messages }}", ()),
         ("{% if enable_thinking %}{% endif %}", ("enable_thinking",)),
+        ("{% if thinking is defined and thinking %}{% endif %}", ("thinking",)),
+        ("{% if not thinking is defined %}{% set thinking = false %}{% endif %}", ("thinking",)),
+        ("I am thinking. {{ messages[0].thinking }}{{ 'thinking' }}{# thinking #}", ()),
+        ("{% set thinking = messages[0].content %}{{ thinking }}", ()),
         ("{{ reasoning_effort }}", ("reasoning_effort",)),
     ],
 )
@@ -99,10 +104,63 @@ def test_the_variables_of_a_template_are_known_beforehand(folder: Path, text: st
     assert resolve(str(folder)).template_variables == known
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("{% for p in m.content %}{{ p.text }}{% endfor %}", True),
+        ("{% for p in m['content'] %}{{ p.text }}{% endfor %}", True),
+        ("{{ message.content[0]['text'] }}", True),
+        ("{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}{% endfor %}{% endif %}", False),
+        ("{% for m in messages %}{{ m.content }}{% endfor %}", False),
+    ],
+)
+def test_whether_a_template_takes_parts_alone_is_known_beforehand(folder: Path, text: str, parts: bool) -> None:
+    (folder / "chat_template.jinja").write_text(text)
+    assert resolve(str(folder)).template_parts is parts
+
+
 def test_the_dtype_of_the_config_comes_first(folder: Path) -> None:
     (folder / "config.json").write_text(json.dumps(CONFIG | {"torch_dtype": "float16"}))
     (folder / "model.safetensors").write_bytes(safetensors())
     assert resolve(str(folder)).dtype == "float16"
+
+
+def test_without_one_it_is_the_first_float_s_that_is_no_packed_one(folder: Path) -> None:
+    """By name, as transformers takes it: here the most bytes are in float8, and the first tensor is whole numbers."""
+    from transformers.modeling_utils import get_state_dict_dtype, load_state_dict
+
+    sizes = {"z": ("F32", 4), "m": ("BF16", 2), "c": ("F8_E4M3", 64), "a": ("I32", 4)}
+    ends = list(itertools.accumulate(size for _, size in sizes.values()))
+    header = json.dumps({
+        name: {"dtype": dtype, "shape": [size // 4 or 1] if "32" in dtype else [64] if size == 64 else [1],
+               "data_offsets": [end - size, end]}
+        for (name, (dtype, size)), end in zip(sizes.items(), ends, strict=True)
+    }).encode()  # fmt: skip
+    path = folder / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(ends[-1]))
+    assert resolve(str(folder)).dtype == "bfloat16"
+    assert str(get_state_dict_dtype(load_state_dict(path, map_location="meta"))) == "torch.bfloat16"
+
+
+BESIDE = [
+    ("hf_quant_config.json", {"quantization": {"quant_algo": "NVFP4"}}, "quant_algo: 'NVFP4'"),
+    ("hf_quant_config.json", {"quantization": {"quant_algo": None, "kv_cache_quant_algo": "FP8"}}, ""),
+    ("quantize_config.json", {"bits": 4, "group_size": 128}, "bits: 4"),
+    ("quant_config.json", {"w_bit": 4, "zero_point": True}, "w_bit: 4"),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "refused"), BESIDE)
+def test_weights_that_a_file_beside_the_config_says_to_be_packed_are_refused(
+    folder: Path, name: str, said: dict[str, Any], refused: str
+) -> None:
+    (folder / "model.safetensors").write_bytes(safetensors())
+    (folder / name).write_text(json.dumps(said))
+    if refused:
+        with pytest.raises(InputError, match=f"{name} says that the weights are quantized .{refused}.*cannot load"):
+            resolve(str(folder))
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"quantization_config": {"quant_method": "fp8"}}))
+    assert resolve(str(folder)).quantization == "fp8"
 
 
 def test_whole_shards_can_be_loaded(folder: Path) -> None:

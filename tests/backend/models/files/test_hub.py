@@ -115,7 +115,8 @@ def test_a_config_is_fetched_once_and_nothing_else(server: list[str]) -> None:
     assert (facts.source.kind, facts.source.repo, facts.source.revision) == ("hub", "org/good", "main")
     asked = len(server)
     resolve("org/good@main")
-    assert len(server) == asked and all(path.endswith("/config.json") for path in server)
+    assert len(server) == asked
+    assert all(path.endswith("/config.json") or path.startswith("/api/models/org/good/") for path in server)
 
 
 @pytest.mark.parametrize(

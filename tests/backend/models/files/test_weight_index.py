@@ -28,6 +28,7 @@ def test_an_index_of_the_largest_models_is_read(tmp_path: Path) -> None:
             '{"weight_map":{"a\\"}":"y.safetensors" ,\n"b":"x.safetensors"\t} , "metadata":{}}',
             ["x", "y"],
         ),
+        ('{"metadata":{"total_size":NaN,"a":"NaN"},"weight_map":{"NaN":"-Infinity.safetensors"}}', ["-Infinity"]),
         ('{"weight_map":{"a":"\\u0078.safetensors","b":"x.safetensors"}}', ["x"]),
     ],
 )

@@ -14,7 +14,7 @@ from backend.worker.prompt.asked import asked_ids, held_against, requests_held_a
 from backend.worker.prompt.padding import pad
 from backend.worker.prompt.prompt import Prompt
 from backend.worker.prompt.requests import Asked
-from tests.backend.worker.prompt.test_chat import tokenizer
+from tests.backend.worker.prompt.test_chat import PARTS, tokenizer
 from tests.support.chat_templates import template
 from tests.support.worker import plan_of
 
@@ -84,6 +84,13 @@ def test_a_chat_is_rendered_as_for_the_run(name: str, more: dict[str, Any]) -> N
     made = tokenizer(template(name))
     read = chat.chat_ids(made, "Hi", more.get("reasoning_effort", ""), more.get("system", ""))
     assert asked_ids(made, command("Hi", chat=True, **more)) == read
+
+
+@pytest.mark.parametrize("more", [{}, {"system": "Be brief."}, {"reasoning_effort": "on"}])
+def test_parts_and_another_switch_are_read_as_for_the_run(more: dict[str, Any]) -> None:
+    made = tokenizer(PARTS + "{{ thinking }}")
+    read = chat.chat_ids(made, "user", more.get("reasoning_effort", ""), more.get("system", ""))
+    assert asked_ids(made, command("user", chat=True, **more)) == read
 
 
 def test_a_template_that_renders_once_and_not_again_ends_no_run() -> None:

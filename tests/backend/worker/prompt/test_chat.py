@@ -88,13 +88,55 @@ def test_published_formats_get_the_system_message_and_the_effort(
         (template("llama-3"), "off", "", "has no reasoning effort"),
         (template("qwen-3"), "high", "", "knows no reasoning effort high. Choose on or off"),
         (template("gpt-oss"), "off", "", "knows no reasoning effort off. Choose low or medium or high"),
-        ("{# reasoning_effort #}{{ messages[-1].content }}", "high", "", "does nothing with it"),
+        ("{# reasoning_effort #}{{ messages[-1].content }}", "high", "", "has no reasoning effort"),
+        ("{{ messages[-1].content }}{% if thinking %}{% endif %}", "on", "", "mentions thinking and does nothing"),
         ("{{ messages[-1].content }}{% if enable_thinking %}{% endif %}", "off", "", "does nothing with it"),
     ],
 )
 def test_what_a_template_does_not_take_is_never_asked_in_vain(text: str, effort: str, system: str, words: str) -> None:
     with pytest.raises(InputError, match=words):
         chat.chat_ids(tokenizer(text), "Hi", effort, system)
+
+
+PARTS = "{% for m in messages %}<{{ m.role }}>{% for p in m.content %}{{ p.text }}{% endfor %}{% endfor %}<a>"
+FIRST = "{% for m in messages %}<{{ m.role }}>{{ m['content'][0]['text'] }}{% endfor %}<a>"
+RAISES = "{% if messages[-1].content is string %}{{ raise_exception('no list') }}{% endif %}" + PARTS
+SYSTEM_TEXT = PARTS.replace("{% for p", "{% if m.role == 'system' %}{{ m.content }}{% else %}{% for p").replace(
+    "{% endfor %}{% endfor %}", "{% endfor %}{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("source", [PARTS, FIRST, RAISES, SYSTEM_TEXT], ids=["all", "first", "raises", "system text"])
+@pytest.mark.parametrize("system", ["", "Be brief."])
+def test_a_template_that_takes_parts_gets_parts(source: str, system: str) -> None:
+    assert rendered(source, "user", system=system) == (f"<system>{system}" if system else "") + "<user>user<a>"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("{% for m in messages %}<{{ m.role }}>{% endfor %}<a>", "user"),
+        ("{% for m in messages[:-1] %}{{ m.content }}{% endfor %}<a>", "Hi"),
+        ("<{{ messages[-1].content | length }} user>", "user"),
+        ("{{ messages[-1].content[:9] }}", "Who is the oldest user?"),
+        ("{{ messages[-1].content.split(' ')[-1] }}", "Who is the oldest user?"),
+    ],
+)
+def test_words_of_the_prompt_that_a_template_drops_are_no_prompt(source: str, text: str) -> None:
+    with pytest.raises(InputError, match=r"chat template leaves out the prompt, or words of it\. Switch chat off"):
+        rendered(source, text)
+
+
+@pytest.mark.parametrize("text", ['  "Hi",\n\n she said: 1 < 2  ', "?!", "\u4f60\u597d", "x"])
+@pytest.mark.parametrize("source", ["{{ messages[-1].content | trim }}", "{{ messages[-1].content | tojson }}"])
+def test_a_prompt_may_be_trimmed_or_escaped(source: str, text: str) -> None:
+    assert rendered(source, text)
+
+
+def test_a_switch_of_another_name_is_turned() -> None:
+    default = "{% if not thinking is defined %}{% set thinking = false %}{% endif %}"
+    source = "{{ messages[-1].content }}" + default + "<{{ thinking }}>"
+    assert [rendered(source, "Hi", effort) for effort in ("on", "off", "")] == ["Hi<True>", "Hi<False>", "Hi<False>"]
 
 
 @pytest.mark.parametrize(
