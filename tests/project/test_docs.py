@@ -17,7 +17,7 @@ from backend.paths import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-FOREIGN = {"--extra-index-url", "--index-url", "--help"}  # options of other programs, and of every one
+FOREIGN = {"--extra-index-url", "--index-url", "--help", "--network"}  # options of other programs, and of every one
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
