@@ -119,7 +119,9 @@ def test_pages_of_a_file_are_checked_at_once_or_if_it_is_large_soon_after(
 ) -> None:
     """As large as the limit still counts as small."""
     path, checks = tmp_path / "h.sqlite", list[str]()
-    writer_at(path).attempt()
+    first = writer_at(path)
+    first.attempt()
+    first.close()
     for module in (history_file, history_writer):
         monkeypatch.setattr(module, "CHECKED_AT_ONCE_BYTES", path.stat().st_size - longer)
     monkeypatch.setattr(history_file, "_check_pages", lambda db: checks.append("at once"))
