@@ -91,6 +91,8 @@ class MemoryEstimate:
     runtime_bytes  the process without its tensors: interpreter and libraries, or the CUDA context
     heap           freed blocks that the C library keeps on a CPU, in the middle, since runs of one arm differ; or that
                    torch's allocator keeps on a GPU
+    mapped         pages of files that stay in a CPU process's memory until other programs need it: part of the peak that
+                   is measured, not of what is needed
     """
 
     weights: int
@@ -101,6 +103,7 @@ class MemoryEstimate:
     weights_elsewhere: int = 0
     fullest: int = 0
     heap: int = 0
+    mapped: int = 0
 
     @property
     def tensors(self) -> int:
@@ -109,14 +112,15 @@ class MemoryEstimate:
 
     @property
     def total(self) -> int:
-        """Peak of the process."""
+        """Peak of what the process needs."""
         return self.tensors + self.runtime_bytes + self.heap
 
     def by_part(self) -> dict[str, int]:
-        """Bytes by part, as stored with a run."""
+        """Bytes by part, as stored with a run, whose peak holds what is mapped too."""
         return {
             "weights": self.weights, "kv": self.kv, "workspace": self.workspace, "runtime": self.runtime_bytes,
-            "tensors": self.tensors, "total": self.total, **({"heap": self.heap} if self.heap else {}),
+            "tensors": self.tensors, "total": self.total + self.mapped,
+            **{part: size for part, size in (("heap", self.heap), ("mapped", self.mapped)) if size},
         }  # fmt: skip
 
 
@@ -151,7 +155,8 @@ def peak_bytes(
     weights = weight_bytes(facts, setup.dtype, quantization_on(facts, setup))
     runtime = _runtime(facts, setup, size, new_tokens, weights + at_end + workspace)
     heap = max(_heap(facts, setup, batch, one) for one in read)
-    return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, heap=heap)
+    mapped = mapped_bytes(facts, setup)
+    return MemoryEstimate(weights, kv.total, workspace, runtime, kv.total - at_end, heap=heap, mapped=mapped)
 
 
 def by_device(
@@ -268,8 +273,7 @@ def _runtime(facts: ModelFacts, setup: Setup, size: int, new_tokens: int, tensor
         compiler = COMPILER_BYTES + setup.compiled * facts.layers * COMPILED_LAYER_BYTES if setup.compiled else 0
         stored = facts.stored is not None and facts.stored.method == "bitsandbytes" and setup.quantization == "none"
         bitsandbytes = BNB_CPU_BYTES if stored or setup.quantization.startswith("bnb-") else 0
-        found = CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES) + compiler + bitsandbytes
-        return found + mapped_bytes(facts, setup)
+        return CPU_RUNTIME_BYTES + libraries + min(kernels, CPU_KERNELS_BYTES) + compiler + bitsandbytes
     found = CONTEXT_BYTES + RESERVED_BYTES + round(RESERVED_SHARE * tensors)
     found += RANK_BYTES if setup.tensor_parallel > 1 else 0
     if facts.kind == "decoder" and size < 4 and attention_of(facts, setup) == "sdpa" and setup.capability >= (9, 0):

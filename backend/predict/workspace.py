@@ -168,7 +168,7 @@ def _score_bytes(facts: ModelFacts, work: Work) -> int:
     if facts.architecture == "bloom":
         return 4 * size  # with position biases, masked, after the softmax, and after the dropout
     if facts.sinks:
-        return 4 * size  # scores masked, shifted, after softmax, without the sink
+        return 3 * size  # scores masked, shifted, and after the softmax
     if facts.architecture in ("gpt2", "bert"):
         return 2 * size  # softmax in the compute dtype
     if size == 4:

@@ -163,7 +163,7 @@ def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as
     stored = replace(drawn, random=False)
 
     def total(facts: ModelFacts, **more: Any) -> int:
-        return peak_bytes(facts, Setup(quantization=quantization, **more), 64, 8).total
+        return peak_bytes(facts, Setup(quantization=quantization, **more), 64, 8).by_part()["total"]
 
     assert total(stored) / MIB == pytest.approx(mib, rel=0.1)
     assert total(stored) - total(drawn) == sum(
@@ -171,6 +171,7 @@ def test_on_a_cpu_the_files_of_packed_weights_stay_mapped_if_a_tensor_is_used_as
     )
     for more in ({"dtype": "float16"}, H200):
         assert total(stored, **more) == total(drawn, **more)
+    assert peak_bytes(stored, Setup(quantization=quantization), 64, 8).total == total(drawn), "nothing that is needed"
 
 
 def test_bitsandbytes_takes_memory_of_a_cpu_process_however_the_weights_came() -> None:

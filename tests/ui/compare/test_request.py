@@ -120,7 +120,7 @@ def test_a_bundle_comes_to_what_the_model_and_machine_can_run() -> None:
     assert chosen == {"cache": "static", "loop": "own"}
     assert matching_preset(chosen, "lowest-latency", model, CPU) == "lowest-latency"
     assert matching_preset(chosen, "", model, CPU) == "own-loop"  # which is all that it comes to here
-    assert matching_preset(chosen, "lowest-latency", facts("SmolLM2-135M-Instruct"), CPU) == CUSTOM
+    assert matching_preset(chosen, "lowest-latency", facts("SmolLM2-135M-Instruct"), CPU) == "own-loop"
 
 
 def test_of_presets_that_come_to_the_same_the_shown_one_stays() -> None:
