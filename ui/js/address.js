@@ -6,7 +6,9 @@ const HISTORY_KEYS = ['q', 'of', 'axis', 'machine', 'since', 'until', 'at', 'pin
 const KEYS = ['view', 'model', 'gpu', 'gpus', 'context', 'batch', 'story', 'name', ...HISTORY_KEYS];
 const facts = Object.fromEntries(PAGES.map((page) => [page, {}]));
 const runs = {};  // by page, the run that its address named when it was left: no other page's address names it
-let current = 'compare', first = current;
+// The room that the page opened in, as its settings say: to enter it is no turn, which would drop a run from the address.
+const opened = window.gradio_config?.components.find(({ props }) => props.elem_id === 'pages');
+let current = opened?.props.selected ?? 'compare', first = current;
 let model = '';  // of the page that was shown last and has one
 const askedOfHistory = () => {
   const here = new URL(location.href).searchParams;
