@@ -157,6 +157,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 model, told = auto_class(config.model_type).from_pretrained(
                     path, dtype=plan.dtype, output_loading_info=True, **safe, **more
                 )
+                quantization.quantize_drawn(model, told["missing_keys"])
             observed.note = "; ".join(filter(None, [drawn_anew(told["missing_keys"]), observed.note]))
             observed.counts["drawn_tensors"] = float(len(told["missing_keys"]))
             quantization.finish(model, plan)

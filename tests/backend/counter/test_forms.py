@@ -12,7 +12,8 @@ SHAPE: dict[str, Any] = {
 }  # fmt: skip
 PAGED = {
     "multi-query": False,  # one KV head, for which continuous batching takes the number of query heads
-    "experts by token": True,
+    "experts by token": False,  # its mask is made of the new tokens alone
+    "an encoder's decoder": True,
     "latents": False,
     "attention and a state": False,
     "attention or a state": False,
