@@ -13,6 +13,9 @@ from backend.units import bytes_text, seconds_text, three
 from backend.views.gate import cost_remark
 from backend.views.pareto import Cost, Pareto, pareto
 
+ROOM = 1.25
+"""An axis ends so far above the largest value. Our choice: usual intervals are whole."""
+
 
 class Line(msgspec.Struct, frozen=True):
     """One line: a value at each place of the horizontal axis; None where nothing is known. `low`, `high`: 95%
@@ -26,11 +29,13 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineChart(msgspec.Struct, frozen=True):
-    """A figure over what varies first, a line for each combination of the rest."""
+    """A figure over what varies first, a line for each combination of the rest. `top`: where the axis ends, by the values
+    alone, so that one wide interval does not flatten the rest; None without values."""
 
     title: str
     unit: str
     lines: list[Line]
+    top: float | None
 
 
 class HeatMap(msgspec.Struct, frozen=True):
@@ -158,7 +163,8 @@ def _chart(
                 [figure.high(p) for p in points], [_text(figure, p) for p in points],
             )
         )  # fmt: skip
-    return LineChart(figure.title, figure.unit, lines)
+    most = max((value for line in lines for value in line.values if value is not None), default=0.0)
+    return LineChart(figure.title, figure.unit, lines, ROOM * most if most > 0 else None)
 
 
 def _heat(figure: _Figure, found: Sequence[PointResult], two: Sequence[str], over: dict[str, list[str]]) -> HeatMap:

@@ -40,6 +40,10 @@ def test_lines_run_over_the_size_with_intervals_and_one_for_each_choice(tmp_path
     assert float32.texts[2] == "not measured" and rate.lines[0].values[1] == pytest.approx(4 / 0.053)
 
 
+def test_an_axis_ends_by_its_values_however_wide_an_interval_is(tmp_path: Path) -> None:
+    assert view(tmp_path).charts[0].top == pytest.approx(1.25 * 149)
+
+
 def test_heat_maps_are_of_two_and_points_compete_with_their_own_size(tmp_path: Path) -> None:
     found = view(tmp_path)
     time, memory = found.heats

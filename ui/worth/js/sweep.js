@@ -39,7 +39,7 @@ function lines(plot, found, chart) {
     xaxis: {
       title: { text: bare(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
     },
-    yaxis: { title: { text: chart.unit, font: { size: 11 } }, rangemode: 'tozero' }, showlegend: chart.lines.length > 1,
+    yaxis: { title: { text: chart.unit, font: { size: 11 } }, ...(chart.top === null ? { rangemode: 'tozero' } : { range: [0, chart.top] }) }, showlegend: chart.lines.length > 1,
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   }));
 }
