@@ -29,8 +29,8 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class LineChart(msgspec.Struct, frozen=True):
-    """A figure over what varies first, a line for each combination of the rest. `top`: where the axis ends, by the values
-    alone, so that one wide interval does not flatten the rest; None without values."""
+    """A figure over what varies first, a line for each combination of the rest. `top`: where the axis ends, by
+    the values alone, so that one wide interval does not flatten the rest; None without values."""
 
     title: str
     unit: str
