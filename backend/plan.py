@@ -100,11 +100,10 @@ class Exchanges(msgspec.Struct, frozen=True, omit_defaults=True):
 
     all_reduce: int = 0
     all_gather: int = 0
-    all_to_all: int = 0
 
     @property
     def total(self) -> int:
-        return self.all_reduce + self.all_gather + self.all_to_all
+        return self.all_reduce + self.all_gather
 
 
 class ParallelPlan(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -51,6 +51,9 @@ def grant(preset: ArmPreset, facts: ModelFacts, machine: Machine, workload: Work
         left[refused.axis].pop(0)
     kept = dict(config.choices)
     notes = [_note(preset, axis, first[axis], kept.get(axis), why) for axis, why in reasons.items()]
+    if not kept:
+        nothing = f"Nothing is left of the preset {preset.name} here: the model runs as it comes."
+        notes.insert(0, Verdict("note", "model", nothing, {}, _SOURCE.format(preset.name)))
     return Granted(kept, tuple(notes))
 
 

@@ -67,8 +67,9 @@ class Ran:
             hook.remove()
 
 
-def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int]]:
-    """The cache's layers in their order, equal neighbours together; (heads, width of a key) of most layers."""
+def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, int], Any]:
+    """The cache's layers in their order, equal neighbours together; (heads, width of a key) of most layers; the cache
+    after a pass."""
     short, long = (_filled(model, config, length) for length in (SHORT, LONG))
     layers = [_layer(*pair) for pair in zip(short.layers, long.layers, strict=True)]
     if not any(layer.elements or layer.state_bytes or layer.state_elements for layer in layers):
@@ -79,7 +80,7 @@ def count_cache(model: Any, config: Any) -> tuple[list[CacheLayers], tuple[int, 
         found.append(replace(layer, count=count))
     shapes = [tuple(layer.keys.shape) for layer in long.layers if getattr(layer, "keys", None) is not None]
     most = max(shapes, key=shapes.count, default=(1, 0, 0, 0))
-    return found, (most[1], most[-1])
+    return found, (most[1], most[-1]), long
 
 
 def _filled(model: Any, config: Any, length: int) -> Any:

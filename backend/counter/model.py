@@ -13,9 +13,10 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, MODEL_FOR_MASKED_LM_MAPPING_NAMES
 
 from backend.counter.cache import Ran, count_cache, observed
+from backend.counter.forms import fits_pages, fits_slots, fits_static
 from backend.counter.matrices import list_matrices
 from backend.counter.refused import Refused
-from backend.counter.workspace import count_workspace
+from backend.counter.workspace import count_workspace, shortened
 from backend.models.counted import Counted
 from backend.models.facts import CacheLayers
 from backend.models.families import is_encoder
@@ -75,13 +76,18 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
     buffers = [(buffer.dtype == BUILT, buffer.numel(), buffer.nbytes) for buffer in model.buffers()]  # a pass may cast
     ran = Ran(model)
     cache: list[CacheLayers] = []
+    static = slots = pages = True
     if encoder:
         with ran, observed():
             model(input_ids=torch.zeros((1, 4), dtype=torch.long, device="meta"))
         heads, head_dim = 0, 0
     else:
         with ran:
-            cache, (heads, head_dim) = count_cache(model, model.config)
+            cache, (heads, head_dim), filled = count_cache(model, model.config)
+        few = build(shortened(read_config(values)), encoder)
+        static = fits_static(few, filled) or fits_static(model, filled)  # some cannot be shortened
+        slots = fits_slots(model.config.get_text_config(decoder=True))
+        pages = fits_pages(model, filled)
     text = model.config.get_text_config(decoder=True)
     matrices = list_matrices(model, ran.names)
     experts = max((m.count for m in matrices if m.kind == "expert"), default=0)
@@ -111,6 +117,9 @@ def _counted(values: dict[str, Any], model: Any, encoder: bool) -> Counted:
         experts=experts,
         experts_per_token=min(experts, _number(text, EXPERTS_PER_TOKEN, 1)),
         sinks=any(name.rpartition(".")[2] == "sinks" for name, _ in model.named_parameters()),
+        fits_static=static,
+        fits_slots=static and slots,
+        fits_pages=pages,
         note=_note(values, model, encoder),
         workspace=count_workspace(read_config(values), encoder),
     )

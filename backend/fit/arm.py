@@ -28,8 +28,16 @@ class FitArm:
 
     def on(self, machine: Machine) -> Checked:
         """What the rules say on a machine with unlimited memory: whether it fits is worked out here, not by them."""
+        return self._checked(roomy(machine))
+
+    def remedy(self, machine: Machine) -> Mapping[str, str]:
+        """The change of any axis with which Compare would have it fit in this machine's memory; empty if none does."""
+        found = (verdict for verdict in self._checked(machine).blocked if verdict.axis == "model")
+        return next((verdict.fix for verdict in found if verdict.fix), {})
+
+    def _checked(self, machine: Machine) -> Checked:
         work = Workload(prompt_tokens=max(1, self.context - 1), max_new_tokens=1, batch_size=self.batch)
-        return check(make_config(self.facts.model, self.choices), self.facts, roomy(machine), work)
+        return check(make_config(self.facts.model, self.choices), self.facts, machine, work)
 
     def setup(self, checked: Checked, machine: Machine) -> Setup:
         """The setup that memory and the roofline bound depend on."""

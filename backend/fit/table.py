@@ -2,7 +2,8 @@
 
 import dataclasses
 import itertools
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ class Fit:
     limits   peak rates behind the roofline bounds; None if unknown
     gpus     number of GPUs that share the model
     refused  why quantizations that run on one GPU were left out for several
+    remedy   where no row fits: a choice of another axis with which the first one does; empty if none is known
     """
 
     facts: ModelFacts
@@ -41,6 +43,7 @@ class Fit:
     limits: PeakRates | None
     gpus: int = 1
     refused: tuple[str, ...] = ()
+    remedy: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def best(self) -> FitRow | None:
@@ -64,7 +67,7 @@ class Fit:
             return ""
         return (
             f"{self.facts.label} defaults to eager attention: the peaks include its score matrix, which grows with the "
-            "square of the prompt length. A fused attention kernel avoids it."
+            "square of the prompt length. A fused attention kernel avoids it, and so does a prompt in chunks (prefill)."
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -82,12 +85,13 @@ class Fit:
             "gpu": gpu, "gpus": self.gpus, "context": self.context, "batch": self.batch, "note": self.device.note,
             "rows": [_row_json(row) for row in self.rows],
             "best": dict(self.best.choices) if self.best else None,
+            "remedy": dict(self.remedy),
         }  # fmt: skip
 
 
 def _row_json(row: FitRow) -> dict[str, Any]:
     """A flat record: the choices by axis, then the rest."""
-    rest = {field.name: getattr(row, field.name) for field in dataclasses.fields(row) if field.name != "choices"}
+    rest = {one.name: getattr(row, one.name) for one in dataclasses.fields(row) if one.name != "choices"}
     return dict(row.choices) | rest
 
 
@@ -152,7 +156,10 @@ def fit_facts(
 
     found = device.limits(compute_dtype(facts, "auto"))
     ordered = _marked(sorted(rows, key=order), axes[0].name)
-    return Fit(facts, device, chosen, batch, ordered, found, gpus, tuple(unsplit))
+    remedy: Mapping[str, str] = {}
+    if gpus == 1 and ordered and not ordered[0].fits:
+        remedy = FitArm(facts, ordered[0].choices, chosen, batch).remedy(device.machine)
+    return Fit(facts, device, chosen, batch, ordered, found, gpus, tuple(unsplit), remedy)
 
 
 def _marked(rows: list[FitRow], first: str) -> tuple[FitRow, ...]:

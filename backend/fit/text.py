@@ -104,8 +104,13 @@ def _told(found: Fit, row: FitRow, named: Named) -> str:
 
 
 def _nothing(found: Fit, named: Named) -> str:
-    """What would make it fit: fewer tokens, a smaller batch, another GPU, several GPUs."""
+    """What would make it fit: a choice that is not in the table, fewer tokens, a smaller batch, another GPU, several
+    GPUs."""
     ways = []
+    if found.remedy:
+        ways.append(
+            f"{', '.join(f'{axis}={choice}' for axis, choice in found.remedy.items())} ({named(found.rows[0])})"
+        )
     usable = [row for row in found.rows if not (found.device.here and row.not_here)]
     longest_row = max(usable, key=lambda row: row.max_context, default=None)
     if longest_row is not None and longest_row.max_context:

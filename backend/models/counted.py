@@ -4,7 +4,7 @@ import msgspec
 
 from backend.models.facts import CacheLayers, Matrix, ModelKind
 
-VERSION = 5
+VERSION = 6
 """Raised whenever an answer would differ for the same config: answers of other versions are not read."""
 
 
@@ -36,6 +36,9 @@ class Counted(msgspec.Struct, frozen=True):
     experts: int
     experts_per_token: int
     sinks: bool
+    fits_static: bool = True
+    fits_slots: bool = True
+    fits_pages: bool = True
     note: str = ""
     workspace: dict[str, list[float]] = {}
 

@@ -96,6 +96,9 @@ class ModelFacts:
     matrices           the weight matrices by kind and shape, embeddings and head included
     stored             the format of a checkpoint that is packed already, as its config states it
     counted_cache      the cache's layers, where they were counted; empty: all are alike but for the window
+    fits_static        whether `generate` can keep its tokens in a static cache
+    fits_slots         whether the custom decode loop's cache has layers for all that this model keeps of a token
+    fits_pages         whether the pages of transformers' continuous batching have
     counted_workspace  what a pass over a prompt takes, by number format, where counted: see `Counted.workspace`
     """
 
@@ -135,6 +138,9 @@ class ModelFacts:
     counted_cache: tuple[CacheLayers, ...] = ()
     counted_workspace: tuple[tuple[str, tuple[float, ...]], ...] = ()
     stored: StoredFormat | None = None
+    fits_static: bool = True
+    fits_slots: bool = True
+    fits_pages: bool = True
 
     @property
     def lacks_sdpa(self) -> bool:

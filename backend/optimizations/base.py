@@ -107,12 +107,16 @@ class Optimization(ABC):
         return MOST_LOSS if loss is None else loss
 
     def verdicts(self, name: str, subject: Subject) -> list[Verdict]:
-        """The verdicts of that choice's rules that hold for the subject."""
-        return [
+        """The verdicts of that choice's rules that hold for the subject. Where some can only be answered by another
+        choice, what would have to change beside this one is left out: it would not help, and contradict them."""
+        found = [
             Verdict(rule.level, self.name, rule.reason, dict(rule.fix), rule.source, rule.becomes)
             for rule in self.choice(name).rules
             if rule.when(subject)
         ]
+        if any(verdict.level == "blocked" and self.name in verdict.fix for verdict in found):
+            found = [one for one in found if one.level == "note" or (one.level == "blocked" and self.name in one.fix)]
+        return found
 
     def resolve(self, name: str, subject: Subject) -> str:
         """The choice that one such as "auto" stands for with this subject."""

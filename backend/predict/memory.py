@@ -91,7 +91,7 @@ class MemoryEstimate:
     runtime_bytes  the process without its tensors: interpreter and libraries, or the CUDA context
     heap           freed blocks that the C library keeps on a CPU, in the middle, since runs of one arm differ; or that
                    torch's allocator keeps on a GPU
-    mapped         pages of files that stay in a CPU process's memory until other programs need it: part of the peak that
+    mapped         pages of files that stay in a CPU process's memory until others need it: part of the peak that
                    is measured, not of what is needed
     """
 

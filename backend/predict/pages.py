@@ -32,5 +32,6 @@ def cache_bytes(facts: ModelFacts, pages: int, page_tokens: int, itemsize: int) 
     padding, are not counted.
     """
     groups = [layers.elements * layers.count * itemsize * page_tokens for layers in facts.cache_layers]
+    groups = [size for size in groups if size]  # states have no pages
     sector = math.lcm(*groups, ALIGNMENT_BYTES)
     return max(1, -(-pages * sum(groups) // sector)) * sector

@@ -1,11 +1,11 @@
 """Tensor and expert parallelism: the facts of one rank's shard, on which every other prediction works unchanged.
 
-The plans are those of transformers 5.22 (`distributed/`, `base_model_tp_plan`, `base_model_ep_plan`), and for gpt-oss
-our own (`backend/worker/load/parallel.py`). A plan splits the matrices (and the biases of those split by rows) and the
-embedding along the vocabulary, also where it is tied to the head; norms, routers and rotary frequencies are replicated.
-Where a dimension does not divide evenly, torch gives the first ranks the larger shards, so rank 0 is the one that is
-predicted. Tested against transformers' own sharding and against processes on a CPU that load, generate and count; on
-two H200s weights and caches were as predicted.
+The plans are those of transformers 5.22 (`distributed/`, `base_model_tp_plan`), and for gpt-oss and for experts that
+are shared out our own (`backend/worker/load/parallel.py`). A plan splits the matrices (and the biases of those split
+by rows) and the embedding along the vocabulary, also where it is tied to the head; norms, routers and rotary
+frequencies are replicated. Where a dimension does not divide evenly, torch gives the first ranks the larger shards, so
+rank 0 is the one that is predicted. Tested against transformers' own sharding and against processes on a CPU that
+load, generate and count; on two H200s weights and caches were as predicted.
 """
 
 from dataclasses import replace
@@ -148,26 +148,20 @@ def sharded(facts: ModelFacts, tensor: int, expert: int = 1) -> int:
     return sum(one.count for one in facts.matrices if _shard(one, tensor, expert) != one)
 
 
-def exchanges(facts: ModelFacts, tensor: int, expert: int = 1) -> Exchanges:
+def exchanges(facts: ModelFacts, tensor: int) -> Exchanges:
     """Exchanges between the ranks in a pass: the embedding and the parts of each layer's attention and feed-forward are
     added up, the logits are put together.
 
     Where heads do not stay split, each projection of attention is put together (three, or one where they are joined,
-    and then so are gate and up). Experts that are shared out whole are sent their tokens instead (transformers'
-    `ep_dispatch_experts`), but for gpt-oss, whose plan is ours. Counted in processes by tests/backend/predict.
+    and then so are gate and up). Whether experts are split or shared out makes no difference. Counted in processes by
+    tests/backend/predict.
     """
     if tensor == 1:
         return Exchanges()
     gathered = 0
     if plan_of(facts) == "gathered":
         gathered = facts.layers * (2 if FAMILIES[facts.architecture].joined else 3)
-    sent = mixtures(facts) if expert > 1 and facts.architecture not in OWN_PLANS else 0
-    return Exchanges(2 * facts.layers - sent + 1, gathered + sent + 1, 3 * sent)
-
-
-def mixtures(facts: ModelFacts) -> int:
-    """Layers with a mixture of experts: the others have one feed-forward."""
-    return next((one.count // facts.experts for one in facts.matrices if one.kind == "expert"), 0)
+    return Exchanges(2 * facts.layers + 1, gathered + 1)
 
 
 def _shard(matrix: Matrix, tensor: int, expert: int) -> Matrix:

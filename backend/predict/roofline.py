@@ -65,8 +65,7 @@ def bound(facts: ModelFacts, setup: Setup, length: int, batch: int, rates: PeakR
     flops = _flops(rank, length, rows)
     memory_s = (weights + kv) / rates.bandwidth_bytes_per_s
     compute_s = flops / rates.flops_per_s if rates.flops_per_s else 0.0
-    shared = setup.tensor_parallel, setup.expert_parallel
-    exchanged = exchanged_bytes(facts, *shared, rows, itemsize(facts, setup.dtype))
+    exchanged = exchanged_bytes(facts, setup.tensor_parallel, rows, itemsize(facts, setup.dtype))
     link = rates.link_bytes_per_s
     exchange_s = 0.0 if not exchanged else exchanged / link if link else None
     seconds = max(memory_s, compute_s) + (exchange_s or 0.0)

@@ -18,7 +18,6 @@ _EXPERTS = re.compile(r"\bexperts\b")
 
 def rows(asked: Asked) -> list[ShardRow]:
     """The parameters of the first rank, those that differ only in the number of their layer together."""
-    from transformers.distributed.expert_parallel import apply_expert_parallelism
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
     from backend.worker.load.parallel import distributed_config
@@ -26,16 +25,13 @@ def rows(asked: Asked) -> list[ShardRow]:
 
     whole = empty_model(asked.config_json, asked.dtype, None)
     split = empty_model(asked.config_json, asked.dtype, None)
-    tensor_plan, expert_plan = resolve_parallel_plans(
-        split, distributed_config(split.config.model_type, asked.tensor, asked.expert)
-    )
-    if not tensor_plan and not expert_plan:
+    config = distributed_config(split.config.model_type, asked.tensor, asked.expert)
+    plans = [plan for plan in resolve_parallel_plans(split, config) if plan]
+    if not plans:
         raise ValueError(f"it has no parallel plan for {split.config.model_type}.")
     mesh = _mesh(asked.tensor)
-    if tensor_plan:
-        apply_tensor_parallelism(split, mesh, tensor_plan)
-    if expert_plan:
-        apply_expert_parallelism(split, mesh, mesh, expert_plan)
+    for plan in plans:
+        apply_tensor_parallelism(split, mesh, plan)
     split.tie_weights()
     found: dict[tuple[str, str, tuple[int, ...], tuple[int, ...]], list[int]] = {}
     shapes = {name: tuple(one.shape) for name, one in whole.named_parameters()}

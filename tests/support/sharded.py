@@ -29,17 +29,13 @@ def ranks(count: int) -> Iterator[Any]:
 
 def split(model: Any, mesh: Any, experts: bool = False) -> Any:
     """Split a model on the meta device as `from_pretrained` does."""
-    from transformers.distributed.expert_parallel import apply_expert_parallelism
     from transformers.distributed.tensor_parallel import apply_tensor_parallelism, resolve_parallel_plans
 
     from backend.worker.load.parallel import distributed_config
 
     asked = distributed_config(model.config.model_type, mesh.size(), mesh.size() if experts else 1)
-    parts, owned = resolve_parallel_plans(model, asked)
-    if parts:
-        apply_tensor_parallelism(model, mesh, parts)
-    if owned:
-        apply_expert_parallelism(model, mesh, mesh, owned)
+    for plan in filter(None, resolve_parallel_plans(model, asked)):
+        apply_tensor_parallelism(model, mesh, plan)
     model.tie_weights()
     return model
 

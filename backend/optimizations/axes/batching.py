@@ -15,7 +15,6 @@ _PAGED_ATTENTION = (
     "eager", "sdpa", "flash_attention_2", "flash_attention_3", "kernels-community/flash-attn2",
     "kernels-community/vllm-flash-attn3",
 )  # fmt: skip
-_PAGED_LAYERS = {"full", "sliding"}
 
 _STATIC = (
     blocked(
@@ -28,10 +27,11 @@ _STATIC = (
 
 _CONTINUOUS = (
     blocked(
-        lambda s: s.decoder and not set(s.facts.layer_kinds) <= _PAGED_LAYERS,
-        "Continuous batching keeps pages for layers with full and with sliding attention only, and this model has "
-        "others.",
-        f"{_PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR",
+        lambda s: s.decoder and not s.facts.fits_pages,
+        "Continuous batching keeps pages of keys and values, of one size in all layers with full and with sliding "
+        "attention. This model keeps something else (states, latents, chunks), shares keys and values between layers, "
+        "or has attention that reads no pages.",
+        f"{_PAGED}/cache.py: ATTN_TYPE_TO_ALLOCATOR, PagedAttentionCache",
         (("batching", "static"),),
     ),
     blocked(

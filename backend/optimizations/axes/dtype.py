@@ -57,6 +57,17 @@ _BOTH = Rule(
 )
 
 
+def _emulated(name: str) -> Rule:
+    """bfloat16 before Ampere, which brought its arithmetic; `auto` may come to it too."""
+    return Rule(
+        "note",
+        lambda s: s.cuda and dtype_of(name, s) == "bfloat16" and s.machine.capability < (8, 0),
+        "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
+        "Tensor Cores, several times slower than in float16.",
+        "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
+    )
+
+
 class Dtype(Optimization):
     """Told by the format of every tensor of the weights and of the KV cache, and of products in a few extra tokens."""
 
@@ -80,13 +91,16 @@ class Dtype(Optimization):
     }
     choices = (
         Choice(
-            "auto", "auto", "The dtype of the checkpoint; on a CPU float32 where bfloat16 was measured to be slower."
+            "auto",
+            "auto",
+            "The dtype of the checkpoint; on a CPU float32 where bfloat16 was measured to be slower.",
+            (_emulated("auto"),),
         ),
         Choice(
             "bfloat16",
             "bfloat16",
             "2 bytes per number, with the range of float32.",
-            (_CLIMBS, _SLOWER, _BOTH),
+            (_CLIMBS, _SLOWER, _BOTH, _emulated("bfloat16")),
             loss=31,
             combines=(("cache", "dynamic"), ("cache", "offloaded")),
         ),

@@ -172,6 +172,7 @@ def load(plan: LoadPlan, channel: Channel, expected_bytes: int = 0) -> LoadedMod
                 model, told = auto_class(config.model_type).from_pretrained(
                     path, dtype=plan.dtype, output_loading_info=True, **safe, **more
                 )
+                quantization.quantize_drawn(model, told["missing_keys"])
             missing = told["missing_keys"]
             observed.note = "; ".join(filter(None, [drawn_anew(missing), observed.note]))
             observed.counts["drawn_tensors"] = float(len(missing) - len(of_pooler(missing)))

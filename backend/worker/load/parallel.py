@@ -1,9 +1,12 @@
 """How transformers splits a model over ranks, and plans for architectures that it has none, or a slow one, for.
 
-gpt-oss has no tensor-parallel plan in transformers 5.22, and its expert-parallel plan exchanges tokens between the
-ranks, for which every layer waits for the host. The plans here split attention by heads, sinks included, and then
-either every expert along its inner width or share whole experts out; each rank computes what it has, and one all-reduce
-a layer adds up the parts.
+The expert-parallel plans of transformers 5.22 send tokens to the ranks of their experts. For that every layer waits for
+the host, and with torch 2.11 the exchange has no CUDA kernel (`_c10d_functional_autograd::all_to_all_single`). Here
+experts are shared out by the other way that transformers has (see `configuration_qwen3_moe.py`): each rank computes
+the tokens of the experts that it has, and one all-reduce a layer adds up the parts.
+
+gpt-oss has no tensor-parallel plan at all. The one here splits attention by heads, sinks included, and every expert
+along its inner width.
 """
 
 from typing import Any
@@ -57,21 +60,26 @@ SPLIT_EXPERTS = {  # gate and up alternate along the last dimension, so that a p
     "model.layers.*.mlp.experts.down_proj": "split_middle",
     "model.layers.*.mlp.experts": "moe_tp_experts",
 }
-OWN_EXPERTS = {  # the experts' parameters are split by transformers' own plan
-    "model.layers.*.mlp.router": "ep_router",
-    "model.layers.*.mlp.experts": "moe_tp_experts",
-}
+ROUTERS = {"gpt_oss": "router"}
+"""The router's name in a layer's `mlp`, where it is not `gate`."""
+
+
+def shared_experts(model_type: str) -> dict[str, str]:
+    """Whole experts on each rank, which leaves out the others' tokens. The experts' parameters are split by the rest of
+    transformers' own plan."""
+    router = ROUTERS.get(model_type, "gate")
+    return {f"model.layers.*.mlp.{router}": "ep_router", "model.layers.*.mlp.experts": "moe_tp_experts"}
 
 
 def distributed_config(model_type: str, tensor: int, expert: int) -> Any:
-    """The `DistributedConfig` for these sizes: transformers' own plans, but for gpt-oss."""
+    """The `DistributedConfig` for these sizes: transformers' own plans, but for gpt-oss and for experts."""
+    experts = shared_experts(model_type) if expert > 1 else None
     if model_type != "gpt_oss":
-        return DistributedConfig(tp_size=tensor, ep_size=expert)
+        return DistributedConfig(tp_size=tensor, ep_size=expert, ep_plan=experts)
     for name, style in STYLES.items():
         ALL_PARALLEL_STYLES.register(name, style)
-    if expert > 1:
-        return DistributedConfig(tp_size=tensor, ep_size=expert, tp_plan=ATTENTION, ep_plan=OWN_EXPERTS)
-    return DistributedConfig(tp_size=tensor, tp_plan=ATTENTION | SPLIT_EXPERTS)
+    matrices = ATTENTION if experts else ATTENTION | SPLIT_EXPERTS
+    return DistributedConfig(tp_size=tensor, ep_size=expert, tp_plan=matrices, ep_plan=experts)
 
 
 def add_biases_once(model: Any, rank: int) -> None:

@@ -2,7 +2,7 @@
 
 import contextlib
 import importlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import torch
@@ -81,6 +81,38 @@ def observing(plan: LoadPlan, observed: Observed) -> Iterator[None]:
         operation.convert = plain
 
 
+def quantize_drawn(model: Any, missing: Collection[str]) -> None:
+    """Quantize matrices that the checkpoint lacks, such as the pooler of an encoder that was saved with a head for
+    masked words: transformers 5.22 quantizes what it reads, and leaves what it draws at random as plain parameters,
+    with which bitsandbytes' layers cannot multiply. missing: names of tensors."""
+    quantizer = getattr(model, "hf_quantizer", None)
+    if quantizer is None:
+        return
+    for name in sorted(missing):
+        if not name.endswith(".weight") or not quantizer.param_needs_quantization(model, name):
+            continue
+        module, weight = model.get_submodule(name.rpartition(".")[0]), model.get_parameter(name)
+        vars(weight).update(_of_bitsandbytes(quantizer.quantization_config))
+        made = quantizer.get_quantize_ops().convert(
+            {name: [weight.detach()]}, model=model, full_layer_name=name, missing_keys=set()
+        )
+        if name in made:  # else it is in place
+            module.weight = made[name]
+
+
+def _of_bitsandbytes(config: Any) -> dict[str, Any]:
+    """What bitsandbytes' parameters carry along before they are quantized; nothing for other libraries."""
+    if getattr(config, "load_in_8bit", False):
+        return {"has_fp16_weights": False}
+    if getattr(config, "load_in_4bit", False):
+        return {
+            "quant_type": config.bnb_4bit_quant_type,
+            "compress_statistics": config.bnb_4bit_use_double_quant,
+            "quant_storage": config.bnb_4bit_quant_storage,
+        }
+    return {}
+
+
 def finish(model: Any, plan: LoadPlan) -> None:
     """After the load: cast dequantized experts, and free what was dense for a moment: it is no memory of the model."""
     if casts_experts(plan):
@@ -90,7 +122,8 @@ def finish(model: Any, plan: LoadPlan) -> None:
 
 
 def cast_experts(model: Any) -> None:
-    """Cast experts that were dequantized from MXFP4 to the dtype of the rest: transformers leaves them in bfloat16."""
-    for name, weight in model.named_parameters():
-        if ".experts." in name:
-            weight.data = weight.data.to(model.dtype)
+    """Cast experts that were dequantized from MXFP4 to the dtype of the rest: transformers leaves them in bfloat16.
+    Parameters are new ones: assigning to `data` leaves a rank's part of a distributed tensor as it is."""
+    for path, module in model.named_modules():
+        for name, weight in module._parameters.items() if path.endswith(".experts") else ():
+            module._parameters[name] = torch.nn.Parameter(weight.to(model.dtype), requires_grad=False)

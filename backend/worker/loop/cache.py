@@ -200,7 +200,7 @@ class StaticSlotCache(StaticCache):  # type: ignore[misc]
         self.full: LayerSlots | None = None
         self.sliding: LayerSlots | None = None
         for i, layer in enumerate(self.layers):
-            if isinstance(layer, StaticSlidingWindowLayer):
+            if type(layer) is StaticSlidingWindowLayer:
                 if eight_bits:
                     raise InputError("Sliding windows are not kept in 8 bits. Use cache=static.")
                 self.sliding = self.sliding or LayerSlots(self, 1, layer.max_cache_len)

@@ -55,16 +55,13 @@ class _Seen(NamedTuple):
     output: Any
 
 
-def held_on_ranks(
-    model: Any, ids: Sequence[int], folder: Path | None, group: Group, dispatched: bool = False
-) -> tuple[RunCounts, str]:
+def held_on_ranks(model: Any, ids: Sequence[int], folder: Path | None, group: Group) -> tuple[RunCounts, str]:
     """What was counted, and "" or why nothing was: an error of one of the ranks. All ranks of the group must call it.
 
-    ids: a text; folder: the files that the model was loaded from, if there are any; dispatched: whether the ranks send
-    tokens to each other's experts, which then add up nothing."""
+    ids: a text; folder: the files that the model was loaded from, if there are any."""
     seen: dict[str, _Seen] = {}
     try:
-        seen = _passed(model, ids, dispatched)
+        seen = _passed(model, ids)
         mine = _told(model, seen, folder)
     except Exception as error:  # of a pass that no user asked for: the run that it would end is complete
         mine = _Told(failed=f"{type(error).__name__}: {error}"[:300])
@@ -81,12 +78,8 @@ def held_on_ranks(
     return counts, ""
 
 
-def _passed(model: Any, ids: Sequence[int], dispatched: bool) -> dict[str, _Seen]:
-    kinds = {
-        name: kind
-        for name, module in model.named_modules()
-        if (kind := _kind(name, module)) is not None and not (dispatched and kind == "experts")
-    }
+def _passed(model: Any, ids: Sequence[int]) -> dict[str, _Seen]:
+    kinds = {name: kind for name, module in model.named_modules() if (kind := _kind(name, module)) is not None}
     text = torch.tensor([[ids[place % len(ids)] for place in range(TOKENS)]], device=model.device)
     seen: dict[str, _Seen] = {}
     with torch.inference_mode(), torch.compiler.set_stance("force_eager"), _watched(model, kinds, seen):

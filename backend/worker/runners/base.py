@@ -413,11 +413,8 @@ class MeasuredRunner(ABC):
         return held_to_plain_code(self.model.model, ids, source, folder, texts, task.prompt.tokens + job.max_new_tokens)
 
     def _held_on_ranks(self, task: Task) -> tuple[RunCounts, str]:
-        plan = self.model.plan.parallel
         ids = task.prompt.ids[0][task.prompt.mask[0].bool()].tolist()
-        return held_on_ranks(
-            self.model.model, ids, self.model.folder, own_group(), dispatched=plan.exchanges.all_to_all > 0
-        )
+        return held_on_ranks(self.model.model, ids, self.model.folder, own_group())
 
     def _busy_s(self, task: Task) -> float | None:
         """How long the GPU works on one step."""

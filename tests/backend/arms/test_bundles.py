@@ -44,6 +44,21 @@ def test_a_bundle_is_refused_for_no_model_of_the_catalogue(preset: ArmPreset, ma
         assert refusals(dict(granted.choices), model, machine) == [], name
 
 
+def test_a_bundle_of_which_nothing_is_left_says_so() -> None:
+    (gpt_oss,) = (preset for preset in BUNDLES if preset.name == "gpt-oss")
+    granted = grant(gpt_oss, facts("random:gpt2"), CPU, WORK)
+    assert not granted.choices and granted.notes[0].reason.startswith("Nothing is left of the preset gpt-oss")
+
+
+HYBRID = replace(facts("random:Qwen3-0.6B"), fits_slots=False)
+
+
+def test_lowest_latency_keeps_a_static_cache_where_the_custom_loop_knows_not_all_layers() -> None:
+    (latency,) = (preset for preset in BUNDLES if preset.name == "lowest-latency")
+    granted = grant(latency, HYBRID, H200, WORK).choices
+    assert granted["cache"] == "static" and "loop" not in granted
+
+
 @each
 @pytest.mark.parametrize("preset", BUNDLES, ids=lambda preset: preset.name)
 def test_only_what_is_refused_gives_way_and_the_next_best_is_taken(preset: ArmPreset, machine: Machine) -> None:

@@ -270,6 +270,16 @@ def test_what_fits_and_cannot_run_here_is_no_reason_to_say_that_nothing_fits() -
     assert said.startswith("Would fit: ") and said.endswith(" It cannot run here as it is: It is not on this machine.")
 
 
+@pytest.mark.parametrize("gpu", ["RTX-4090", "T4"])
+def test_where_nothing_fits_the_change_is_named_that_compare_offers(gpu: str) -> None:
+    found = find("gpt-oss-20b", gpu)
+    row, card = found.rows[0], found.device.machine
+    work = Workload(prompt_tokens=found.context - 1, max_new_tokens=1)
+    (blocked,) = check(make_config("gpt-oss-20b", row.choices), found.facts, card, work).blocked
+    assert not found.best and found.remedy == blocked.fix
+    assert all(f"What would: {axis}={choice} (" in fit_text.best(found) for axis, choice in found.remedy.items())
+
+
 def test_where_nothing_fits_it_says_what_would() -> None:
     some = find("gpt-oss-20b", "RTX-4090", context=60_000)
     said, longest = fit_text.best(some), max(r.max_context for r in some.rows)

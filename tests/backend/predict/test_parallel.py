@@ -21,7 +21,6 @@ from backend.predict.parallel import (
     choice_of,
     exchanges,
     group_sizes,
-    mixtures,
     plan_of,
     refusal,
     shard,
@@ -130,19 +129,18 @@ def test_experts_that_do_not_divide_name_the_numbers_that_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "expert", "seen"),
+    ("change", "seen"),
     [
-        ({"model_type": "llama"}, 1, (9, 1, 0)),
-        ({"model_type": "olmo2"}, 1, (9, 13, 0)),  # q, k and v are put together in each layer
-        ({"model_type": "phi3"}, 1, (9, 9, 0)),  # one matrix for all three, and gate with up
-        ({"model_type": "mixtral"}, 1, (9, 1, 0)),
-        ({"model_type": "mixtral"}, 2, (5, 5, 12)),  # tokens are sent to the experts
-        ({"model_type": "qwen3_moe", "mlp_only_layers": [1]}, 2, (6, 4, 9)),
-        ({"model_type": "gpt_oss"}, 2, (9, 1, 0)),  # by our own plan
+        ({"model_type": "llama"}, (9, 1)),
+        ({"model_type": "olmo2"}, (9, 13)),  # q, k and v are put together in each layer
+        ({"model_type": "phi3"}, (9, 9)),  # one matrix for all three, and gate with up
+        ({"model_type": "mixtral"}, (9, 1)),
+        ({"model_type": "qwen3_moe", "mlp_only_layers": [1]}, (9, 1)),
+        ({"model_type": "gpt_oss"}, (9, 1)),  # by our own plan
     ],
 )
 def test_the_exchanges_of_a_pass_are_those_that_were_counted(
-    change: dict[str, Any], expert: int, seen: tuple[int, int, int], tmp_path: Path
+    change: dict[str, Any], seen: tuple[int, int], tmp_path: Path
 ) -> None:
     """Four layers on two processes; tests/backend/predict/test_processes.py counts them again."""
     config = (
@@ -150,8 +148,8 @@ def test_the_exchanges_of_a_pass_are_those_that_were_counted(
     )
     (tmp_path / "config.json").write_text(json.dumps(config))
     facts = resolve(str(tmp_path))
-    assert exchanges(facts, 2, expert) == Exchanges(*seen) and exchanges(facts, 1) == Exchanges()
-    assert exchanges(facts, 2, expert).total == sum(seen)
+    assert exchanges(facts, 2) == Exchanges(*seen) and exchanges(facts, 1) == Exchanges()
+    assert exchanges(facts, 2).total == sum(seen)
 
 
 def test_an_architecture_that_is_not_in_the_table_has_no_plan() -> None:
@@ -224,32 +222,29 @@ def test_the_floor_has_what_the_ranks_exchange() -> None:
 ])  # fmt: skip
 def test_what_is_put_together_counts_for_the_part_that_a_rank_lacks(name: str, gpus: int, whole: int) -> None:
     facts = resolve(name)
-    tensor, expert = group_sizes(facts, gpus)
-    counted = exchanges(facts, tensor, expert)
+    counted = exchanges(facts, gpus)
     together = facts.vocab + whole
     expected = (2 * counted.all_reduce * facts.hidden + together) * 2 * (gpus - 1) / gpus
-    assert exchanged_bytes(facts, tensor, expert, 1, 2) == round(expected)
+    assert exchanged_bytes(facts, gpus, 1, 2) == round(expected)
 
 
 @pytest.mark.parametrize(
-    ("change", "expert", "whole"),
+    ("change", "whole"),
     [
-        ({"model_type": "phi3"}, 1, 4 * ((4 + 2 * 2) * 16 + 2 * 96)),  # queries, keys and values; gate and up
-        ({"model_type": "olmo2"}, 1, 4 * (4 + 2 * 2) * 16),
-        ({"model_type": "mixtral"}, 2, 4 * 3 * 64),  # each token there, back, and its result on every rank
-        ({"model_type": "qwen3_moe", "mlp_only_layers": [1], "head_dim": 16}, 2, 3 * 3 * 64),
+        ({"model_type": "phi3"}, 4 * ((4 + 2 * 2) * 16 + 2 * 96)),  # queries, keys and values; gate and up
+        ({"model_type": "olmo2"}, 4 * (4 + 2 * 2) * 16),
+        ({"model_type": "mixtral"}, 0),
     ],
 )
 def test_bytes_of_a_pass_are_the_numbers_that_are_added_up_and_put_together(
-    change: dict[str, Any], expert: int, whole: int, tmp_path: Path
+    change: dict[str, Any], whole: int, tmp_path: Path
 ) -> None:
     """Four layers on two ranks, three tokens in float32: a rank receives half of what is put together."""
     config = TINY | {"num_local_experts": 4, "num_experts": 4, "num_experts_per_tok": 2} | change
     (tmp_path / "config.json").write_text(json.dumps(config))
     facts = resolve(str(tmp_path))
-    added = exchanges(facts, 2, expert).all_reduce * 64
-    assert exchanged_bytes(facts, 2, expert, 3, 4) == (2 * added + 100 + whole) * 3 * 4 // 2
-    assert mixtures(facts) == (whole // 192 if expert > 1 else 0 if change["model_type"] != "mixtral" else 4)
+    added = exchanges(facts, 2).all_reduce * 64
+    assert exchanged_bytes(facts, 2, 3, 4) == (2 * added + 100 + whole) * 3 * 4 // 2
 
 
 @pytest.mark.parametrize(
@@ -285,7 +280,7 @@ def test_an_arm_has_two_four_or_eight_gpus(model: str, choices: dict[int, str]) 
 def test_experts_are_not_shared_out_unless_that_is_asked_for() -> None:
     facts = resolve("random:gpt-oss-20b")
     assert shard(facts, 2) == shard(facts, 2, 1) != shard(facts, 2, 2) and shard(facts) == facts
-    assert (exchanges(facts, 2), sharded(facts, 2)) == (exchanges(facts, 2, 1), sharded(facts, 2, 1))
+    assert sharded(facts, 2) == sharded(facts, 2, 1)
     odd = replace(facts, experts=33)
     check_sizes(odd, 2)
     assert refusal(resolve("gpt-oss-20b"), "mxfp4-dequantized", 2) and not refusal(facts, "none", 2)

@@ -42,7 +42,7 @@ function lines(plot, found, chart) {
     xaxis: {
       title: { text: bare(found.horizontal), font: { size: 11 } }, ...(found.numbers ? { type: 'log', tickvals: at, ticktext: found.places } : { type: 'category' }),
     },
-    yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [0, top] }, showlegend: chart.lines.length > 1,
+    yaxis: { title: { text: chart.unit, font: { size: 11 } }, range: [0, top || 1] }, showlegend: chart.lines.length > 1,
     legend: { orientation: 'h', y: 1.02, yanchor: 'bottom', x: 0 }, margin: { t: chart.lines.length > 1 ? 28 : 8, b: 38, l: 52, r: 12 },
   }));
 }

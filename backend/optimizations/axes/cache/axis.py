@@ -79,7 +79,10 @@ class Cache(Optimization):
             "unwindowed", "full (no sliding window)", "Grows with each token, and every layer keeps every token.",
             (*rules.UNWINDOWED, rules.SAME_AS_DYNAMIC), tried_on_several_gpus=False,
         ),
-        Choice("static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.", loss=3),
+        Choice(
+            "static", "static", "Allocated once at its full length: shapes stay fixed, so steps compile.",
+            rules.STATIC, loss=3,
+        ),
         Choice(
             "static-fp8", "static, fp8",
             "Allocated once, 1 byte per element, with a scale for each token and head.",

@@ -32,8 +32,19 @@ _MOVES = Rule(
     f"{DOCS}#offloaded-cache",
 )
 
+STATIC = (
+    Rule(
+        "blocked",
+        lambda s: s.facts.kind == "decoder" and not s.facts.fits_static,
+        "transformers does not generate with a static cache for this architecture: it makes position biases for the "
+        "tokens so far alone, puts tokens of its own in front, or has no static form of its layers.",
+        "transformers 5.22: `generate` over a StaticCache without values (backend/counter/forms.py)",
+        fix=(("cache", "dynamic"),),
+    ),
+)
 OFFLOADED = (_needs_gpu("dynamic"), _MOVES)
 OFFLOADED_STATIC = (
+    *STATIC,
     _needs_gpu("static"),
     Rule(
         "blocked",
@@ -167,7 +178,7 @@ _NOT_READ = Rule(
 )
 
 STATIC_FP8 = (
-    _OWN_LOOP, _RANKS, *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"), _NOT_READ, _LOSSY,
+    *STATIC, _OWN_LOOP, _RANKS, *_plain("static", "backend/worker/loop/cache.py: StaticSlotCache"), _NOT_READ, _LOSSY,
     _DEQUANTIZES,
 )  # fmt: skip
 FP8 = (*_PLAIN, _LOSSY)

@@ -45,6 +45,13 @@ _RULES = (
         attention="eager",
     ),
     _blocked(
+        lambda s: not s.facts.fits_slots,
+        "The custom decode loop keeps keys and values of full attention, and of sliding windows of one size. The cache "
+        "of this model has other layers (states of linear attention or convolutions, an index, several windows).",
+        "transformers 5.22: cache_utils.py, STATIC_LAYER_TYPE_MAPPING; backend/worker/loop/cache.py: StaticSlotCache",
+        loop="generate",
+    ),
+    _blocked(
         lambda s: s.facts.architecture in _CHUNKED,
         "The custom decode loop has masks for full and sliding-window attention; this architecture attends in chunks.",
         "transformers 5.22: modeling_llama4.py, create_chunked_causal_mask",

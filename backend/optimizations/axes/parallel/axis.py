@@ -134,7 +134,7 @@ class Parallel(Optimization):
                 found = ParallelPlan(kind, devices=devices, layers=subject.facts.layers)
             case _:
                 expert = devices if kind == "expert" else 1
-                counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices, expert)
+                counted = sharded(subject.facts, devices, expert), exchanges(subject.facts, devices)
                 found = ParallelPlan(kind, devices, *counted, hosts=1 + len(subject.machine.far))
         return msgspec.structs.replace(plan, load=msgspec.structs.replace(plan.load, parallel=found))
 

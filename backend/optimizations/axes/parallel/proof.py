@@ -12,7 +12,7 @@ from backend.optimizations.tensor_bytes import local_part
 from backend.plan import Exchanges
 
 NAME = "parallel"
-_WORDS = {"all_reduce": "all-reduces", "all_gather": "all-gathers", "all_to_all": "all-to-alls"}
+_WORDS = {"all_reduce": "all-reduces", "all_gather": "all-gathers"}
 
 BETWEEN_GPUS = "Memcpy PtoP"
 """How the profiler calls a copy from one GPU to another."""

@@ -156,3 +156,12 @@ def test_of_a_cache_the_parts_count_that_hold_floats(keys: str | None, values: s
     layer.is_initialized = True
     layer.keys, layer.values = (one and torch.zeros(1, 1, 4, 8, dtype=getattr(torch, one)) for one in (keys, values))
     assert len(list(_plain_cache(SimpleNamespace(layers=[layer])))) == counted
+
+
+@pytest.mark.parametrize(("capability", "dtype", "said"), [
+    ((7, 5), "auto", True), ((7, 5), "bfloat16", True), ((7, 5), "float16", False), ((8, 0), "auto", False),
+])  # fmt: skip
+def test_bfloat16_before_ampere_is_said_to_be_slow(capability: tuple[int, int], dtype: str, said: bool) -> None:
+    card = replace(H200, gpus=(replace(H200.gpus[0], capability=capability),))
+    told = checked(card, "random:Qwen3-0.6B", dtype=dtype).verdicts
+    assert any("no bfloat16 arithmetic" in one.reason for one in told) is said

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, BertTokenizerFast
 
 from backend import hardware
 from backend.arms.check import Checked, check
@@ -28,6 +28,7 @@ from backend.worker.load.random_checkpoint import random_checkpoint
 from tests.support.local_worker import LocalWorker
 from tests.support.proof import verify
 from tests.support.scripts import preamble
+from tests.support.sharded import ranks
 from tests.support.worker import SENTENCE
 
 PACKED = str(PRESETS / "models" / "pocket-mxfp4")
@@ -76,6 +77,34 @@ def test_quantized_pocket_runs_and_the_ledger_says_so(choice: str) -> None:
     assert parameter_count(worker.model.model) == resolve("pocket").parameters
     seen = Observation(worker.model.model, None, found.plan)
     assert [c.name for c in AXIS.choices if verify(AXIS, c.name, seen)] == [found.planned["quantization"]]
+
+
+@pytest.mark.parametrize("choice", ["bnb-int8", "bnb-nf4", "torchao-int8", "quanto-int4"])
+def test_a_pooler_that_the_checkpoint_lacks_is_quantized_like_the_rest(choice: str, tmp_path: Path) -> None:
+    """As every checkpoint of an encoder for masked words lacks it."""
+    encoder = SHAPE | {"model_type": "bert", "num_key_value_heads": 2}
+    AutoModelForMaskedLM.from_config(AutoConfig.for_model(**encoder), dtype=torch.float32).save_pretrained(tmp_path)
+    BertTokenizerFast(
+        {word: i for i, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))}
+    ).save_pretrained(tmp_path)
+    found, worker, finished, before = run(str(tmp_path), quantization=choice)
+    assert before == found.memory.weights and "pooler" in worker.model.remark
+    (quantized,) = (one for one in finished.findings if one.axis == "quantization")
+    assert quantized.reached == quantized.expected == 2 * 6 + 1
+
+
+def test_the_experts_of_a_rank_are_cast_too() -> None:
+    from torch.distributed.tensor import Shard, distribute_tensor
+
+    model = torch.nn.Module()
+    model.mlp = torch.nn.Module()
+    model.mlp.experts = torch.nn.Module()
+    model.dtype = torch.float32
+    with ranks(2) as mesh:
+        part = distribute_tensor(torch.ones(4, 2, 2, dtype=torch.bfloat16), mesh, [Shard(0)], src_data_rank=None)
+        model.mlp.experts.down_proj = torch.nn.Parameter(part)
+        quantization.cast_experts(model)
+        assert model.mlp.experts.down_proj.to_local().dtype == torch.float32
 
 
 def test_on_a_cpu_quantos_helper_is_not_built(monkeypatch: pytest.MonkeyPatch) -> None:

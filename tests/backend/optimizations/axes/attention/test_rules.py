@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 import torch
 
+from backend.arms.check import check
+from backend.arms.parse import make_config
+from backend.config import Workload
 from backend.optimizations.axes.attention.flash import FA2, FA3, FA4, HUB_FA2, HUB_FA3, HUB_FA4, flash_rules
 from backend.plan import CACHES
 from tests.support.attention import ALLOWED, BARE, FLASH, OFFLINE, REFUSALS, gpu, refused, verdicts
@@ -39,6 +42,14 @@ def test_sinks_on_a_cpu_are_too_much_for_flex_attention() -> None:
         model(torch.tensor([[5, 6, 7]]))
     assert "sinks" in verdicts("flex_attention", facts())["blocked"]
     assert "blocked" not in verdicts("flex_attention", facts(), H200)
+
+
+@pytest.mark.parametrize("model", ["random:Qwen3-0.6B", "random:gpt-oss-20b"])
+def test_what_only_another_attention_answers_gets_one_fix(model: str) -> None:
+    """A T4 with FlashAttention 2 in float32: another dtype would not help, nor another FlashAttention."""
+    arm = make_config(model, {"attention": FA2, "dtype": "float32"})
+    told = check(arm, facts(model), gpu(7, 5), Workload(prompt="Once")).verdicts
+    assert {tuple(one.fix.items()) for one in told if one.axis == "attention"} == {(("attention", "auto"),)}
 
 
 def test_static_caches_are_refused_for_flex_attention() -> None:
