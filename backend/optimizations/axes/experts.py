@@ -244,7 +244,7 @@ class Experts(Optimization):
         if rows and rows.seen < rows.due:
             proof += f"; {rows.seen:,} of the {rows.due:,} rows of tokens and their experts reached the experts"
             reached = min(reached or 0, (expected or layers) * rows.seen // rows.due)
-        elif rows and rows.seen > rows.due and load.device != "cuda":  # on a GPU that was not measured
+        elif rows and rows.seen > rows.due and load.device != "cuda" and not hidden:  # on a GPU that was not measured
             proof += f"; experts computed {rows.seen:,} rows where {rows.due:,} were routed to them"
             reached = min(reached or 0, (expected or layers) * rows.due // rows.seen)
         if hidden:

@@ -129,7 +129,7 @@ class Projections(Optimization):
         fused = [module.whole for module in observation.model.modules() if type(module).__name__ == "Fused"]
         if not groups and observation.plan.load.projections == "fused":
             none = "the model has no matrices with an input in common that are named like those of Llama or BERT"
-            return Finding(self.name, "fused", none, outcome="no_effect")
+            return Finding(self.name, "fused", none, outcome="not_applicable")
         if not fused:
             return Finding(self.name, "separate", f"{len(groups)} groups of matrices share an input; none is fused")
         seen = products(observation, fused)

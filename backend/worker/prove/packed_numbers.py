@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from transformers.pytorch_utils import Conv1D
 
 from backend.optimizations.tensor_bytes import inner_tensors
 from backend.worker.prove.file_numbers import made_of_others, stored_tensors
@@ -57,6 +58,8 @@ def _packed(plain: Any) -> Iterator[tuple[tuple[Any, slice], str]]:
                 for one, size in zip([name, *(one for one in followers if one != name)], child.sizes, strict=True):
                     yield (child.whole, slice(begin, begin + size)), f"{path.removesuffix(name)}{one}"
                     begin += size
+            elif getattr(child, "source_cls", None) is Conv1D:  # its rows in the file are those of the input
+                continue
             elif hasattr(child, "in_features") and _is_packed(child._parameters.get("weight")):
                 yield (child, slice(None)), path
 

@@ -97,7 +97,7 @@ class Kernels(Optimization):
         wanted = [one for one in layers(model) if one.layer in offered]
         if offered and not wanted:
             none = f"the model has no layer that the folder has a kernel for ({', '.join(sorted(offered))})"
-            return Finding(self.name, "local", none, outcome="no_effect")
+            return Finding(self.name, "local", none, outcome="not_applicable")
         if not slots:
             return Finding(self.name, "off", "no layers replaced")
         names = own_names({one.package for one in slots})

@@ -56,7 +56,7 @@ def test_every_group_is_counted(architecture: str) -> None:
         assert found.effective == "separate"
         asked = Plan(LoadPlan(ModelSource("random"), projections="fused"))
         row = AXIS.find(Observation(model, None, asked))
-        assert (row.effective, row.outcome) == ("fused", "no_effect") and "named like those of Llama" in row.proof
+        assert (row.effective, row.outcome) == ("fused", "not_applicable") and "named like those of Llama" in row.proof
         return
     groups = 4 if architecture == "gpt_oss" else 8  # of 4 layers; gpt-oss has experts in the place of gate and up
     assert (found.effective, found.reached, found.expected) == ("fused", groups, groups)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from torchao.quantization import Int8WeightOnlyConfig, quantize_
+from transformers.pytorch_utils import Conv1D
 
 from backend.worker.patch.projections import fuse
 from backend.worker.prove.packed_numbers import packed_beside_files
@@ -47,6 +48,12 @@ def test_dense_matrices_are_none_of_them(folder: Path) -> None:
     assert found(folder, model) == {}
     quantize_(model.model.layers[2].mlp, Int8WeightOnlyConfig())
     assert found(folder, model).keys() == {name for name in EVERY if "layers.2.mlp" in name}
+
+
+def test_what_was_a_conv1d_is_stored_the_other_way_round(folder: Path) -> None:
+    model = packed()
+    model.model.layers[0].self_attn.q_proj.source_cls = Conv1D  # as transformers' bitsandbytes leaves it in GPT-2
+    assert EVERY - found(folder, model).keys() == {"model.layers.0.self_attn.q_proj"}
 
 
 def test_other_scales_numbers_and_layers_are_far(folder: Path) -> None:
