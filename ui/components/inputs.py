@@ -37,7 +37,7 @@ def read_text(label: str, value: object) -> str:
 
 def read_number(label: str, value: object) -> float:
     """A number, possibly infinite, or an InputError that names its input."""
-    if value is None:
+    if value is None or value == "":
         raise InputError(f"{label} is empty. Enter a number.")
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise InputError(f"{label} is {shown(value)!r}. Enter a number.")

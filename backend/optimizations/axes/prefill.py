@@ -237,6 +237,10 @@ class Prefill(Optimization):
         passes, widest = int(counts.prompt_passes or 0), int(counts.widest_prompt_pass or 0)
         positions = int(counts.positions or 0)
         if not passes:
+            asked = _asked(observation.plan)
+            if asked != "whole" and counts.batch_requests:  # one graph for each length, whose replays nobody counts there
+                said = "the passes over the prompts of batches are not counted"
+                return Finding(self.name, asked, said, outcome="not_applicable")
             return Finding(self.name, "whole", _unwatched(observation))
         proof = f"{positions:,} positions of the prompt in {passes} pass{'es' * (passes > 1)} of at most {widest:,}"
         if passes == 1:
@@ -281,6 +285,14 @@ class Prefill(Optimization):
         proof += "".join(f"; {n} {what}" for what, n in beside.items())
         more = max(0, covered - positions) + sum(beside.values())
         return Finding(self.name, "captured", proof, min(same, positions), positions + more)
+
+
+def _asked(plan: Plan) -> str:
+    """The choice that a plan carries out."""
+    generate = plan.generate
+    if generate.prefill_chunk:
+        return _named(generate.prefill_chunk)
+    return "compiled" if generate.prefill_compiled else "captured" if generate.prefill_graphs else "whole"
 
 
 def _unwatched(observation: Observation) -> str:

@@ -288,7 +288,7 @@ def test_where_nothing_fits_it_says_what_would() -> None:
     assert not card or card in said
     assert any("eager attention" in remark for remark in fit_text.remarks(some))
     none = find("gpt-oss-120b", "T4")
-    assert "H200-SXM" in fit_text.best(none) and "context of" not in fit_text.best(none)
+    assert "H100-NVL" in fit_text.best(none) and "context of" not in fit_text.best(none)
     assert {fit_text.longest(none, one) for one in none.rows} == {"none"}
     wider = find("Llama-3-8B", "T4", batch=10)
     several = min(r.enough_gpus for r in wider.rows if r.enough_gpus)

@@ -73,7 +73,7 @@ def test_requests_are_given_as_text_or_by_the_path_of_a_file(tmp_path: Path) -> 
         ({"prompt_low": 10}, "Prompt tokens go from 10 to 9"),
         ({"arrival": "never"}, "never"),
         ({"rate": 0}, "rate above 0"),
-        ({"rate": float("nan")}, "Requests a second is empty"),
+        ({"rate": float("nan")}, "Requests a second is 'nan'. Enter a number"),
         ({"long_percent": 101}, "long_share"),
         ({"concurrent": 0}, "concurrent is 0"),
         ({"ttft_limit_s": -1}, "positive number of seconds"),

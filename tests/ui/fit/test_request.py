@@ -58,7 +58,7 @@ def amounts(context: Any, batch: Any = 1) -> str:
         (("gpt2", "T4", "{"), "cannot be read. Reload"),
         (("gpt2", "T4", "[]"), "cannot be read. Reload"),
         (("gpt2", "T4", amounts("")), "Context is empty"),
-        (("gpt2", "T4", amounts([1])), "Context is empty"),
+        (("gpt2", "T4", amounts([1])), "Context is '.1.'. Enter a number"),
         (("gpt2", "T4", amounts(0.5)), "whole number"),
         (("gpt2", "T4", amounts(None, "")), "Batch size is empty"),
         (("gpt2", "T4", amounts(-1)), "at least 1"),

@@ -258,6 +258,7 @@ REPLAYED = NONE_BY_HAND | {"prompt_replays": 1, "replayed_positions": 1300, "sam
         ),
         ("chunks-2048", {}, "failed", None),
         ("chunks-512", {"prompt_passes": 0}, "failed", None),
+        ("captured", {"prompt_passes": 0, "batch_requests": 8}, "not_applicable", None),  # nobody counts them there
         ("whole", {"widest_prompt_pass": 1300, "prompt_passes": 1, "planned_prompt_passes": 1}, "off", None),
         ("whole", {"prompt_passes": 0}, "off", None),
         ("whole", {}, "failed", None),
