@@ -116,7 +116,7 @@ def _said(step: StepTime, whole_s: float, unit: Unit) -> str:
     traced, whole = (_joined(seconds_text(seconds)) for seconds in (step.seconds, whole_s))
     said = f"{step.steps} traced {what} of {traced}"
     if whole_s < step.seconds:
-        said = f"shares of {said}, which the profiler made longer, of the measured {whole} per {one}"
+        said = f"the measured {whole} per {one}, split as {said} each under the profiler"
     elif whole_s - step.seconds > _LEAST_SHARE * whole_s:
         said += f" leave the rest of the measured {whole} per {one} unexplained"
     scale = min(1.0, whole_s / step.seconds)

@@ -227,7 +227,7 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
     page.locator("#run").focus()
     keys.press("Enter")
     comes_to("stop")
-    user.wait("document.querySelector('.td-live').dataset.over", 200)
+    user.wait("document.querySelector('.td-live')?.dataset.over", 200)
     comes_to("run")
     assert user.text(".td-sentence")
     new_tokens("3000")  # enough to be looked at and stopped
@@ -240,7 +240,7 @@ def test_a_whole_run_by_keyboard_alone(open_page: Open) -> None:
     keys.press("Enter")
     comes_to("run")
     user.wait_status("cancelled")
-    user.wait("document.querySelector('.td-live').dataset.over")
+    user.wait("document.querySelector('.td-live')?.dataset.over")
     look.at("stopped")
     assert look.found == []
 

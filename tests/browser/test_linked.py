@@ -79,11 +79,11 @@ def test_the_parts_of_a_step_are_a_bar_and_a_table_and_an_arm_without_a_trace_sa
     widths = [pieces.nth(i).bounding_box()["width"] for i in range(4)]
     assert [round(12 * width / sum(widths)) for width in widths] == [3, 4, 2, 3]
     rows = {row.get_attribute("data-key"): row.inner_text() for row in box.locator("tbody tr").all()}
-    assert "3.00 ms 25%" in rows["attention"] and "must read 32.0 KiB of KV cache, 0.00328 ms" in rows["attention"]
-    assert "4.00 ms 33%" in rows["products"] and "12.0 ms" in rows[None]
+    assert "2.50 ms 25%" in rows["attention"] and "must read 32.0 KiB of KV cache, 0.00328 ms" in rows["attention"]
+    assert "3.33 ms 33%" in rows["products"] and "10.0 ms" in rows[None]
     said = box.locator("p").all_inner_texts()
     assert (
-        "Mean of 3 traced steps; 10.0 ms without the profiler" in said[0]
+        "he measured 10.0 ms per token, split as 3 traced steps of 12.0 ms each" in said[0]
         and "Not traced: the run has a single token." in said[1]
     )
     box.scroll_into_view_if_needed()

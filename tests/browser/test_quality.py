@@ -26,7 +26,7 @@ def test_a_reading_has_its_table_and_the_comparison_of_its_arms_names_the_cost(o
     assert user.page.evaluate("document.documentElement.scrollWidth") <= 390
     user.page.set_viewport_size({"width": 1440, "height": 900})
     user.page.click(".td-compared")
-    user.wait("document.querySelector('.td-live').dataset.over === 'gated'")
+    user.wait("document.querySelector('.td-live')?.dataset.over === 'gated'")
     assert "at a small quality cost of 0.030 nats" in user.text(".td-sentence")
     assert user.page.locator(".td-gate a").get_attribute("href") == "?run=reading"
     box = user.page.locator(".td-plot").bounding_box()

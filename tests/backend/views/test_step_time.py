@@ -62,7 +62,7 @@ def test_each_part_stands_against_the_bytes_that_it_must_read() -> None:
             0.040,
             0.004,
             0.0,
-            "shares of 3 traced steps of 40.0 ms, which the profiler made longer, of the measured 10.0 ms",
+            "the measured 10.0 ms per token, split as 3 traced steps of 40.0 ms each under the profiler",
         ),
         (0.005, 0.002, 0.005, "3 traced steps of 5.00 ms leave the rest of the measured 10.0 ms per token unexplained"),
     ],
