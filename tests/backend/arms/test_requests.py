@@ -74,10 +74,10 @@ def test_what_cannot_be_together_is_refused_with_a_reason(choices: dict[str, str
 
 
 def test_continuous_batching_takes_only_layers_that_have_pages() -> None:
-    mixed = replace(facts("pocket"), layer_kinds=("fixed", "full") * 4)
+    mixed = replace(facts("pocket"), fits_pages=False)
     traffic = requests((8, 8))
     found = check(make_config("m", {"batching": "continuous"}), mixed, CPU, workload_of(traffic), 0, traffic)
-    assert "layers with full and with sliding attention only" in reasons(found)
+    assert "keeps pages of keys and values" in reasons(found)
     assert not checked(traffic, batching="continuous").blocked
 
 
