@@ -58,7 +58,7 @@ def fuse(model: Any) -> int:
     count = 0
     for name, module in list(model.named_modules()):
         for group in GROUPS:
-            parts = [getattr(module, part, None) for part in group]
+            parts: list[Any] = [getattr(module, part, None) for part in group]
             if not all(isinstance(one, nn.Linear) for one in parts):  # other things may have these names
                 continue
             if not joinable_4bit(parts) and not all(type(one) is nn.Linear and joinable(one.weight) for one in parts):
