@@ -63,7 +63,7 @@ def _emulated(name: str) -> Rule:
         "note",
         lambda s: s.cuda and dtype_of(name, s) == "bfloat16" and s.machine.capability < (8, 0),
         "This GPU has no bfloat16 arithmetic, which begins with compute capability 8.0 (Ampere): products run without "
-        "Tensor Cores, several times slower than in float16.",
+        "Tensor Cores, which float16 would use.",
         "https://docs.nvidia.com/cuda/cuda-programming-guide/05-appendices/compute-capabilities.html",
     )
 

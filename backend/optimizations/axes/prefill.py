@@ -238,7 +238,9 @@ class Prefill(Optimization):
         positions = int(counts.positions or 0)
         if not passes:
             asked = _asked(observation.plan)
-            if asked != "whole" and counts.batch_requests:  # one graph for each length, whose replays nobody counts there
+            if (
+                asked != "whole" and counts.batch_requests
+            ):  # one graph for each length, whose replays nobody counts there
                 said = "the passes over the prompts of batches are not counted"
                 return Finding(self.name, asked, said, outcome="not_applicable")
             return Finding(self.name, "whole", _unwatched(observation))

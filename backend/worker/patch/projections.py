@@ -58,9 +58,9 @@ def fuse(model: Any) -> int:
     count = 0
     for name, module in list(model.named_modules()):
         for group in GROUPS:
-            if not all(hasattr(module, part) for part in group):
+            parts: list[Any] = [getattr(module, part, None) for part in group]
+            if not all(isinstance(one, nn.Linear) for one in parts):  # other things may have these names
                 continue
-            parts = [getattr(module, part) for part in group]
             if not joinable_4bit(parts) and not all(type(one) is nn.Linear and joinable(one.weight) for one in parts):
                 raise InputError(
                     f"{name}.{group[0]} is quantized in a way that cannot be fused. Use projections=separate or "

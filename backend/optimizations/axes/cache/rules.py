@@ -1,5 +1,6 @@
 """When each KV cache can run."""
 
+from backend.models.facts import CacheLayers
 from backend.optimizations.conditions import asks_to_compile, half_precision, uses_own_loop
 from backend.optimizations.subject import Rule, Subject
 from backend.predict.kv import GROUP
@@ -65,6 +66,11 @@ OFFLOADED_STATIC = (
 )
 
 
+def _has_state(layers: CacheLayers) -> bool:
+    """Whether something is kept that does not grow with the tokens, beside keys and values or in their place."""
+    return layers.kind == "fixed" or bool(layers.state_bytes or layers.state_elements)
+
+
 def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
     """Full attention in every layer, and nothing but keys and values of one size."""
     return (
@@ -77,9 +83,7 @@ def _plain(instead: str, source: str) -> tuple[Rule, Rule]:
         ),
         Rule(
             "blocked",
-            lambda s: any(
-                layers.kind == "fixed" or not layers.even or layers.state_bytes for layers in s.facts.counted_cache
-            ),
+            lambda s: any(_has_state(layers) or not layers.even for layers in s.facts.counted_cache),
             "This architecture keeps other things than keys and values of one size (latents, states of linear "
             "attention), and what a quantized cache makes of them was not counted.",
             f"{_CODE}: LinearAttentionLayer, DynamicIndexedLayer; MLA in models/deepseek_v3",
@@ -92,7 +96,7 @@ _PLAIN = _plain("dynamic", f"{_CODE}: QuantizedCache")
 UNWINDOWED = (
     Rule(
         "blocked",
-        lambda s: any(layers.kind == "fixed" or layers.state_bytes for layers in s.facts.counted_cache),
+        lambda s: any(map(_has_state, s.facts.counted_cache)),
         "A cache that does not know the config has no place for this architecture's states of linear attention.",
         f"{_CODE}: DynamicCache without a config has DynamicLayers only",
         fix=(("cache", "dynamic"),),

@@ -138,6 +138,14 @@ def test_other_quantized_weights_are_refused() -> None:
         fuse(model)
 
 
+def test_modules_of_the_same_names_that_are_no_linear_layers_are_left_alone() -> None:
+    """Moshi's projections hold a linear layer each."""
+    layer = nn.Module()
+    for name in ("q_proj", "k_proj", "v_proj"):
+        layer.add_module(name, nn.Sequential(nn.Linear(4, 4)))
+    assert fuse(layer) == 0
+
+
 def test_code_that_applies_them_to_different_inputs_raises() -> None:
     fused = Fused([nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)])
     fused(torch.ones(1, 4))

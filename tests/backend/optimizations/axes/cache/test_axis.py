@@ -352,6 +352,7 @@ def test_a_script_changes_what_the_worker_changes(kind: str) -> None:
         (CacheLayers(2, "full", 64), True, True),
         (CacheLayers(2, "full", 64, even=False), False, True),
         (CacheLayers(2, "full", 64, state_bytes=8), False, False),
+        (CacheLayers(2, "full", 64, state_elements=8), False, False),
         (CacheLayers(2, "fixed", 0), False, False),
     ],
 )
