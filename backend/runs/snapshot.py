@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
+
 from backend.config import ArmRequest
 from backend.evidence import Evidence
 from backend.messages import Finished
@@ -10,6 +12,7 @@ from backend.optimizations import all_axes
 from backend.runs.arm_series import ArmSeries
 from backend.runs.batch_summary import BatchSummary, differing, summarize_batch
 from backend.runs.records import ArmPlanned, Created, OfRun, Status
+from backend.runs.statistics import estimate
 from backend.runs.summary import Comparison, Summary, compare, summarize
 from backend.runs.texts import TextComparison, compare_texts
 from backend.runs.witness import doubt
@@ -63,13 +66,22 @@ class Snapshot(OfRun):
 
     @cached_property
     def batch_summaries(self) -> dict[str, BatchSummary]:
-        """The figures of each arm of many requests so far."""
+        """The figures of each arm of many requests so far: those of the first run, but useful tokens per second are an
+        estimate over all runs that are over."""
         traffic = self.request.traffic
         assert traffic is not None
-        return {
-            name: summarize_batch(arm.batch, traffic, arm.started.batch_size if arm.started else 0)
-            for name, arm in self.arms.items()
-        }
+        found = {}
+        for name, arm in self.arms.items():
+            one = summarize_batch(arm.batch, traffic, arm.started.batch_size if arm.started else 0)
+            rate = estimate(list(self.useful_rates(name).values()))
+            found[name] = msgspec.structs.replace(one, useful_tokens_s=rate.value) if rate else one
+        return found
+
+    def useful_rates(self, name: str) -> dict[int, float]:
+        """Useful tokens per second of each run of many requests that is over."""
+        arm = self.arms[name]
+        ends = {n: one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s}
+        return {n: (one.extra.useful_tokens or 0.0) / one.wall_s for n, one in ends.items()}
 
     @cached_property
     def differing_requests(self) -> dict[int, int | None] | None:

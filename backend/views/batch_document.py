@@ -10,7 +10,6 @@ from backend.runs.batch_series import BatchSeries, RequestRow
 from backend.runs.batch_summary import BatchSummary
 from backend.runs.run import Run
 from backend.runs.snapshot import Snapshot
-from backend.runs.statistics import mean
 from backend.traffic import Limits, TrafficRequest
 from backend.views.document_head import arm_head, head
 from backend.views.schema import WIRE_NAMES, Annotated, ArmHead, Load, MemorySamples, Part, RunHead, Unasked
@@ -64,8 +63,8 @@ class PagesDocument(Part, frozen=True):
 
 
 class BatchArm(ArmHead, frozen=True, rename=WIRE_NAMES):
-    """One arm. Requests, steps, pages and `summary` are those of the first run; `useful_tokens_s` is the mean over all
-    `runs`."""
+    """One arm. Requests, steps, pages and `summary` are those of the first run; `useful_tokens_s` is estimated
+    over all `runs`."""
 
     notes: list[str]
     useful_tokens_s: float | None
@@ -127,13 +126,11 @@ def _arm(run: Snapshot, name: str) -> BatchArm:
     arm, planned, summary = run.arms[name], run.planned(name), run.batch_summaries[name]
     loaded, finished, batch = arm.loaded, arm.finished, arm.batch
     assert run.request.traffic is not None
-    ends = [one for n, one in sorted(arm.finishes.items()) if arm.completed(n) and one.wall_s]
-    runs = [(one.extra.useful_tokens or 0.0) / one.wall_s for one in ends]
     return BatchArm(
         **arm_head(run, name),
         notes=arm.started.notes if arm.started else [],
-        useful_tokens_s=mean(runs) if runs else summary.useful_tokens_s,
-        runs=runs,
+        useful_tokens_s=summary.useful_tokens_s,
+        runs=list(run.useful_rates(name).values()),
         summary=summary,
         requests=[
             _request(batch.requests.get(number) or RequestRow(), asked)

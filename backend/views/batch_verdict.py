@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from backend.runs.batch_summary import BatchSummary
 from backend.runs.snapshot import Snapshot
-from backend.units import seconds_text, three
+from backend.runs.statistics import Estimate, estimate
+from backend.units import interval_text, seconds_text, three
 from backend.views.verdict import ABOUT_SAME, VerdictText, less_or_more, unasked_sentence
 
 ARMS = 2
@@ -23,17 +24,24 @@ def batch_verdict(run: Snapshot) -> VerdictText:
     a, b = found.values()
     if not a.useful_tokens_s or not b.useful_tokens_s:
         return VerdictText()
-    change = b.useful_tokens_s / a.useful_tokens_s - 1
-    rates = f"{_rate(b)} against {_rate(a)}"
+    theirs, own = (run.useful_rates(name) for name in found)
+    pairs = [own[n] / theirs[n] for n in own.keys() & theirs.keys() if theirs[n] > 0]
+    ratio = estimate(pairs) or Estimate(b.useful_tokens_s / a.useful_tokens_s)
+    change, rates = ratio.value - 1, f"{_rate(b)} against {_rate(a)}"
+    if ratio.interval:
+        rates += f"; {interval_text(lambda share: (three(share), ''), *ratio)} times as many"
     if run.equal_arms:
         said = f"The arms are equal, so any difference is noise: B serves {_rate(b)} useful tokens/s, A {_rate(a)}"
+    elif ratio.interval and ratio.interval[0] <= 1 <= ratio.interval[1]:
+        said = f"No difference found in useful tokens/s ({rates})"
     elif abs(change) < ABOUT_SAME:
         said = f"B serves as many useful tokens/s as A, within {ABOUT_SAME:.0%} ({rates})"
     elif change >= 1:
         said = f"B serves {less_or_more(change)} the useful tokens/s of A ({rates})"
     else:
         said = f"B serves {less_or_more(change).replace('less', 'fewer')} useful tokens/s than A ({rates})"
-    return VerdictText(f"{said}; {same_sentence(run)}.", "One run of each arm.", unasked=unasked_sentence(run))
+    basis = f"{len(pairs)} runs of each arm." if len(pairs) > 1 else "One run of each arm."
+    return VerdictText(f"{said}; {same_sentence(run)}.", basis, unasked=unasked_sentence(run))
 
 
 def same_sentence(run: Snapshot) -> str:

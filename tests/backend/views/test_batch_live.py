@@ -2,7 +2,9 @@
 
 import msgspec
 
-from backend.messages import Steps
+from backend.counts import RunCounts
+from backend.messages import Finished, Steps
+from backend.runs.records import ArmEvent
 from backend.runs.run import Run
 from backend.views.batch_live import batch_delta
 from tests.support.batches import batch_arm, batch_created, paged_events, static_events
@@ -32,6 +34,24 @@ def test_a_complete_run_is_worded_from_its_figures() -> None:
     assert (a["goodput"].value, a["goodput"].note) == ("0.800", "2 of 3 within TTFT 1.00 s")
     assert b["goodput"].note == "3 of 3 within TTFT 1.00 s" and head.differences["goodput"].text == "B 88% more"
     assert head.digest is not None and "A and B differ in Batching" in head.digest.line
+
+
+def test_of_several_runs_sentence_and_tile_have_the_estimate_over_all_and_its_interval() -> None:
+    run = Run(batch_created())
+    for name, events, tokens in (("A", static_events(), (4.8, 6.0)), ("B", paged_events(99), (9.6, 10.0))):
+        for record in batch_arm(name, events):
+            event = record.event if isinstance(record, ArmEvent) else None
+            if not isinstance(event, Finished):
+                run.append(record)
+                continue
+            for repeat, useful in enumerate(tokens):
+                ends = msgspec.structs.replace(event, wall_s=2.0, extra=RunCounts(useful_tokens=useful))
+                run.append(ArmEvent(name, repeat, 2.5, ends))
+    run.append(ended())
+    head = batch_delta(run, -1, [(0, 0, 0, 0)] * 2, 1.0).head
+    assert head is not None and head.verdict.basis == "2 runs of each arm."
+    assert "(4.90 against 2.68; 1.83 (" in head.verdict.sentence and " times as many)" in head.verdict.sentence
+    assert [next(t.value for t in arm.tiles if t.key == "useful") for arm in head.arms] == ["2.68", "4.90"]
 
 
 def test_where_continuous_batching_loses_it_says_what_cost_more_than_it_saved() -> None:
