@@ -1,5 +1,7 @@
 """How weights get from files to the device."""
 
+from typing import Any
+
 import msgspec
 
 from backend.evidence import Finding
@@ -11,6 +13,8 @@ from backend.plan import LoadingKind, Plan
 from backend.script.parts import Script
 
 _CODE = "transformers 5.22: modeling_utils.py"
+SEGMENT_BYTES = 20 << 20
+"""What torch's allocator reserves at once for tensors of 1 to 10 MiB (CUDACachingAllocator.cpp, kLargeBuffer)."""
 _KINDS: dict[str, LoadingKind] = {"device_map": "device_map", "no-warmup": "no-warmup", "plain": "plain"}
 
 _NO_FILES = Rule(
@@ -100,10 +104,22 @@ class Loading(Optimization):
         counts = observation.counts
         warmed, moved = int(counts.load_warmup_bytes or 0), int(counts.load_moved_bytes or 0)
         proof = f"the allocator's warm-up reserved {warmed:,} bytes; {moved:,} bytes were moved from host memory"
+        if (
+            planned == "device_map"
+            and not warmed
+            and not moved
+            and 0 < _weight_bytes(observation.model) < SEGMENT_BYTES
+        ):
+            said = f"{proof}: the allocator had as much reserved already"
+            return Finding(self.name, planned, said, outcome="not_applicable")
         piecemeal = planned == "device_map" and not warmed and not observation.plan.load.reserves
         if piecemeal:
             proof += ", since of one block nothing could be given back once matrices are fused"
         return Finding(self.name, "plain" if moved else "device_map" if warmed or piecemeal else "no-warmup", proof)
+
+
+def _weight_bytes(model: Any) -> int:
+    return sum(one.numel() * one.element_size() for one in model.parameters()) if model is not None else 0
 
 
 AXIS = Loading()

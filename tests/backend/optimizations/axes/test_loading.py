@@ -70,6 +70,16 @@ def test_of_fused_matrices_the_proof_wants_no_block() -> None:
     assert any("caching_allocator_warmup" in line for line in script.prepare)
 
 
+def test_of_a_tiny_model_the_allocator_reserves_nothing_anew() -> None:
+    """transformers 5.22, modeling_utils.caching_allocator_warmup: unused memory is taken first."""
+    import torch
+
+    none = RunCounts(load_warmup_bytes=0, load_moved_bytes=0)
+    for rows, effective in ((100, "device_map"), (100_000, "no-warmup")):
+        model = torch.nn.Linear(64, rows, device="meta")
+        assert AXIS.find(Observation(model, None, plan("device_map"), counts=none)).effective == effective
+
+
 def test_bitsandbytes_places_weights_unasked() -> None:
     """So that "plain" would be no such thing; the others leave the choice as it is."""
     from transformers import BitsAndBytesConfig, TorchAoConfig
