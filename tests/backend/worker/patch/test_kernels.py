@@ -105,7 +105,7 @@ def test_a_model_without_such_a_norm_is_left_alone_and_found_so(architecture: st
     put_in(model, asked)
     assert found(model).effective == "off"
     row = found(model, asked)
-    assert (row.effective, row.outcome) == ("local", "no_effect")
+    assert (row.effective, row.outcome) == ("local", "not_applicable")
     assert "no layer that the folder has a kernel for" in row.proof and "RMSNorm" in row.proof
 
 
