@@ -83,11 +83,13 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
     scores = work.batch * facts.heads * work.length * work.keys if by_hand else 0
     queries, keys = facts.heads * facts.head_dim, facts.kv_heads * facts.head_dim
     repeated = 2 * queries if facts.heads != facts.kv_heads and (eager or work.masked) and work.copied else 0
-    streams = (live.streams - 1) * facts.hidden
+    streams, each = (live.streams - 1) * facts.hidden, _score_bytes(facts, work)
     moments = [
         rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + eager * scores * work.size,
+        # beside what attention gives, where scores in float32 have become a GPU's bfloat16; and while they are made
         (rows * (streams + 2 * queries) + work.batch * work.keys * repeated + _bias(work)) * work.size
-        + scores * _score_bytes(facts, work),
+        + scores * (each if work.cpu else min(each, 2 * work.size + 4)),
+        (rows * (streams + queries) + work.batch * work.keys * repeated) * work.size + scores * each,
         rows * (streams + 4 * queries + 2 * keys) * work.size,  # rotary embedding of the queries
         rows * (streams + queries + 2 * keys) * work.size + work.grown,
         logits_bytes(facts, work.batch, work.size + 4),

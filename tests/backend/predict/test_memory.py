@@ -203,7 +203,8 @@ def test_scores_are_converted_to_float32_before_their_softmax(device: str, more:
         peak_bytes(facts, Setup(dtype=dtype, attention="eager", device=device), 800, 16).workspace
         for dtype in ("float16", "bfloat16")
     )
-    assert brain - half == facts.heads * 800 * 800 * more
+    given = 800 * facts.hidden * more  # what attention gives is not there yet at this moment
+    assert brain - half == facts.heads * 800 * 800 * more - given
 
 
 @pytest.mark.parametrize("name", ["Llama-3-8B", "Mistral-7B-v0.1", "gpt-oss-20b", "Gemma-3-1b", "gpt2"])
