@@ -85,7 +85,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
             page = opening_page(bench, request)
             if page != "stories":
                 bench.expect_run()
-            updates: Updates = {pages: gr.Tabs(selected=page), address: page}
+            updates: Updates = {address: page}  # `index_page` has opened its tab; whoever was faster has another by now
             updates |= claims.show() if page == "claims" else {}
             return updates | told.open(asked.story) | _fit_values(fit, request)
 
@@ -94,7 +94,7 @@ def build(bench: Bench, logins: bool = False, mcp: bool = False) -> gr.Blocks:
         def first_fit(page: object, *values: Any) -> Updates:
             return fit.show(*values) if page == "fit" else {fit.message: gr.skip()}
 
-        shown = [pages, address, told.view, told.panel, claims.message, claims.result]
+        shown = [address, told.view, told.panel, claims.message, claims.result]
         loaded = demo.load(opened, None, [*shown, fit.model, fit.gpu, fit.gpus, fit.amounts], **QUIET)
         loaded.then(first_fit, [address, fit.model, fit.gpu, fit.amounts, fit.gpus], fit.outputs, **QUIET)
     return demo
