@@ -214,13 +214,13 @@ def _ask(data: bytes, where: str) -> Answer:
     try:
         return msgspec.json.decode(answered(COMMAND, data, 2 * CPU_SECONDS, _tell).stdout, type=Answer)
     except (OSError, subprocess.SubprocessError, *UNDECODABLE) as error:
-        what = "ended without an answer"
+        what, last = "ended without an answer", ""
         if isinstance(error, subprocess.TimeoutExpired) or getattr(error, "returncode", 0) == -signal.SIGXCPU:
             what = f"took more than {CPU_SECONDS} s of a processor's time"
         elif isinstance(error, Idle):
             what = f"got no time of a processor for {IDLE_S:.0f} s"
-        stderr = getattr(error, "stderr", None) or b""
-        last = last_words(stderr.decode("utf-8", "replace").splitlines()).rstrip(".") if "answer" in what else ""
+        elif isinstance(error, subprocess.CalledProcessError):
+            last = last_words(error.stderr.decode("utf-8", "replace").splitlines()).rstrip(".")
         raise InputError(
             f"{where}: this architecture has to be counted by transformers, and the process that does it {what}. "
             f"{f'Last line on stderr: {last}. ' if last else ''}Try again, or choose another model."

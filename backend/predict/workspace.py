@@ -86,7 +86,7 @@ def prefill_bytes(facts: ModelFacts, work: Work) -> int:
     streams, each = (live.streams - 1) * facts.hidden, _score_bytes(facts, work)
     moments = [
         rows * live.streams * facts.hidden * work.size + _feed_forward(facts, work, rows) + eager * scores * work.size,
-        # beside what attention gives, where scores in float32 have become a GPU's bfloat16; and while they are made
+        # the product of scores and values, when a GPU has freed a float32 copy; and the softmax, which has both copies
         (rows * (streams + 2 * queries) + work.batch * work.keys * repeated + _bias(work)) * work.size
         + scores * (each if work.cpu else min(each, 2 * work.size + 4)),
         (rows * (streams + queries) + work.batch * work.keys * repeated) * work.size + scores * each,

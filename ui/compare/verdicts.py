@@ -111,9 +111,9 @@ def _checked(arm: ArmRequest, checked: Checked, key: str, offers: bool, title: s
         f"{name} {_size(size)}"
         for name, size in (
             ("weights", memory.weights), ("KV cache", memory.kv), ("workspace", memory.workspace),
-            ("runtime", memory.runtime_bytes), ("kept by the heap", memory.heap),
+            ("runtime", memory.runtime_bytes), ("freed blocks kept", memory.heap),
         )
-        if size or name != "kept by the heap"
+        if size or name != "freed blocks kept"
     )  # fmt: skip
     needed = checked.needed_bytes
     if memory.fullest:
